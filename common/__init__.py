@@ -1,0 +1,1 @@
+"""What every other part of Ingot uses and what uses none of them."""

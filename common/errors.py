@@ -1,0 +1,236 @@
+"""Every error that Ingot tells apart, with its HTTP status (used by api, conductor, drivers, db, rpcapi).
+
+A class exists only if somebody catches it or a client can tell it apart. ``code`` is the status the API answers with,
+``template`` the message; the keyword arguments fill it. An error crosses the bus as ``(class name, message)`` and comes
+back as the same class (:func:`by_name`), so a client sees one message whoever raised it.
+"""
+
+from typing import Any
+
+
+class IngotError(Exception):
+    """Base of all of Ingot's errors.
+
+    :param message: the whole message; without it, ``template`` filled with the keyword arguments.
+    """
+
+    code = 500
+    template = "An unexpected error occurred."
+
+    def __init__(self, message: str | None = None, **values: Any) -> None:
+        self.message = message if message is not None else self.template.format(**values)
+        super().__init__(self.message)
+
+
+# 400: the request is wrong in itself
+
+
+class Invalid(IngotError):
+    """What the client sent cannot be used; the message names field, value and what is allowed."""
+
+    code = 400
+    template = "Invalid {field}: {value!r}. {allowed}"
+
+
+class PatchError(Invalid):
+    template = "Couldn't apply patch '{patch}'. Reason: {reason}"
+
+
+class MissingParameter(Invalid):
+    """driver_info, instance_info or a step lacks something."""
+
+    template = "Missing {where}: {names}. Set it and try again."
+
+
+class UnsupportedInterface(Invalid):
+    """The hardware type or the interface does not do this."""
+
+    template = "Driver {driver} does not support {what}."
+
+
+class InterfaceNotFound(Invalid):
+    template = (
+        "Could not find {kind} interface '{name}' for hardware type {driver}. Enabled and supported are: {enabled}."
+    )
+
+
+class StateTransitionRefused(Invalid):
+    template = (
+        'The requested action "{action}" can not be performed on node "{node}" while it is in state "{state}". '
+        "Possible here: {possible}."
+    )
+
+
+class InMaintenance(Invalid):
+    template = (
+        "The {action} action cannot be performed on node {node} because it is in maintenance: {reason}. "
+        "Clear maintenance first."
+    )
+
+
+class NoConductor(Invalid):
+    template = (
+        "No valid host was found. Reason: No conductor service registered which supports driver {driver} for "
+        'conductor group "{group}". Ensure the driver is valid and enabled.'
+    )
+
+
+# 401, 403
+
+
+class NotAuthenticated(IngotError):
+    code = 401
+    template = "Authentication is required: {reason}."
+
+
+class Forbidden(IngotError):
+    code = 403
+    template = "Operation not permitted."
+
+
+# 404
+
+
+class NotFound(IngotError):
+    """An object that the URL names does not exist."""
+
+    code = 404
+    template = "{noun} {ident} could not be found."
+
+
+class RouteNotFound(IngotError):
+    code = 404
+    template = "The resource could not be found."
+
+
+class MethodNotAllowed(IngotError):
+    code = 405
+    template = "Method {method} is not allowed here. Allowed: {allowed}."
+
+
+# 406
+
+
+class VersionRefused(IngotError):
+    """The API version does not exist, or is older than what was asked for."""
+
+    code = 406
+    template = "Request not acceptable. The minimal required API version should be 1.{minor}"
+
+
+class NotAcceptable(IngotError):
+    code = 406
+    template = "Cannot answer with {accept}; the API answers application/json only."
+
+
+# 409: somebody else was first, or the node is in the wrong state for it
+
+
+class Conflict(IngotError):
+    code = 409
+    template = "{reason}"
+
+
+class Duplicate(Conflict):
+    template = "A {noun} with {field} {value} already exists."
+
+
+class NodeLocked(Conflict):
+    template = (
+        "Node {node} is locked by host {host} for {purpose} since {since}; please retry after the current operation is "
+        "completed."
+    )
+
+
+class NodeBusy(Conflict):
+    """The node is in a state in which it cannot be edited or deleted."""
+
+    template = (
+        "Node {node} can not be {done} while it is in state {state}: a state transition is in progress. "
+        "Allowed in: {allowed}."
+    )
+
+
+class ChangedMeanwhile(Conflict):
+    template = "Node {node} was changed by another request while this one was handled. Read it again and retry."
+
+
+class InstanceAssociated(Conflict):
+    template = "Node {node} is associated with instance {instance}."
+
+
+class BodyTooLarge(IngotError):
+    code = 413
+    template = "Request body is too large: {size} bytes; at most {limit} are accepted."
+
+
+# 502 and 503: what Ingot depends on does not answer
+
+
+class HardwareError(IngotError):
+    """A BMC or an agent refused or did not answer; the message says which address and what to check.
+
+    The engine treats it as final for a step; :class:`HardwareUnreachable` is retried where that is safe.
+    """
+
+    code = 502
+    template = "{what} failed: {reason}"
+
+
+class HardwareUnreachable(HardwareError):
+    template = "{what} did not answer: {reason}"
+
+
+class AgentError(HardwareError):
+    """The agent refused a command or reported that it failed."""
+
+
+class AgentUnreachable(AgentError, HardwareUnreachable):
+    """The agent did not answer at its callback URL."""
+
+
+class NoFreeWorker(IngotError):
+    code = 503
+    template = "Conductor {host} has no free worker: all {size} are busy. Try again in a few seconds."
+
+
+class ServiceUnavailable(IngotError):
+    """Database or bus are away for now; nothing was lost, the client should try again."""
+
+    code = 503
+    template = "{what} is not available at the moment: {reason}. Try again in a few seconds."
+
+
+# Inside the conductor
+
+
+class LockLost(IngotError):
+    """The node's lock belongs to another conductor now: whatever this task knows is stale and must not be written."""
+
+    template = "Node {node}: the lock with epoch {epoch} is no longer held by {host}."
+
+
+class StepFailed(IngotError):
+    """A step ended in an error; the message says why, the engine adds which step."""
+
+    template = "{reason}"
+
+
+class ImageError(StepFailed):
+    """The image or config drive of a deployment cannot be used."""
+
+
+class ConfigurationError(IngotError):
+    """The service cannot start or work with the options it was given; the message names option, value and choice."""
+
+    template = "Configuration option {option}: {value!r}. {allowed}"
+
+
+def _all_subclasses(base: type[IngotError]) -> list[type[IngotError]]:
+    direct = base.__subclasses__()
+    return direct + [deeper for child in direct for deeper in _all_subclasses(child)]
+
+
+def by_name(name: str) -> type[IngotError]:
+    """The class that an error of another process had; IngotError (a 500) for a name this release does not know."""
+    return next((cls for cls in _all_subclasses(IngotError) if cls.__name__ == name), IngotError)

@@ -1,0 +1,26 @@
+"""Hides secrets in what is shown or logged (used by api, conductor, drivers)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+MASK = "******"
+
+_SECRET_PARTS = ("password", "token", "secret", "credential", "private_key")
+_SECRET_NAMES = frozenset(("image_url", "configdrive", "ipmi_hex_kg_key", "agent_secret_token"))
+
+
+def is_secret(key: str) -> bool:
+    """Whether a key of driver_info, instance_info or driver_internal_info holds something nobody should read."""
+    lowered = key.lower()
+    return lowered in _SECRET_NAMES or any(part in lowered for part in _SECRET_PARTS)
+
+
+def mask(value: Any) -> Any:
+    """A copy of nested dictionaries and lists with every secret's value replaced by ``******``."""
+    if isinstance(value, Mapping):
+        return {
+            key: MASK if is_secret(str(key)) and inner not in (None, "") else mask(inner) for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [mask(inner) for inner in value]
+    return value

@@ -1,0 +1,271 @@
+"""The provision and power states of a node and the one table of legal transitions (used by api, conductor, drivers).
+
+A transition is a row ``(state, event, next state)``. Nothing else in Ingot decides where a node may go. The target that
+a node shows on its way is a property of the state it is in (``TARGETS``). The diagram of the documentation is generated
+from these tables (``python -m ingot.common.diagram``). Source of names and transitions: the measured wire contract of
+the Bare Metal API; the rows marked *specification 002* are ours because the specification asks for them.
+"""
+
+
+from typing import NamedTuple
+
+ENROLL = "enroll"
+VERIFYING = "verifying"
+MANAGEABLE = "manageable"
+AVAILABLE = "available"
+ACTIVE = "active"
+ERROR = "error"
+DEPLOYING = "deploying"
+DEPLOYWAIT = "wait call-back"
+DEPLOYFAIL = "deploy failed"
+DEPLOYHOLD = "deploy hold"
+CLEANING = "cleaning"
+CLEANWAIT = "clean wait"
+CLEANFAIL = "clean failed"
+CLEANHOLD = "clean hold"
+DELETING = "deleting"
+INSPECTING = "inspecting"
+INSPECTWAIT = "inspect wait"
+INSPECTFAIL = "inspect failed"
+ADOPTING = "adopting"
+ADOPTFAIL = "adopt failed"
+RESCUE = "rescue"
+RESCUING = "rescuing"
+RESCUEWAIT = "rescue wait"
+RESCUEFAIL = "rescue failed"
+UNRESCUING = "unrescuing"
+UNRESCUEFAIL = "unrescue failed"
+SERVICING = "servicing"
+SERVICEWAIT = "service wait"
+SERVICEFAIL = "service failed"
+SERVICEHOLD = "service hold"
+
+POWER_ON = "power on"
+POWER_OFF = "power off"
+POWER_ERROR = "error"
+REBOOT = "rebooting"
+SOFT_REBOOT = "soft rebooting"
+SOFT_POWER_OFF = "soft power off"
+
+
+class Transition(NamedTuple):
+    state: str
+    event: str
+    next: str
+
+
+TRANSITIONS: tuple[Transition, ...] = tuple(
+    Transition(*row)
+    for row in (
+        (ACTIVE, "delete", DELETING),
+        (ACTIVE, "rebuild", DEPLOYING),
+        (ACTIVE, "rescue", RESCUING),
+        (ACTIVE, "service", SERVICING),
+        (ADOPTFAIL, "adopt", ADOPTING),
+        (ADOPTFAIL, "manage", MANAGEABLE),
+        (ADOPTING, "done", ACTIVE),
+        (ADOPTING, "fail", ADOPTFAIL),
+        (AVAILABLE, "deploy", DEPLOYING),
+        (AVAILABLE, "manage", MANAGEABLE),
+        (CLEANFAIL, "clean", CLEANING),  # specification 002: retry by the operator
+        (CLEANFAIL, "manage", MANAGEABLE),
+        (CLEANFAIL, "provide", CLEANING),  # specification 002: retry by the operator
+        (CLEANHOLD, "abort", CLEANFAIL),
+        (CLEANHOLD, "unhold", CLEANWAIT),
+        (CLEANING, "done", AVAILABLE),
+        (CLEANING, "fail", CLEANFAIL),
+        (CLEANING, "hold", CLEANHOLD),
+        (CLEANING, "manage", MANAGEABLE),  # the conductor's: a manual cleaning is done
+        (CLEANING, "wait", CLEANWAIT),
+        (CLEANWAIT, "abort", CLEANFAIL),
+        (CLEANWAIT, "fail", CLEANFAIL),
+        (CLEANWAIT, "hold", CLEANHOLD),
+        (CLEANWAIT, "resume", CLEANING),
+        (DELETING, "clean", CLEANING),
+        (DELETING, "fail", ERROR),
+        (DEPLOYFAIL, "delete", DELETING),
+        (DEPLOYFAIL, "deploy", DEPLOYING),
+        (DEPLOYFAIL, "rebuild", DEPLOYING),
+        (DEPLOYHOLD, "abort", DEPLOYFAIL),
+        (DEPLOYHOLD, "unhold", DEPLOYWAIT),
+        (DEPLOYING, "done", ACTIVE),
+        (DEPLOYING, "fail", DEPLOYFAIL),
+        (DEPLOYING, "hold", DEPLOYHOLD),
+        (DEPLOYING, "wait", DEPLOYWAIT),
+        (DEPLOYWAIT, "abort", DEPLOYFAIL),
+        (DEPLOYWAIT, "delete", DELETING),
+        (DEPLOYWAIT, "fail", DEPLOYFAIL),
+        (DEPLOYWAIT, "hold", DEPLOYHOLD),
+        (DEPLOYWAIT, "resume", DEPLOYING),
+        (ENROLL, "manage", VERIFYING),
+        (ERROR, "delete", DELETING),
+        (ERROR, "rebuild", DEPLOYING),
+        (INSPECTFAIL, "inspect", INSPECTING),
+        (INSPECTFAIL, "manage", MANAGEABLE),
+        (INSPECTING, "done", MANAGEABLE),
+        (INSPECTING, "fail", INSPECTFAIL),
+        (INSPECTING, "wait", INSPECTWAIT),
+        (INSPECTWAIT, "abort", INSPECTFAIL),
+        (INSPECTWAIT, "done", MANAGEABLE),
+        (INSPECTWAIT, "fail", INSPECTFAIL),
+        (INSPECTWAIT, "resume", INSPECTING),
+        (MANAGEABLE, "adopt", ADOPTING),
+        (MANAGEABLE, "clean", CLEANING),
+        (MANAGEABLE, "inspect", INSPECTING),
+        (MANAGEABLE, "provide", CLEANING),
+        (RESCUE, "delete", DELETING),
+        (RESCUE, "rescue", RESCUING),
+        (RESCUE, "unrescue", UNRESCUING),
+        (RESCUEFAIL, "delete", DELETING),
+        (RESCUEFAIL, "rescue", RESCUING),
+        (RESCUEFAIL, "unrescue", UNRESCUING),
+        (RESCUEWAIT, "abort", RESCUEFAIL),
+        (RESCUEWAIT, "delete", DELETING),
+        (RESCUEWAIT, "fail", RESCUEFAIL),
+        (RESCUEWAIT, "resume", RESCUING),
+        (RESCUING, "done", RESCUE),
+        (RESCUING, "fail", RESCUEFAIL),
+        (RESCUING, "wait", RESCUEWAIT),
+        (SERVICEFAIL, "abort", ACTIVE),
+        (SERVICEFAIL, "delete", DELETING),
+        (SERVICEFAIL, "hold", SERVICEHOLD),
+        (SERVICEFAIL, "rescue", RESCUING),
+        (SERVICEFAIL, "service", SERVICING),
+        (SERVICEFAIL, "wait", SERVICEWAIT),
+        (SERVICEHOLD, "abort", SERVICEFAIL),
+        (SERVICEHOLD, "fail", SERVICEFAIL),
+        (SERVICEHOLD, "service", SERVICING),
+        (SERVICEHOLD, "unhold", SERVICEWAIT),
+        (SERVICEWAIT, "abort", SERVICEFAIL),
+        (SERVICEWAIT, "delete", DELETING),
+        (SERVICEWAIT, "fail", SERVICEFAIL),
+        (SERVICEWAIT, "hold", SERVICEHOLD),
+        (SERVICEWAIT, "resume", SERVICING),
+        (SERVICING, "done", ACTIVE),
+        (SERVICING, "fail", SERVICEFAIL),
+        (SERVICING, "hold", SERVICEHOLD),
+        (SERVICING, "wait", SERVICEWAIT),
+        (UNRESCUEFAIL, "delete", DELETING),
+        (UNRESCUEFAIL, "rescue", RESCUING),
+        (UNRESCUEFAIL, "unrescue", UNRESCUING),
+        (UNRESCUING, "done", ACTIVE),
+        (UNRESCUING, "fail", UNRESCUEFAIL),
+        (VERIFYING, "done", MANAGEABLE),
+        (VERIFYING, "fail", ENROLL),
+    )
+)
+
+# Where a node in a state is heading, shown as target_provision_state. States that are not here head nowhere.
+TARGETS: dict[str, str] = {
+    ADOPTFAIL: ACTIVE,
+    ADOPTING: ACTIVE,
+    CLEANFAIL: AVAILABLE,
+    CLEANHOLD: AVAILABLE,
+    CLEANING: AVAILABLE,
+    CLEANWAIT: AVAILABLE,
+    DELETING: AVAILABLE,
+    DEPLOYFAIL: ACTIVE,
+    DEPLOYHOLD: ACTIVE,
+    DEPLOYING: ACTIVE,
+    DEPLOYWAIT: ACTIVE,
+    ERROR: AVAILABLE,
+    INSPECTFAIL: MANAGEABLE,
+    INSPECTING: MANAGEABLE,
+    INSPECTWAIT: MANAGEABLE,
+    RESCUEFAIL: RESCUE,
+    RESCUEWAIT: RESCUE,
+    RESCUING: RESCUE,
+    SERVICEFAIL: ACTIVE,
+    SERVICEHOLD: ACTIVE,
+    SERVICEWAIT: ACTIVE,
+    SERVICING: ACTIVE,
+    UNRESCUEFAIL: ACTIVE,
+    UNRESCUING: ACTIVE,
+    VERIFYING: MANAGEABLE,
+}
+
+STABLE = frozenset((ACTIVE, AVAILABLE, ENROLL, ERROR, MANAGEABLE, RESCUE))
+"""Nothing happens in these states until somebody asks for it."""
+
+WORKING = frozenset(
+    (ADOPTING, CLEANING, DELETING, DEPLOYING, INSPECTING, RESCUING, SERVICING, UNRESCUING, VERIFYING)
+)
+"""A conductor has work to do for the node now."""
+
+WAITING = frozenset((CLEANWAIT, DEPLOYWAIT, INSPECTWAIT, RESCUEWAIT, SERVICEWAIT))
+"""The conductor waits for the agent (a heartbeat) or for hardware (a poll)."""
+
+HELD = frozenset((CLEANHOLD, DEPLOYHOLD, SERVICEHOLD))
+"""A reserved step put the node on hold until an operator says ``unhold``."""
+
+FAILED = frozenset(
+    (ADOPTFAIL, CLEANFAIL, DEPLOYFAIL, INSPECTFAIL, RESCUEFAIL, SERVICEFAIL, UNRESCUEFAIL)
+)
+"""A flow ended in an error that an operator or user must answer."""
+
+ALL = STABLE | WORKING | WAITING | HELD | FAILED
+
+LOOKUP_ALLOWED = (WORKING | WAITING) - {ADOPTING, DELETING, UNRESCUING, VERIFYING, SERVICING}
+"""An agent may look its node up in these states (contract: agent.md)."""
+
+FAST_TRACK_LOOKUP_ALLOWED = LOOKUP_ALLOWED | {ENROLL, MANAGEABLE, AVAILABLE, SERVICING, SERVICEHOLD}
+
+DELETE_ALLOWED = frozenset((ADOPTFAIL, AVAILABLE, ENROLL, MANAGEABLE))
+"""A node in these states may be deleted; in maintenance any node may."""
+
+UPDATE_ALLOWED = STABLE | FAILED | {INSPECTWAIT, SERVICEHOLD, VERIFYING}
+"""PATCH of a node is allowed in these states (contract: states.json, other_requests_by_state)."""
+
+POWER_CHANGE_REFUSED = frozenset((CLEANING, CLEANWAIT))
+"""Specification 002: neither power nor provision state may be changed while a node is cleaned."""
+
+
+class Verb(NamedTuple):
+    """What a client may ask for with ``PUT /v1/nodes/<id>/states/provision``.
+
+    :param event: the event of the state machine.
+    :param since: minor API version that brought the verb; ``None`` for "always".
+    """
+
+    event: str
+    since: int | None = None
+
+
+VERBS: dict[str, Verb] = {
+    ACTIVE: Verb("deploy"),
+    "abort": Verb("abort", 13),
+    "adopt": Verb("adopt", 17),
+    "clean": Verb("clean", 15),
+    "deleted": Verb("delete"),
+    "deploy": Verb("deploy", 73),
+    "inspect": Verb("inspect", 6),
+    "manage": Verb("manage", 4),
+    "provide": Verb("provide", 4),
+    "rebuild": Verb("rebuild"),
+    RESCUE: Verb("rescue", 38),
+    "service": Verb("service", 87),
+    "undeploy": Verb("delete"),
+    "unhold": Verb("unhold", 85),
+    "unrescue": Verb("unrescue", 38),
+}
+
+_NEXT: dict[tuple[str, str], str] = {(row.state, row.event): row.next for row in TRANSITIONS}
+
+
+def next_state(state: str, event: str) -> str | None:
+    """Where ``event`` leads a node in ``state``, or None when it is not legal there."""
+    return _NEXT.get((state, event))
+
+
+def asked_for(state: str, verb: str) -> str | None:
+    """Where a client's ``verb`` leads a node in ``state``, or None when a client may not ask for it there."""
+    if state in WORKING:  # the table's rows of these states are the conductor's own events
+        return None
+    return next_state(state, VERBS[verb].event)
+
+
+def allowed_verbs(state: str) -> list[str]:
+    """The verbs a client may use on a node in ``state``, sorted: for messages that say what is possible."""
+    return sorted(verb for verb in VERBS if asked_for(state, verb))
+
+
