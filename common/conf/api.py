@@ -1,0 +1,45 @@
+"""Options of the [api] and [service_catalog] groups: where the API listens and how it limits requests."""
+
+from oslo_config import cfg
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "api": [
+        cfg.HostAddressOpt("host_ip", default="0.0.0.0", help="Address that ingot-api listens on."),  # noqa: S104
+        cfg.PortOpt("port", default=6385, help="Port that ingot-api listens on."),
+        cfg.IntOpt(
+            "api_workers",
+            default=32,
+            min=1,
+            help="Threads that answer requests in ingot and ingot-api. A WSGI server of your own has its own option.",
+        ),
+        cfg.URIOpt(
+            "public_endpoint",
+            schemes=["http", "https"],
+            help="Address under which clients see the API, used in links. Unset: scheme and host of each request.",
+        ),
+        cfg.IntOpt("max_limit", default=1000, min=1, help="Most items in one page of a list."),
+        cfg.IntOpt("max_json_body_size", default=1024 * 1024, min=1024, help="Largest request body in bytes."),
+        cfg.IntOpt(
+            "max_json_body_depth", default=25, min=2, help="Deepest nesting of lists and objects in a request body."
+        ),
+        cfg.BoolOpt(
+            "restrict_lookup",
+            default=True,
+            help="Answer an agent's lookup only while its node is in a state that uses an agent.",
+        ),
+        cfg.IntOpt(
+            "ramdisk_heartbeat_timeout",
+            default=300,
+            min=1,
+            help="Seconds within which an agent must send its next heartbeat; agents send two or three in that time.",
+        ),
+    ],
+    "service_catalog": [
+        cfg.URIOpt(
+            "endpoint_override",
+            schemes=["http", "https"],
+            help="Address of the API as machines on the provisioning network reach it: what boot scripts fetch and "
+            "agents call. Unset: [api] public_endpoint, else http://my_ip:port.",
+        ),
+    ],
+}

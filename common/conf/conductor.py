@@ -1,0 +1,103 @@
+"""Options of the [conductor] group: membership, workers, time limits, what is done automatically."""
+
+from oslo_config import cfg
+from oslo_config import types
+
+
+def _timeout(name: str, what: str) -> cfg.Opt:
+    return cfg.IntOpt(
+        name,
+        default=1800,
+        min=0,
+        help=f"Seconds without a sign of life from the agent after which {what} fails. 0: wait for ever.",
+    )
+
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "conductor": [
+        cfg.StrOpt(
+            "conductor_group",
+            default="",
+            help="Group of this conductor: it serves only the nodes whose conductor_group is the same. Not case "
+            "sensitive.",
+        ),
+        cfg.IntOpt("heartbeat_interval", default=5, min=1, help="Seconds between two signs of life of a conductor."),
+        cfg.IntOpt(
+            "heartbeat_timeout",
+            default=30,
+            min=2,
+            help="Seconds after its last sign of life for which a conductor counts as online. After that the others "
+            "take over its nodes and its work. At least three heartbeat intervals.",
+        ),
+        cfg.IntOpt(
+            "sweep_interval",
+            default=5,
+            min=1,
+            help="Seconds between two looks for nodes whose work is due: lost messages, expired waits, dead conductors.",
+        ),
+        cfg.IntOpt(
+            "workers_pool_size",
+            default=100,
+            min=3,
+            help="Threads that work on nodes. Waiting for machines uses none, so this is about simultaneous calls to "
+            "BMCs and agents.",
+        ),
+        cfg.BoolOpt("automated_clean", default=True, help="Clean nodes before they become available."),
+        _timeout("deploy_callback_timeout", "a deployment"),
+        _timeout("clean_callback_timeout", "a cleaning"),
+        _timeout("service_callback_timeout", "a service"),
+        _timeout("inspect_wait_timeout", "an inspection"),
+        cfg.IntOpt(
+            "power_state_change_timeout",
+            default=60,
+            min=2,
+            help="Seconds that a machine may take to reach a power state. A soft power off that takes longer becomes a "
+            "hard one during a flow.",
+        ),
+        cfg.IntOpt(
+            "sync_power_state_interval",
+            default=60,
+            min=0,
+            help="Seconds between two readings of all power states. 0: never.",
+        ),
+        cfg.IntOpt(
+            "sync_power_state_workers", default=8, min=1, help="Threads that read power states, apart from the workers."
+        ),
+        cfg.IntOpt(
+            "power_state_sync_max_retries",
+            default=3,
+            min=0,
+            help="Failed readings of the power state in a row after which a node is put into maintenance with the "
+            "fault 'power failure'. It leaves maintenance by itself when the BMC answers again.",
+        ),
+        cfg.BoolOpt(
+            "force_power_state_during_sync",
+            default=False,
+            help="Restore the power state that Ingot last set when a machine is found in another one; otherwise the "
+            "found state is recorded.",
+        ),
+        cfg.IntOpt(
+            "node_history_max_entries", default=300, min=0, help="History entries and step runs kept for each node."
+        ),
+        cfg.Opt(
+            "clean_step_priority_override",
+            type=types.Dict(types.Integer(min=0)),
+            default={},
+            help="Priorities of automated clean steps, as interface.step:priority pairs separated by commas; 0 "
+            "disables a step. Stronger than the priority in the code.",
+        ),
+        cfg.Opt(
+            "deploy_step_priority_override",
+            type=types.Dict(types.Integer(min=0)),
+            default={},
+            help="Priorities of deploy steps, as interface.step:priority pairs separated by commas. A core step can "
+            "only be given 0.",
+        ),
+        cfg.IntOpt(
+            "graceful_shutdown_timeout",
+            default=60,
+            min=0,
+            help="Seconds that running work gets to reach a safe point when the conductor is told to stop.",
+        ),
+    ],
+}

@@ -1,0 +1,112 @@
+"""Options of the [DEFAULT] group: identity of the host, authentication, enabled hardware."""
+
+import socket
+
+from oslo_config import cfg
+
+from ingot.common import interfaces
+
+# What a laptop needs out of the box; an operator names what the racks have.
+_ENABLED: dict[str, list[str]] = {
+    "bios": ["no-bios", "fake"],
+    "boot": ["ipxe", "fake"],
+    "console": ["no-console", "fake"],
+    "deploy": ["direct", "ramdisk", "fake"],
+    "firmware": ["no-firmware", "fake"],
+    "inspect": ["no-inspect", "fake"],
+    "management": ["ipmitool", "noop", "fake"],
+    "network": ["noop"],
+    "power": ["ipmitool", "fake"],
+    "raid": ["agent", "no-raid", "fake"],
+    "rescue": ["no-rescue", "fake"],
+    "storage": ["noop"],
+    "vendor": ["no-vendor", "fake"],
+}
+
+_GENERAL: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "auth_strategy",
+        default="noauth",
+        choices=[
+            ("noauth", "no authentication: for a closed provisioning network only"),
+            ("http_basic", "HTTP basic authentication against http_basic_auth_user_file"),
+        ],
+        help="How clients of the API prove who they are. Lookup and heartbeat of agents need no authentication.",
+    ),
+    cfg.StrOpt(
+        "http_basic_auth_user_file",
+        default="/etc/ingot/htpasswd",
+        help="Users of http_basic: an Apache-style file of lines user:bcrypt-hash. Read again when it changes.",
+    ),
+    cfg.HostnameOpt(
+        "host",
+        default=socket.gethostname(),
+        sample_default="the host's name",
+        help="Name of this conductor in the database, in locks and in RPC. Unique among conductors, and the same after "
+        "a restart, so that the conductor finds what it left behind.",
+    ),
+    cfg.StrOpt(
+        "my_ip",
+        default="127.0.0.1",
+        help="Address of this host that machines on the provisioning network reach; part of the default API address "
+        "given to agents and boot scripts.",
+    ),
+    cfg.StrOpt(
+        "rpc_transport",
+        default="oslo",
+        choices=[
+            ("oslo", "oslo.messaging, RabbitMQ by transport_url"),
+            ("none", "API and conductor share one process; what the command ingot always uses"),
+        ],
+        help="How the API reaches conductors.",
+    ),
+    cfg.StrOpt(
+        "state_path",
+        default="/var/lib/ingot",
+        help="Directory for what Ingot keeps on disk by itself: the SQLite database of the all-in-one.",
+    ),
+    cfg.IntOpt(
+        "hash_partition_exponent",
+        default=5,
+        min=1,
+        max=12,
+        help="Each conductor has 2 to this power points on the hash ring. More points share nodes more evenly.",
+    ),
+    cfg.IntOpt(
+        "hash_ring_reset_interval",
+        default=5,
+        min=0,
+        help="Seconds for which the list of online conductors is remembered before it is read again.",
+    ),
+    cfg.StrOpt(
+        "pin_release_version",
+        help="During a rolling upgrade: the release whose RPC versions and features are used, even where newer ones "
+        "are installed. Unset: the lowest version among the online conductors.",
+    ),
+    cfg.ListOpt(
+        "enabled_hardware_types",
+        default=["ipmi", "fake-hardware"],
+        help="Hardware types that a conductor loads (entry points ingot.hardware.types). One that cannot be loaded "
+        "stops the conductor from starting.",
+    ),
+]
+
+
+def _of_kind(kind: str) -> list[cfg.Opt]:
+    return [
+        cfg.ListOpt(
+            f"enabled_{interfaces.field(kind)}s",
+            default=_ENABLED[kind],
+            help=f"{kind} interfaces that may be used (entry points ingot.hardware.interfaces.{kind}).",
+        ),
+        cfg.StrOpt(
+            f"default_{interfaces.field(kind)}",
+            help=f"{kind} interface of nodes created without one; must be enabled. Unset: the first of the hardware "
+            "type's list that is enabled.",
+        ),
+    ]
+
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "DEFAULT": [*_GENERAL, *(opt for kind in interfaces.KINDS for opt in _of_kind(kind))],
+}

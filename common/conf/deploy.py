@@ -1,0 +1,80 @@
+"""Options of the [deploy], [agent], [pxe] and [ipmi] groups: how machines are booted, written and talked to."""
+
+from oslo_config import cfg
+
+OPTIONS: dict[str, list[cfg.Opt]] = {
+    "deploy": [
+        cfg.IntOpt(
+            "erase_devices_priority",
+            min=0,
+            help="Priority of the clean step that erases disks completely. Unset: the agent's own priority; 0: never.",
+        ),
+        cfg.IntOpt(
+            "erase_devices_metadata_priority",
+            min=0,
+            help="Priority of the clean step that erases partition tables and signatures. Unset: the agent's own; "
+            "0: never.",
+        ),
+        cfg.BoolOpt(
+            "fast_track",
+            default=False,
+            help="Use an agent that is already running instead of rebooting the machine into a new one.",
+        ),
+        cfg.IntOpt(
+            "fast_track_timeout",
+            default=300,
+            min=0,
+            help="Seconds since its last heartbeat for which an agent counts as running.",
+        ),
+        cfg.StrOpt(
+            "default_boot_mode",
+            default="uefi",
+            choices=["uefi", "bios"],
+            help="Boot mode of machines that do not say theirs in properties.capabilities or instance_info.",
+        ),
+        cfg.URIOpt(
+            "deploy_kernel",
+            help="Kernel of the agent's ramdisk for nodes without driver_info.deploy_kernel.",
+        ),
+        cfg.URIOpt(
+            "deploy_ramdisk",
+            help="Initial ramdisk of the agent for nodes without driver_info.deploy_ramdisk.",
+        ),
+        cfg.IntOpt(
+            "configdrive_max_size", default=64, min=1, help="Largest config drive in MiB, after decoding."
+        ),
+    ],
+    "agent": [
+        cfg.BoolOpt(
+            "require_tls", default=True, help="Refuse agents that do not call back over https with a certificate."
+        ),
+        cfg.IntOpt("command_timeout", default=60, min=1, help="Seconds an agent has to answer a request."),
+        cfg.IntOpt(
+            "max_command_attempts",
+            default=3,
+            min=1,
+            help="Attempts of a request to an agent that cannot be reached. Only requests that are safe to repeat are.",
+        ),
+        cfg.BoolOpt(
+            "stream_raw_images",
+            default=True,
+            help="Let agents write raw images to disk while downloading them, instead of keeping them in memory.",
+        ),
+    ],
+    "pxe": [
+        cfg.StrOpt(
+            "kernel_append_params",
+            default="nofb vga=normal",
+            help="Kernel parameters of every network boot. A node's driver_info.kernel_append_params replaces them; "
+            "%default% there stands for this value.",
+        ),
+    ],
+    "ipmi": [
+        cfg.IntOpt(
+            "command_retry_timeout",
+            default=20,
+            min=1,
+            help="Seconds after which a BMC that does not answer counts as unreachable.",
+        ),
+    ],
+}

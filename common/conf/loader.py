@@ -1,0 +1,56 @@
+"""Reads configuration files and command line once and gives the result to the command that asked."""
+
+import pathlib
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_db import options as db_options
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.common.conf import opts
+
+
+def new() -> cfg.ConfigOpts:
+    """An options object with all of Ingot's groups registered and nothing read yet."""
+    conf = cfg.ConfigOpts()
+    for group, options in opts.GROUPS.items():
+        conf.register_opts(options, group=None if group == "DEFAULT" else group)
+    db_options.set_defaults(conf)
+    log.register_options(conf)
+    return conf
+
+
+def load(
+    arguments: Sequence[str],
+    prog: str,
+    files: Sequence[str] | None = None,
+    cli_opts: Sequence[cfg.Opt] = (),
+) -> cfg.ConfigOpts:
+    """Reads what a command was started with.
+
+    :param arguments: the command line without the program's name; --config-file and --config-dir work as in every oslo
+        command.
+    :param prog: name of the command; ``ingot.conf`` in the usual places (~/.ingot, /etc/ingot) is its default file.
+    :param files: configuration files to read instead of the default ones.
+    :param cli_opts: further options of this command's command line.
+    :raises ConfigurationError: options contradict each other.
+    """
+    conf = new()
+    conf.register_cli_opts(cli_opts)
+    conf(list(arguments), project="ingot", prog=prog, default_config_files=files)
+    if conf.conductor.heartbeat_timeout < 3 * conf.conductor.heartbeat_interval:
+        raise errors.ConfigurationError(
+            option="[conductor] heartbeat_timeout",
+            value=conf.conductor.heartbeat_timeout,
+            allowed=f"It must be at least three times heartbeat_interval ({conf.conductor.heartbeat_interval} s).",
+        )
+    if not conf.database.connection:
+        conf.set_default("connection", f"sqlite:///{pathlib.Path(conf.state_path) / 'ingot.sqlite'}", group="database")
+    return conf
+
+
+def agent_api_url(conf: cfg.ConfigOpts) -> str:
+    """Address of the API for machines on the provisioning network, without a slash at the end."""
+    url = conf.service_catalog.endpoint_override or conf.api.public_endpoint
+    return (url or f"http://{conf.my_ip}:{conf.api.port}").rstrip("/")

@@ -1,0 +1,15 @@
+"""The list of all option groups: what oslo-config-generator and the loader read."""
+
+from oslo_config import cfg
+
+from ingot.common.conf import api
+from ingot.common.conf import conductor
+from ingot.common.conf import default
+from ingot.common.conf import deploy
+
+GROUPS: dict[str, list[cfg.Opt]] = {**default.OPTIONS, **api.OPTIONS, **conductor.OPTIONS, **deploy.OPTIONS}
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """Entry point oslo.config.opts: (group, options) of Ingot's own groups."""
+    return sorted(GROUPS.items())
