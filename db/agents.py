@@ -1,0 +1,86 @@
+"""Queries for agents: lookup and heartbeat, the most frequent requests of all, on narrow sets of columns."""
+
+import secrets
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+
+from ingot.common import clock
+from ingot.common import errors
+from ingot.common import states
+from ingot.db import models
+from ingot.db import nodes
+from ingot.db import records
+from ingot.db.engine import Database
+from ingot.db.engine import retried
+
+_NODES = nodes.NODES
+_PORTS = models.table(models.Port)
+
+_LOOKED_UP = (
+    "id",
+    "uuid",
+    "properties",
+    "instance_info",
+    "driver_internal_info",
+    "target_raid_config",
+    "provision_state",
+    "agent_token",
+)
+_HEARTBEAT = ("id", "uuid", "driver", "conductor_group", "provision_state", "agent_token")
+
+
+def find(db: Database, node_uuid: str | None, addresses: Collection[str]) -> records.Record | None:
+    """The node of a uuid, or the one that has a port with one of the MAC addresses; None if there is none, or if the
+    addresses belong to several nodes."""
+    statement = sa.select(*records.columns(_NODES, _LOOKED_UP)).distinct()
+    if node_uuid is not None:
+        statement = statement.where(_NODES.c.uuid == node_uuid)
+    else:
+        owners = sa.select(_PORTS.c.node_id).where(_PORTS.c.address.in_(addresses))
+        statement = statement.where(_NODES.c.id.in_(owners))
+    with db.single() as connection:
+        found = records.many(connection.execute(statement))
+    return found[0] if len(found) == 1 else None
+
+
+@retried
+def issue_token(db: Database, node: records.Record) -> str | None:
+    """A new token for the agent of a node, given out once: None when it already has one.
+
+    The condition in the statement decides between two agents that ask at once.
+    """
+    token = secrets.token_urlsafe(32)
+    fresh = {"agent_token": token, "updated_at": _NODES.c.updated_at}
+    with db.single() as connection:
+        result = connection.execute(
+            sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.agent_token.is_(None)).values(fresh)
+        )
+    return token if result.rowcount == 1 else None
+
+
+def for_heartbeat(db: Database, ident: str) -> records.Record:
+    """What checking a heartbeat needs of a node.
+
+    :raises NotFound: there is no such node.
+    """
+    return nodes.get(db, ident, _HEARTBEAT)
+
+
+@retried
+def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any]) -> None:
+    """Notes a checked heartbeat without any lock. A node that waits for its agent becomes due in the same statement, so
+    that the sweep finds it even if the bell to its conductor is lost.
+
+    :param values: agent_url, agent_version, agent_verify_ca, agent_status.
+    :raises NotFound: the node was deleted meanwhile.
+    """
+    moment = clock.now()
+    noted = {**values, "agent_last_heartbeat": moment, "updated_at": _NODES.c.updated_at}
+    if node.provision_state in states.WAITING:
+        noted["due_at"] = sa.case((_NODES.c.provision_state == node.provision_state, moment), else_=_NODES.c.due_at)
+    with db.single() as connection:
+        result = connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(noted))
+    if result.rowcount != 1:
+        raise errors.NotFound(noun="Node", ident=node.uuid)

@@ -1,0 +1,150 @@
+"""Queries on conductors and on the hardware interfaces they have enabled (specification 004)."""
+
+import datetime
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from ingot.common import clock
+from ingot.common import errors
+from ingot.db import models
+from ingot.db import records
+from ingot.db.engine import Database
+from ingot.db.engine import retried
+
+CONDUCTORS = models.table(models.Conductor)
+INTERFACES = models.table(models.ConductorHardwareInterface)
+
+
+class EnabledInterface(NamedTuple):
+    """One implementation that a conductor has enabled for a hardware type."""
+
+    hardware_type: str
+    interface_type: str
+    interface_name: str
+    default: bool
+
+
+def _online(timeout: float, moment: datetime.datetime | None = None) -> sa.ColumnElement[bool]:
+    limit = (moment or clock.now()) - datetime.timedelta(seconds=timeout)
+    return sa.and_(CONDUCTORS.c.online.is_(True), CONDUCTORS.c.heartbeat_at > limit)
+
+
+@retried
+def register(
+    db: Database, hostname: str, values: Mapping[str, Any], interfaces: Iterable[EnabledInterface]
+) -> int:
+    """Enters a conductor, or refreshes the entry of an earlier life, with its enabled interfaces.
+
+    :param values: conductor_group, release, rpc_version.
+    :returns: its id.
+    """
+    fresh = {**values, "online": True, "heartbeat_at": clock.now()}
+    with db.transaction() as connection:
+        known = sa.select(CONDUCTORS.c.id).where(CONDUCTORS.c.hostname == hostname)
+        conductor_id = connection.execute(known).scalar()
+        if conductor_id is None:
+            result = connection.execute(sa.insert(CONDUCTORS).values(hostname=hostname, **fresh))
+            conductor_id = result.inserted_primary_key[0]
+        else:
+            connection.execute(sa.update(CONDUCTORS).where(CONDUCTORS.c.id == conductor_id).values(fresh))
+            connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == conductor_id))
+        rows = [{"conductor_id": conductor_id, **entry._asdict()} for entry in interfaces]
+        if rows:
+            connection.execute(sa.insert(INTERFACES), rows)
+    return int(conductor_id)
+
+
+@retried
+def touch(db: Database, conductor_id: int) -> None:
+    """A sign of life."""
+    alive = {"heartbeat_at": clock.now(), "online": True}
+    with db.single() as connection:
+        connection.execute(sa.update(CONDUCTORS).where(CONDUCTORS.c.id == conductor_id).values(alive))
+
+
+@retried
+def unregister(db: Database, conductor_id: int) -> None:
+    """An orderly stop: offline at once, and its interfaces are not on offer any more."""
+    with db.transaction() as connection:
+        connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == conductor_id))
+        connection.execute(sa.update(CONDUCTORS).where(CONDUCTORS.c.id == conductor_id).values(online=False))
+
+
+def online_hosts(db: Database, timeout: float) -> set[str]:
+    """Hostnames of conductors whose last sign of life is younger than ``timeout`` seconds."""
+    with db.single() as connection:
+        return set(connection.execute(sa.select(CONDUCTORS.c.hostname).where(_online(timeout))).scalars())
+
+
+def ring_members(db: Database, timeout: float) -> list[tuple[str, str, str]]:
+    """(hostname, conductor group, hardware type) of all online conductors: what hash rings are made of."""
+    statement = (
+        sa.select(CONDUCTORS.c.hostname, CONDUCTORS.c.conductor_group, INTERFACES.c.hardware_type)
+        .join(INTERFACES, INTERFACES.c.conductor_id == CONDUCTORS.c.id)
+        .where(_online(timeout))
+        .distinct()
+    )
+    with db.single() as connection:
+        return [(row[0], row[1], row[2]) for row in connection.execute(statement)]
+
+
+def rpc_versions(db: Database, timeout: float) -> list[tuple[str, str]]:
+    """(release, RPC version) of each online conductor."""
+    statement = sa.select(CONDUCTORS.c.release, CONDUCTORS.c.rpc_version).where(_online(timeout))
+    with db.single() as connection:
+        return [(row[0], row[1]) for row in connection.execute(statement)]
+
+
+def enabled_interfaces(
+    db: Database, timeout: float, hardware_types: Collection[str] | None = None, group: str | None = None
+) -> list[records.Record]:
+    """Enabled interfaces of online conductors: hostname, conductor_group, hardware_type, interface_type, interface_name,
+    default.
+
+    :param hardware_types: only these; None for all.
+    :param group: only conductors of this group; None for all.
+    """
+    statement = (
+        sa.select(
+            CONDUCTORS.c.hostname,
+            CONDUCTORS.c.conductor_group,
+            INTERFACES.c.hardware_type,
+            INTERFACES.c.interface_type,
+            INTERFACES.c.interface_name,
+            INTERFACES.c.default,
+        )
+        .join(INTERFACES, INTERFACES.c.conductor_id == CONDUCTORS.c.id)
+        .where(_online(timeout))
+        .order_by(INTERFACES.c.id)
+    )
+    if hardware_types is not None:
+        statement = statement.where(INTERFACES.c.hardware_type.in_(hardware_types))
+    if group is not None:
+        statement = statement.where(CONDUCTORS.c.conductor_group == group)
+    with db.single() as connection:
+        return records.many(connection.execute(statement))
+
+
+def listed(db: Database, timeout: float) -> list[records.Record]:
+    """All conductors, in order of first registration, each with ``alive``: online now."""
+    statement = sa.select(*CONDUCTORS.c, _online(timeout).label("alive")).order_by(CONDUCTORS.c.id)
+    with db.single() as connection:
+        return records.many(connection.execute(statement))
+
+
+def get(db: Database, hostname: str, timeout: float) -> records.Record:
+    """A conductor by hostname, with ``alive``.
+
+    :raises NotFound: none of that name ever registered.
+    """
+    statement = sa.select(*CONDUCTORS.c, _online(timeout).label("alive")).where(CONDUCTORS.c.hostname == hostname)
+    with db.single() as connection:
+        conductor = records.one(connection.execute(statement))
+    if conductor is None:
+        raise errors.NotFound(noun="Conductor", ident=hostname)
+    return conductor

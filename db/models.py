@@ -1,0 +1,312 @@
+"""The tables. Query functions use them through SQLAlchemy Core: a node has some eighty columns, and mapping each row to an
+instrumented object is what made our predecessors slow.
+
+A column's comment is its documentation; what the API shows of a node is declared in ``ingot.api.node_fields``.
+"""
+
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.orm import Mapped
+from sqlalchemy.orm import mapped_column
+
+from ingot.common import clock
+from ingot.common import interfaces
+from ingot.db import types
+
+_NAMES = {
+    "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    "uq": "uniq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "%(table_name)s_%(column_0_name)s_fkey",
+    "pk": "%(table_name)s_pkey",
+}
+
+
+class Base(DeclarativeBase):
+    metadata = sa.MetaData(naming_convention=_NAMES)
+    type_annotation_map = {
+        str: types.string(),
+        datetime.datetime: types.moment(),
+        dict[str, Any]: types.Json(dict),
+        list[Any]: types.Json(list),
+    }
+
+
+class Timestamps:
+    created_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
+    updated_at: Mapped[datetime.datetime | None] = mapped_column(onupdate=clock.now)
+
+
+class Conductor(Timestamps, Base):
+    """A conductor process that ever registered; online is who gave a sign of life lately."""
+
+    __tablename__ = "conductors"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    hostname: Mapped[str] = mapped_column(unique=True)
+    conductor_group: Mapped[str] = mapped_column(default="")
+    online: Mapped[bool] = mapped_column(default=True, comment="False after an orderly stop")
+    heartbeat_at: Mapped[datetime.datetime] = mapped_column(default=clock.now, index=True)
+    release: Mapped[str] = mapped_column(types.string(32), comment="Ingot's version there")
+    rpc_version: Mapped[str] = mapped_column(types.string(16), comment="highest RPC version it serves")
+
+
+class ConductorHardwareInterface(Base):
+    """Which interface implementations a conductor has enabled for a hardware type (specification 004)."""
+
+    __tablename__ = "conductor_hardware_interfaces"
+    __table_args__ = (sa.UniqueConstraint("conductor_id", "hardware_type", "interface_type", "interface_name"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    conductor_id: Mapped[int] = mapped_column(sa.ForeignKey("conductors.id", ondelete="CASCADE"))
+    hardware_type: Mapped[str] = mapped_column(types.string(128))
+    interface_type: Mapped[str] = mapped_column(types.string(16))
+    interface_name: Mapped[str] = mapped_column(types.string(128))
+    default: Mapped[bool] = mapped_column(default=False)
+
+
+class Chassis(Timestamps, Base):
+    __tablename__ = "chassis"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    description: Mapped[str | None]
+    extra: Mapped[dict[str, Any]]
+
+
+class Node(Timestamps, Base):
+    """A machine: what it is, what should happen to it, what is happening, and who works on it.
+
+    The row is the whole truth about the present: the plan of the flow that runs (``driver_internal_info``), the step it
+    has reached, the wait it is in, the lock. The past is in ``step_runs`` and ``node_history``.
+    """
+
+    __tablename__ = "nodes"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    name: Mapped[str | None] = mapped_column(unique=True)
+    description: Mapped[str | None] = mapped_column(types.text())
+    chassis_id: Mapped[int | None] = mapped_column(sa.ForeignKey("chassis.id"), index=True)
+    parent_node: Mapped[str | None] = mapped_column(types.string(36), index=True)
+    shard: Mapped[str | None] = mapped_column(index=True)
+    resource_class: Mapped[str | None] = mapped_column(types.string(80), index=True)
+    owner: Mapped[str | None] = mapped_column(index=True)
+    lessee: Mapped[str | None] = mapped_column(index=True)
+    conductor_group: Mapped[str] = mapped_column(default="")
+    properties: Mapped[dict[str, Any]]
+    extra: Mapped[dict[str, Any]]
+
+    driver: Mapped[str] = mapped_column(index=True, comment="hardware type")
+    driver_info: Mapped[dict[str, Any]]
+    driver_internal_info: Mapped[dict[str, Any]]
+    bios_interface: Mapped[str | None]
+    boot_interface: Mapped[str | None]
+    console_interface: Mapped[str | None]
+    deploy_interface: Mapped[str | None]
+    firmware_interface: Mapped[str | None]
+    inspect_interface: Mapped[str | None]
+    management_interface: Mapped[str | None]
+    network_interface: Mapped[str | None]
+    power_interface: Mapped[str | None]
+    raid_interface: Mapped[str | None]
+    rescue_interface: Mapped[str | None]
+    storage_interface: Mapped[str | None]
+    vendor_interface: Mapped[str | None]
+
+    instance_uuid: Mapped[str | None] = mapped_column(types.string(36), unique=True)
+    instance_name: Mapped[str | None]
+    instance_info: Mapped[dict[str, Any]]
+    configdrive: Mapped[str | None] = mapped_column(
+        types.text(), comment="config drive of the deployment, base64 of gzip; read only by the step that writes it"
+    )
+    network_data: Mapped[dict[str, Any]]
+
+    power_state: Mapped[str | None] = mapped_column(types.string(15))
+    target_power_state: Mapped[str | None] = mapped_column(types.string(15))
+    provision_state: Mapped[str] = mapped_column(types.string(15), index=True)
+    target_provision_state: Mapped[str | None] = mapped_column(types.string(15))
+    provision_updated_at: Mapped[datetime.datetime | None]
+    last_error: Mapped[str | None] = mapped_column(types.text())
+    maintenance: Mapped[bool] = mapped_column(default=False)
+    maintenance_reason: Mapped[str | None] = mapped_column(types.text())
+    fault: Mapped[str | None]
+    health: Mapped[str | None]
+    boot_mode: Mapped[str | None] = mapped_column(types.string(16))
+    secure_boot: Mapped[bool | None]
+    console_enabled: Mapped[bool] = mapped_column(default=False)
+    inspection_started_at: Mapped[datetime.datetime | None]
+    inspection_finished_at: Mapped[datetime.datetime | None]
+    raid_config: Mapped[dict[str, Any]]
+    target_raid_config: Mapped[dict[str, Any]]
+    automated_clean: Mapped[bool | None]
+    disable_power_off: Mapped[bool] = mapped_column(default=False)
+    protected: Mapped[bool] = mapped_column(default=False)
+    protected_reason: Mapped[str | None] = mapped_column(types.text())
+    retired: Mapped[bool] = mapped_column(default=False)
+    retired_reason: Mapped[str | None] = mapped_column(types.text())
+
+    revision: Mapped[int] = mapped_column(
+        sa.BigInteger(), default=0, comment="grows with every write but heartbeats; what PATCH compares with"
+    )
+    reservation: Mapped[str | None] = mapped_column(index=True, comment="host of the conductor that holds the lock")
+    lock_epoch: Mapped[int] = mapped_column(
+        sa.BigInteger(), default=0, comment="grows with every lock taken; every write of a task carries it"
+    )
+    lock_purpose: Mapped[str | None]
+    locked_at: Mapped[datetime.datetime | None]
+
+    flow: Mapped[str | None] = mapped_column(types.string(32), comment="name of the flow that is asked for or runs")
+    request: Mapped[dict[str, Any]] = mapped_column(comment="arguments of the accepted request, until its flow ends")
+    abort_requested: Mapped[bool] = mapped_column(default=False)
+    power_request: Mapped[dict[str, Any]] = mapped_column(comment="accepted power change, until it ends")
+    due_at: Mapped[datetime.datetime | None] = mapped_column(
+        index=True, comment="when a conductor must look at the node next; never NULL while somebody is owed work"
+    )
+    run_id: Mapped[str | None] = mapped_column(types.string(36), comment="run of the flow, key into step_runs")
+    clean_step: Mapped[dict[str, Any]]
+    deploy_step: Mapped[dict[str, Any]]
+    service_step: Mapped[dict[str, Any]]
+    step_state: Mapped[str | None] = mapped_column(
+        types.string(16), comment="of the current step: running, waiting (for the agent), polling"
+    )
+    step_attempt: Mapped[int] = mapped_column(default=0)
+    step_started_at: Mapped[datetime.datetime | None]
+    step_deadline: Mapped[datetime.datetime | None]
+    step_memory: Mapped[dict[str, Any]] = mapped_column(comment="what the step remembers between its calls")
+
+    boot_config: Mapped[dict[str, Any]] = mapped_column(comment="what the machine's next network boot gets")
+    agent_url: Mapped[str | None] = mapped_column(types.text())
+    agent_token: Mapped[str | None]
+    agent_version: Mapped[str | None]
+    agent_verify_ca: Mapped[str | None] = mapped_column(types.text())
+    agent_status: Mapped[str | None] = mapped_column(types.text())
+    agent_last_heartbeat: Mapped[datetime.datetime | None]
+
+
+class NodeTag(Base):
+    __tablename__ = "node_tags"
+
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    tag: Mapped[str] = mapped_column(primary_key=True)
+
+
+class NodeTrait(Base):
+    __tablename__ = "node_traits"
+
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    trait: Mapped[str] = mapped_column(primary_key=True, index=True)
+
+
+class Portgroup(Timestamps, Base):
+    __tablename__ = "portgroups"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    name: Mapped[str | None] = mapped_column(unique=True)
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
+    address: Mapped[str | None] = mapped_column(types.string(18), unique=True)
+    mode: Mapped[str | None]
+    properties: Mapped[dict[str, Any]]
+    standalone_ports_supported: Mapped[bool] = mapped_column(default=True)
+    internal_info: Mapped[dict[str, Any]]
+    extra: Mapped[dict[str, Any]]
+
+
+class Port(Timestamps, Base):
+    __tablename__ = "ports"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    name: Mapped[str | None] = mapped_column(unique=True)
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
+    portgroup_id: Mapped[int | None] = mapped_column(sa.ForeignKey("portgroups.id"), index=True)
+    address: Mapped[str] = mapped_column(types.string(18), unique=True)
+    description: Mapped[str | None]
+    vendor: Mapped[str | None] = mapped_column(types.string(32))
+    category: Mapped[str | None] = mapped_column(types.string(80))
+    local_link_connection: Mapped[dict[str, Any]]
+    pxe_enabled: Mapped[bool] = mapped_column(default=True)
+    physical_network: Mapped[str | None] = mapped_column(types.string(64))
+    is_smartnic: Mapped[bool] = mapped_column(default=False)
+    internal_info: Mapped[dict[str, Any]]
+    extra: Mapped[dict[str, Any]]
+
+
+class DeployTemplate(Timestamps, Base):
+    """A trait name and the steps that a deployment with this trait gets (specification 003)."""
+
+    __tablename__ = "deploy_templates"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    extra: Mapped[dict[str, Any]]
+
+
+class DeployTemplateStep(Base):
+    __tablename__ = "deploy_template_steps"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    deploy_template_id: Mapped[int] = mapped_column(
+        sa.ForeignKey("deploy_templates.id", ondelete="CASCADE"), index=True
+    )
+    interface: Mapped[str] = mapped_column(index=True)
+    step: Mapped[str] = mapped_column(index=True)
+    args: Mapped[dict[str, Any]]
+    priority: Mapped[int] = mapped_column(sa.BigInteger())
+
+
+class StepRun(Base):
+    """One attempt of one step that has ended. Rows are only ever added; the attempt that runs is in the node's row."""
+
+    __tablename__ = "step_runs"
+    __table_args__ = (sa.Index("step_runs_node_id_run_id_idx", "node_id", "run_id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"))
+    run_id: Mapped[str] = mapped_column(types.string(36))
+    flow: Mapped[str] = mapped_column(types.string(32))
+    step_index: Mapped[int]
+    attempt: Mapped[int]
+    interface: Mapped[str] = mapped_column(types.string(32))
+    step: Mapped[str]
+    args: Mapped[dict[str, Any]]
+    priority: Mapped[int] = mapped_column(sa.BigInteger())
+    origin: Mapped[str] = mapped_column(types.string(64), comment="driver, agent, template NAME, request, flow")
+    state: Mapped[str] = mapped_column(types.string(16), comment="done, failed, interrupted, aborted")
+    started_at: Mapped[datetime.datetime]
+    finished_at: Mapped[datetime.datetime]
+    conductor: Mapped[str]
+    error: Mapped[str | None] = mapped_column(types.text())
+
+
+class NodeHistory(Base):
+    """What an operator reads when a machine misbehaves: one row for each event worth telling."""
+
+    __tablename__ = "node_history"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
+    created_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
+    conductor: Mapped[str | None]
+    severity: Mapped[str] = mapped_column(types.string(10), comment="INFO or ERROR")
+    event_type: Mapped[str] = mapped_column(comment="provisioning, power, maintenance ...")
+    event: Mapped[str] = mapped_column(types.text())
+    user: Mapped[str | None]
+    project: Mapped[str | None]
+    state: Mapped[str | None] = mapped_column(types.string(15))
+    target_provision_state: Mapped[str | None] = mapped_column(types.string(15))
+    duration_seconds: Mapped[float | None]
+
+
+def table(model: type[Base]) -> sa.Table:
+    """The Core table of a model, typed as such."""
+    assert isinstance(model.__table__, sa.Table)  # noqa: S101 - a narrowing for mypy, always true
+    return model.__table__
+
+
+assert set(interfaces.FIELDS) <= set(table(Node).c.keys()), "a kind of interface has no column"  # noqa: S101

@@ -1,0 +1,230 @@
+"""Queries on nodes: reading, the API's compare-and-set, the conductor's lock and its fenced writes, what is due."""
+
+import datetime
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+from oslo_utils import uuidutils
+
+from ingot.common import clock
+from ingot.common import errors
+from ingot.common import states
+from ingot.db import models
+from ingot.db import records
+from ingot.db.engine import Database
+from ingot.db.engine import retried
+
+NODES = models.table(models.Node)
+_TRAITS = models.table(models.NodeTrait)
+_STEP_RUNS = models.table(models.StepRun)
+_HISTORY = models.table(models.NodeHistory)
+
+# A config drive may be megabytes and only one step wants it.
+_USUAL = [column for column in NODES.c if column.name != "configdrive"]
+
+
+def by_ident(ident: str) -> sa.ColumnElement[bool]:
+    """The condition that a uuid or a name stands for."""
+    return NODES.c.uuid == ident if uuidutils.is_uuid_like(ident) else NODES.c.name == ident
+
+
+def get(db: Database, ident: str, columns: Collection[str] | None = None) -> records.Record:
+    """A node by uuid or name.
+
+    :param columns: names of the columns to read; all but configdrive by default.
+    :raises NotFound: there is no such node.
+    """
+    selected = _USUAL if columns is None else records.columns(NODES, columns)
+    with db.single() as connection:
+        node = records.one(connection.execute(sa.select(*selected).where(by_ident(ident))))
+    if node is None:
+        raise errors.NotFound(noun="Node", ident=ident)
+    return node
+
+
+def compare_and_set(db: Database, node: records.Record, values: Mapping[str, Any]) -> None:
+    """Writes what a request asks for, if the node is still as it was read and nobody works on it.
+
+    :param node: as read before; needs id, uuid, revision.
+    :raises NodeLocked: a conductor works on it.
+    :raises ChangedMeanwhile: another request was faster.
+    :raises NotFound: it was deleted meanwhile.
+    """
+    unchanged = sa.and_(NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
+    written = _update(db, unchanged, values, node.uuid)
+    if not written:
+        raise _why_refused(db, node.uuid)
+
+
+def set_unlocked(db: Database, uuid: str, values: Mapping[str, Any]) -> bool:
+    """Writes columns that need no lock, unless somebody holds it (power state found by a reading, say).
+
+    :returns: whether the node was free and was written.
+    """
+    return _update(db, sa.and_(NODES.c.uuid == uuid, NODES.c.reservation.is_(None)), values, uuid)
+
+
+def set_always(db: Database, uuid: str, values: Mapping[str, Any]) -> None:
+    """Writes columns that no task writes, whoever holds the lock: maintenance, a request to abort.
+
+    :raises NotFound: there is no such node.
+    """
+    if not _update(db, NODES.c.uuid == uuid, values, uuid):
+        raise errors.NotFound(noun="Node", ident=uuid)
+
+
+@retried
+def _update(db: Database, condition: sa.ColumnElement[bool], values: Mapping[str, Any], uuid: str) -> bool:
+    statement = sa.update(NODES).where(condition).values(**values, revision=NODES.c.revision + 1)
+    try:
+        with db.single() as connection:
+            return connection.execute(statement).rowcount == 1
+    except db_exc.DBDuplicateEntry as exc:
+        raise duplicate(exc, values, uuid) from exc
+
+
+def duplicate(exc: db_exc.DBDuplicateEntry, values: Mapping[str, Any], uuid: str) -> errors.IngotError:
+    """The error for a unique value that another node has: told by the value, as databases name columns differently."""
+    complaint = " ".join(map(str, exc.columns or ())) + str(exc.inner_exception)
+    if "instance_uuid" in complaint:
+        return errors.Conflict(
+            reason=f"Instance {values.get('instance_uuid')} is already associated with a node, it cannot be associated "
+            f"with this other node {uuid}"
+        )
+    if "name" in complaint and values.get("name") is not None:
+        return errors.Duplicate(noun="node", field="name", value=values["name"])
+    return errors.Duplicate(noun="node", field="UUID", value=uuid)
+
+
+def _why_refused(db: Database, uuid: str) -> errors.IngotError:
+    node = get(db, uuid, ("uuid", "reservation", "lock_purpose", "locked_at"))
+    if node.reservation is None:
+        return errors.ChangedMeanwhile(node=node.uuid)
+    return locked(node)
+
+
+def locked(node: records.Record) -> errors.NodeLocked:
+    """The error that tells who holds a node's lock, since when and for what."""
+    return errors.NodeLocked(
+        node=node.uuid, host=node.reservation, purpose=node.lock_purpose, since=clock.iso(node.locked_at)
+    )
+
+
+def lock(db: Database, ident: str, host: str, purpose: str, steal_from: str | None = None) -> records.Record:
+    """Takes a node's lock and reads the node: two statements.
+
+    :param purpose: what for, in an operator's words; a 409 repeats it.
+    :param steal_from: take the lock even from this host, which the caller knows to be dead or to be itself in an
+        earlier life. Its writes are fenced from then on, because ``lock_epoch`` grows.
+    :raises NodeLocked: somebody else holds the lock.
+    :raises NotFound: there is no such node.
+    """
+    free = NODES.c.reservation.is_(None)
+    if steal_from is not None:
+        free = sa.or_(free, NODES.c.reservation == steal_from)
+    taken = {
+        "reservation": host,
+        "lock_epoch": NODES.c.lock_epoch + 1,
+        "lock_purpose": purpose,
+        "locked_at": clock.now(),
+        "updated_at": NODES.c.updated_at,
+    }
+    with db.single() as connection:
+        result = connection.execute(sa.update(NODES).where(by_ident(ident), free).values(taken))
+        node = records.one(connection.execute(sa.select(*_USUAL).where(by_ident(ident))))
+    if node is None:
+        raise errors.NotFound(noun="Node", ident=ident)
+    if result.rowcount != 1:
+        raise locked(node)
+    return node
+
+
+UNLOCKED: Mapping[str, Any] = {"reservation": None, "lock_purpose": None, "locked_at": None}
+"""The values that give a lock back; part of a task's last write."""
+
+
+@retried
+def write_locked(
+    db: Database,
+    node: records.Record,
+    values: Mapping[str, Any],
+    step_runs: Iterable[Mapping[str, Any]] = (),
+    history: Iterable[Mapping[str, Any]] = (),
+) -> None:
+    """A task's write: the node's row, and with it what is added to journal and history, all or nothing.
+
+    :param node: as the lock returned it; its id, lock_epoch and reservation are the fence.
+    :param step_runs: rows for the journal, without node_id.
+    :param history: rows for the history, without node_id and uuid.
+    :raises LockLost: the lock was taken over; nothing was written.
+    """
+    statement = (
+        sa.update(NODES)
+        .where(
+            NODES.c.id == node.id, NODES.c.lock_epoch == node.lock_epoch, NODES.c.reservation == node.reservation
+        )
+        .values(**values, revision=NODES.c.revision + 1)
+    )
+    new_runs = [{"node_id": node.id, **row} for row in step_runs]
+    new_history = [{"node_id": node.id, "uuid": uuidutils.generate_uuid(), **row} for row in history]
+    with db.transaction() if new_runs or new_history else db.single() as connection:
+        if connection.execute(statement).rowcount != 1:
+            raise errors.LockLost(node=node.uuid, epoch=node.lock_epoch, host=node.reservation)
+        if new_runs:
+            connection.execute(sa.insert(_STEP_RUNS), new_runs)
+        if new_history:
+            connection.execute(sa.insert(_HISTORY), new_history)
+
+
+def configdrive(db: Database, node: records.Record) -> str | None:
+    """The config drive of the node's deployment: base64 of gzip."""
+    with db.single() as connection:
+        return connection.execute(sa.select(NODES.c.configdrive).where(NODES.c.id == node.id)).scalar_one()
+
+
+def due(db: Database, moment: datetime.datetime, limit: int) -> list[records.Record]:
+    """Nodes that somebody must look at, longest overdue first: uuid, driver, conductor_group, reservation, due_at.
+
+    The index on due_at holds only nodes with work, so the cost grows with the work and not with the fleet.
+    """
+    names = ("uuid", "driver", "conductor_group", "reservation", "due_at")
+    statement = (
+        sa.select(*records.columns(NODES, names)).where(NODES.c.due_at <= moment).order_by(NODES.c.due_at).limit(limit)
+    )
+    with db.single() as connection:
+        return records.many(connection.execute(statement))
+
+
+@retried
+def release_stale(db: Database, host: str) -> int:
+    """Gives back the locks that a conductor of this name held in an earlier life, at its start.
+
+    :returns: how many there were.
+    """
+    stale = sa.update(NODES).where(NODES.c.reservation == host)
+    with db.single() as connection:
+        return connection.execute(stale.values(**UNLOCKED, lock_epoch=NODES.c.lock_epoch + 1)).rowcount
+
+
+def for_power_sync(db: Database) -> list[records.Record]:
+    """Nodes whose power state may be read: unlocked, in a stable or failed state, nothing due."""
+    names = ("uuid", "driver", "conductor_group", "power_state", "maintenance", "fault")
+    statement = sa.select(*records.columns(NODES, names)).where(
+        NODES.c.reservation.is_(None),
+        NODES.c.due_at.is_(None),
+        NODES.c.provision_state.in_((states.STABLE | states.FAILED) - {states.ENROLL}),
+        sa.or_(NODES.c.maintenance.is_(False), NODES.c.fault == "power failure"),
+    )
+    with db.single() as connection:
+        return records.many(connection.execute(statement))
+
+
+def traits(db: Database, node_id: int) -> list[str]:
+    """A node's traits, sorted."""
+    statement = sa.select(_TRAITS.c.trait).where(_TRAITS.c.node_id == node_id).order_by(_TRAITS.c.trait)
+    with db.single() as connection:
+        return list(connection.execute(statement).scalars())

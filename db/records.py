@@ -1,0 +1,34 @@
+"""What query functions return: one row as an object with the columns as attributes."""
+
+import types
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+
+
+class Record(types.SimpleNamespace):
+    """A row of a table at the moment it was read. Changing an attribute changes nothing in the database."""
+
+    def __getattr__(self, name: str) -> Any:  # only for type checkers: unknown attributes raise as usual
+        raise AttributeError(f"{name} was not read")
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    def __repr__(self) -> str:
+        return f"<{self.__dict__.get('uuid', self.__dict__.get('id'))}>"  # rows hold secrets
+
+
+def one(result: sa.CursorResult[Any]) -> Record | None:
+    row = result.mappings().first()
+    return None if row is None else Record(**row)
+
+
+def many(result: sa.CursorResult[Any]) -> list[Record]:
+    return [Record(**row) for row in result.mappings()]
+
+
+def columns(table: sa.Table, names: Iterable[str] | None) -> list[sa.Column[Any]]:
+    """The named columns of a table, or all."""
+    return list(table.c) if names is None else [table.c[name] for name in names]
