@@ -1,0 +1,96 @@
+"""The conductor's client: finds the owner of a node on the hash ring, rings it, asks it."""
+
+import time
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot.common import context
+from ingot.common import errors
+from ingot.common import hash_ring
+from ingot.db import conductors
+from ingot.db import records
+from ingot.db.engine import Database
+from ingot.rpcapi import methods
+from ingot.rpcapi import releases
+from ingot.rpcapi import transport
+from ingot.rpcapi import wire
+
+LOG = log.getLogger(__name__)
+
+
+class ConductorClient:
+    """What the API (and a conductor that talks to another one) uses.
+
+    Nodes are given as records with uuid, conductor_group and driver: that is what the ring needs.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, db: Database, bus: transport.Transport) -> None:
+        self._conf = conf
+        self._db = db
+        self._bus = bus
+        self._timeout = conf.conductor.heartbeat_timeout
+        self._cap = methods.RPC_VERSION
+        self._cap_read_at = float("-inf")
+        self._rings = hash_ring.Rings(
+            lambda: [hash_ring.Member(*row) for row in conductors.ring_members(db, self._timeout)],
+            time.monotonic,
+            conf.hash_ring_reset_interval,
+            conf.hash_partition_exponent,
+        )
+        self.lost_bells = 0
+
+    def owner(self, node: records.Record) -> str:
+        """The hostname of the conductor that owns a node.
+
+        :raises NoConductor: no online conductor has its hardware type enabled in its group.
+        """
+        return self._rings.owner(node.uuid, node.conductor_group, node.driver)
+
+    def advance(self, ctx: context.RequestContext, node: records.Record, why: str) -> None:
+        """Rings the owner's bell: look at this node now. Nothing is lost if it is not heard, the sweep comes by.
+
+        :param why: what happened, for the log: ``deploy``, ``heartbeat``, ``abort`` ...
+        """
+        try:
+            host = self.owner(node)
+            self._bus.cast(host, "advance", self._version("advance"), ctx, {"node_uuid": node.uuid, "why": why})
+        except (errors.ServiceUnavailable, errors.NoConductor) as exc:
+            self.lost_bells += 1
+            LOG.warning("Bell for node %s (%s) not rung, the sweep will find it: %s", node.uuid, why, exc)
+
+    def call(self, ctx: context.RequestContext, node: records.Record, method: str, **args: Any) -> Any:
+        """Asks the owner of a node and waits for the answer.
+
+        :param method: one of :data:`methods.METHODS` that answers.
+        :raises ServiceUnavailable: the owner did not answer; its death may not have been noticed yet.
+        :raises IngotError: whatever the method raised.
+        """
+        return self.call_host(ctx, self.owner(node), method, node_uuid=node.uuid, **args)
+
+    def call_host(self, ctx: context.RequestContext, host: str, method: str, **args: Any) -> Any:
+        """Asks a conductor by its hostname and waits for the answer; errors as in :meth:`call`."""
+        return wire.unpack(self._bus.call(host, method, self._version(method), ctx, args))
+
+    def _version(self, method: str) -> str:
+        """The version to send a method under.
+
+        :raises ServiceUnavailable: conductors that are too old for it are online.
+        """
+        since = methods.METHODS[method].since
+        if methods.version_tuple(since) > methods.version_tuple(self._capped()):
+            raise errors.ServiceUnavailable(
+                what=f"RPC method {method}", reason=f"it needs RPC {since}, conductors with {self._cap} are online"
+            )
+        return since
+
+    def _capped(self) -> str:
+        """The highest version that every online conductor serves, or the pinned release's."""
+        if (pinned := releases.pinned(self._conf)) is not None:
+            return pinned.rpc
+        if time.monotonic() - self._cap_read_at > self._conf.hash_ring_reset_interval:
+            online = [rpc for _release, rpc in conductors.rpc_versions(self._db, self._timeout)]
+            self._cap = min([*online, methods.RPC_VERSION], key=methods.version_tuple)
+            self._cap_read_at = time.monotonic()
+        return self._cap

@@ -1,0 +1,38 @@
+"""The table of RPC methods: shared by the client, which may send them, and the endpoint, which must serve them.
+
+``advance`` is a doorbell: the work is in the database already, the message only says *look at this node now*. All other
+methods are calls, because they return something that only hardware or a loaded driver knows.
+"""
+
+from typing import NamedTuple
+
+RPC_VERSION = "1.0"
+"""What this release serves: major for breaks, minor for additions. Add a method, raise the minor."""
+
+
+class Method(NamedTuple):
+    """An RPC method.
+
+    :param since: RPC version that brought it; a client capped below it does not send it.
+    :param answers: whether it is a call (waits for the result) or a cast.
+    """
+
+    since: str
+    answers: bool = True
+
+
+METHODS: dict[str, Method] = {
+    "advance": Method("1.0", answers=False),
+    "get_boot_device": Method("1.0"),
+    "get_driver_properties": Method("1.0"),
+    "get_steps": Method("1.0"),
+    "get_supported_boot_devices": Method("1.0"),
+    "set_boot_device": Method("1.0"),
+    "validate_deploy": Method("1.0"),
+    "validate_node": Method("1.0"),
+}
+
+
+def version_tuple(version: str) -> tuple[int, ...]:
+    """``"1.10"`` as ``(1, 10)``, which compares as versions do."""
+    return tuple(int(part) for part in version.split("."))

@@ -1,0 +1,102 @@
+"""The two ways to a conductor: oslo.messaging between processes, a direct hand-over inside one process."""
+
+from typing import Any
+from typing import Protocol
+
+import oslo_messaging
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot import rpcapi
+from ingot.common import context
+from ingot.common import errors
+from ingot.rpcapi import methods
+from ingot.rpcapi import wire
+
+LOG = log.getLogger(__name__)
+
+
+class Transport(Protocol):
+    """How the client reaches one conductor.
+
+    ``call`` returns the envelope of the answer and raises ServiceUnavailable when none came; ``cast`` raises
+    ServiceUnavailable when the message could not be handed over.
+    """
+
+    def call(
+        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
+    ) -> dict[str, Any]: ...
+
+    def cast(
+        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
+    ) -> None: ...
+
+
+class LocalTransport:
+    """API and conductor in one process: the endpoint is called on the caller's thread, through the same JSON."""
+
+    def __init__(self) -> None:
+        self._endpoints: dict[str, Any] = {}
+
+    def serve(self, host: str, endpoint: Any) -> None:
+        """From now on ``host`` is served by ``endpoint``."""
+        self._endpoints[host] = endpoint
+
+    def stop(self, host: str) -> None:
+        self._endpoints.pop(host, None)
+
+    def call(
+        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        if host not in self._endpoints:
+            raise errors.ServiceUnavailable(what=f"Conductor {host}", reason="it does not run in this process")
+        served: dict[str, Any] = getattr(self._endpoints[host], method)(
+            wire.primitive(ctx.to_dict()), **wire.primitive(args)
+        )
+        return served
+
+    def cast(
+        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
+    ) -> None:
+        self.call(host, method, version, ctx, args)
+
+
+class OsloTransport:
+    """oslo.messaging: RabbitMQ by ``transport_url``. One topic; each conductor is a server of it."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._transport = oslo_messaging.get_rpc_transport(conf)
+        target = oslo_messaging.Target(topic=rpcapi.TOPIC)
+        self._client = oslo_messaging.get_rpc_client(self._transport, target, version_cap=methods.RPC_VERSION)
+
+    def server(self, host: str, endpoint: Any) -> Any:
+        """The RPC server of a conductor; its ``start``, ``stop`` and ``wait`` are the caller's."""
+        target = oslo_messaging.Target(topic=rpcapi.TOPIC, server=host, version=methods.RPC_VERSION)
+        return oslo_messaging.get_rpc_server(
+            self._transport,
+            target,
+            [endpoint],
+            executor="threading",
+            access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
+        )
+
+    def call(
+        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        prepared = self._client.prepare(server=host, version=version)
+        try:
+            envelope: dict[str, Any] = prepared.call(ctx.to_dict(), method, **wire.primitive(args))
+        except oslo_messaging.MessagingException as exc:
+            raise errors.ServiceUnavailable(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
+        return envelope
+
+    def cast(
+        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
+    ) -> None:
+        try:
+            self._client.prepare(server=host, version=version).cast(ctx.to_dict(), method, **wire.primitive(args))
+        except oslo_messaging.MessagingException as exc:
+            raise errors.ServiceUnavailable(what="The message bus", reason=str(exc)) from exc
+
+    def close(self) -> None:
+        self._transport.cleanup()
