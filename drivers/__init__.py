@@ -1,0 +1,1 @@
+"""Hardware types, the interfaces they are composed of, the steps these declare, and the implementations."""

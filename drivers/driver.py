@@ -1,0 +1,21 @@
+"""The driver of one task: links to interface singletons, as the node's fields say (specification 004)."""
+
+from typing import Any
+
+from ingot.common import interfaces
+
+
+class BareDriver:
+    """Thin on purpose: one is made for each task. An interface that is not enabled any more is None."""
+
+    __slots__ = (*interfaces.KINDS, "hardware_type")
+
+
+    def __init__(self, hardware_type: str, **links: Any) -> None:
+        self.hardware_type = hardware_type
+        for kind in interfaces.KINDS:
+            setattr(self, kind, links.get(kind))
+
+    def all_interfaces(self) -> list[Any]:
+        """The interfaces that are there, in the order of :data:`interfaces.KINDS`."""
+        return [link for kind in interfaces.KINDS if (link := getattr(self, kind)) is not None]

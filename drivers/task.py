@@ -1,0 +1,52 @@
+"""What an interface's method is given: the task, seen from the driver's side. The conductor implements it."""
+
+from typing import Any
+from typing import Protocol
+
+from oslo_config import cfg
+
+from ingot.common import context
+from ingot.db import records
+from ingot.drivers import driver as bare_driver
+
+
+class Task(Protocol):
+    """One piece of work on one node.
+
+    :ivar node: the node as it is known now, see ``ingot.db.models.Node``; :meth:`set` keeps it up to date.
+    :ivar driver: links to the node's interfaces; one that is not enabled any more is None.
+    :ivar memory: what the current step remembers between its calls; saved with every answer.
+    :ivar shared: whether the task has no lock and must not write.
+    """
+
+    conf: cfg.ConfigOpts
+    context: context.RequestContext
+    node: records.Record
+    driver: bare_driver.BareDriver
+    memory: dict[str, Any]
+    shared: bool
+
+    @property
+    def ports(self) -> list[records.Record]:
+        """The node's ports, read at first use."""
+
+    @property
+    def traits(self) -> list[str]:
+        """The node's traits, read at first use."""
+
+    @property
+    def step(self) -> dict[str, Any]:
+        """The step that runs, empty outside of steps: interface, step, args, priority, origin ..."""
+
+    def set(self, **columns: Any) -> None:
+        """Changes columns of the node. They are visible in ``node`` at once and are written, fenced, with the next
+        write of the task, which is at the end of the step at the latest.
+
+        :raises LockLost: at the write, when the lock was taken over.
+        """
+
+    def save(self) -> None:
+        """Writes now what :meth:`set` has collected: before something irreversible that depends on it."""
+
+    def configdrive(self) -> str | None:
+        """The deployment's config drive: base64 of gzip; None if there is none."""
