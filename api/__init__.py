@@ -1,0 +1,1 @@
+"""The Bare Metal API: a Flask application with one module per resource."""

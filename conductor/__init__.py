@@ -1,0 +1,1 @@
+"""The conductor: owns nodes by the hash ring, locks them with tasks, drives their flows step by step."""

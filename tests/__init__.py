@@ -1,0 +1,1 @@
+"""Tests of Ingot: unit (no services), functional (real services), gate (the product as installed)."""

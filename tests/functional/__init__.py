@@ -1,0 +1,1 @@
+"""Functional tests: real databases, a real broker, the real processes."""

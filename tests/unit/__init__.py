@@ -1,0 +1,1 @@
+"""Unit tests: fast, no services, no network beyond loopback."""
