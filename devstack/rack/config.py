@@ -1,0 +1,224 @@
+"""The rack's settings: their defaults, where they come from (file, flags) and what is allowed in them."""
+
+import json
+import re
+import tomllib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+# pyghmi waits with select(2), which takes file descriptors below 1024 only.
+MAX_MACHINES = 900
+STEP_KINDS = ("clean", "deploy", "service")
+STEP_INTERFACES = ("bios", "deploy", "firmware", "management", "power", "raid", "vendor")
+
+_SIZE = re.compile(r"^(\d+)([KMGT]?)(?:i?B)?$", re.IGNORECASE)
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_NAMESPACE = uuid.UUID("6f2c1d0e-7c5b-4b8e-9a55-0d9a4c1f7b11")
+
+
+class ConfigError(ValueError):
+    """A setting is unknown or has a value that cannot work."""
+
+
+def parse_size(value: str | int) -> int:
+    """Return a size in bytes for a number of bytes or a text such as ``8G`` or ``512M`` (powers of 1024)."""
+    match = _SIZE.match(str(value).strip())
+    if not match:
+        raise ConfigError(f"size {value!r} is not a number of bytes or a text such as 512M or 8G")
+    return int(match[1]) * _UNITS[match[2].upper()]
+
+
+@dataclass(frozen=True)
+class StepConfig:
+    """An in-band step that the simulated agents offer beside those of the real agent.
+
+    :param duration: seconds the step runs.
+    :param fail: when given, the step ends in an error with this text.
+    """
+
+    step: str
+    interface: str = "deploy"
+    priority: int = 0
+    kinds: tuple[str, ...] = STEP_KINDS
+    reboot_requested: bool = False
+    abortable: bool = False
+    argsinfo: Mapping[str, Any] | None = None
+    duration: float = 0.0
+    fail: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.interface not in STEP_INTERFACES:
+            raise ConfigError(
+                f"steps: {self.step}: interface {self.interface!r} is not one of {STEP_INTERFACES}"
+            )
+        object.__setattr__(self, "kinds", tuple(self.kinds))
+        if not set(self.kinds) <= set(STEP_KINDS):
+            raise ConfigError(f"steps: {self.step}: kinds {self.kinds} must be from {STEP_KINDS}")
+
+
+@dataclass(frozen=True)
+class MachineOverride:
+    """What one machine has that differs from the rack's defaults; None means: the default."""
+
+    name: str | None = None
+    uuid: str | None = None
+    memory: int | None = None
+    macs: tuple[str, ...] | None = None
+    disk_sizes: tuple[str | int, ...] | None = None
+    boot_delay: float | None = None
+
+
+@dataclass(frozen=True)
+class RackConfig:
+    """Settings of a rack. Times are seconds, ``memory`` is MiB, ports of 0 mean: any free one.
+
+    :param boot_url: where a machine finds its iPXE script; ``{mac}`` is its MAC as aa-bb-cc-dd-ee-ff,
+        ``{mac_colon}`` as aa:bb:cc:dd:ee:ff, ``{uuid}`` its system UUID.
+    :param agent_settle: longest pause between the end of a command and the heartbeat that reports it.
+    :param heartbeat_max: upper limit of the pause between two heartbeats (a real agent waits 0.3 to 0.6 of
+        the service's heartbeat_timeout).
+    :param retry_first: first pause after a refused lookup or heartbeat; doubles up to ``retry_max``.
+    :param lookup_timeout: an agent that nobody knows gives up after this long.
+    :param ca_file: certificates that agents trust for an https service.
+    """
+
+    machines: int = 3
+    address: str = "127.0.0.1"
+    bmc_base_port: int = 6230
+    username: str = "admin"
+    password: str = field(default="password", repr=False)
+    boot_url: str = "http://127.0.0.1:6385/boot/ipxe/{mac}"
+    state_dir: Path = Path("rack-state")
+    control_port: int = 6229
+    name_prefix: str = "machine-"
+    mac_prefix: str = "52:54:00"
+    nics: int = 1
+    disks: int = 2
+    disk_size: int = 8 * 2**30
+    memory: int = 4096
+    boot_delay: float = 0.5
+    os_boot_delay: float = 0.5
+    shutdown_delay: float = 0.5
+    power_off_delay: float = 0.5
+    tls: bool = True
+    agent_base_port: int = 0
+    agent_version: str = "13.0.0"
+    agent_start_delay: float = 0.2
+    agent_settle: float = 0.2
+    heartbeat_max: float = 10.0
+    retry_first: float = 0.5
+    retry_max: float = 5.0
+    lookup_timeout: float = 600.0
+    ca_file: str | None = None
+    steps: tuple[StepConfig, ...] = ()
+    machine: tuple[MachineOverride, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "state_dir", Path(self.state_dir).absolute())
+        object.__setattr__(self, "disk_size", parse_size(self.disk_size))
+        limits = {"machines": (1, MAX_MACHINES), "nics": (1, 16), "disks": (1, 16), "memory": (1, 2**26)}
+        for name, (low, high) in limits.items():
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(f"{name}: {getattr(self, name)} is not between {low} and {high}")
+        if len(self.username.encode()) > 16 or len(self.password.encode()) > 20:
+            raise ConfigError("username, password: IPMI 2.0 allows at most 16 and 20 bytes")
+        if len(self.machine) > self.machines:
+            raise ConfigError(f"machine: {len(self.machine)} entries, but there are {self.machines} machines")
+
+
+@dataclass(frozen=True)
+class DiskSpec:
+    """A disk as the machine sees it; ``size`` in bytes."""
+
+    name: str
+    size: int
+    serial: str
+    wwn: str
+
+
+@dataclass(frozen=True)
+class MachineSpec:
+    """One machine of the rack, with every default filled in."""
+
+    index: int
+    name: str
+    uuid: uuid.UUID
+    memory: int
+    macs: tuple[str, ...]
+    disks: tuple[DiskSpec, ...]
+    boot_delay: float
+
+
+def machine_specs(config: RackConfig) -> list[MachineSpec]:
+    """Return the machines; names, UUIDs, MACs and serials depend on the index, so restarts keep them."""
+    overrides = config.machine + (MachineOverride(),) * (config.machines - len(config.machine))
+    specs = [_machine_spec(config, index, override) for index, override in enumerate(overrides)]
+    names = [spec.name for spec in specs]
+    if len(set(names)) != len(names):
+        raise ConfigError("machine: two machines have the same name")
+    return specs
+
+
+def _machine_spec(config: RackConfig, index: int, override: MachineOverride) -> MachineSpec:
+    name = override.name or f"{config.name_prefix}{index}"
+    system_id = (
+        uuid.UUID(override.uuid) if override.uuid else uuid.uuid5(_NAMESPACE, config.mac_prefix + name)
+    )
+    macs = override.macs or tuple(
+        f"{config.mac_prefix}:{index >> 8:02x}:{index & 0xFF:02x}:{nic:02x}" for nic in range(config.nics)
+    )
+    sizes = override.disk_sizes or (config.disk_size,) * config.disks
+    return MachineSpec(
+        index=index,
+        name=name,
+        uuid=system_id,
+        memory=override.memory or config.memory,
+        macs=tuple(mac.lower() for mac in macs),
+        disks=tuple(_disk_spec(index, number, parse_size(size)) for number, size in enumerate(sizes)),
+        boot_delay=config.boot_delay if override.boot_delay is None else override.boot_delay,
+    )
+
+
+def _disk_spec(machine: int, number: int, size: int) -> DiskSpec:
+    return DiskSpec(
+        name=f"/dev/sd{chr(ord('a') + number)}",
+        size=size // 512 * 512,
+        serial=f"RACK{machine:04d}D{number:02d}",
+        wwn=f"0x5000c500{machine:06x}{number:02x}",
+    )
+
+
+def load(path: str | None, flags: Mapping[str, Any]) -> RackConfig:
+    """Return the settings of a TOML or JSON file with the command line's flags on top.
+
+    :raises ConfigError: for a file that cannot be read, an unknown setting or a bad value.
+    """
+    settings = _read(Path(path)) if path else {}
+    settings.update(flags)
+    settings["steps"] = tuple(_build(StepConfig, "steps", entry) for entry in settings.get("steps", ()))
+    settings["machine"] = tuple(_build(MachineOverride, "machine", e) for e in settings.get("machine", ()))
+    return _build(RackConfig, "rack", settings)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text()
+        return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _build(kind: type[Any], where: str, settings: Mapping[str, Any]) -> Any:
+    known = {item.name for item in fields(kind)}
+    unknown = sorted(set(settings) - known)
+    if unknown:
+        raise ConfigError(
+            f"{where}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}"
+        )
+    try:
+        return replace(kind(**settings))
+    except TypeError as error:
+        raise ConfigError(f"{where}: {error}") from error

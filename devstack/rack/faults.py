@@ -1,0 +1,113 @@
+"""What can be made to go wrong with a machine, and how often."""
+
+from dataclasses import dataclass
+from typing import Any
+
+# Name -> (what its value must be, what it does). The control API shows this table.
+KNOWN: dict[str, tuple[type | tuple[type, ...] | None, str]] = {
+    "bmc_silent": (None, "the BMC answers nothing"),
+    "bmc_wrong_password": (None, "the BMC has another password; sessions in progress end"),
+    "power_stuck": (None, "the BMC accepts power commands and does nothing"),
+    "boot_hang": (None, "the machine stops in its firmware"),
+    "agent_dies_at_step": (str, "the agent is gone when it should start the named step or command"),
+    "agent_hangs_at_step": (str, "the named step or command never ends; heartbeats go on"),
+    "image_404": (None, "the image server answers the agent 404"),
+    "checksum_wrong": (None, "a byte of the image changes on its way to the agent"),
+    "disk_too_small": (None, "the agent finds its disks to be 1 MiB"),
+    "agent_version_after_reboot": (str, "from the next boot on the agent has this version"),
+    "slow_answer": (dict, "value {command, seconds}: the agent answers POST of this command late"),
+    "heartbeat_lost": (None, "heartbeats do not leave the machine"),
+}
+
+
+class FaultError(ValueError):
+    """An unknown fault or a value that it cannot have."""
+
+
+@dataclass
+class Fault:
+    """An ordered fault; ``times`` is how often it still happens (None: until it is cleared)."""
+
+    value: Any = True
+    times: int | None = None
+
+
+class Faults:
+    """The faults of one machine."""
+
+    def __init__(self) -> None:
+        self._ordered: dict[str, Fault] = {}
+
+    def order(self, name: str, value: Any = None, times: int | None = None) -> None:
+        """Make a fault happen from now on, ``times`` times or until it is cleared."""
+        self._check(name)
+        kind = KNOWN[name][0]
+        if kind is None and value not in (None, True):
+            raise FaultError(f"fault {name} takes no value, got {value!r}")
+        if kind is not None and not isinstance(value, kind):
+            raise FaultError(f"fault {name}: value must be {kind}, got {value!r}")
+        if name == "slow_answer":
+            _check_slow_answer(value)
+        if times is not None and (not isinstance(times, int) or isinstance(times, bool) or times < 1):
+            raise FaultError(f"fault {name}: times must be a number from 1 on, got {times!r}")
+        self._ordered[name] = Fault(True if kind is None else value, times)
+
+    def clear(self, name: str | None = None) -> None:
+        """Forget one fault, or all of them."""
+        if name is None:
+            self._ordered.clear()
+            return
+        self._check(name)
+        self._ordered.pop(name, None)
+
+    def active(self, name: str) -> bool:
+        """Say whether a lasting condition holds, without using it up."""
+        return name in self._ordered
+
+    def strike(self, name: str, match: str | None = None) -> bool:
+        """Say whether the fault happens now, and count it.
+
+        :param match: for a fault that names a step: the name of what is about to happen, with or without the
+            agent extension in front (``write_image`` matches ``standby.write_image``).
+        """
+        fault = self._ordered.get(name)
+        if fault is None:
+            return False
+        if match is not None and fault.value not in (match, match.rpartition(".")[2]):
+            return False
+        self._count(name, fault)
+        return True
+
+    def take(self, name: str) -> Any:
+        """Return the fault's value and count it; None when it is not ordered."""
+        fault = self._ordered.get(name)
+        if fault is None:
+            return None
+        self._count(name, fault)
+        return fault.value
+
+    def slow_answer(self, command: str) -> float:
+        """Return for how many seconds the answer to ``command`` shall be held back."""
+        fault = self._ordered.get("slow_answer")
+        if fault is None or fault.value["command"] not in (command, command.rpartition(".")[2]):
+            return 0.0
+        self._count("slow_answer", fault)
+        return float(fault.value["seconds"])
+
+    def public(self) -> dict[str, Any]:
+        return {name: {"value": f.value, "times": f.times} for name, f in self._ordered.items()}
+
+    def _count(self, name: str, fault: Fault) -> None:
+        if fault.times is not None:
+            fault.times -= 1
+            if fault.times == 0:
+                del self._ordered[name]
+
+    def _check(self, name: str) -> None:
+        if name not in KNOWN:
+            raise FaultError(f"unknown fault {name!r}; known are {', '.join(sorted(KNOWN))}")
+
+
+def _check_slow_answer(value: dict[str, Any]) -> None:
+    if set(value) != {"command", "seconds"} or not isinstance(value["seconds"], int | float):
+        raise FaultError(f"fault slow_answer: value must be {{command, seconds}}, got {value!r}")

@@ -1,0 +1,25 @@
+"""The agent command that hands over the machine's log."""
+
+import base64
+import io
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+from ingot.rack.commands import CommandSpec
+
+if TYPE_CHECKING:
+    from ingot.rack.agent import Agent
+
+
+async def collect_system_logs(agent: "Agent", params: dict[str, Any]) -> dict[str, str]:
+    """Return the machine's log as a tar.gz in base64."""
+    content = ("\n".join(agent.machine.log_lines) + "\n").encode()
+    entry = tarfile.TarInfo("journal")
+    entry.size = len(content)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        archive.addfile(entry, io.BytesIO(content))
+    return {"system_logs": base64.b64encode(buffer.getvalue()).decode()}
+
+
+COMMANDS = {"log.collect_system_logs": CommandSpec(collect_system_logs)}

@@ -1,0 +1,98 @@
+"""A rack: its machines, their BMCs and the control API, in one process."""
+
+import logging
+import resource
+import threading
+from typing import Any
+
+from ingot.rack import bmc
+from ingot.rack.config import RackConfig, machine_specs
+from ingot.rack.control import ControlApi
+from ingot.rack.http_server import HttpServer
+from ingot.rack.loop import LoopThread, Site
+from ingot.rack.machine import Machine, RemoteChassis
+
+LOG = logging.getLogger(__name__)
+
+
+class Rack:
+    """A running rack, from ``start`` to ``stop``.
+
+    pyghmi keeps its sockets in tables of the class: a process that uses pyghmi as a client must not hold a
+    rack, but start one with ``ingot.rack.process.RackProcess``.
+    """
+
+    def __init__(self, config: RackConfig) -> None:
+        self.config = config
+        self.machines: dict[str, Machine] = {}
+        self.control_url = ""
+        self._site = Site(config)
+        self._loop = LoopThread()
+        self._control = HttpServer(ControlApi(self).handle, ControlApi.error_body)
+        self._bmcs: list[bmc.RackBmc] = []
+        self._stopped = threading.Event()
+        self._bmc_thread = threading.Thread(target=self._serve_bmcs, name="rack-bmc", daemon=True)
+
+    def start(self) -> None:
+        """Put the machines up, powered off, and answer on every port.
+
+        :raises OSError: when a port is taken; the text says which.
+        """
+        _raise_file_limit()
+        self.config.state_dir.mkdir(parents=True, exist_ok=True)
+        self._loop.start()
+        for spec in machine_specs(self.config):
+            machine = Machine(spec, self._site)
+            self.machines[spec.name] = machine
+            self._bmcs.append(self._bmc(machine))
+        self._bmc_thread.start()
+        port = self._loop.run(self._control.start("127.0.0.1", self.config.control_port))
+        self.control_url = f"http://127.0.0.1:{port}"
+        LOG.info("%d machines, control API on %s", len(self.machines), self.control_url)
+
+    def _bmc(self, machine: Machine) -> bmc.RackBmc:
+        port = self.config.bmc_base_port + machine.spec.index
+        chassis = RemoteChassis(machine, self._loop)
+        try:
+            made = bmc.RackBmc(chassis, self.config.address, port, self.config.username, self.config.password)
+        except OSError as error:
+            raise OSError(error.errno, f"BMC of {machine.name}, {self.config.address} UDP port {port}: "
+                          f"{error.strerror}") from error  # fmt: skip
+        machine.bmc_port = port
+        machine.on_new_credentials = made.end_sessions
+        return made
+
+    def _serve_bmcs(self) -> None:
+        bmc.serve_forever(self._stopped.is_set)
+
+    def stop(self) -> None:
+        """Cut the power of every machine and close all ports; the state directory stays."""
+        self._stopped.set()
+        self._loop.call(self._power_down)
+        self._loop.stop()
+        self._site.close()
+        self._bmc_thread.join(3)
+        for one in self._bmcs:
+            one.close()
+
+    def _power_down(self) -> None:
+        self._control.kill()
+        for machine in self.machines.values():
+            if machine.powered:
+                machine.switch_off()
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a user needs to enroll the machines; passwords are left out."""
+        return {
+            "control_url": self.control_url,
+            "address": self.config.address,
+            "username": self.config.username,
+            "state_dir": str(self.config.state_dir),
+            "machines": [machine.identity() for machine in self.machines.values()],
+        }
+
+
+def _raise_file_limit() -> None:
+    # A machine takes about four descriptors: BMC, agent, its client's connection and a disk.
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

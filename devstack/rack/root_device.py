@@ -1,0 +1,56 @@
+"""Which disk gets the image: root device hints, as users give them in the node's properties."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ingot.rack.raid import GIBIBYTE, BlockDevice
+
+_NUMBERS: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq, "=": operator.ge, "!=": operator.ne,
+    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+_TEXTS: dict[str, Callable[[str, str], bool]] = {
+    "s==": operator.eq, "s!=": operator.ne, "<in>": operator.contains,
+}  # fmt: skip
+HINTS = ("name", "serial", "size", "wwn")
+
+
+class DeviceNotFound(Exception):
+    """No disk fits the hints, or a hint is not one that the rack's machines know."""
+
+
+def choose(devices: Sequence[BlockDevice], node: dict[str, Any]) -> BlockDevice:
+    """Return the device the image goes to: what the hints name, else an array, else the smallest disk.
+
+    :raises DeviceNotFound: naming the hints.
+    """
+    hints = (node.get("properties") or {}).get("root_device") or {}
+    unknown = sorted(set(hints) - set(HINTS))
+    if unknown:
+        raise DeviceNotFound(f"root device hint {', '.join(unknown)}: known are {', '.join(HINTS)}")
+    fitting = [device for device in devices if all(_fits(device, key, str(hints[key])) for key in hints)]
+    if not fitting:
+        names = ", ".join(device.name for device in devices)
+        raise DeviceNotFound(f"no device fits the root device hints {hints}; there are {names}")
+    return min(fitting, key=lambda device: (not device.members, device.size, device.name))
+
+
+def _fits(device: BlockDevice, key: str, wanted: str) -> bool:
+    if key == "size":
+        return _compare_numbers(device.size // GIBIBYTE, wanted)
+    actual = str(device.public().get(key, ""))
+    mark, _, value = wanted.partition(" ")
+    if mark in _TEXTS:
+        return _TEXTS[mark](actual.lower(), value.strip().lower())
+    return actual.lower() == wanted.lower()
+
+
+def _compare_numbers(actual: int, wanted: str) -> bool:
+    mark, _, value = wanted.rpartition(" ")
+    try:
+        return _NUMBERS[mark or "=="](actual, int(value))
+    except (KeyError, ValueError) as error:
+        raise DeviceNotFound(
+            f"root device hint size: {wanted!r} is not a number of GiB or '>= 10'"
+        ) from error

@@ -1,0 +1,74 @@
+"""The agent's way to the service: version, lookup and heartbeat, as ironic-python-agent sends them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+
+TIMEOUT = 30.0
+LOOKUP_VERSION = "1.62"
+HEARTBEAT_VERSION = "1.68"
+_VERSION_HEADER = "X-OpenStack-Ironic-API-Version"
+
+
+class ServiceError(Exception):
+    """The service refused, or could not be reached (``status`` 0)."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass
+class ServiceClient:
+    """A blocking client of one service; ``verify`` is what requests takes: bool or a file of certificates."""
+
+    url: str
+    verify: bool | str = True
+    _session: requests.Session = field(default_factory=requests.Session, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Proxies and CA bundles of the rack's environment belong to the rack, not to its machines.
+        self._session.trust_env = False
+        self._session.headers.update({"Accept": "application/json"})
+
+    def close(self) -> None:
+        self._session.close()
+
+    def api_version(self) -> tuple[int, ...]:
+        """Return the newest API version of the service."""
+        answer = self._request("GET", "/", {200})
+        try:
+            return tuple(int(part) for part in answer.json()["default_version"]["version"].split("."))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ServiceError(
+                answer.status_code, f"GET {self.url}/ has no default_version.version"
+            ) from error
+
+    def lookup(self, macs: tuple[str, ...]) -> dict[str, Any]:
+        """Return the node and the agent's configuration."""
+        answer = self._request(
+            "GET", "/v1/lookup", {200}, version=LOOKUP_VERSION, params={"addresses": ",".join(macs)}
+        )
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def heartbeat(self, node: str, body: dict[str, Any]) -> None:
+        """Tell the service that the agent is there."""
+        self._request("POST", f"/v1/heartbeat/{node}", {202}, version=HEARTBEAT_VERSION, json=body)
+
+    def _request(
+        self, method: str, path: str, expected: set[int], version: str | None = None, **kwargs: Any
+    ) -> requests.Response:
+        headers = {_VERSION_HEADER: version} if version else {}
+        try:
+            answer = self._session.request(
+                method, self.url + path, headers=headers, timeout=TIMEOUT, verify=self.verify, **kwargs
+            )
+        except requests.RequestException as error:
+            raise ServiceError(0, f"{method} {path}: {type(error).__name__}") from error
+        if answer.status_code not in expected:
+            raise ServiceError(
+                answer.status_code, f"{method} {path}: HTTP {answer.status_code} {answer.text[:200]}"
+            )
+        return answer
