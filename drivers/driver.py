@@ -10,7 +10,6 @@ class BareDriver:
 
     __slots__ = (*interfaces.KINDS, "hardware_type")
 
-
     def __init__(self, hardware_type: str, **links: Any) -> None:
         self.hardware_type = hardware_type
         for kind in interfaces.KINDS:

@@ -9,8 +9,7 @@ so each call must be safe to repeat.
 import dataclasses
 from typing import Any
 
-from ingot.common import errors
-from ingot.common import states
+from ingot.common import errors, states
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

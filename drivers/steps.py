@@ -4,10 +4,8 @@ Sources: specifications 001 (deploy steps), 002 (clean steps), 000 (post-step ho
 """
 
 import dataclasses
-from collections.abc import Callable
-from collections.abc import Mapping
-from typing import Any
-from typing import TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from oslo_config import cfg
 
@@ -74,7 +72,9 @@ def from_option(group: str, name: str) -> Callable[[cfg.ConfigOpts], int | None]
 def _declare(kind: str, declared: Declared) -> Callable[[Function], Function]:
     _check_argsinfo(declared.argsinfo)
     if not callable(declared.priority) and (isinstance(declared.priority, bool) or declared.priority < 0):
-        raise errors.Invalid(field="priority", value=declared.priority, allowed="It must be an integer of at least 0.")
+        raise errors.Invalid(
+            field="priority", value=declared.priority, allowed="It must be an integer of at least 0."
+        )
 
     def mark(function: Function) -> Function:
         function.__dict__.setdefault("ingot_steps", {})[kind] = declared

@@ -1,7 +1,6 @@
 """What an interface's method is given: the task, seen from the driver's side. The conductor implements it."""
 
-from typing import Any
-from typing import Protocol
+from typing import Any, Protocol
 
 from oslo_config import cfg
 

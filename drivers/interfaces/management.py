@@ -5,7 +5,17 @@ from typing import Any
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.task import Task
 
-BOOT_DEVICES: tuple[str, ...] = ("pxe", "disk", "cdrom", "bios", "safe", "wanboot", "floppy", "iscsiboot", "uefihttp")
+BOOT_DEVICES: tuple[str, ...] = (
+    "pxe",
+    "disk",
+    "cdrom",
+    "bios",
+    "safe",
+    "wanboot",
+    "floppy",
+    "iscsiboot",
+    "uefihttp",
+)
 
 
 class ManagementInterface(BaseInterface):

@@ -1,0 +1,1 @@
+"""The conversation with the agent in a machine's ramdisk."""

@@ -1,0 +1,74 @@
+"""The raid interface: arrays of disks, built by the machine's controller or by the agent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingot.common import errors
+from ingot.drivers.interfaces.base import BaseInterface
+
+RAID_LEVELS: tuple[str, ...] = ("JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0")
+
+LOGICAL_DISK_PROPERTIES: dict[str, str] = {
+    "raid_level": f"RAID level. Required. One of {', '.join(RAID_LEVELS)}.",
+    "size_gb": "Size in GiB, an integer above 0, or the string 'MAX' for all that is left. Required.",
+    "volume_name": "Name of the array.",
+    "is_root_volume": "Whether the image goes onto this array: true for one array at most. Default: false.",
+    "controller": "Controller that builds the array; 'software' for one that the operating system builds.",
+    "physical_disks": "Disks to use: names, or hints like those of root_device.",
+    "number_of_physical_disks": "How many disks to use, an integer above 0.",
+    "disk_type": "Type of disks to use: hdd or ssd.",
+    "interface_type": "Interface of disks to use: sata, scsi or sas.",
+    "share_physical_disks": "Whether other arrays may be on the same disks. Default: false.",
+}
+"""Keys of one of ``logical_disks`` in a raid configuration, with what the API tells about them."""
+
+
+class RAIDInterface(BaseInterface):
+    """Implementations declare their work as steps: ``create_configuration`` and ``delete_configuration`` for cleaning,
+    ``apply_configuration`` for deployments."""
+
+    kind = "raid"
+
+    def get_logical_disk_properties(self) -> dict[str, str]:
+        """Keys of a logical disk that this implementation knows, with descriptions."""
+        return LOGICAL_DISK_PROPERTIES
+
+    def validate_raid_config(self, raid_config: Any) -> None:
+        """Checks a raid configuration as users and templates give it.
+
+        :raises Invalid: names the disk by its number, the key and what is allowed.
+        """
+        disks = raid_config.get("logical_disks") if isinstance(raid_config, Mapping) else None
+        if not isinstance(disks, list) or not disks:
+            raise errors.Invalid(
+                field="raid_config",
+                value=raid_config,
+                allowed="It needs logical_disks, a list of at least one object.",
+            )
+        for number, disk in enumerate(disks):
+            self._check_disk(f"raid_config.logical_disks[{number}]", disk)
+        roots = [disk for disk in disks if disk.get("is_root_volume")]
+        if len(roots) > 1:
+            raise errors.Invalid(
+                field="raid_config.logical_disks",
+                value=disks,
+                allowed="Only one of them can be the root volume.",
+            )
+
+    def _check_disk(self, where: str, disk: Any) -> None:
+        known = self.get_logical_disk_properties()
+        if not isinstance(disk, Mapping):
+            raise errors.Invalid(field=where, value=disk, allowed="It must be an object.")
+        for key in set(disk) - set(known):
+            raise errors.Invalid(
+                field=f"{where}.{key}", value=disk[key], allowed=f"Keys are: {', '.join(known)}."
+            )
+        level, size = disk.get("raid_level"), disk.get("size_gb")
+        if level not in RAID_LEVELS:
+            raise errors.Invalid(
+                field=f"{where}.raid_level", value=level, allowed=f"One of {', '.join(RAID_LEVELS)}."
+            )
+        if size != "MAX" and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+            raise errors.Invalid(
+                field=f"{where}.size_gb", value=size, allowed="An integer above 0, or 'MAX'."
+            )

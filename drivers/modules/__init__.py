@@ -1,0 +1,1 @@
+"""Implementations of hardware interfaces, registered as entry points ingot.hardware.interfaces.<kind>."""

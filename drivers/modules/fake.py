@@ -1,0 +1,215 @@
+"""Fakes: interfaces of machines that are not there. They keep what they are told in the node and do no input or output.
+
+Their steps have priority 0: they run only when somebody asks for them. ``pause`` and ``fail`` of the vendor interface are
+for trying out what a user sees when a step takes long or fails.
+"""
+
+import time
+from typing import Any
+
+from ingot.common import errors, states
+from ingot.drivers import results, steps
+from ingot.drivers.interfaces import (
+    bios,
+    boot,
+    console,
+    deploy,
+    firmware,
+    inspect,
+    management,
+    power,
+    raid,
+    rescue,
+    vendor,
+)
+from ingot.drivers.task import Task
+
+
+def _recall(task: Task, key: str, default: Any) -> Any:
+    return task.node.driver_internal_info.get(key, default)
+
+
+def _remember(task: Task, **values: Any) -> None:
+    task.set(driver_internal_info={**task.node.driver_internal_info, **values})
+
+
+class FakePower(power.PowerInterface):
+    """Is in the state that was last set, at once."""
+
+    def get_power_state(self, task: Task) -> str:
+        return task.node.power_state or states.POWER_OFF
+
+    def start_power_change(self, task: Task, target: str) -> None:
+        goes_off = target in (states.POWER_OFF, states.SOFT_POWER_OFF)
+        task.set(power_state=states.POWER_OFF if goes_off else states.POWER_ON)
+
+
+class FakeManagement(management.ManagementInterface):
+    def get_supported_boot_devices(self, task: Task) -> list[str]:
+        return list(management.BOOT_DEVICES)
+
+    def set_boot_device(self, task: Task, device: str, persistent: bool = False) -> None:
+        if device not in management.BOOT_DEVICES:
+            raise errors.Invalid(
+                field="boot_device", value=device, allowed=f"One of {', '.join(management.BOOT_DEVICES)}."
+            )
+        _remember(task, fake_boot_device={"boot_device": device, "persistent": persistent})
+
+    def get_boot_device(self, task: Task) -> dict[str, Any]:
+        found: dict[str, Any] = _recall(task, "fake_boot_device", {"boot_device": None, "persistent": None})
+        return found
+
+
+class FakeBoot(boot.BootInterface):
+    """Boots whatever it is asked for, as nothing boots."""
+
+    def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
+        pass
+
+    def clean_up_ramdisk(self, task: Task) -> None:
+        pass
+
+    def prepare_instance(self, task: Task) -> None:
+        pass
+
+    def clean_up_instance(self, task: Task) -> None:
+        pass
+
+
+class FakeDeploy(deploy.DeployInterface):
+    """Deploys nothing, in one step."""
+
+    @steps.deploy_step(priority=100, idempotent=True)
+    def deploy(self, task: Task) -> None:
+        """The whole deployment."""
+
+    def prepare(self, task: Task) -> None:
+        pass
+
+    def tear_down(self, task: Task) -> None:
+        pass
+
+    def clean_up(self, task: Task) -> None:
+        pass
+
+
+_SETTINGS = {"settings": {"description": "List of objects with name and value.", "required": True}}
+
+
+class FakeBIOS(bios.BIOSInterface):
+    @steps.service_step(argsinfo=_SETTINGS, requires_ramdisk=False)
+    @steps.deploy_step(priority=0, argsinfo=_SETTINGS, idempotent=True)
+    @steps.clean_step(priority=0, argsinfo=_SETTINGS, requires_ramdisk=False)
+    def apply_configuration(self, task: Task, settings: list[dict[str, Any]]) -> None:
+        nameless = [setting for setting in settings if not isinstance(setting, dict) or "name" not in setting]
+        if nameless:
+            raise errors.Invalid(
+                field="settings", value=nameless, allowed="Each must be an object with name and value."
+            )
+        known = _recall(task, "fake_bios_settings", {})
+        _remember(task, fake_bios_settings={**known, **{one["name"]: one.get("value") for one in settings}})
+
+    @steps.service_step(requires_ramdisk=False)
+    @steps.deploy_step(priority=0, idempotent=True)
+    @steps.clean_step(priority=0, requires_ramdisk=False)
+    def factory_reset(self, task: Task) -> None:
+        _remember(task, fake_bios_settings={})
+
+    def cache_bios_settings(self, task: Task) -> None:
+        pass
+
+
+class FakeConsole(console.ConsoleInterface):
+    def start_console(self, task: Task) -> None:
+        pass
+
+    def stop_console(self, task: Task) -> None:
+        pass
+
+    def get_console(self, task: Task) -> dict[str, Any]:
+        return {"type": "fake", "url": f"fake://{task.node.uuid}"}
+
+
+_UPDATES = {"settings": {"description": "List of objects with component and url.", "required": True}}
+
+
+class FakeFirmware(firmware.FirmwareInterface):
+    @steps.service_step(argsinfo=_UPDATES, requires_ramdisk=False)
+    @steps.deploy_step(priority=0, argsinfo=_UPDATES, idempotent=True)
+    @steps.clean_step(priority=0, argsinfo=_UPDATES, requires_ramdisk=False)
+    def update(self, task: Task, settings: list[dict[str, Any]]) -> None:
+        _remember(task, fake_firmware=settings)
+
+    def cache_firmware_components(self, task: Task) -> None:
+        pass
+
+
+class FakeInspect(inspect.InspectInterface):
+    """Finds a small machine, unless the properties say what there is."""
+
+    def inspect_hardware(self, task: Task) -> None:
+        found = {"cpus": 1, "cpu_arch": "x86_64", "memory_mb": 1024, "local_gb": 10}
+        task.set(properties={**found, **task.node.properties})
+
+    def abort(self, task: Task) -> None:
+        pass
+
+
+class FakeRAID(raid.RAIDInterface):
+    """Has every array that it is told to build."""
+
+    @steps.clean_step(priority=0, requires_ramdisk=False)
+    def create_configuration(self, task: Task) -> None:
+        """Builds ``target_raid_config``."""
+        self.validate_raid_config(task.node.target_raid_config)
+        task.set(raid_config=task.node.target_raid_config)
+
+    @steps.clean_step(priority=0, requires_ramdisk=False)
+    def delete_configuration(self, task: Task) -> None:
+        task.set(raid_config={})
+
+    @steps.deploy_step(
+        priority=0,
+        argsinfo={
+            "raid_config": {"description": "Object with logical_disks, a list of arrays.", "required": True}
+        },
+        idempotent=True,
+    )
+    def apply_configuration(self, task: Task, raid_config: dict[str, Any]) -> None:
+        self.validate_raid_config(raid_config)
+        task.set(raid_config=raid_config)
+
+
+class FakeRescue(rescue.RescueInterface):
+    def rescue(self, task: Task) -> None:
+        pass
+
+    def unrescue(self, task: Task) -> None:
+        pass
+
+    def clean_up(self, task: Task) -> None:
+        pass
+
+
+_PAUSE = {"seconds": {"description": "How long the step takes. Default: 1.", "required": False}}
+_FAIL = {"message": {"description": "What the step complains about.", "required": False}}
+
+
+class FakeVendor(vendor.VendorInterface):
+    @steps.service_step(abortable=True, argsinfo=_PAUSE, requires_ramdisk=False)
+    @steps.deploy_step(priority=0, argsinfo=_PAUSE, idempotent=True)
+    @steps.clean_step(priority=0, abortable=True, argsinfo=_PAUSE, requires_ramdisk=False)
+    def pause(self, task: Task, seconds: float = 1) -> results.Result:
+        """Takes its time, without a thread."""
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
+            raise errors.Invalid(field="seconds", value=seconds, allowed="A number of at least 0.")
+        over = task.memory.setdefault("over", time.time() + seconds)
+        left = over - time.time()
+        return results.LookAgain(left) if left > 0 else results.DONE
+
+    @steps.service_step(argsinfo=_FAIL, requires_ramdisk=False)
+    @steps.deploy_step(priority=0, argsinfo=_FAIL)
+    @steps.clean_step(priority=0, argsinfo=_FAIL, requires_ramdisk=False)
+    def fail(self, task: Task, message: str = "it was asked to") -> None:
+        """Fails."""
+        raise errors.StepFailed(f"the fake step failed: {message}")

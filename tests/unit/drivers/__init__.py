@@ -1,0 +1,1 @@
+"""Tests of hardware types, interfaces and their parts."""

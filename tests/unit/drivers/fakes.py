@@ -1,0 +1,96 @@
+"""A task in memory, with real configuration and the real factory: what interfaces are tested with."""
+
+import uuid
+from typing import Any
+
+import testtools
+from oslo_config import cfg
+
+from ingot.common import context, interfaces, states
+from ingot.common.conf import loader
+from ingot.db import models, records
+from ingot.drivers import factory, results
+
+DICTIONARIES = {
+    column.name for column in models.table(models.Node).c if column.type.__class__.__name__ == "Json"
+}
+
+
+def configuration(**options: Any) -> cfg.ConfigOpts:
+    """Real options with defaults; ``group__name=value`` or ``name=value`` sets some."""
+    conf = loader.new()
+    conf([], project="ingot", default_config_files=[], default_config_dirs=[])
+    for key, value in options.items():
+        group, _, name = key.rpartition("__")
+        conf.set_override(name, value, group=group or None)
+    return conf
+
+
+def node(**columns: Any) -> records.Record:
+    """A node's row as a query returns it."""
+    values: dict[str, Any] = {
+        column.name: None for column in models.table(models.Node).c if column.name != "configdrive"
+    }
+    values |= {name: {} for name in DICTIONARIES}
+    values |= {
+        "id": 1,
+        "uuid": str(uuid.uuid4()),
+        "driver": "fake-hardware",
+        "provision_state": states.AVAILABLE,
+    }
+    values |= {"maintenance": False, "disable_power_off": False, "conductor_group": ""}
+    return records.Record(**values | columns)
+
+
+class MemoryTask:
+    """A task whose node is a record in memory; ``saved`` counts the writes."""
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, node: records.Record, hardware: factory.Hardware | None = None
+    ) -> None:
+        self.conf = conf
+        self.context = context.admin()
+        self.node = node
+        self.hardware = hardware or factory.Hardware(conf)
+        self.driver, self.missing = self.hardware.compose(node)
+        self.memory: dict[str, Any] = {}
+        self.shared = False
+        self.ports: list[records.Record] = []
+        self.traits: list[str] = []
+        self.step: dict[str, Any] = {}
+        self.drive: str | None = None
+        self.saved = 0
+
+    def set(self, **columns: Any) -> None:
+        for name, value in columns.items():
+            if not hasattr(self.node, name):
+                raise AttributeError(f"the node has no column {name}")
+            setattr(self.node, name, value)
+
+    def save(self) -> None:
+        self.saved += 1
+
+    def configdrive(self) -> str | None:
+        return self.drive
+
+
+class DriverTestCase(testtools.TestCase):
+    """Makes tasks on nodes of fake hardware; ``options`` of a subclass are set in the configuration."""
+
+    options: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
+
+    def task(self, **columns: Any) -> MemoryTask:
+        conf = configuration(**{"enabled_hardware_types": ["fake-hardware"], **self.options})
+        return MemoryTask(conf, node(**{**self.columns, **columns}))
+
+    def run_to_end(self, call: Any, limit: int = 50) -> Any:
+        """Calls again while the answer is to look again; the memory of the task carries over."""
+        for _ in range(limit):
+            answer = results.typed(call(), "under test")
+            if not isinstance(answer, results.LookAgain):
+                return answer
+        raise AssertionError("it never ended")
+
+
+ALL_FAKE = {interfaces.field(kind): "fake" for kind in interfaces.KINDS if kind not in ("network", "storage")}
