@@ -15,6 +15,7 @@ from ingot.common import errors
 from ingot.common import states
 from ingot.db import models
 from ingot.db import records
+from ingot.db import types
 from ingot.db.engine import Database
 from ingot.db.engine import retried
 
@@ -114,18 +115,16 @@ def locked(node: records.Record) -> errors.NodeLocked:
     )
 
 
-def lock(db: Database, ident: str, host: str, purpose: str, steal_from: str | None = None) -> records.Record:
+def lock(db: Database, ident: str, host: str, purpose: str, steal_from: Collection[str] = ()) -> records.Record:
     """Takes a node's lock and reads the node: two statements.
 
     :param purpose: what for, in an operator's words; a 409 repeats it.
-    :param steal_from: take the lock even from this host, which the caller knows to be dead or to be itself in an
-        earlier life. Its writes are fenced from then on, because ``lock_epoch`` grows.
+    :param steal_from: take the lock even from these hosts, which the caller knows to be dead or to be itself in an
+        earlier life. Their writes are fenced from then on, because ``lock_epoch`` grows.
     :raises NodeLocked: somebody else holds the lock.
     :raises NotFound: there is no such node.
     """
-    free = NODES.c.reservation.is_(None)
-    if steal_from is not None:
-        free = sa.or_(free, NODES.c.reservation == steal_from)
+    free = sa.or_(NODES.c.reservation.is_(None), NODES.c.reservation.in_(steal_from))
     taken = {
         "reservation": host,
         "lock_epoch": NODES.c.lock_epoch + 1,
@@ -180,6 +179,15 @@ def write_locked(
             connection.execute(sa.insert(_HISTORY), new_history)
 
 
+def due_unless_heard(since: datetime.datetime, deadline: datetime.datetime | None) -> Any:
+    """A value for due_at: now if the agent was heard since a moment, else a deadline (None: never).
+
+    Decided by the database, in the statement that begins the wait: a heartbeat that arrived while the lock was held is
+    not overlooked.
+    """
+    return sa.case((NODES.c.agent_last_heartbeat >= since, clock.now()), else_=sa.literal(deadline, types.moment()))
+
+
 def configdrive(db: Database, node: records.Record) -> str | None:
     """The config drive of the node's deployment: base64 of gzip."""
     with db.single() as connection:
@@ -195,6 +203,14 @@ def due(db: Database, moment: datetime.datetime, limit: int) -> list[records.Rec
     statement = (
         sa.select(*records.columns(NODES, names)).where(NODES.c.due_at <= moment).order_by(NODES.c.due_at).limit(limit)
     )
+    with db.single() as connection:
+        return records.many(connection.execute(statement))
+
+
+def reserved(db: Database) -> list[records.Record]:
+    """All nodes that are locked now: uuid, driver, conductor_group, reservation, due_at."""
+    names = ("uuid", "driver", "conductor_group", "reservation", "due_at")
+    statement = sa.select(*records.columns(NODES, names)).where(NODES.c.reservation.is_not(None))
     with db.single() as connection:
         return records.many(connection.execute(statement))
 

@@ -1,0 +1,39 @@
+"""ingot: API and conductor in one process, on SQLite, without a message bus. For a laptop, a rack, an appliance."""
+
+import sys
+
+from oslo_log import log
+
+from ingot.api import app
+from ingot.api import server
+from ingot.common import errors
+from ingot.common.conf import loader
+from ingot.conductor import manager
+from ingot.conductor.cmd import signals
+from ingot.db import schema
+from ingot.db.engine import Database
+from ingot.rpcapi import client
+from ingot.rpcapi import transport
+
+
+def main() -> int:
+    """Entry point. Creates or upgrades its database by itself. Exit code 0 after an orderly stop, 1 when it cannot
+    start."""
+    conf = loader.load(sys.argv[1:], prog="ingot")
+    log.setup(conf, "ingot")
+    try:
+        db = Database(conf)
+        schema.ensure(db)
+        conductor = manager.Conductor(conf, db)
+    except errors.IngotError as exc:
+        print(f"ingot cannot start: {exc.message}", file=sys.stderr)
+        return 1
+    bus = transport.LocalTransport()
+    bus.serve(conf.host, conductor.endpoint)
+    conductor.start()
+    web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
+    web.start()
+    signals.wait_for_stop()
+    web.stop()
+    conductor.stop()
+    return 0

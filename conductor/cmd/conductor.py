@@ -1,0 +1,36 @@
+"""ingot-conductor: a conductor on RabbitMQ and a shared database."""
+
+import sys
+
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.common.conf import loader
+from ingot.conductor import manager
+from ingot.conductor.cmd import signals
+from ingot.db import schema
+from ingot.db.engine import Database
+from ingot.rpcapi import transport
+
+
+def main() -> int:
+    """Entry point. Exit code 0 after an orderly stop, 1 when it cannot start."""
+    conf = loader.load(sys.argv[1:], prog="ingot-conductor")
+    log.setup(conf, "ingot")
+    try:
+        db = Database(conf)
+        schema.require_current(db)
+        conductor = manager.Conductor(conf, db)
+    except errors.IngotError as exc:
+        print(f"ingot-conductor cannot start: {exc.message}", file=sys.stderr)
+        return 1
+    bus = transport.OsloTransport(conf)
+    server = bus.server(conf.host, conductor.endpoint)
+    server.start()
+    conductor.start()
+    signals.wait_for_stop()
+    server.stop()
+    conductor.stop()
+    server.wait()
+    bus.close()
+    return 0

@@ -1,0 +1,89 @@
+"""What a conductor serves over RPC: the doorbell, and questions that only it can answer."""
+
+from collections.abc import Callable
+from typing import Any
+
+import oslo_messaging
+
+from ingot.common import context
+from ingot.conductor import task_manager
+from ingot.conductor import validation
+from ingot.conductor.node_queue import NodeQueues
+from ingot.conductor.task_manager import Services
+from ingot.conductor.task_manager import Task
+from ingot.rpcapi import methods
+from ingot.rpcapi import wire
+
+
+class Endpoint:
+    """The methods of ``ingot.rpcapi.methods``. Each takes the context as a dictionary and keyword arguments, and returns
+    an envelope (``wire.answer``)."""
+
+    target = oslo_messaging.Target(version=methods.RPC_VERSION)
+
+    def __init__(self, services: Services, queues: NodeQueues) -> None:
+        self._services = services
+        self._queues = queues
+
+    @oslo_messaging.expose
+    def advance(self, ctx: dict[str, Any], node_uuid: str, why: str) -> dict[str, Any]:
+        """Somebody must look at a node now."""
+        return wire.answer(self._queues.ring, node_uuid, why)
+
+    @oslo_messaging.expose
+    def validate_node(self, ctx: dict[str, Any], node_uuid: str) -> dict[str, Any]:
+        """See ``validation.node``."""
+        return self._shared(ctx, node_uuid, validation.node)
+
+    @oslo_messaging.expose
+    def validate_deploy(self, ctx: dict[str, Any], node_uuid: str, request: dict[str, Any]) -> dict[str, Any]:
+        """See ``validation.deployment``."""
+        return self._shared(ctx, node_uuid, lambda task: validation.deployment(task, request))
+
+    @oslo_messaging.expose
+    def get_steps(self, ctx: dict[str, Any], node_uuid: str, kind: str) -> dict[str, Any]:
+        """See ``validation.steps``."""
+        return self._shared(ctx, node_uuid, lambda task: validation.steps(task, kind))
+
+    @oslo_messaging.expose
+    def get_boot_device(self, ctx: dict[str, Any], node_uuid: str) -> dict[str, Any]:
+        return self._shared(ctx, node_uuid, lambda task: task.driver.management.get_boot_device(task))
+
+    @oslo_messaging.expose
+    def get_supported_boot_devices(self, ctx: dict[str, Any], node_uuid: str) -> dict[str, Any]:
+        return self._shared(ctx, node_uuid, lambda task: task.driver.management.get_supported_boot_devices(task))
+
+    @oslo_messaging.expose
+    def set_boot_device(
+        self, ctx: dict[str, Any], node_uuid: str, device: str, persistent: bool
+    ) -> dict[str, Any]:
+        """Sets the boot device under the node's lock, after whatever stands in the node's queue before it."""
+
+        def work(task: Task) -> None:
+            task.driver.management.validate(task)
+            task.driver.management.set_boot_device(task, device, persistent)
+
+        return self._exclusive(ctx, node_uuid, "setting the boot device", work)
+
+    @oslo_messaging.expose
+    def get_driver_properties(self, ctx: dict[str, Any], hardware_type: str) -> dict[str, Any]:
+        """Properties that the default interfaces of a hardware type read from driver_info."""
+        return wire.answer(self._services.hardware.properties, hardware_type)
+
+    def _shared(self, ctx: dict[str, Any], node_uuid: str, work: Callable[[Task], Any]) -> dict[str, Any]:
+        def run() -> Any:
+            asked_by = context.RequestContext.from_dict(ctx)
+            with task_manager.acquire(self._services, asked_by, node_uuid, "a question", shared=True) as task:
+                return work(task)
+
+        return wire.answer(run)
+
+    def _exclusive(
+        self, ctx: dict[str, Any], node_uuid: str, purpose: str, work: Callable[[Task], Any]
+    ) -> dict[str, Any]:
+        def run() -> Any:
+            asked_by = context.RequestContext.from_dict(ctx)
+            with task_manager.acquire(self._services, asked_by, node_uuid, purpose) as task:
+                return work(task)
+
+        return wire.answer(lambda: self._queues.submit(node_uuid, run).result())

@@ -1,0 +1,140 @@
+"""All work on a node meets here and stands in line, in order of arrival: nobody polls for a lock.
+
+A bell (:meth:`NodeQueues.ring`) says *look at this node*; a second one that arrives before the first is answered adds
+nothing. A job (:meth:`NodeQueues.submit`) is a function whose result somebody waits for.
+"""
+
+import collections
+import heapq
+import threading
+import time
+from collections.abc import Callable
+from concurrent import futures
+from typing import Any
+
+import futurist
+from oslo_log import log
+
+LOG = log.getLogger(__name__)
+
+
+class NodeQueues:
+    """One queue for each node that has work now, and the threads that empty them.
+
+    :param look: what answers a bell: called with the node's uuid and the reason of the bell that came last.
+    :param workers: how many threads work on nodes.
+    """
+
+    def __init__(self, look: Callable[[str, str], None], workers: int) -> None:
+        self._look = look
+        self._executor = futurist.ThreadPoolExecutor(max_workers=workers)
+        self._lock = threading.Lock()
+        self._waiting: dict[str, collections.deque[Callable[[], None]]] = {}
+        self._bells: dict[str, str] = {}
+        self._stopped = False
+        self._idle = threading.Condition(self._lock)
+
+    def ring(self, uuid: str, why: str) -> None:
+        """Somebody must look at a node, as soon as those before have finished with it."""
+        with self._lock:
+            already = uuid in self._bells
+            self._bells[uuid] = why
+            if not already:
+                self._enqueue(uuid, lambda: self._answer(uuid))
+
+    def submit(self, uuid: str, job: Callable[[], Any]) -> "futures.Future[Any]":
+        """Runs ``job`` when those before have finished with the node; the future has its result or exception."""
+        future: futures.Future[Any] = futures.Future()
+
+        def run() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(job())
+                except BaseException as exc:  # noqa: BLE001 - it is raised again where the result is asked for
+                    future.set_exception(exc)
+
+        with self._lock:
+            self._enqueue(uuid, run)
+        return future
+
+    def is_busy(self, uuid: str) -> bool:
+        """Whether a thread of this conductor works on the node or is about to."""
+        with self._lock:
+            return uuid in self._waiting
+
+    def stop(self, timeout: float) -> bool:
+        """Takes nothing new and waits for what runs.
+
+        :returns: whether all of it ended within ``timeout`` seconds. What did not is picked up by another conductor.
+        """
+        with self._lock:
+            self._stopped = True
+            ended = self._idle.wait_for(lambda: not self._waiting, timeout)
+        self._executor.shutdown(wait=ended)
+        return ended
+
+    def _enqueue(self, uuid: str, job: Callable[[], None]) -> None:
+        if self._stopped:
+            return
+        if uuid in self._waiting:
+            self._waiting[uuid].append(job)
+        else:
+            self._waiting[uuid] = collections.deque((job,))
+            self._executor.submit(self._drain, uuid)
+
+    def _drain(self, uuid: str) -> None:
+        """The jobs of one node, one after the other, until there is none."""
+        while True:
+            with self._lock:
+                if not self._waiting[uuid]:
+                    del self._waiting[uuid]
+                    self._idle.notify_all()
+                    return
+                job = self._waiting[uuid].popleft()
+            job()
+
+    def _answer(self, uuid: str) -> None:
+        with self._lock:
+            why = self._bells.pop(uuid)
+        try:
+            self._look(uuid, why)
+        except Exception:  # the edge of a worker: the node stays due, and the sweep comes back to it
+            LOG.exception("Looking at node %s (%s) failed unexpectedly", uuid, why)
+
+
+class Alarms:
+    """Rings bells at set times, for looks that are due sooner than the next sweep. One thread, whatever the number."""
+
+    def __init__(self, ring: Callable[[str, str], None]) -> None:
+        self._ring = ring
+        self._changed = threading.Condition()
+        self._heap: list[tuple[float, str]] = []
+        self._stopped = False
+        self._thread = threading.Thread(target=self._run, name="alarms", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def set(self, uuid: str, after: float) -> None:
+        """Rings the bell of a node in ``after`` seconds."""
+        with self._changed:
+            heapq.heappush(self._heap, (time.monotonic() + after, uuid))
+            self._changed.notify()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._stopped:
+                    return
+                rest = self._heap[0][0] - time.monotonic() if self._heap else None
+                if rest is None or rest > 0:
+                    self._changed.wait(rest)
+                    continue
+                _when, uuid = heapq.heappop(self._heap)
+            self._ring(uuid, "alarm")

@@ -1,0 +1,116 @@
+"""What a flow is: a record. The engine has no other knowledge of deploying, cleaning, verifying or deleting."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from ingot.common import errors
+from ingot.conductor.task_manager import Task
+
+Step = dict[str, Any]
+"""A planned step: interface, step, priority, args, origin, abortable, idempotent, in_band, requires_ramdisk."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Entry:
+    """Something a flow does before or after its steps. It is planned, journaled and recovered as a step is.
+
+    :param run: called with the task; answers as steps do and is safe to repeat.
+    """
+
+    interface: str
+    name: str
+    run: Callable[[Task], Any]
+
+    def as_step(self) -> Step:
+        return {
+            "interface": self.interface,
+            "step": self.name,
+            "priority": 0,
+            "args": {},
+            "origin": "flow",
+            "abortable": True,
+            "idempotent": True,
+            "in_band": False,
+            "requires_ramdisk": False,
+        }
+
+
+def _no_steps(_task: Task, _in_band: list[Step] | None) -> list[Step]:
+    return []
+
+
+def _nothing(_task: Task) -> None:
+    """The hook of a flow that needs none."""
+
+
+def _no_remedy(_task: Task, _exc: errors.IngotError) -> None:
+    """The failure hook of a flow that needs none."""
+
+
+def _never(_task: Task) -> bool:
+    return False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """A flow as data. Its name is what ``nodes.flow`` holds while it is asked for or runs.
+
+    :param title: what messages call it.
+    :param kind: kind of its steps, which names decorators and driver methods; None: it has only entries.
+    :param running: provision state while a step runs.
+    :param waiting: provision state while the agent is waited for; None: the flow never waits for an agent.
+    :param done_event: event of the state machine that ends it well.
+    :param next_flow: name of the flow that the end of this one starts.
+    :param step_field: column of the node that shows the current step.
+    :param first: entries before the steps.
+    :param last: entries after the steps.
+    :param plan: gives the ordered steps; its second argument is what the agent offers, None while that is not known.
+    :param plan_at_start: plan steps before the first entry, and again when the agent is there; otherwise only then.
+    :param collect_after: (interface, step) after which the agent, if there is one, is asked for its steps.
+    :param timeout_option: option of [conductor] with the seconds without a sign of life after which a wait fails.
+    :param abort_any_step: whether an abort cuts off any waiting step, or only those declared abortable.
+    :param skip: whether there is nothing to do for this node.
+    :param on_done: sets what the end of the flow means for the node.
+    :param on_fail: the same for a failure, given with it; makes the machine safe, and must not raise for hardware that
+        is away.
+    :param advice: what an operator can do after a failure; ends the message.
+    """
+
+    name: str
+    title: str
+    running: str
+    done_event: str
+    advice: str
+    kind: str | None = None
+    waiting: str | None = None
+    next_flow: str | None = None
+    step_field: str | None = None
+    first: tuple[Entry, ...] = ()
+    last: tuple[Entry, ...] = ()
+    plan: Callable[[Task, list[Step] | None], list[Step]] = _no_steps
+    plan_at_start: bool = True
+    collect_after: tuple[str, str] | None = None
+    timeout_option: str | None = None
+    abort_any_step: bool = False
+    skip: Callable[[Task], bool] = _never
+    on_done: Callable[[Task], None] = _nothing
+    on_fail: Callable[[Task, errors.IngotError], None] = _no_remedy
+
+    @property
+    def steps_key(self) -> str:
+        """Key of driver_internal_info that holds the plan: ``deploy_steps``, ``clean_steps`` (specification 001)."""
+        return f"{self.kind or self.name}_steps"
+
+    @property
+    def index_key(self) -> str:
+        """Key of driver_internal_info that holds the position in the plan."""
+        return f"{self.kind or self.name}_step_index"
+
+    def entry(self, step: Step) -> Entry:
+        """The entry that a planned step of origin ``flow`` stands for."""
+        return next(
+            entry
+            for entry in (*self.first, *self.last)
+            if (entry.interface, entry.name) == (step["interface"], step["step"])
+        )

@@ -1,0 +1,145 @@
+"""Tasks: the only way to work on a node. ``with acquire(...) as task`` takes the lock, composes the driver, gives back.
+
+Every write of a task is fenced: it carries the lock's epoch, so a conductor that was paused, declared dead and replaced
+writes nothing any more. Changes are collected by :meth:`Task.set` and written once, at the next transition.
+"""
+
+import contextlib
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot.common import context
+from ingot.common import errors
+from ingot.db import nodes
+from ingot.db import ports
+from ingot.db import records
+from ingot.db.engine import Database
+from ingot.drivers import driver as bare_driver
+from ingot.drivers import factory
+
+LOG = log.getLogger(__name__)
+
+
+class Services:
+    """What all tasks of a conductor share.
+
+    :ivar host: name of this conductor, in locks and journal.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> None:
+        self.conf = conf
+        self.db = db
+        self.hardware = hardware
+        self.host: str = conf.host
+
+
+class Task:
+    """One piece of work on one node; see ``ingot.drivers.task.Task`` for what interfaces see of it."""
+
+    def __init__(self, services: Services, ctx: context.RequestContext, node: records.Record, shared: bool) -> None:
+        self.services = services
+        self.conf = services.conf
+        self.db = services.db
+        self.context = ctx
+        self.node = node
+        self.shared = shared
+        self.driver, self.missing = self._compose()
+        self.step: dict[str, Any] = {}
+        self.memory: dict[str, Any] = {}
+        self.released = shared
+        self._dirty: dict[str, Any] = {}
+        self._ports: list[records.Record] | None = None
+        self._traits: list[str] | None = None
+
+    def _compose(self) -> tuple[bare_driver.BareDriver, dict[str, str]]:
+        return self.services.hardware.compose(self.node)
+
+    @property
+    def ports(self) -> list[records.Record]:
+        if self._ports is None:
+            self._ports = ports.of_node(self.db, self.node.id)
+        return self._ports
+
+    @property
+    def traits(self) -> list[str]:
+        if self._traits is None:
+            self._traits = nodes.traits(self.db, self.node.id)
+        return self._traits
+
+    def configdrive(self) -> str | None:
+        return nodes.configdrive(self.db, self.node)
+
+    def set(self, **columns: Any) -> None:
+        for name, value in columns.items():
+            setattr(self.node, name, value)
+        self._dirty |= columns
+
+    def save(self) -> None:
+        self.write()
+
+    def discard(self) -> None:
+        """Forgets what :meth:`set` has collected and was not written."""
+        self._dirty = {}
+
+    def write(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Writes what :meth:`set` has collected, with rows for journal and history, all or nothing.
+
+        :raises LockLost: the lock was taken over; nothing was written.
+        """
+        if self.shared:
+            raise RuntimeError(f"a shared task must not write {sorted(self._dirty)}")
+        if self._dirty or step_runs or history:
+            nodes.write_locked(self.db, self.node, self._dirty, step_runs, history)
+            self._dirty = {}
+
+    def release(
+        self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()
+    ) -> None:
+        """The last write of the task: what was collected, and the lock given back, in one statement."""
+        nodes.write_locked(self.db, self.node, {**self._dirty, **nodes.UNLOCKED}, step_runs, history)
+        self._dirty = {}
+        self.released = True
+
+
+@contextlib.contextmanager
+def acquire(
+    services: Services,
+    ctx: context.RequestContext,
+    ident: str,
+    purpose: str,
+    shared: bool = False,
+    steal_from: Collection[str] = (),
+) -> Iterator[Task]:
+    """Gives a task on a node.
+
+    Within one conductor all exclusive tasks of a node stand in its queue (``node_queue``), so a lock that carries this
+    conductor's own name is left over from an earlier life, or from a moment when the database was away, and is taken.
+
+    :param purpose: what for, in an operator's words.
+    :param shared: without a lock; the task must not write.
+    :param steal_from: hosts known to be dead, whose locks are taken over.
+    :raises NodeLocked: another conductor works on the node.
+    :raises NotFound: there is no such node.
+    """
+    if shared:
+        yield Task(services, ctx, nodes.get(services.db, ident), shared=True)
+        return
+    node = nodes.lock(services.db, ident, services.host, purpose, (services.host, *steal_from))
+    task = Task(services, ctx, node, shared=False)
+    try:
+        yield task
+    except errors.LockLost as exc:
+        LOG.warning("%s What this task was doing goes on elsewhere.", exc)
+        task.released = True
+    except BaseException:
+        task.discard()  # half a transition must not be written with the release
+        raise
+    finally:
+        if not task.released:
+            task.release()
