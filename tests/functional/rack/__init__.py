@@ -1,0 +1,1 @@
+"""Functional tests of the virtual rack: ingot-rack as a process, real clients."""
