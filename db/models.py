@@ -1,7 +1,7 @@
 """The tables. Query functions use them through SQLAlchemy Core: a node has some eighty columns, and mapping each row to an
 instrumented object is what made our predecessors slow.
 
-A column's comment is its documentation; what the API shows of a node is declared in ``ingot.api.node_fields``.
+A column's ``doc`` is its documentation; what the API shows of a node is declared in ``ingot.api.node_fields``.
 """
 
 import datetime
@@ -47,17 +47,25 @@ class Conductor(Timestamps, Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     hostname: Mapped[str] = mapped_column(unique=True)
     conductor_group: Mapped[str] = mapped_column(default="")
-    online: Mapped[bool] = mapped_column(default=True, comment="False after an orderly stop")
+    online: Mapped[bool] = mapped_column(default=True, doc="False after an orderly stop")
     heartbeat_at: Mapped[datetime.datetime] = mapped_column(default=clock.now, index=True)
-    release: Mapped[str] = mapped_column(types.string(32), comment="Ingot's version there")
-    rpc_version: Mapped[str] = mapped_column(types.string(16), comment="highest RPC version it serves")
+    release: Mapped[str] = mapped_column(types.string(32), doc="Ingot's version there")
+    rpc_version: Mapped[str] = mapped_column(types.string(16), doc="highest RPC version it serves")
 
 
 class ConductorHardwareInterface(Base):
     """Which interface implementations a conductor has enabled for a hardware type (specification 004)."""
 
     __tablename__ = "conductor_hardware_interfaces"
-    __table_args__ = (sa.UniqueConstraint("conductor_id", "hardware_type", "interface_type", "interface_name"),)
+    __table_args__ = (
+        sa.UniqueConstraint(
+            "conductor_id",
+            "hardware_type",
+            "interface_type",
+            "interface_name",
+            name="uniq_conductor_hardware_interfaces",  # by the convention it would be too long for MySQL
+        ),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     conductor_id: Mapped[int] = mapped_column(sa.ForeignKey("conductors.id", ondelete="CASCADE"))
@@ -99,7 +107,7 @@ class Node(Timestamps, Base):
     properties: Mapped[dict[str, Any]]
     extra: Mapped[dict[str, Any]]
 
-    driver: Mapped[str] = mapped_column(index=True, comment="hardware type")
+    driver: Mapped[str] = mapped_column(index=True, doc="hardware type")
     driver_info: Mapped[dict[str, Any]]
     driver_internal_info: Mapped[dict[str, Any]]
     bios_interface: Mapped[str | None]
@@ -120,7 +128,7 @@ class Node(Timestamps, Base):
     instance_name: Mapped[str | None]
     instance_info: Mapped[dict[str, Any]]
     configdrive: Mapped[str | None] = mapped_column(
-        types.text(), comment="config drive of the deployment, base64 of gzip; read only by the step that writes it"
+        types.text(), doc="config drive of the deployment, base64 of gzip; read only by the step that writes it"
     )
     network_data: Mapped[dict[str, Any]]
 
@@ -149,35 +157,35 @@ class Node(Timestamps, Base):
     retired_reason: Mapped[str | None] = mapped_column(types.text())
 
     revision: Mapped[int] = mapped_column(
-        sa.BigInteger(), default=0, comment="grows with every write but heartbeats; what PATCH compares with"
+        sa.BigInteger(), default=0, doc="grows with every write but heartbeats; what PATCH compares with"
     )
-    reservation: Mapped[str | None] = mapped_column(index=True, comment="host of the conductor that holds the lock")
+    reservation: Mapped[str | None] = mapped_column(index=True, doc="host of the conductor that holds the lock")
     lock_epoch: Mapped[int] = mapped_column(
-        sa.BigInteger(), default=0, comment="grows with every lock taken; every write of a task carries it"
+        sa.BigInteger(), default=0, doc="grows with every lock taken; every write of a task carries it"
     )
     lock_purpose: Mapped[str | None]
     locked_at: Mapped[datetime.datetime | None]
 
-    flow: Mapped[str | None] = mapped_column(types.string(32), comment="name of the flow that is asked for or runs")
-    request: Mapped[dict[str, Any]] = mapped_column(comment="arguments of the accepted request, until its flow ends")
+    flow: Mapped[str | None] = mapped_column(types.string(32), doc="name of the flow that is asked for or runs")
+    request: Mapped[dict[str, Any]] = mapped_column(doc="arguments of the accepted request, until its flow ends")
     abort_requested: Mapped[bool] = mapped_column(default=False)
-    power_request: Mapped[dict[str, Any]] = mapped_column(comment="accepted power change, until it ends")
+    power_request: Mapped[dict[str, Any]] = mapped_column(doc="accepted power change, until it ends")
     due_at: Mapped[datetime.datetime | None] = mapped_column(
-        index=True, comment="when a conductor must look at the node next; never NULL while somebody is owed work"
+        index=True, doc="when a conductor must look at the node next; never NULL while somebody is owed work"
     )
-    run_id: Mapped[str | None] = mapped_column(types.string(36), comment="run of the flow, key into step_runs")
+    run_id: Mapped[str | None] = mapped_column(types.string(36), doc="run of the flow, key into step_runs")
     clean_step: Mapped[dict[str, Any]]
     deploy_step: Mapped[dict[str, Any]]
     service_step: Mapped[dict[str, Any]]
     step_state: Mapped[str | None] = mapped_column(
-        types.string(16), comment="of the current step: running, waiting (for the agent), polling"
+        types.string(16), doc="of the current step: running, waiting (for the agent), polling"
     )
     step_attempt: Mapped[int] = mapped_column(default=0)
     step_started_at: Mapped[datetime.datetime | None]
     step_deadline: Mapped[datetime.datetime | None]
-    step_memory: Mapped[dict[str, Any]] = mapped_column(comment="what the step remembers between its calls")
+    step_memory: Mapped[dict[str, Any]] = mapped_column(doc="what the step remembers between its calls")
 
-    boot_config: Mapped[dict[str, Any]] = mapped_column(comment="what the machine's next network boot gets")
+    boot_config: Mapped[dict[str, Any]] = mapped_column(doc="what the machine's next network boot gets")
     agent_url: Mapped[str | None] = mapped_column(types.text())
     agent_token: Mapped[str | None]
     agent_version: Mapped[str | None]
@@ -275,8 +283,8 @@ class StepRun(Base):
     step: Mapped[str]
     args: Mapped[dict[str, Any]]
     priority: Mapped[int] = mapped_column(sa.BigInteger())
-    origin: Mapped[str] = mapped_column(types.string(64), comment="driver, agent, template NAME, request, flow")
-    state: Mapped[str] = mapped_column(types.string(16), comment="done, failed, interrupted, aborted")
+    origin: Mapped[str] = mapped_column(types.string(64), doc="driver, agent, template NAME, request, flow")
+    state: Mapped[str] = mapped_column(types.string(16), doc="done, failed, interrupted, aborted")
     started_at: Mapped[datetime.datetime]
     finished_at: Mapped[datetime.datetime]
     conductor: Mapped[str]
@@ -293,8 +301,8 @@ class NodeHistory(Base):
     node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
     created_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
     conductor: Mapped[str | None]
-    severity: Mapped[str] = mapped_column(types.string(10), comment="INFO or ERROR")
-    event_type: Mapped[str] = mapped_column(comment="provisioning, power, maintenance ...")
+    severity: Mapped[str] = mapped_column(types.string(10), doc="INFO or ERROR")
+    event_type: Mapped[str] = mapped_column(doc="provisioning, power, maintenance ...")
     event: Mapped[str] = mapped_column(types.text())
     user: Mapped[str | None]
     project: Mapped[str | None]

@@ -39,7 +39,7 @@ class Json(sa.types.TypeDecorator[Any]):
         self.empty = empty
 
     def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
-        return dialect.type_descriptor(text())
+        return text()
 
     def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
         return None if value is None else orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()

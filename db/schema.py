@@ -1,0 +1,169 @@
+"""The schema of the database: creating it, bringing it up to date, and telling how old it is.
+
+The history of the schema is in ``ingot/db/migrations``, which alembic replays; nothing outside the installed package is
+needed. Migrations go forward only: a release works with its own schema and with the next release's, so going back means
+installing the older release again.
+"""
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+import alembic.command
+import alembic.config
+import alembic.script
+import alembic.util
+import sqlalchemy as sa
+from alembic.runtime import migration
+
+from ingot.common import errors
+from ingot.db.engine import Database
+
+LOG = logging.getLogger(__name__)
+
+_LOCK_PATIENCE = 600  # seconds: as long as the slowest migration of a large fleet may take
+
+# One process migrates, the others wait and then find nothing to do. The lock ends with the connection, so that a process
+# that dies leaves none behind. SQLite needs no statement: BEGIN IMMEDIATE, with which Database opens each transaction,
+# is this lock. MySQL's locks belong to the server, hence the database's name in it.
+_LOCKS = {
+    "mysql": f"SELECT GET_LOCK(CONCAT('ingot-schema-', MD5(DATABASE())), {_LOCK_PATIENCE})",
+    "postgresql": f"SELECT 1 FROM pg_advisory_lock({int.from_bytes(b'ingot')})",
+}
+
+
+def _config(connection: sa.Connection | None = None) -> alembic.config.Config:
+    config = alembic.config.Config()
+    config.set_main_option("script_location", "ingot.db:migrations")
+    config.attributes["connection"] = connection
+    return config
+
+
+def head() -> str:
+    """The revision that this release was written for."""
+    revision = alembic.script.ScriptDirectory.from_config(_config()).get_current_head()
+    assert revision is not None  # noqa: S101 - the first migration is part of the package
+    return revision
+
+
+def version(db: Database) -> str | None:
+    """The revision of the database's schema; None for an empty database.
+
+    :raises ServiceUnavailable: the database is away.
+    """
+    with db.single() as connection:
+        return migration.MigrationContext.configure(connection).get_current_revision()
+
+
+def is_current(db: Database) -> bool:
+    """Whether the database has exactly the schema of this release."""
+    return version(db) == head()
+
+
+def is_behind(db: Database) -> bool:
+    """Whether the database lacks something that this release needs.
+
+    A revision that this release does not know is a later one: it only adds, and services of this release go on working
+    with it while an upgrade rolls.
+    """
+    found = version(db)
+    known = {script.revision for script in alembic.script.ScriptDirectory.from_config(_config()).walk_revisions()}
+    return found is None or (found in known and found != head())
+
+
+def require(db: Database) -> None:
+    """What a service does at its start on a database that others care for.
+
+    :raises ConfigurationError: the schema must be upgraded first.
+    """
+    if is_behind(db):
+        raise errors.ConfigurationError(
+            option="[database] connection",
+            value=_shown(db),
+            allowed=f"Its schema is {version(db) or 'empty'}, this release needs {head()}: run ingot-dbsync upgrade first.",
+        )
+
+
+def ensure(db: Database) -> None:
+    """What the all-in-one does at its start: creates the schema of its database, or brings it up to date.
+
+    :raises ServiceUnavailable: the database is away.
+    """
+    if is_behind(db):
+        upgrade(db)
+
+
+def upgrade(db: Database, revision: str = "head") -> None:
+    """Brings the schema up to a revision. Does nothing where it is that far already.
+
+    Any number of processes may do this at once: they take turns by a lock of the database.
+
+    :param revision: a revision's name as in ``ingot/db/migrations/versions``, or ``head``.
+    :raises Invalid: there is no such revision, or the schema is of a later release.
+    :raises ServiceUnavailable: the database is away, or another process kept the lock for ten minutes.
+    """
+    with _exclusive(db) as connection, _told(db, revision):
+        before = migration.MigrationContext.configure(connection).get_current_revision()
+        alembic.command.upgrade(_config(connection), revision)
+        after = migration.MigrationContext.configure(connection).get_current_revision()
+    if before != after:
+        LOG.info("The schema of %s was brought from %s to %s", _shown(db), before or "empty", after)
+
+
+def stamp(db: Database, revision: str) -> None:
+    """Writes down a revision without changing a table, for a schema that was repaired or restored by hand.
+
+    :raises Invalid: there is no such revision.
+    :raises ServiceUnavailable: as :func:`upgrade`.
+    """
+    with _exclusive(db) as connection, _told(db, revision):
+        alembic.command.stamp(_config(connection), revision, purge=True)
+
+
+def draft(db: Database, message: str) -> str:
+    """Writes a new migration from what the models have and the database has not, for a developer to finish.
+
+    :param message: what the migration is for, in one sentence.
+    :returns: path of the new file.
+    """
+    with _exclusive(db) as connection:
+        config = _config(connection)
+        count = len(list(alembic.script.ScriptDirectory.from_config(config).walk_revisions()))
+        script = alembic.command.revision(config, message, autogenerate=True, rev_id=f"{count + 1:04}")
+    assert isinstance(script, alembic.script.Script)  # noqa: S101 - one revision was asked for
+    return script.path
+
+
+def _shown(db: Database) -> str:
+    return db.url.render_as_string(hide_password=True)
+
+
+@contextlib.contextmanager
+def _told(db: Database, revision: str) -> Iterator[None]:
+    """Says what alembic complains of in terms of what the operator asked for."""
+    try:
+        yield
+    except alembic.util.CommandError as exc:
+        raise errors.Invalid(
+            field="revision",
+            value=revision,
+            allowed=f"The schema of {_shown(db)} is {version(db) or 'empty'}, this release knows revisions up to {head()}. "
+            f"({exc})",
+        ) from exc
+
+
+@contextlib.contextmanager
+def _exclusive(db: Database) -> Iterator[sa.Connection]:
+    """A transaction on a connection of its own, while no other process migrates this database."""
+    with db.engines[1].connect() as connection:
+        connection.detach()  # what is set for the session, and its lock, end with it
+        backend = connection.dialect.name
+        if backend == "sqlite":
+            # Copying a table drops the old one, and that would delete the rows that refer to it.
+            connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
+        with connection.begin():
+            if backend in _LOCKS and connection.exec_driver_sql(_LOCKS[backend]).scalar() != 1:
+                raise errors.ServiceUnavailable(
+                    what="The lock on the schema", reason=f"another process holds it for over {_LOCK_PATIENCE} seconds"
+                )
+            yield connection

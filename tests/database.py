@@ -1,0 +1,141 @@
+"""Real, migrated databases for tests: SQLite always, MariaDB and PostgreSQL where the environment names a server.
+
+    class NodesOnSQLite(database.TestCase):  # fast: a copy of a file that is migrated once a process
+        def test_...(self): ... self.db ...
+
+    class NodesOnMySQL(NodesOnSQLite):       # the same tests there; skipped without a server
+        backend = "mysql"
+"""
+
+import functools
+import os
+import pathlib
+import shutil
+import tempfile
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import fixtures
+import sqlalchemy as sa
+import testtools
+from oslo_config import cfg
+
+from ingot.common import states
+from ingot.common.conf import loader
+from ingot.db import models
+from ingot.db import nodes
+from ingot.db import records
+from ingot.db import schema
+from ingot.db.engine import Database
+
+SERVERS: Mapping[str, str] = {"mysql": "INGOT_TEST_MYSQL_URL", "postgresql": "INGOT_TEST_POSTGRESQL_URL"}
+"""Environment variables with the URL of a server on which fresh databases may be created."""
+
+
+def configuration(url: str) -> cfg.ConfigOpts:
+    """Ingot's options at their defaults, with a database."""
+    conf = loader.load([], prog="ingot-tests", files=[])
+    conf.set_override("connection", url, group="database")
+    # What a power cut would lose is no test's business.
+    conf.set_override("sqlite_synchronous", False, group="database")
+    return conf
+
+
+@functools.cache
+def _template() -> pathlib.Path:
+    """A migrated SQLite file, made once a process."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="ingot-schema-"))
+    path = directory / "template.sqlite"
+    db = Database(configuration(f"sqlite:///{path}"))
+    schema.upgrade(db)
+    db.dispose()
+    return path
+
+
+class DatabaseFixture(fixtures.Fixture):
+    """A fresh database of its own: ``db`` (connected), ``url``, ``conf``.
+
+    :param backend: sqlite, mysql or postgresql. Without a server for it the test is skipped.
+    :param migrated: False leaves the database empty.
+    """
+
+    def __init__(self, backend: str = "sqlite", migrated: bool = True) -> None:
+        super().__init__()
+        self.backend = backend
+        self.migrated = migrated
+
+    def _setUp(self) -> None:
+        self.url = self._sqlite() if self.backend == "sqlite" else self._on_server()
+        self.conf = configuration(self.url)
+        self.db = Database(self.conf)
+        self.addCleanup(self.db.dispose)
+        if self.migrated and self.backend != "sqlite":
+            schema.upgrade(self.db)
+
+    def another(self) -> Database:
+        """A second connection pool to the same database: what another process would have."""
+        db = Database(self.conf)
+        self.addCleanup(db.dispose)
+        return db
+
+    def _sqlite(self) -> str:
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "ingot.sqlite"
+        if self.migrated:
+            shutil.copyfile(_template(), path)
+        return f"sqlite:///{path}"
+
+    def _on_server(self) -> str:
+        server = os.environ.get(SERVERS[self.backend])
+        if not server:
+            raise testtools.TestCase.skipException(f"{SERVERS[self.backend]} names no server")
+        url = sa.make_url(server).set(database=f"ingot_{uuid.uuid4().hex[:12]}")
+        self._administer(server, f"CREATE DATABASE {url.database}")
+        force = " WITH (FORCE)" if self.backend == "postgresql" else ""
+        self.addCleanup(self._administer, server, f"DROP DATABASE {url.database}{force}")
+        return url.render_as_string(hide_password=False)
+
+    def _administer(self, server: str, statement: str) -> None:
+        engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+        with engine.connect() as connection:
+            connection.exec_driver_sql(statement)
+
+
+def make_node(db: Database, **values: Any) -> records.Record:
+    """Enters a node straight into its table: available, on fake hardware, unless told otherwise.
+
+    :returns: the whole row but the config drive, as :func:`ingot.db.nodes.get` reads it.
+    """
+    table = nodes.NODES
+    node = {column.name: {} for column in table.c if isinstance(column.type, models.types.Json)}
+    node |= {
+        "uuid": str(uuid.uuid4()),
+        "driver": "fake-hardware",
+        "provision_state": states.AVAILABLE,
+        "power_state": states.POWER_OFF,
+    }
+    node |= values
+    with db.single() as connection:
+        connection.execute(sa.insert(table).values(node))
+    return nodes.get(db, node["uuid"])
+
+
+def make_port(db: Database, node: records.Record, **values: Any) -> records.Record:
+    """Enters a port of a node straight into its table."""
+    table = models.table(models.Port)
+    port = {column.name: {} for column in table.c if isinstance(column.type, models.types.Json)}
+    port |= {"uuid": str(uuid.uuid4()), "node_id": node.id, "address": "52:54:00:" + uuid.uuid4().hex[:6], **values}
+    with db.single() as connection:
+        connection.execute(sa.insert(table).values(port))
+        return records.Record(**connection.execute(sa.select(table).where(table.c.uuid == port["uuid"])).mappings().one())
+
+
+class TestCase(testtools.TestCase):
+    """A test with a database of its own: ``self.db``; ``backend`` says of which kind."""
+
+    backend = "sqlite"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.database = self.useFixture(DatabaseFixture(self.backend))
+        self.db = self.database.db
