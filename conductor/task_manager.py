@@ -17,8 +17,8 @@ from oslo_log import log
 from ingot.common import context
 from ingot.common import errors
 from ingot.db import nodes
-from ingot.db import ports
 from ingot.db import records
+from ingot.db import task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
 from ingot.drivers import factory
@@ -63,13 +63,13 @@ class Task:
     @property
     def ports(self) -> list[records.Record]:
         if self._ports is None:
-            self._ports = ports.of_node(self.db, self.node.id)
+            self._ports = task_reads.ports(self.db, self.node.id)
         return self._ports
 
     @property
     def traits(self) -> list[str]:
         if self._traits is None:
-            self._traits = nodes.traits(self.db, self.node.id)
+            self._traits = task_reads.traits(self.db, self.node.id)
         return self._traits
 
     def configdrive(self) -> str | None:

@@ -20,7 +20,6 @@ from ingot.db.engine import Database
 from ingot.db.engine import retried
 
 NODES = models.table(models.Node)
-_TRAITS = models.table(models.NodeTrait)
 _STEP_RUNS = models.table(models.StepRun)
 _HISTORY = models.table(models.NodeHistory)
 
@@ -237,10 +236,3 @@ def for_power_sync(db: Database) -> list[records.Record]:
     )
     with db.single() as connection:
         return records.many(connection.execute(statement))
-
-
-def traits(db: Database, node_id: int) -> list[str]:
-    """A node's traits, sorted."""
-    statement = sa.select(_TRAITS.c.trait).where(_TRAITS.c.node_id == node_id).order_by(_TRAITS.c.trait)
-    with db.single() as connection:
-        return list(connection.execute(statement).scalars())

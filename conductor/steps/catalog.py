@@ -11,10 +11,13 @@ from ingot.common import errors
 from ingot.common import interfaces
 from ingot.conductor.steps.flow import Step
 from ingot.conductor.task_manager import Task
-from ingot.db import deploy_templates
+from ingot.db import task_reads
 from ingot.drivers import steps as declared
 
 Key = tuple[str, str]
+
+_OVERRIDES = {"clean": "clean_step_priority_override", "deploy": "deploy_step_priority_override"}
+"""Options of [conductor] with the operator's priorities; steps of other kinds run only when they are asked for."""
 
 
 def key(step: Step) -> Key:
@@ -76,7 +79,7 @@ def deploy_requests(task: Task) -> list[tuple[Step, str]]:
     requested = [(step, "request") for step in task.node.request.get("deploy_steps") or []]
     taken = {key(step) for step, _origin in requested}
     traits = task.node.instance_info.get("traits") or []
-    templates = deploy_templates.steps_for(task.db, traits) if traits else []
+    templates = task_reads.template_steps(task.db, traits) if traits else []
     from_templates = [
         (
             {"interface": row.interface, "step": row.step, "args": row.args, "priority": row.priority},
@@ -94,7 +97,7 @@ def available(task: Task, kind: str, in_band: Iterable[Step]) -> dict[Key, Step]
     A step that an interface declares wins over one of the same name that the agent offers: the interface's calls the
     agent's and knows more about it.
     """
-    overrides = task.conf.conductor.get(f"{kind}_step_priority_override", {})
+    overrides = task.conf.conductor[_OVERRIDES[kind]] if kind in _OVERRIDES else {}
     found: dict[Key, Step] = {}
     for interface in task.driver.all_interfaces():
         for step in getattr(interface, f"get_{kind}_steps")(task):

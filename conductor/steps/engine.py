@@ -96,7 +96,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        return catalog.label(self.step) if self.step else "(before the first step)"
+        return catalog.label(self.step) if self.step else "none"
 
     def go_on(self) -> float | None:
         node = self.task.node
@@ -119,7 +119,8 @@ class Run:
         """The one end of every flow that does not end well: state, last_error, journal, history, lock."""
         node, flow = self.task.node, self.flow
         aborted = node.abort_requested
-        message = f"{flow.title} failed in step {self.label} on conductor {self.task.services.host}: {exc.message}"
+        where = f"in step {self.label}" if self.step else "before its first step"
+        message = f"{flow.title} failed {where} on conductor {self.task.services.host}: {exc.message}"
         LOG.error("Node %s: %s", node.uuid, message)
         if self.step:
             self._journal_attempt("aborted" if aborted else "failed", exc.message)

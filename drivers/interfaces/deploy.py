@@ -1,6 +1,7 @@
 """The deploy interface: prepares machine and networks, and declares the core deploy steps."""
 
 from typing import Any
+from typing import ClassVar
 
 from ingot.drivers import results
 from ingot.drivers.interfaces.base import BaseInterface
@@ -12,6 +13,8 @@ class DeployInterface(BaseInterface):
     deleted, and the cleaning pair around clean steps. All of them may answer as steps do and must be safe to repeat."""
 
     kind = "deploy"
+    agent_based: ClassVar[bool] = False
+    """Whether an agent runs on the machine at some point, which may offer steps of its own."""
 
     def prepare(self, task: Task) -> results.Result | None:
         """Gets the machine ready for the deploy steps: powered off, on the provisioning network, ramdisk prepared."""
