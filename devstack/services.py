@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Private MariaDB, PostgreSQL and RabbitMQ servers for tests, beside whatever the machine already runs.
+
+    devstack/services.py run -- COMMAND   start the servers, run the command, stop them; exits as COMMAND did
+    devstack/services.py start DIRECTORY  start them in the background, print the variables to export
+    devstack/services.py stop DIRECTORY   stop what `start DIRECTORY` started
+    devstack/services.py install          only install what is missing (apt, with sudo unless root calls)
+
+Every server listens on a free port of 127.0.0.1, keeps its files in one temporary directory, and runs as
+`nobody` when root starts it (as the caller otherwise). They are tuned for throw-away data: nothing is synced
+to disk, a power cut loses the lot. The kernel ends them if this program is killed: no server stays behind.
+Their addresses, each with a password of its own, are in the environment of COMMAND:
+
+    INGOT_TEST_MYSQL_URL  INGOT_TEST_POSTGRESQL_URL  INGOT_TEST_RABBIT_URL
+
+Only the standard library is used: the servers are needed before there is an environment to install into.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+
+from servers import SERVERS, UNPRIVILEGED, Server, Site, binary, free_ports, hand_over
+
+START_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 30
+PROBE_TIMEOUT_S = 5
+POLICY = pathlib.Path("/usr/sbin/policy-rc.d")
+VARIABLES_FILE = "variables"
+PID_FILE = "pid"
+
+
+class ServiceError(Exception):
+    """A server could not be installed, started or stopped; the message says which and where its log is."""
+
+
+def install() -> None:
+    """Install missing servers with apt, without letting Debian start its own instances of them."""
+    missing = [s.package for s in SERVERS if not all(binary(name) for name in s.binaries)]
+    missing += [] if shutil.which("ipmitool") else ["ipmitool"]
+    if not missing:
+        return
+    if not shutil.which("apt-get"):
+        raise ServiceError(f"{', '.join(missing)} not found and no apt-get to install it: install it by hand")
+    say(f"installing {', '.join(missing)}")
+    with services_not_started():
+        as_root("apt-get", "update", "-q")
+        quietly = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-q", "-y"]
+        as_root(*quietly, "--no-install-recommends", *missing)
+
+
+@contextlib.contextmanager
+def services_not_started() -> Iterator[None]:
+    """Debian's switch against starting services while packages are installed, unless someone has set it."""
+    if POLICY.exists():
+        yield
+        return
+    as_root("sh", "-c", f"printf '#!/bin/sh\\nexit 101\\n' > {POLICY} && chmod 755 {POLICY}")
+    try:
+        yield
+    finally:
+        as_root("rm", "-f", str(POLICY))
+
+
+def as_root(*command: str) -> None:
+    prefix = [] if os.geteuid() == 0 else ["sudo"]
+    outcome = subprocess.run([*prefix, *command], stdout=sys.stderr, check=False)
+    if outcome.returncode:
+        raise ServiceError(f"{shlex.join(command)} failed with status {outcome.returncode}")
+
+
+def say(text: str) -> None:
+    print(f"services: {text}", file=sys.stderr, flush=True)
+
+
+def as_server(command: list[str]) -> list[str]:
+    """The command, run without privileges and ended by the kernel when its parent ends."""
+    drop = ["--reuid", UNPRIVILEGED, "--regid", "nogroup", "--clear-groups"] if os.geteuid() == 0 else []
+    return ["setpriv", *drop, "--pdeathsig", "TERM", *command]
+
+
+class Instance:
+    """One started server and what belongs to it."""
+
+    def __init__(self, server: Server, root: pathlib.Path, port: int) -> None:
+        self.server = server
+        self.site = Site(root / server.name.lower(), port)
+        self.log = self.site.directory / "output.log"
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        self.site.directory.mkdir(mode=0o700)
+        hand_over(self.site.directory)
+        for command in self.server.prepare(self.site):
+            if self._spawn(command).wait():
+                raise ServiceError(f"{self.server.name} could not be prepared: {self._complaint()}")
+        if self.server.helper:
+            self._processes.append(self._spawn(self.server.helper(self.site)))
+        self._processes.append(self._spawn(self.server.command(self.site)))
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self._answers():
+            if self._processes[-1].poll() is not None:
+                raise ServiceError(f"{self.server.name} ended while it started: {self._complaint()}")
+            if time.monotonic() > deadline:
+                raise ServiceError(
+                    f"{self.server.name}: no answer in {START_TIMEOUT_S} s: {self._complaint()}"
+                )
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        for process in reversed(self._processes):
+            stop_group(process)
+
+    def _spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
+        inherited = {name: os.environ[name] for name in ("LANG", "TZ") if name in os.environ}
+        environment = {
+            **inherited,
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": str(self.site.directory),
+            **self.server.environment(self.site),
+        }
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                as_server(command),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.site.directory,
+                env=environment,
+                start_new_session=True,
+            )
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.site.port), PROBE_TIMEOUT_S) as connection:
+                connection.sendall(self.server.hello)
+                answer = connection.recv(1)
+        except OSError:
+            return False
+        return bool(answer) and answer.startswith(self.server.answer)
+
+    def _complaint(self) -> str:
+        lines = self.log.read_text(errors="replace").splitlines()[-15:]
+        return "\n".join([f"the end of its log ({self.log}):", *lines])
+
+
+def stop_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process we started; what does not listen is killed together with its session."""
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextlib.contextmanager
+def servers() -> Iterator[dict[str, str]]:
+    """All servers, ready, as a map of variables to URLs; they and their files are gone afterwards."""
+    root = pathlib.Path(tempfile.mkdtemp(prefix="ingot-services-"))
+    hand_over(root)
+    ports = free_ports(len(SERVERS))
+    instances = [Instance(server, root, port) for server, port in zip(SERVERS, ports, strict=True)]
+    began = time.monotonic()
+    try:
+        for instance in instances:
+            instance.start()
+        for instance in instances:
+            instance.wait_until_ready()
+        say(f"{', '.join(s.name for s in SERVERS)} ready after {time.monotonic() - began:.1f} s in {root}")
+        yield {instance.server.variable: instance.server.url(instance.site) for instance in instances}
+    finally:
+        for instance in reversed(instances):
+            instance.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def run(command: list[str]) -> int:
+    """Run a command beside the servers and answer its status."""
+    with servers() as variables, subprocess.Popen(command, env={**os.environ, **variables}) as process:
+        try:
+            return process.wait()
+        except BaseException:
+            process.terminate()
+            raise
+
+
+def serve(directory: pathlib.Path) -> int:
+    """The background half of `start`: hold the servers until a signal comes."""
+    with servers() as variables:
+        partial = directory / f"{VARIABLES_FILE}.new"
+        partial.write_text("".join(f"export {name}={shlex.quote(url)}\n" for name, url in variables.items()))
+        partial.rename(directory / VARIABLES_FILE)
+        signal.pause()
+    return 0
+
+
+def start(directory: pathlib.Path) -> int:
+    """Start the servers in the background and print shell lines that export their addresses."""
+    directory.mkdir(parents=True, exist_ok=True)
+    variables = directory / VARIABLES_FILE
+    variables.unlink(missing_ok=True)
+    with (directory / "output.log").open("wb") as log:
+        holder = subprocess.Popen(
+            [sys.executable, __file__, "serve", str(directory)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    (directory / PID_FILE).write_text(str(holder.pid))
+    while not variables.exists():
+        if holder.poll() is not None:
+            raise ServiceError((directory / "output.log").read_text(errors="replace").strip())
+        time.sleep(0.1)
+    print(variables.read_text(), end="")
+    return 0
+
+
+def stop(directory: pathlib.Path) -> int:
+    """Stop what `start` holds in this directory; a pid that is somebody else's by now is left alone."""
+    pid_file = directory / PID_FILE
+    if not pid_file.exists():
+        raise ServiceError(f"nothing was started in {directory}")
+    pid = int(pid_file.read_text())
+    process = pathlib.Path(f"/proc/{pid}")
+    command_line = (process / "cmdline").read_bytes().split(b"\0") if process.exists() else []
+    if b"serve" in command_line and os.fsencode(directory) in command_line:
+        os.kill(pid, signal.SIGTERM)
+        while process.exists():
+            time.sleep(0.1)
+    pid_file.unlink()
+    (directory / VARIABLES_FILE).unlink(missing_ok=True)
+    return 0
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    top = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    actions = top.add_subparsers(dest="action", required=True)
+    actions.add_parser("install", help="install missing servers with apt")
+    actions.add_parser("run", help="run a command beside the servers").add_argument("command", nargs="+")
+    in_directory = {
+        "start": "start in the background",
+        "stop": "stop them",
+        "serve": "the other half of start",
+    }
+    for action, text in in_directory.items():
+        parser = actions.add_parser(action, help=text)
+        parser.add_argument("directory", type=lambda given: pathlib.Path(given).resolve())
+    return top.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # An exception unwinds the `with` blocks, which stop the servers.
+        signal.signal(number, lambda received, frame: sys.exit(128 + received))
+    try:
+        if options.action == "run":
+            install()
+            return run(options.command)
+        if options.action == "start":
+            install()
+            return start(options.directory)
+        if options.action == "install":
+            install()
+            return 0
+        return {"serve": serve, "stop": stop}[options.action](options.directory)
+    except ServiceError as error:
+        say(str(error))
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

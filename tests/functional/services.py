@@ -1,0 +1,26 @@
+"""The broker of the functional tests, as devstack/services.py provides it (databases: tests/database.py).
+
+The gate always provides the servers. Without them (`stestr` by hand) the tests that need one are skipped, and
+reason says what to do.
+"""
+
+import os
+import secrets
+import unittest
+
+RABBIT = "INGOT_TEST_RABBIT_URL"
+
+
+def broker_url() -> str:
+    """The `transport_url` of the test broker, for oslo.messaging; without a broker the test or class is skipped.
+
+    Every test shares the broker with the others: it takes a `control_exchange` of its own (`unique_name`).
+    """
+    if url := os.environ.get(RABBIT):
+        return url
+    raise unittest.SkipTest(f"{RABBIT} is not set: run under devstack/services.py run -- COMMAND")
+
+
+def unique_name(prefix: str) -> str:
+    """A name nobody else uses on a shared server."""
+    return f"{prefix}-{secrets.token_hex(6)}"
