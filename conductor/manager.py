@@ -57,7 +57,6 @@ class Conductor:
         )
         self._dead: frozenset[str] = frozenset()
         self._periodics: list[periodics.PeriodicWorker] = []
-        self._threads: list[threading.Thread] = []
 
     @property
     def _timeout(self) -> float:
@@ -99,8 +98,6 @@ class Conductor:
         if not self.queues.stop(self.conf.conductor.graceful_shutdown_timeout):
             LOG.warning("Some work did not reach a safe point in time; another conductor will go on with it")
         self._synchroniser.stop()
-        for worker in self._periodics:
-            worker.wait()
 
     def sweep(self) -> None:
         """Finds the nodes of this conductor that are due, whatever the reason: a bell that was not heard, a wait that is
@@ -169,10 +166,8 @@ class Conductor:
         worker = periodics.PeriodicWorker(
             [(guarded, (), {})], executor_factory=lambda: futurist.ThreadPoolExecutor(max_workers=1)
         )
-        thread = threading.Thread(target=worker.start, name=work.__name__, daemon=True)
-        thread.start()
+        threading.Thread(target=worker.start, name=work.__name__, daemon=True).start()
         self._periodics.append(worker)
-        self._threads.append(thread)
 
     def _keepalive(self) -> None:
         conductors.touch(self.services.db, self._id)

@@ -133,13 +133,13 @@ def acquire(
     node = nodes.lock(services.db, ident, services.host, purpose, (services.host, *steal_from))
     task = Task(services, ctx, node, shared=False)
     try:
-        yield task
+        try:
+            yield task
+        except BaseException:
+            task.discard()  # half a transition must not be written with the release
+            raise
+        finally:
+            if not task.released:
+                task.release()
     except errors.LockLost as exc:
         LOG.warning("%s What this task was doing goes on elsewhere.", exc)
-        task.released = True
-    except BaseException:
-        task.discard()  # half a transition must not be written with the release
-        raise
-    finally:
-        if not task.released:
-            task.release()

@@ -104,7 +104,7 @@ class Run:
             if not self._start():
                 return None
         elif self._aborts():
-            raise errors.StepFailed("aborted by request")
+            raise errors.StepFailed("somebody asked for it")
         elif node.step_state == "running":
             self._repeat_lost_attempt()
         elif node.step_state in ("waiting", "ending"):
@@ -120,7 +120,8 @@ class Run:
         node, flow = self.task.node, self.flow
         aborted = node.abort_requested
         where = f"in step {self.label}" if self.step else "before its first step"
-        message = f"{flow.title} failed {where} on conductor {self.task.services.host}: {exc.message}"
+        what = "was aborted" if aborted else "failed"
+        message = f"{flow.title} {what} {where} on conductor {self.task.services.host}: {exc.message}"
         LOG.error("Node %s: %s", node.uuid, message)
         if self.step:
             self._journal_attempt("aborted" if aborted else "failed", exc.message)
@@ -204,7 +205,7 @@ class Run:
             if not self._next(answer):
                 return None
             if self._aborts():
-                raise errors.StepFailed("aborted by request")
+                raise errors.StepFailed("somebody asked for it")
 
     def _call(self) -> results.Result:
         step, task, flow = self.plan[self.index], self.task, self.flow

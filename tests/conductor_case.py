@@ -1,0 +1,125 @@
+"""A real conductor on a real SQLite database, in the test's process, for tests of flows."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from ingot.common import clock
+from ingot.common import context
+from ingot.common import states
+from ingot.conductor import manager
+from ingot.db import models
+from ingot.db import nodes
+from ingot.db import records
+from ingot.db.engine import Database
+from tests import database
+
+PATIENCE = 20.0
+"""Seconds after which a test stops waiting; only a failing test waits that long."""
+
+_FAKE = ("bios", "boot", "console", "deploy", "firmware", "inspect", "management", "power", "raid", "rescue", "vendor")
+
+
+def fake_hardware(conf: Any) -> None:
+    """Configures fake-hardware with its fakes only, and no periodic work but sweeps."""
+    conf.set_override("enabled_hardware_types", ["fake-hardware"])
+    for kind in _FAKE:
+        conf.set_override(f"enabled_{kind}_interfaces", ["fake"])
+    conf.set_override("sync_power_state_interval", 0, group="conductor")
+    conf.set_override("workers_pool_size", 5, group="conductor")
+
+
+def eventually(check: Callable[[], Any], what: str) -> Any:
+    """The first true answer of ``check``.
+
+    :raises AssertionError: there was none within :data:`PATIENCE` seconds.
+    """
+    until = time.monotonic() + PATIENCE
+    while not (answer := check()):
+        if time.monotonic() > until:
+            raise AssertionError(f"not within {PATIENCE:.0f} s: {what}")
+        time.sleep(0.02)
+    return answer
+
+
+class ConductorCase(database.TestCase):
+    """``self.conductor`` runs unless a test clears ``starts``."""
+
+    starts = True
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.conf = self.database.conf
+        self.conf.set_override("host", "conductor-1")
+        fake_hardware(self.conf)
+        self.configure()
+        self.conductor = self.make_conductor(self.db)
+        if self.starts:
+            self.start(self.conductor)
+
+    def configure(self) -> None:
+        """Override to set options before the conductor is made."""
+
+    def make_conductor(self, db: Database) -> manager.Conductor:
+        return manager.Conductor(self.conf, db)
+
+    def start(self, conductor: manager.Conductor) -> None:
+        conductor.start()
+        self.addCleanup(conductor.stop)
+
+    def accept(self, node: records.Record, flow: str, state: str, **request: Any) -> None:
+        """What the API writes when it accepts a verb; the bell is not rung."""
+        values = {
+            "provision_state": state,
+            "target_provision_state": states.TARGETS.get(state),
+            "provision_updated_at": clock.now(),
+            "flow": flow,
+            "request": request,
+            "run_id": None,
+            "due_at": clock.now(),
+        }
+        nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), values)
+
+    def ring(self, node: records.Record, why: str = "test") -> None:
+        self.conductor.endpoint.advance(context.admin().to_dict(), node_uuid=node.uuid, why=why)
+
+    def run_flow(self, node: records.Record, flow: str, state: str, **request: Any) -> records.Record:
+        """Accepts, rings and waits for the end."""
+        self.accept(node, flow, state, **request)
+        self.ring(node)
+        return self.settled(node)
+
+    def settled(self, node: records.Record) -> records.Record:
+        """The node once nobody works on it and no flow is under way."""
+
+        def look() -> records.Record | None:
+            now = nodes.get(self.db, node.uuid)
+            return now if now.reservation is None and now.flow is None and not now.power_request else None
+
+        found: records.Record = eventually(look, f"node {node.uuid} settles")
+        return found
+
+    def in_state(self, node: records.Record, state: str) -> records.Record:
+        """The node once it is in a provision state and unlocked."""
+
+        def look() -> records.Record | None:
+            now = nodes.get(self.db, node.uuid)
+            return now if now.provision_state == state and now.reservation is None else None
+
+        found: records.Record = eventually(look, f"node {node.uuid} is in {state}")
+        return found
+
+    def journal(self, node: records.Record) -> list[records.Record]:
+        """The finished attempts of all of the node's runs, oldest first."""
+        table = models.table(models.StepRun)
+        with self.db.single() as connection:
+            rows = connection.execute(sa.select(table).where(table.c.node_id == node.id).order_by(table.c.id))
+            return records.many(rows)
+
+    def history(self, node: records.Record) -> list[records.Record]:
+        table = models.table(models.NodeHistory)
+        with self.db.single() as connection:
+            rows = connection.execute(sa.select(table).where(table.c.node_id == node.id).order_by(table.c.id))
+            return records.many(rows)

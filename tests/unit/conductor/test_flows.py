@@ -1,0 +1,133 @@
+"""Flows on fake hardware, from acceptance to end: what the node, the journal and the history say."""
+
+from ingot.common import clock
+from ingot.common import states
+from ingot.db import nodes
+from tests import conductor_case
+from tests import database
+
+
+def step(name: str, priority: int = 50, interface: str = "vendor", **args: object) -> dict[str, object]:
+    return {"interface": interface, "step": name, "priority": priority, "args": args}
+
+
+class TestFlows(conductor_case.ConductorCase):
+    def test_a_node_goes_from_enroll_to_active_and_back_to_available(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ENROLL)
+        self.assertEqual(states.MANAGEABLE, self.run_flow(node, "verify", states.VERIFYING).provision_state)
+        self.assertEqual(states.AVAILABLE, self.run_flow(node, "automated_clean", states.CLEANING).provision_state)
+        active = self.run_flow(node, "deploy", states.DEPLOYING)
+        self.assertEqual((states.ACTIVE, None, None), (active.provision_state, active.last_error, active.due_at))
+        self.assertEqual({}, active.deploy_step)
+        self.assertEqual({}, active.request)
+        gone = self.run_flow(node, "delete", states.DELETING)
+        self.assertEqual((states.AVAILABLE, None), (gone.provision_state, gone.target_provision_state))
+        self.assertEqual(
+            ["verify", "automated_clean", "automated_clean", "deploy", "deploy", "delete", "automated_clean",
+             "automated_clean"],
+            [row.flow for row in self.journal(node)],
+        )  # fmt: skip
+        self.assertTrue(all(row.state == "done" for row in self.journal(node)))
+
+    def test_steps_run_by_priority_and_the_journal_says_who_asked(self) -> None:
+        node = database.make_node(self.db)
+        requested = [step("pause", 30, seconds=0), step("apply_configuration", 150, "bios", settings=[])]
+        self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=requested)
+        ran = [(row.interface, row.step, row.priority, row.origin) for row in self.journal(node)]
+        self.assertEqual(
+            [
+                ("deploy", "prepare", 0, "flow"),
+                ("bios", "apply_configuration", 150, "request"),
+                ("deploy", "deploy", 100, "driver"),
+                ("vendor", "pause", 30, "request"),
+            ],
+            ran,
+        )
+
+    def test_a_failing_step_is_named_and_stays_visible(self) -> None:
+        node = database.make_node(self.db)
+        failed = self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("fail", message="out of luck")])
+        self.assertEqual((states.DEPLOYFAIL, states.ACTIVE), (failed.provision_state, failed.target_provision_state))
+        self.assertIn("vendor.fail", failed.last_error)
+        self.assertIn("out of luck", failed.last_error)
+        self.assertEqual("fail", failed.deploy_step["step"])
+        self.assertEqual("failed", self.journal(node)[-1].state)
+        self.assertEqual("ERROR", self.history(node)[-1].severity)
+        again = self.run_flow(node, "deploy", states.DEPLOYING)
+        self.assertEqual((states.ACTIVE, None), (again.provision_state, again.last_error))
+
+    def test_a_failed_cleaning_puts_the_node_into_maintenance(self) -> None:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE, power_state=states.POWER_ON)
+        failed = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=[step("fail", message="no")])
+        self.assertEqual(
+            (states.CLEANFAIL, True, "clean failure"), (failed.provision_state, failed.maintenance, failed.fault)
+        )
+        self.assertEqual(states.MANAGEABLE, failed.target_provision_state)
+        self.assertEqual(states.POWER_ON, failed.power_state)
+
+    def test_manual_cleaning_runs_the_steps_in_the_order_given(self) -> None:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        wanted = [step("factory_reset", 0, "bios"), step("pause", 0, seconds=0), step("factory_reset", 0, "bios")]
+        cleaned = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+        self.assertEqual((states.MANAGEABLE, None), (cleaned.provision_state, cleaned.target_provision_state))
+        self.assertEqual(
+            ["prepare_cleaning", "factory_reset", "pause", "factory_reset", "tear_down_cleaning"],
+            [row.step for row in self.journal(node)],
+        )
+
+    def test_an_unknown_step_ends_the_flow_with_what_is_offered(self) -> None:
+        node = database.make_node(self.db)
+        failed = self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("juggle")])
+        self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+        self.assertIn("vendor.juggle", failed.last_error)
+        self.assertIn("vendor.pause", failed.last_error)
+
+    def test_unknown_and_missing_arguments_are_named(self) -> None:
+        node = database.make_node(self.db)
+        failed = self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("pause", speed=1)])
+        self.assertIn("speed", failed.last_error)
+        failed = self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("apply_configuration", 9, "bios")])
+        self.assertIn("settings", failed.last_error)
+
+    def test_a_core_step_can_be_disabled_and_not_moved(self) -> None:
+        node = database.make_node(self.db)
+        failed = self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("deploy", 55, "deploy")])
+        self.assertIn("deploy.deploy", failed.last_error)
+        self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("deploy", 0, "deploy")])
+        self.assertEqual(["prepare"], [row.step for row in self.journal(node)])
+
+    def test_a_polling_step_holds_neither_lock_nor_thread(self) -> None:
+        node = database.make_node(self.db)
+        self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[step("pause", seconds=3600)])
+        self.ring(node)
+        waiting = conductor_case.eventually(
+            lambda: nodes.get(self.db, node.uuid).step_state == "polling" and nodes.get(self.db, node.uuid),
+            "the step polls",
+        )
+        self.assertIsNone(waiting.reservation)
+        self.assertFalse(self.conductor.queues.is_busy(node.uuid))
+        self.assertGreater(waiting.due_at, clock.now())
+
+    def test_automated_cleaning_can_be_off_for_all_or_for_one(self) -> None:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE, automated_clean=False)
+        self.run_flow(node, "automated_clean", states.CLEANING)
+        self.assertEqual([], self.journal(node))
+        self.conf.set_override("automated_clean", False, group="conductor")
+        other = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        self.assertEqual(states.AVAILABLE, self.run_flow(other, "automated_clean", states.CLEANING).provision_state)
+        self.assertEqual([], self.journal(other))
+
+
+class TestPower(conductor_case.ConductorCase):
+    def test_a_power_change_is_done_and_forgotten(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ACTIVE)
+        for target, expected in (
+            (states.POWER_ON, states.POWER_ON),
+            (states.REBOOT, states.POWER_ON),
+            (states.SOFT_POWER_OFF, states.POWER_OFF),
+        ):
+            asked = {"power_request": {"target": target}, "target_power_state": expected, "due_at": clock.now()}
+            nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
+            self.ring(node)
+            done = self.settled(node)
+            self.assertEqual((expected, None, None), (done.power_state, done.target_power_state, done.due_at))

@@ -1,0 +1,209 @@
+"""What happens to work whose conductor is gone: found by the sweep, repeated where that is safe, fenced where it is not."""
+
+import datetime
+import uuid
+
+from ingot.common import clock
+from ingot.common import context
+from ingot.common import errors
+from ingot.common import states
+from ingot.conductor import task_manager
+from ingot.db import nodes
+from ingot.db import records
+from tests import conductor_case
+from tests import database
+
+_AGO = datetime.timedelta(hours=1)
+
+
+def planned(interface: str, name: str, idempotent: bool) -> dict[str, object]:
+    return {
+        "interface": interface,
+        "step": name,
+        "priority": 100,
+        "args": {},
+        "origin": "driver",
+        "abortable": False,
+        "idempotent": idempotent,
+        "in_band": False,
+        "requires_ramdisk": False,
+        "reboot_requested": False,
+    }
+
+
+class TestRecovery(conductor_case.ConductorCase):
+    starts = False
+
+    def configure(self) -> None:
+        self.conf.set_override("sweep_interval", 1, group="conductor")
+
+    def node_in_step(self, step: dict[str, object], **values: object) -> records.Record:
+        """A node whose conductor died in a step, an hour ago."""
+        return database.make_node(
+            self.db,
+            **{
+                "provision_state": states.DEPLOYING,
+                "target_provision_state": states.ACTIVE,
+                "flow": "deploy",
+                "request": {"started_at": clock.iso(clock.now() - _AGO)},
+                "run_id": str(uuid.uuid4()),
+                "driver_internal_info": {"deploy_steps": [step], "deploy_step_index": 0},
+                "step_state": "running",
+                "step_attempt": 1,
+                "step_started_at": clock.now() - _AGO,
+                "provision_updated_at": clock.now() - _AGO,
+                "reservation": "a-dead-conductor",
+                "lock_epoch": 7,
+                "due_at": clock.now() - _AGO,
+                **values,
+            },
+        )
+
+    def test_an_accepted_request_needs_no_bell(self) -> None:
+        node = database.make_node(self.db)
+        self.accept(node, "deploy", states.DEPLOYING)
+        self.start(self.conductor)
+        self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
+
+    def test_an_idempotent_step_of_a_dead_conductor_is_repeated(self) -> None:
+        node = self.node_in_step(planned("deploy", "deploy", idempotent=True))
+        self.start(self.conductor)
+        done = self.settled(node)
+        self.assertEqual((states.ACTIVE, None), (done.provision_state, done.last_error))
+        self.assertEqual(
+            [(1, "interrupted"), (2, "done")], [(row.attempt, row.state) for row in self.journal(node)]
+        )
+
+    def test_another_step_of_a_dead_conductor_fails_the_flow_and_says_why(self) -> None:
+        node = self.node_in_step(planned("deploy", "deploy", idempotent=False))
+        self.start(self.conductor)
+        failed = self.settled(node)
+        self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+        self.assertIn("deploy.deploy", failed.last_error)
+        self.assertIn("not safe to repeat", failed.last_error)
+
+    def test_a_step_that_waits_goes_on_waiting(self) -> None:
+        later = clock.now() + _AGO
+        node = self.node_in_step(
+            planned("deploy", "deploy", idempotent=True),
+            provision_state=states.DEPLOYWAIT,
+            step_state="waiting",
+            step_deadline=later,
+        )
+        self.start(self.conductor)
+        waiting = conductor_case.eventually(
+            lambda: nodes.get(self.db, node.uuid).reservation is None and nodes.get(self.db, node.uuid), "lock is free"
+        )
+        self.assertEqual(states.DEPLOYWAIT, waiting.provision_state)
+        self.assertEqual(later, waiting.due_at)
+        self.assertEqual([], self.journal(node))
+
+    def test_a_wait_that_is_too_long_fails_and_names_the_step(self) -> None:
+        node = self.node_in_step(
+            planned("deploy", "deploy", idempotent=True),
+            provision_state=states.DEPLOYWAIT,
+            step_state="waiting",
+            step_deadline=clock.now() - _AGO,
+            reservation=None,
+        )
+        self.start(self.conductor)
+        failed = self.settled(node)
+        self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+        self.assertIn("timed out", failed.last_error)
+        self.assertIn("deploy.deploy", failed.last_error)
+
+    def test_a_heartbeat_ends_a_wait(self) -> None:
+        node = self.node_in_step(
+            planned("deploy", "deploy", idempotent=True),
+            provision_state=states.DEPLOYWAIT,
+            step_state="ending",
+            step_deadline=clock.now() + _AGO,
+            agent_last_heartbeat=clock.now(),
+            reservation=None,
+        )
+        self.start(self.conductor)
+        self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
+
+    def test_a_lock_of_a_dead_conductor_is_given_back_even_if_nothing_is_due(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ACTIVE, reservation="a-dead-conductor")
+        self.start(self.conductor)
+        free = conductor_case.eventually(
+            lambda: nodes.get(self.db, node.uuid).reservation is None and nodes.get(self.db, node.uuid), "lock is free"
+        )
+        self.assertEqual(states.ACTIVE, free.provision_state)
+
+    def test_an_abort_ends_a_waiting_deployment(self) -> None:
+        node = self.node_in_step(
+            planned("deploy", "deploy", idempotent=True),
+            provision_state=states.DEPLOYWAIT,
+            step_state="waiting",
+            step_deadline=clock.now() + _AGO,
+            abort_requested=True,
+            reservation=None,
+        )
+        self.start(self.conductor)
+        failed = self.settled(node)
+        self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+        self.assertIn("aborted", failed.last_error)
+        self.assertEqual("aborted", self.journal(node)[-1].state)
+
+    def test_an_abort_of_a_clean_step_that_is_not_abortable_comes_after_it(self) -> None:
+        node = self.node_in_step(
+            planned("bios", "factory_reset", idempotent=True),
+            flow="manual_clean",
+            provision_state=states.CLEANWAIT,
+            driver_internal_info={
+                "clean_steps": [planned("bios", "factory_reset", True), planned("vendor", "pause", True)],
+                "clean_step_index": 0,
+            },
+            step_state="waiting",
+            step_deadline=clock.now() + _AGO,
+            abort_requested=True,
+            reservation=None,
+        )
+        self.start(self.conductor)
+        nodes.set_always(self.db, node.uuid, {"agent_last_heartbeat": clock.now(), "due_at": clock.now()})
+        failed = self.settled(node)
+        self.assertEqual((states.CLEANFAIL, False), (failed.provision_state, failed.maintenance))
+        self.assertEqual(
+            [("factory_reset", "done"), ("pause", "aborted")], [(row.step, row.state) for row in self.journal(node)]
+        )
+
+
+class TestFencing(conductor_case.ConductorCase):
+    starts = False
+
+    def test_a_task_whose_lock_was_taken_over_writes_nothing(self) -> None:
+        node = database.make_node(self.db)
+        services = self.conductor.services
+        with task_manager.acquire(services, context.admin(), node.uuid, "a long nap") as task:
+            nodes.lock(self.db, node.uuid, "conductor-2", "take-over", steal_from=("conductor-1",))
+            task.set(last_error="written too late")
+            task.save()
+            self.fail("a write with a lost lock went through")
+        after = nodes.get(self.db, node.uuid)
+        self.assertEqual(("conductor-2", None), (after.reservation, after.last_error))
+
+    def test_the_lock_is_given_back_and_half_a_change_is_dropped_on_an_exception(self) -> None:
+        node = database.make_node(self.db)
+
+        def work() -> None:
+            with task_manager.acquire(self.conductor.services, context.admin(), node.uuid, "an accident") as task:
+                task.set(last_error="half a change")
+                raise ZeroDivisionError
+
+        self.assertRaises(ZeroDivisionError, work)
+        after = nodes.get(self.db, node.uuid)
+        self.assertEqual((None, None), (after.reservation, after.last_error))
+
+    def test_a_conflict_says_who_since_when_and_for_what(self) -> None:
+        node = database.make_node(self.db)
+        nodes.lock(self.db, node.uuid, "conductor-2", "deploying for a friend")
+
+        def work() -> None:
+            with task_manager.acquire(self.conductor.services, context.admin(), node.uuid, "me too"):
+                pass
+
+        refused = self.assertRaises(errors.NodeLocked, work)
+        self.assertIn("conductor-2", refused.message)
+        self.assertIn("deploying for a friend", refused.message)
