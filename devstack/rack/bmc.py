@@ -6,20 +6,28 @@ What pyghmi 1.6's server side lacks, each corrected by the override that names i
 * it never answers an unknown user, who then waits a minute: ``RackSession._got_rakp1``;
 * it keeps a session after its logout, and a login from a known address ends that address's sessions with
   *other* BMCs: ``close_server_session``, ``_handle_ipmi_packet``;
-* it drops the persistent and EFI flags of the boot device: ``set_system_boot_options``, ``get_...``.
+* it drops the persistent and EFI flags of the boot device: ``set_system_boot_options``, ``get_...``;
+* its event loop sleeps over a packet that comes while it is about to sleep: ``receive``.
 
-All BMCs of a process share one thread (``serve_forever``); nothing here may block for long.
+BMCs run on the rack's event loop instead, which says when there is something to ``receive``.
 """
 
+import logging
 import secrets
-import uuid
-from collections.abc import Callable
+import socket
 from typing import Any, Protocol
+from uuid import UUID
 
 from pyghmi.ipmi import bmc
 from pyghmi.ipmi.private import constants, serversession, session
 
 from ingot.rack.faults import Faults
+
+LOG = logging.getLogger(__name__)
+
+MAX_PACKET = 3000
+# pyghmi wakes itself with shorter ones.
+SHORTEST_PACKET = 4
 
 OK = 0x00
 INVALID_FIELD = 0xCC
@@ -49,12 +57,14 @@ class BootSetting(Protocol):
 
 
 class Chassis(Protocol):
-    """What a BMC controls. Every method may be called from any thread; ``power`` says whether it could."""
+    """What a BMC controls; ``power`` says whether it could do what was asked."""
 
-    uuid: uuid.UUID
-    faults: Faults
-
-    def is_on(self) -> bool: ...
+    @property
+    def uuid(self) -> UUID: ...
+    @property
+    def faults(self) -> Faults: ...
+    @property
+    def powered(self) -> bool: ...
     def power(self, action: str) -> bool: ...
     def boot_setting(self) -> BootSetting | None: ...
     def set_boot_setting(self, device: str, persistent: bool, efi: bool) -> None: ...
@@ -94,10 +104,11 @@ class RackSession(serversession.ServerSession):
         super()._handle_ipmi_packet(data, sockaddr=sockaddr, qent=qent)
 
     def close_server_session(self) -> None:
-        # The entry is handed over to the BMC, not deleted: pyghmi's input thread looks it up in two steps.
         sessions = session.Session.bmc_handlers.get(self.sockaddr, {})
         if sessions.get(self.bmc.port) is self:
-            sessions[self.bmc.port] = self.bmc
+            del sessions[self.bmc.port]
+        if not sessions:
+            session.Session.bmc_handlers.pop(self.sockaddr, None)
         self.bmc.sessions.discard(self)
 
 
@@ -123,6 +134,26 @@ class RackBmc(bmc.Bmc):
         self.sessions: set[RackSession] = set()
         credentials = Credentials(username, password, chassis.faults)
         super().__init__(credentials, port=port, bmcuuid=chassis.uuid, address=address)
+        # What pyghmi's input thread does not know, it does not read.
+        session.iosockets.remove(self.serversocket)
+
+    def fileno(self) -> int:
+        return int(self.serversocket.fileno())
+
+    def receive(self) -> None:
+        """Handle every packet that is there."""
+        while True:
+            try:
+                data, sender = self.serversocket.recvfrom(MAX_PACKET, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                LOG.debug("port %d: %s", self.port, error)
+                return
+            if len(data) >= SHORTEST_PACKET:
+                handler = session.Session.bmc_handlers.get(sender, {}).get(self.port, self)
+                handler.pktqueue.append((data, sender, self.serversocket, handler is not self))
+                handler.process_pktqueue()
 
     def drops_packets(self) -> bool:
         return self.chassis.faults.active("bmc_silent")
@@ -133,9 +164,8 @@ class RackBmc(bmc.Bmc):
             one.close_server_session()
 
     def close(self) -> None:
-        """Give the port back. Only after ``serve_forever`` has ended."""
+        """Give the port back."""
         self.end_sessions()
-        session.iosockets.remove(self.serversocket)
         session.Session.bmc_handlers.pop(self.serversocket, None)
         self.serversocket.close()
 
@@ -158,7 +188,7 @@ class RackBmc(bmc.Bmc):
     # The machine
 
     def get_power_state(self) -> int:
-        return int(self.chassis.is_on())
+        return int(self.chassis.powered)
 
     def _power(self, action: str) -> int:
         return OK if self.chassis.power(action) else NOT_IN_THIS_STATE
@@ -178,7 +208,7 @@ class RackBmc(bmc.Bmc):
     def power_shutdown(self) -> int:
         return self._power("soft")
 
-    def get_system_guid(self) -> uuid.UUID:
+    def get_system_guid(self) -> UUID:
         return self.chassis.uuid
 
     def cold_reset(self) -> int:
@@ -211,9 +241,3 @@ def boot_flags(setting: BootSetting | None) -> tuple[int, int]:
         return (0, 0)
     flags = _VALID | (_PERSISTENT if setting.persistent else 0) | (_EFI if setting.efi else 0)
     return (flags, _CODES[setting.device] << 2)
-
-
-def serve_forever(stopped: Callable[[], bool]) -> None:
-    """Answer the packets of all BMCs of this process until ``stopped()``, looking at it every second."""
-    while not stopped():
-        session.Session.wait_for_rsp(timeout=1)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-# pyghmi waits with select(2), which takes file descriptors below 1024 only.
-MAX_MACHINES = 900
+MAX_MACHINES = 4000
 STEP_KINDS = ("clean", "deploy", "service")
 STEP_INTERFACES = ("bios", "deploy", "firmware", "management", "power", "raid", "vendor")
 

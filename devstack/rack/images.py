@@ -71,8 +71,8 @@ class Download:
                 value = self._checksum_file(str(value))
             algorithm = _ALGORITHM_BY_LENGTH.get(len(value))
         if algorithm not in _ALGORITHMS:
-            raise ImageError("ImageChecksumError", f"{self._name}: no usable checksum: os_hash_algo must be one "
-                             f"of {sorted(_ALGORITHMS)} with an os_hash_value")  # fmt: skip
+            raise ImageError("ImageChecksumError", f"{self._name}: no usable checksum: os_hash_algo must be "
+                             f"one of {sorted(_ALGORITHMS)} with an os_hash_value")  # fmt: skip
         return str(algorithm), str(value).lower()
 
     def _checksum_file(self, url: str) -> str:
@@ -134,7 +134,7 @@ class Download:
     def _write_qcow2(self, target: Storage, size: int, algorithm: str, expected: str) -> int:
         tool = shutil.which("qemu-img")
         if tool is None:
-            raise ImageError("ImageWriteError", f"{self._name}: qcow2 needs qemu-img, which is not installed; "
+            raise ImageError("ImageWriteError", f"{self._name}: qcow2 needs qemu-img, which is missing; "
                              "install qemu-utils or deploy a raw image")  # fmt: skip
         with tempfile.TemporaryDirectory(dir=self.scratch) as directory:
             source, raw = Path(directory, "image.qcow2"), Path(directory, "image.raw")

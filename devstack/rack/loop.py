@@ -51,7 +51,7 @@ async def in_thread(pool: Executor, function: Callable[..., Result], *args: Any)
 
 
 class LoopThread:
-    """An asyncio event loop in a thread of its own, to be called from other threads (the BMCs', a test's)."""
+    """An asyncio event loop in a thread of its own, to be called from other threads."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()

@@ -1,25 +1,25 @@
 """A simulated machine: power, boot devices, disks, and what runs on it.
 
-All methods that change something run on the rack's event loop; ``RemoteChassis`` is the way in for the BMCs'
-thread. What runs on the machine is one task: cutting the power cancels it, whatever it is doing.
+Everything here runs on the rack's event loop. What runs on the machine is one task: cutting the power cancels
+it, whatever it is doing.
 """
 
 import asyncio
 import json
 import logging
-import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from ingot.rack import boot, faults, partitions
 from ingot.rack.agent import Agent
 from ingot.rack.config import MachineSpec
 from ingot.rack.disks import Disk
-from ingot.rack.loop import LoopThread, Site, in_thread
+from ingot.rack.loop import Site, in_thread
 from ingot.rack.raid import block_devices
 
 LOG = logging.getLogger(__name__)
@@ -70,6 +70,10 @@ class Machine:
     @property
     def name(self) -> str:
         return self.spec.name
+
+    @property
+    def uuid(self) -> UUID:
+        return self.spec.uuid
 
     def log(self, text: str) -> None:
         """Add a line to the machine's log and to the rack's."""
@@ -295,25 +299,3 @@ class Nvram:
         fresh = self._path.with_suffix(".new")
         fresh.write_text(json.dumps({name: asdict(slot) if slot else None for name, slot in slots.items()}))
         fresh.replace(self._path)
-
-
-class RemoteChassis:
-    """A machine as its BMC's thread sees it: every change is handed to the event loop."""
-
-    def __init__(self, machine: Machine, loop: LoopThread) -> None:
-        self._machine = machine
-        self._loop = loop
-        self.uuid: uuid.UUID = machine.spec.uuid
-        self.faults = machine.faults
-
-    def is_on(self) -> bool:
-        return self._machine.powered
-
-    def power(self, action: str) -> bool:
-        return self._loop.call(self._machine.power, action)
-
-    def boot_setting(self) -> BootSetting | None:
-        return self._machine.boot_setting()
-
-    def set_boot_setting(self, device: str, persistent: bool, efi: bool) -> None:
-        self._loop.call(self._machine.set_boot_setting, device, persistent, efi)

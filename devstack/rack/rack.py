@@ -2,7 +2,6 @@
 
 import logging
 import resource
-import threading
 from typing import Any
 
 from ingot.rack import bmc
@@ -10,7 +9,7 @@ from ingot.rack.config import RackConfig, machine_specs
 from ingot.rack.control import ControlApi
 from ingot.rack.http_server import HttpServer
 from ingot.rack.loop import LoopThread, Site
-from ingot.rack.machine import Machine, RemoteChassis
+from ingot.rack.machine import Machine
 
 LOG = logging.getLogger(__name__)
 
@@ -30,8 +29,6 @@ class Rack:
         self._loop = LoopThread()
         self._control = HttpServer(ControlApi(self).handle, ControlApi.error_body)
         self._bmcs: list[bmc.RackBmc] = []
-        self._stopped = threading.Event()
-        self._bmc_thread = threading.Thread(target=self._serve_bmcs, name="rack-bmc", daemon=True)
 
     def start(self) -> None:
         """Put the machines up, powered off, and answer on every port.
@@ -45,16 +42,15 @@ class Rack:
             machine = Machine(spec, self._site)
             self.machines[spec.name] = machine
             self._bmcs.append(self._bmc(machine))
-        self._bmc_thread.start()
+        self._loop.call(self._listen)
         port = self._loop.run(self._control.start("127.0.0.1", self.config.control_port))
         self.control_url = f"http://127.0.0.1:{port}"
         LOG.info("%d machines, control API on %s", len(self.machines), self.control_url)
 
     def _bmc(self, machine: Machine) -> bmc.RackBmc:
         port = self.config.bmc_base_port + machine.spec.index
-        chassis = RemoteChassis(machine, self._loop)
         try:
-            made = bmc.RackBmc(chassis, self.config.address, port, self.config.username, self.config.password)
+            made = bmc.RackBmc(machine, self.config.address, port, self.config.username, self.config.password)
         except OSError as error:
             raise OSError(error.errno, f"BMC of {machine.name}, {self.config.address} UDP port {port}: "
                           f"{error.strerror}") from error  # fmt: skip
@@ -62,21 +58,21 @@ class Rack:
         machine.on_new_credentials = made.end_sessions
         return made
 
-    def _serve_bmcs(self) -> None:
-        bmc.serve_forever(self._stopped.is_set)
+    def _listen(self) -> None:
+        for one in self._bmcs:
+            self._loop.loop.add_reader(one, one.receive)
 
     def stop(self) -> None:
         """Cut the power of every machine and close all ports; the state directory stays."""
-        self._stopped.set()
         self._loop.call(self._power_down)
         self._loop.stop()
         self._site.close()
-        self._bmc_thread.join(3)
-        for one in self._bmcs:
-            one.close()
 
     def _power_down(self) -> None:
         self._control.kill()
+        for one in self._bmcs:
+            self._loop.loop.remove_reader(one)
+            one.close()
         for machine in self.machines.values():
             if machine.powered:
                 machine.switch_off()

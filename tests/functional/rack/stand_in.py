@@ -1,4 +1,4 @@
-"""A stand-in for the service: boot scripts, lookup, heartbeat and files over HTTP, and a client of the agents."""
+"""A stand-in for the service: boot scripts, lookup, heartbeat and files over HTTP; a client of agents."""
 
 import hashlib
 import json
@@ -30,6 +30,7 @@ class Service:
     node: dict[str, Any] = field(default_factory=dict)
     heartbeat_timeout: float = 2.0
     api_version: str = "1.68"
+    token: str = TOKEN
     lookup_statuses: list[int] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     heartbeats: list[dict[str, Any]] = field(default_factory=list)
@@ -37,8 +38,7 @@ class Service:
 
     def start(self) -> None:
         handler = type("Handler", (_Handler,), {"service": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self.scripts.setdefault(None, self.agent_script())
         threading.Thread(
@@ -88,6 +88,13 @@ class Service:
         return AgentClient(self.wait_for_heartbeat())
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Stay silent: machines that lose their power do not say good-bye."""
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     service: Service
@@ -120,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _lookup(self, query: dict[str, list[str]]) -> None:
         status = self.service.lookup_statuses.pop(0) if self.service.lookup_statuses else 200
-        config = {"heartbeat_timeout": self.service.heartbeat_timeout, "agent_token": TOKEN}
+        config = {"heartbeat_timeout": self.service.heartbeat_timeout, "agent_token": self.service.token}
         node = {"uuid": f"node-{query['addresses'][0]}", "properties": {}, **self.service.node}
         self._answer(status, {"node": node, "config": config})
 
@@ -151,8 +158,11 @@ class AgentClient:
         return requests.get(self.url + path, params=self._params, verify=self._verify, timeout=20)
 
     def post(self, name: str, params: dict[str, Any] | None = None, wait: bool = True) -> requests.Response:
+        return self.send({"name": name, "params": params or {}}, wait)
+
+    def send(self, body: Any, wait: bool = True) -> requests.Response:
+        """Post whatever there is as a command."""
         query = {**self._params, "wait": str(wait).lower()}
-        body = {"name": name, "params": params or {}}
         return requests.post(
             f"{self.url}/v1/commands/", params=query, json=body, verify=self._verify, timeout=30
         )

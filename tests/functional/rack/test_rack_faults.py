@@ -1,0 +1,144 @@
+"""Every fault that can be ordered, as the service would meet it."""
+
+import time
+
+import requests
+
+from ingot.rack.process import RackError
+from tests.functional.rack.base import RackTest
+from tests.functional.rack.stand_in import wait_until
+from tests.unit.rack import disk_images
+
+
+class BmcFaultTest(RackTest):
+    def test_bmc_silent_until_cleared(self) -> None:
+        self.rack.control.order_fault(self.name, "bmc_silent")
+        self.assertEqual(1, self.ipmitool("power", "status").returncode)
+        self.rack.control.clear_faults(self.name, "bmc_silent")
+        self.assertEqual(0, self.ipmitool("power", "status").returncode)
+
+    def test_bmc_wrong_password(self) -> None:
+        self.rack.control.order_fault(self.name, "bmc_wrong_password")
+        self.assertIn("Unable to establish", self.ipmitool("power", "status").stderr)
+        self.rack.control.clear_faults(self.name)
+        self.assertEqual(0, self.ipmitool("power", "status").returncode)
+
+    def test_power_stuck_a_number_of_times(self) -> None:
+        self.rack.control.order_fault(self.name, "power_stuck", times=1)
+        self.assertEqual(0, self.ipmitool("power", "on").returncode)
+        self.assertEqual("Chassis Power is off\n", self.ipmitool("power", "status").stdout)
+        self.ipmitool("power", "on")
+        self.assertEqual("Chassis Power is on\n", self.ipmitool("power", "status").stdout)
+
+    def test_unknown_faults_and_bad_values_are_refused(self) -> None:
+        for name, value, text in (
+            ("smoke", None, "unknown fault 'smoke'"),
+            ("agent_dies_at_step", None, "value must be"),
+            ("slow_answer", {"command": "x"}, "seconds"),
+            ("bmc_silent", "yes", "takes no value"),
+        ):
+            self.assertRaisesRegex(RackError, text, self.rack.control.order_fault, self.name, name, value)
+
+
+class BootFaultTest(RackTest):
+    def test_boot_hang(self) -> None:
+        self.rack.control.order_fault(self.name, "boot_hang", times=1)
+        self.rack.control.power(self.name, "on")
+        self.assertEqual("fault boot_hang", self.rack.control.wait_for_state(self.name, "hung")["reason"])
+        self.rack.control.power(self.name, "reset")
+        self.rack.control.wait_for_state(self.name, "agent")
+
+    def test_a_kernel_that_is_not_there_hangs_visibly(self) -> None:
+        del self.service.files["/kernel"]
+        self.rack.control.power(self.name, "on")
+        reason = self.rack.control.wait_for_state(self.name, "hung")["reason"]
+        self.assertIn(f"{self.service.url}/kernel: HTTP 404", reason)
+
+    def test_agent_version_after_reboot(self) -> None:
+        agent = self.boot_agent()
+        before = agent.run("clean.get_clean_steps")["command_result"]["hardware_manager_version"]
+        self.rack.control.order_fault(self.name, "agent_version_after_reboot", "14.1.0")
+        count = len(self.service.heartbeats)
+        self.rack.control.power(self.name, "reset")
+        self.assertEqual("14.1.0", self.service.wait_for_heartbeat(count)["agent_version"])
+        agent = self.service.agent()
+        self.addCleanup(agent.close)
+        for kind in ("clean", "deploy", "service"):
+            step = {"step": "clean_uefi_nvram", "interface": "deploy"}
+            params = {"step": step, "node": {}, "ports": [], f"{kind}_version": before}
+            answer = agent.run(f"{kind}.execute_{kind}_step", params)
+            self.assertEqual(f"{kind.upper()}_VERSION_MISMATCH", answer["command_status"])
+
+
+class AgentFaultTest(RackTest):
+    def test_agent_dies_at_step(self) -> None:
+        agent = self.boot_agent()
+        self.rack.control.order_fault(self.name, "agent_dies_at_step", "erase_devices_metadata", times=1)
+        self.assertRaises(requests.ConnectionError, agent.step, "clean", "erase_devices_metadata")
+        machine = self.rack.control.wait_for_state(self.name, "hung")
+        self.assertEqual("on", machine["power"])
+        self.assertIn("agent_dies_at_step", machine["reason"])
+        self.assertRaises(requests.ConnectionError, agent.get, "/")
+        self.rack.control.power(self.name, "reset")
+        self.rack.control.wait_for_state(self.name, "agent")
+
+    def test_agent_hangs_at_step_but_its_heart_beats(self) -> None:
+        agent = self.boot_agent()
+        self.rack.control.order_fault(self.name, "agent_hangs_at_step", "erase_devices")
+        agent.post(
+            "clean.execute_clean_step",
+            {"step": {"step": "erase_devices"}, "node": {}, "ports": []},
+            wait=False,
+        )
+        count = len(self.service.heartbeats)
+        self.service.wait_for_heartbeat(count + 1)
+        self.assertEqual("RUNNING", agent.get("/v1/commands").json()["commands"][-1]["command_status"])
+        self.assertEqual(409, agent.post("standby.sync").status_code)
+
+    def test_image_faults(self) -> None:
+        agent = self.boot_agent()
+        info = self.service.serve_image(disk_images.mbr_image())
+        for fault, kind, text in (
+            ("image_404", "ImageDownloadError", "HTTP 404"),
+            ("checksum_wrong", "ImageChecksumError", "should be"),
+            ("disk_too_small", "ImageWriteError", "the disk has 1048576"),
+        ):
+            self.rack.control.order_fault(self.name, fault, times=1)
+            answer = agent.run("standby.prepare_image", {"image_info": info})
+            self.assertEqual(("FAILED", kind), (answer["command_status"], answer["command_error"]["type"]))
+            self.assertIn(text, answer["command_error"]["message"])
+        answer = agent.run("standby.prepare_image", {"image_info": info})
+        self.assertEqual("SUCCEEDED", answer["command_status"], answer)
+
+    def test_slow_answer(self) -> None:
+        agent = self.boot_agent()
+        value = {"command": "get_clean_steps", "seconds": 0.5}
+        self.rack.control.order_fault(self.name, "slow_answer", value, times=1)
+        started = time.monotonic()
+        agent.run("clean.get_clean_steps")
+        self.assertGreater(time.monotonic() - started, 0.5)
+
+    def test_heartbeat_lost(self) -> None:
+        self.boot_agent()
+        self.rack.control.order_fault(self.name, "heartbeat_lost")
+        time.sleep(0.2)
+        count = len(self.service.heartbeats)
+        time.sleep(1)
+        self.assertEqual(count, len(self.service.heartbeats))
+        self.rack.control.clear_faults(self.name)
+        self.service.wait_for_heartbeat(count)
+
+    def test_the_power_cut_takes_the_agent_with_it(self) -> None:
+        agent = self.boot_agent()
+        self.rack.control.power(self.name, "off")
+        self.assertRaises(requests.ConnectionError, agent.get, "/")
+        count = len(self.service.heartbeats)
+        time.sleep(0.7)
+        self.assertEqual(count, len(self.service.heartbeats))
+
+    def test_a_slow_answer_does_not_hold_up_the_command(self) -> None:
+        agent = self.boot_agent()
+        value = {"command": "standby.power_off", "seconds": 5}
+        self.rack.control.order_fault(self.name, "slow_answer", value)
+        self.assertRaises(requests.ConnectionError, agent.post, "standby.power_off", wait=False)
+        wait_until(lambda: self.rack.control.machine(self.name)["state"] == "off", 5, "power off")
