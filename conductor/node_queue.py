@@ -70,7 +70,7 @@ class NodeQueues:
         with self._lock:
             self._stopped = True
             ended = self._idle.wait_for(lambda: not self._waiting, timeout)
-        self._executor.shutdown(wait=ended)
+        self._executor.shutdown(wait=False)
         return ended
 
     def _enqueue(self, uuid: str, job: Callable[[], None]) -> None:
