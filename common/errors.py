@@ -189,6 +189,12 @@ class AgentUnreachable(AgentError, HardwareUnreachable):
     """The agent did not answer at its callback URL."""
 
 
+class AgentBusy(AgentError):
+    """The agent runs another command; the same request may be made again when that has ended."""
+
+    template = "{what} was not taken: {reason}"
+
+
 class NoFreeWorker(IngotError):
     code = 503
     template = "Conductor {host} has no free worker: all {size} are busy. Try again in a few seconds."
@@ -214,6 +220,11 @@ class StepFailed(IngotError):
     """A step ended in an error; the message says why, the engine adds which step."""
 
     template = "{reason}"
+
+
+class AgentVersionMismatch(StepFailed):
+    """After a reboot another agent answers than the one that the steps were planned with (specification 000): a
+    deployment ends, automated cleaning starts again."""
 
 
 class ImageError(StepFailed):

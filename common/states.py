@@ -6,7 +6,6 @@ from these tables (``python -m ingot.common.diagram``). Source of names and tran
 the Bare Metal API; the rows marked *specification 002* are ours because the specification asks for them.
 """
 
-
 from typing import NamedTuple
 
 ENROLL = "enroll"
@@ -72,15 +71,15 @@ TRANSITIONS: tuple[Transition, ...] = tuple(
         (CLEANFAIL, "provide", CLEANING),  # specification 002: retry by the operator
         (CLEANHOLD, "abort", CLEANFAIL),
         (CLEANHOLD, "unhold", CLEANWAIT),
+        (CLEANWAIT, "abort", CLEANFAIL),
+        (CLEANWAIT, "fail", CLEANFAIL),
+        (CLEANWAIT, "hold", CLEANHOLD),
+        (CLEANWAIT, "resume", CLEANING),
         (CLEANING, "done", AVAILABLE),
         (CLEANING, "fail", CLEANFAIL),
         (CLEANING, "hold", CLEANHOLD),
         (CLEANING, "manage", MANAGEABLE),  # the conductor's: a manual cleaning is done
         (CLEANING, "wait", CLEANWAIT),
-        (CLEANWAIT, "abort", CLEANFAIL),
-        (CLEANWAIT, "fail", CLEANFAIL),
-        (CLEANWAIT, "hold", CLEANHOLD),
-        (CLEANWAIT, "resume", CLEANING),
         (DELETING, "clean", CLEANING),
         (DELETING, "fail", ERROR),
         (DEPLOYFAIL, "delete", DELETING),
@@ -92,23 +91,18 @@ TRANSITIONS: tuple[Transition, ...] = tuple(
         (DEPLOYING, "fail", DEPLOYFAIL),
         (DEPLOYING, "hold", DEPLOYHOLD),
         (DEPLOYING, "wait", DEPLOYWAIT),
-        (DEPLOYWAIT, "abort", DEPLOYFAIL),
-        (DEPLOYWAIT, "delete", DELETING),
-        (DEPLOYWAIT, "fail", DEPLOYFAIL),
-        (DEPLOYWAIT, "hold", DEPLOYHOLD),
-        (DEPLOYWAIT, "resume", DEPLOYING),
         (ENROLL, "manage", VERIFYING),
         (ERROR, "delete", DELETING),
         (ERROR, "rebuild", DEPLOYING),
         (INSPECTFAIL, "inspect", INSPECTING),
         (INSPECTFAIL, "manage", MANAGEABLE),
-        (INSPECTING, "done", MANAGEABLE),
-        (INSPECTING, "fail", INSPECTFAIL),
-        (INSPECTING, "wait", INSPECTWAIT),
         (INSPECTWAIT, "abort", INSPECTFAIL),
         (INSPECTWAIT, "done", MANAGEABLE),
         (INSPECTWAIT, "fail", INSPECTFAIL),
         (INSPECTWAIT, "resume", INSPECTING),
+        (INSPECTING, "done", MANAGEABLE),
+        (INSPECTING, "fail", INSPECTFAIL),
+        (INSPECTING, "wait", INSPECTWAIT),
         (MANAGEABLE, "adopt", ADOPTING),
         (MANAGEABLE, "clean", CLEANING),
         (MANAGEABLE, "inspect", INSPECTING),
@@ -152,6 +146,11 @@ TRANSITIONS: tuple[Transition, ...] = tuple(
         (UNRESCUING, "fail", UNRESCUEFAIL),
         (VERIFYING, "done", MANAGEABLE),
         (VERIFYING, "fail", ENROLL),
+        (DEPLOYWAIT, "abort", DEPLOYFAIL),
+        (DEPLOYWAIT, "delete", DELETING),
+        (DEPLOYWAIT, "fail", DEPLOYFAIL),
+        (DEPLOYWAIT, "hold", DEPLOYHOLD),
+        (DEPLOYWAIT, "resume", DEPLOYING),
     )
 )
 
@@ -161,17 +160,16 @@ TARGETS: dict[str, str] = {
     ADOPTING: ACTIVE,
     CLEANFAIL: AVAILABLE,
     CLEANHOLD: AVAILABLE,
-    CLEANING: AVAILABLE,
     CLEANWAIT: AVAILABLE,
+    CLEANING: AVAILABLE,
     DELETING: AVAILABLE,
     DEPLOYFAIL: ACTIVE,
     DEPLOYHOLD: ACTIVE,
     DEPLOYING: ACTIVE,
-    DEPLOYWAIT: ACTIVE,
     ERROR: AVAILABLE,
     INSPECTFAIL: MANAGEABLE,
-    INSPECTING: MANAGEABLE,
     INSPECTWAIT: MANAGEABLE,
+    INSPECTING: MANAGEABLE,
     RESCUEFAIL: RESCUE,
     RESCUEWAIT: RESCUE,
     RESCUING: RESCUE,
@@ -182,6 +180,7 @@ TARGETS: dict[str, str] = {
     UNRESCUEFAIL: ACTIVE,
     UNRESCUING: ACTIVE,
     VERIFYING: MANAGEABLE,
+    DEPLOYWAIT: ACTIVE,
 }
 
 STABLE = frozenset((ACTIVE, AVAILABLE, ENROLL, ERROR, MANAGEABLE, RESCUE))
@@ -249,6 +248,7 @@ VERBS: dict[str, Verb] = {
     "unrescue": Verb("unrescue", 38),
 }
 
+_VERB_EVENTS = frozenset(verb.event for verb in VERBS.values())
 _NEXT: dict[tuple[str, str], str] = {(row.state, row.event): row.next for row in TRANSITIONS}
 
 
@@ -269,3 +269,6 @@ def allowed_verbs(state: str) -> list[str]:
     return sorted(verb for verb in VERBS if asked_for(state, verb))
 
 
+def is_verb(row: Transition) -> bool:
+    """Whether a client may cause a transition; the others are the conductor's."""
+    return row.state not in WORKING and row.event in _VERB_EVENTS
