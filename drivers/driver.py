@@ -10,6 +10,21 @@ class BareDriver:
 
     __slots__ = (*interfaces.KINDS, "hardware_type")
 
+    # Of the kind's interface class, or None; not said here, as those classes are built on tasks, and tasks on this.
+    bios: Any
+    boot: Any
+    console: Any
+    deploy: Any
+    firmware: Any
+    inspect: Any
+    management: Any
+    network: Any
+    power: Any
+    raid: Any
+    rescue: Any
+    storage: Any
+    vendor: Any
+
     def __init__(self, hardware_type: str, **links: Any) -> None:
         self.hardware_type = hardware_type
         for kind in interfaces.KINDS:

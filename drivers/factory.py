@@ -38,9 +38,7 @@ class Hardware:
         unsupported; the message names option, value and choices.
     """
 
-    def __init__(
-        self, conf: cfg.ConfigOpts, entry_points: Callable[[str], Iterable[EntryPoint]] = installed
-    ) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, entry_points: Callable[[str], Iterable[EntryPoint]] = installed) -> None:
         self._conf = conf
         self._entry_points = entry_points
         self.hardware_types: dict[str, AbstractHardwareType] = self._load_types()
@@ -89,9 +87,7 @@ class Hardware:
             if name in enabled:
                 links[kind] = enabled[name]
             else:
-                missing = errors.InterfaceNotFound(
-                    kind=kind, name=name, driver=node.driver, enabled=", ".join(enabled)
-                )
+                missing = errors.InterfaceNotFound(kind=kind, name=name, driver=node.driver, enabled=", ".join(enabled))
                 reasons[kind] = missing.message
         return driver.BareDriver(node.driver, **links), reasons
 
@@ -104,29 +100,21 @@ class Hardware:
             loaded = _loaded(entry_point, option, AbstractHardwareType)
             found[entry_point.name] = _constructed(loaded, entry_point, option)
         if not found:
-            raise errors.ConfigurationError(
-                option=option, value=[], allowed="Name at least one hardware type."
-            )
+            raise errors.ConfigurationError(option=option, value=[], allowed="Name at least one hardware type.")
         return found
 
     def _load_kind(self, kind: str) -> None:
         option = f"enabled_{interfaces.field(kind)}s"
-        wanted = {
-            _target(cls) for hardware in self.hardware_types.values() for cls in hardware.supported(kind)
-        }
+        wanted = {_target(cls) for hardware in self.hardware_types.values() for cls in hardware.supported(kind)}
         loaded: dict[str, tuple[type[BaseInterface], BaseInterface]] = {}
         for entry_point in self._named(f"ingot.hardware.interfaces.{kind}", option, self._conf[option]):
             if entry_point.value in wanted:
                 cls = _loaded(entry_point, option, BaseInterface)
-                made = _constructed(
-                    single_step.adapted(cls), entry_point, option, self._conf, entry_point.name
-                )
+                made = _constructed(single_step.adapted(cls), entry_point, option, self._conf, entry_point.name)
                 self._check_clean_steps(made)
                 loaded[entry_point.name] = (cls, made)
             else:
-                LOG.info(
-                    "%s %s is not loaded: no enabled hardware type supports it", option, entry_point.name
-                )
+                LOG.info("%s %s is not loaded: no enabled hardware type supports it", option, entry_point.name)
         self._interfaces[kind] = {name: made for name, (cls, made) in loaded.items()}
         for name, hardware in self.hardware_types.items():
             by_class = {cls: (label, made) for label, (cls, made) in loaded.items()}
@@ -175,9 +163,7 @@ class Hardware:
         """Specification 002: two steps of one interface with one priority have no order."""
         overrides = self._conf.conductor.clean_step_priority_override
         steps = interface.declared_steps("clean")
-        priorities = {
-            one["step"]: overrides.get(f"{interface.kind}.{one['step']}", one["priority"]) for one in steps
-        }
+        priorities = {one["step"]: overrides.get(f"{interface.kind}.{one['step']}", one["priority"]) for one in steps}
         for priority, count in Counter(priorities.values()).items():
             if priority and count > 1:
                 clashing = sorted(step for step, value in priorities.items() if value == priority)

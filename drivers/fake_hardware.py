@@ -8,12 +8,15 @@ class FakeHardware(GenericHardwareType):
     """Fakes first; the real ones after them let a real agent run on a machine whose power is fake."""
 
     supported_bios_interfaces: Supported = (fake.FakeBIOS, *GenericHardwareType.supported_bios_interfaces)
-    supported_boot_interfaces: Supported = (fake.FakeBoot,)
+    supported_boot_interfaces: Supported = (fake.FakeBoot, *GenericHardwareType.supported_boot_interfaces)
     supported_console_interfaces: Supported = (
         fake.FakeConsole,
         *GenericHardwareType.supported_console_interfaces,
     )
-    supported_deploy_interfaces: Supported = (fake.FakeDeploy,)
+    supported_deploy_interfaces: Supported = (
+        fake.FakeDeploy,
+        *GenericHardwareType.supported_deploy_interfaces,
+    )
     supported_firmware_interfaces: Supported = (
         fake.FakeFirmware,
         *GenericHardwareType.supported_firmware_interfaces,

@@ -9,7 +9,7 @@ import abc
 from collections.abc import Sequence
 
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.modules import noop
+from ingot.drivers.modules import agent_raid, direct, ipxe, noop, ramdisk
 
 Supported = Sequence[type[BaseInterface]]
 
@@ -51,3 +51,7 @@ class AbstractHardwareType(abc.ABC):
 
 class GenericHardwareType(AbstractHardwareType):
     """Machines that boot from the network and run the agent: what nearly all have in common."""
+
+    supported_boot_interfaces: Supported = (ipxe.IPXEBoot,)
+    supported_deploy_interfaces: Supported = (direct.DirectDeploy, ramdisk.RamdiskDeploy)
+    supported_raid_interfaces: Supported = (agent_raid.AgentRAID, noop.NoRAID)

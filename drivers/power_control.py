@@ -77,6 +77,18 @@ def soft_power_off(task: Task) -> results.Result:
         return ensure(task, states.POWER_OFF)
 
 
+def watch_off(task: Task, patience: float) -> results.Result:
+    """Waits until a machine that is shutting itself down is off; after ``patience`` seconds switches it off."""
+    if task.node.disable_power_off:
+        return results.DONE
+    waited = time.time() - task.memory.setdefault("watched_since", time.time())
+    if waited >= patience or "power" in task.memory:
+        return ensure(task, states.POWER_OFF)
+    if read(task) == states.POWER_OFF:
+        return results.DONE
+    return results.LookAgain(min(_FIRST_LOOK + waited / 4, _LONGEST_PAUSE))
+
+
 def power_on(task: Task) -> results.Result:
     """Boots the machine: switches it on, or resets it if it may not be switched off before."""
     if not task.node.disable_power_off or task.memory.get("reset"):

@@ -7,6 +7,7 @@ so each call must be safe to repeat.
 """
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 from ingot.common import errors, states
@@ -68,17 +69,26 @@ def typed(answer: Any, step: str) -> Result:
 def in_phases(task: Any, *phases: Any) -> Result:
     """Runs functions of the task one after the other as one step, going on where the last call stopped.
 
-    Each phase is called until it answers done and must be safe to repeat. The phase reached is in ``task.memory``.
+    Each phase is called until it answers done and must be safe to repeat. The phase reached is in ``task.memory``, and
+    so is what a phase remembers, until it is done; what was in there before stays.
+
+    :returns: the first answer that is not done, else that of the last phase.
     """
+    before = task.memory.setdefault("before", list(task.memory))
+    answer: Result = DONE
     for number in range(task.memory.get("phase", 0), len(phases)):
-        if task.memory.get("phase", 0) != number:
-            task.memory.clear()
         task.memory["phase"] = number
         answer = typed(phases[number](task), getattr(phases[number], "__name__", "phase"))
-        if isinstance(answer, WaitForAgent) and not answer.again:
-            task.memory.clear()
+        if not isinstance(answer, Done) and (isinstance(answer, LookAgain) or answer.again):
+            return answer
+        _drop(task.memory, but=(*before, "before", "phase"))
+        if isinstance(answer, WaitForAgent):
             task.memory["phase"] = number + 1
             return dataclasses.replace(answer, again=True)
-        if not isinstance(answer, Done):
-            return answer
-    return DONE
+    _drop(task.memory, but=before)
+    return answer
+
+
+def _drop(memory: dict[str, Any], but: Collection[str]) -> None:
+    for key in [key for key in memory if key not in but]:
+        del memory[key]

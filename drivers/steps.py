@@ -72,9 +72,7 @@ def from_option(group: str, name: str) -> Callable[[cfg.ConfigOpts], int | None]
 def _declare(kind: str, declared: Declared) -> Callable[[Function], Function]:
     _check_argsinfo(declared.argsinfo)
     if not callable(declared.priority) and (isinstance(declared.priority, bool) or declared.priority < 0):
-        raise errors.Invalid(
-            field="priority", value=declared.priority, allowed="It must be an integer of at least 0."
-        )
+        raise errors.Invalid(field="priority", value=declared.priority, allowed="It must be an integer of at least 0.")
 
     def mark(function: Function) -> Function:
         function.__dict__.setdefault("ingot_steps", {})[kind] = declared

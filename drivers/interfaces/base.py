@@ -41,9 +41,7 @@ class BaseInterface:
 
     def declared_steps(self, kind: str) -> list[dict[str, Any]]:
         """The steps of this interface of one kind: highest priority first."""
-        found = [
-            declared.as_step(self.kind, name, self.conf) for name, declared in self._declared[kind].items()
-        ]
+        found = [declared.as_step(self.kind, name, self.conf) for name, declared in self._declared[kind].items()]
         return sorted(found, key=lambda step: (-step["priority"], step["step"]))
 
     def run_declared(self, task: Task, kind: str, step: dict[str, Any]) -> Any:

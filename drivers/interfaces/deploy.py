@@ -1,7 +1,6 @@
 """The deploy interface: prepares machine and networks, and declares the core deploy steps."""
 
-from typing import Any
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ingot.drivers import results
 from ingot.drivers.interfaces.base import BaseInterface

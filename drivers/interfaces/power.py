@@ -1,11 +1,16 @@
 """The power interface: reads and changes whether a machine is on."""
 
+from typing import ClassVar
+
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.task import Task
 
 
 class PowerInterface(BaseInterface):
+    """:cvar sees_changes: whether :meth:`get_power_state` sees that a machine switched itself off."""
+
     kind = "power"
+    sees_changes: ClassVar[bool] = True
 
     def get_power_state(self, task: Task) -> str:
         """Reads the power state from the hardware: ``power on`` or ``power off``.

@@ -60,15 +60,9 @@ class RAIDInterface(BaseInterface):
         if not isinstance(disk, Mapping):
             raise errors.Invalid(field=where, value=disk, allowed="It must be an object.")
         for key in set(disk) - set(known):
-            raise errors.Invalid(
-                field=f"{where}.{key}", value=disk[key], allowed=f"Keys are: {', '.join(known)}."
-            )
+            raise errors.Invalid(field=f"{where}.{key}", value=disk[key], allowed=f"Keys are: {', '.join(known)}.")
         level, size = disk.get("raid_level"), disk.get("size_gb")
         if level not in RAID_LEVELS:
-            raise errors.Invalid(
-                field=f"{where}.raid_level", value=level, allowed=f"One of {', '.join(RAID_LEVELS)}."
-            )
+            raise errors.Invalid(field=f"{where}.raid_level", value=level, allowed=f"One of {', '.join(RAID_LEVELS)}.")
         if size != "MAX" and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise errors.Invalid(
-                field=f"{where}.size_gb", value=size, allowed="An integer above 0, or 'MAX'."
-            )
+            raise errors.Invalid(field=f"{where}.size_gb", value=size, allowed="An integer above 0, or 'MAX'.")

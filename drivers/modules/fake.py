@@ -36,6 +36,8 @@ def _remember(task: Task, **values: Any) -> None:
 class FakePower(power.PowerInterface):
     """Is in the state that was last set, at once."""
 
+    sees_changes = False
+
     def get_power_state(self, task: Task) -> str:
         return task.node.power_state or states.POWER_OFF
 
@@ -170,9 +172,7 @@ class FakeRAID(raid.RAIDInterface):
 
     @steps.deploy_step(
         priority=0,
-        argsinfo={
-            "raid_config": {"description": "Object with logical_disks, a list of arrays.", "required": True}
-        },
+        argsinfo={"raid_config": {"description": "Object with logical_disks, a list of arrays.", "required": True}},
         idempotent=True,
     )
     def apply_configuration(self, task: Task, raid_config: dict[str, Any]) -> None:

@@ -1,0 +1,71 @@
+"""Boots a machine into the agent's ramdisk, and takes it down again, as phases of steps."""
+
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.drivers import power_control, results
+from ingot.drivers.agent import client, session
+from ingot.drivers.task import Task
+
+LOG = log.getLogger(__name__)
+
+_PATIENCE = 30.0
+
+
+def reboot(task: Task) -> results.Result:
+    """Boots the agent again between two steps of one flow: the versions that the steps are for stay known."""
+    return results.in_phases(task, power_control.power_off, _prepare_again, power_control.power_on, wait)
+
+
+def wait(task: Task) -> results.Result:
+    """Waits until the agent calls for the first time since it was forgotten."""
+    return results.DONE if session.alive(task) else results.WaitForAgent()
+
+
+def _prepare(task: Task) -> None:
+    session.forget(task)
+    _from_network(task)
+
+
+def _prepare_again(task: Task) -> None:
+    session.forget_connection(task)
+    _from_network(task)
+
+
+def _from_network(task: Task) -> None:
+    task.driver.boot.prepare_ramdisk(task, {})
+    task.save()  # before the machine starts: its agent's first heartbeat must not be overwritten
+
+
+BOOT: tuple[power_control.Phase, ...] = (power_control.power_off, _prepare, power_control.power_on, wait)
+"""Off, on from the network, and a wait until a new agent calls."""
+
+
+def shut_down(task: Task) -> results.Result:
+    """Lets the agent end cleanly, makes sure that the machine is off and forgets the agent.
+
+    A machine that may not be switched off (``disable_power_off``) has its disks synced and goes on running.
+    """
+    return results.in_phases(task, _ask, _see_it_off, _forget)
+
+
+def _ask(task: Task) -> None:
+    agent = client.AgentClient(task.conf, task.node)
+    try:
+        agent.ask("standby.sync", {})
+        if not task.node.disable_power_off:
+            agent.start("standby.power_off", {})
+    except errors.AgentError as exc:
+        LOG.warning("Node %s: its agent does not shut down by itself: %s", task.node.uuid, exc)
+        return
+
+
+def _see_it_off(task: Task) -> results.Result:
+    if not task.driver.power.sees_changes:
+        return power_control.power_off(task)
+    return power_control.watch_off(task, _PATIENCE)
+
+
+def _forget(task: Task) -> None:
+    session.forget(task)
+    task.driver.boot.clean_up_ramdisk(task)

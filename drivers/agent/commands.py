@@ -1,0 +1,156 @@
+"""Runs what takes long on the agent as a step: posted once, looked up at each heartbeat, adopted after a crash."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.drivers import results
+from ingot.drivers.agent import booting, client, session
+from ingot.drivers.task import Task
+
+LOG = log.getLogger(__name__)
+
+_PAUSE = 5.0
+
+Params = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+
+
+def run(task: Task, name: str, params: Params) -> results.Result:
+    """Runs an asynchronous command to its end; to be called again until it answers done.
+
+    A conductor that died after posting and before writing that down leaves a command that nobody knows. So the first
+    call looks for one: an agent's commands after the last one whose outcome was taken can only be of this step.
+
+    :param name: extension.command.
+    :param params: or a function that gives them, called only when the command is posted.
+    :returns: done with the command's result as ``hook_result``.
+    :raises StepFailed: the command failed, or the agent was started anew and has lost it.
+    :raises AgentVersionMismatch: the agent is not the one that the steps were planned with.
+    :raises AgentUnreachable: it calls but cannot be reached for longer than ``[agent] command_timeout`` times
+        ``max_command_attempts``.
+    """
+    agent = client.AgentClient(task.conf, task.node)
+    try:
+        command = _command(task, agent, name, params)
+    except (errors.AgentBusy, errors.AgentUnreachable) as exc:
+        return _later(task, exc)
+    task.memory.pop("trouble_since", None)
+    if command["command_status"] == client.RUNNING:
+        return results.WaitForAgent()
+    session.note(task, ended=command["id"])
+    task.memory.pop("command", None)
+    return _outcome(name, command)
+
+
+def _command(task: Task, agent: client.AgentClient, name: str, params: Params) -> client.Command:
+    ident = task.memory.get("command")
+    command = agent.command(ident) if ident else _adopted(task, agent, name)
+    if command is None and ident:
+        raise errors.StepFailed(f"the agent does not know command {name} {ident} any more: it was started anew")
+    if command is None:
+        command = agent.start(name, params() if callable(params) else params)
+    task.memory["command"] = command["id"]
+    return command
+
+
+def _adopted(task: Task, agent: client.AgentClient, name: str) -> client.Command | None:
+    listed = agent.commands()
+    idents = [command["id"] for command in listed]
+    ended = session.known(task, "ended")
+    unclaimed = listed[idents.index(ended) + 1 :] if ended in idents else listed
+    short_name = name.rpartition(".")[2]
+    ours = [command for command in unclaimed if command["command_name"] == short_name]
+    if not ours:
+        return None
+    LOG.info("Node %s: going on with command %s %s of its agent", task.node.uuid, name, ours[-1]["id"])
+    return ours[-1]
+
+
+def _later(task: Task, exc: errors.AgentError) -> results.Result:
+    since = task.memory.setdefault("trouble_since", time.time())
+    limit = task.conf.agent.command_timeout * task.conf.agent.max_command_attempts
+    if time.time() - since >= limit:
+        raise exc
+    LOG.warning("Node %s: %s; trying again for %s s in all", task.node.uuid, exc, limit)
+    return results.LookAgain(_PAUSE)
+
+
+def _outcome(name: str, command: client.Command) -> results.Done:
+    status = command["command_status"]
+    if status == client.SUCCEEDED:
+        return results.Done(command["command_result"])
+    if status.endswith("_VERSION_MISMATCH"):
+        raise errors.AgentVersionMismatch(
+            f"the agent refused {name}, as it is not the one that the steps were planned with: "
+            f"{client.complaint(command)}"
+        )
+    raise errors.StepFailed(f"agent command {name} failed: {client.complaint(command)}")
+
+
+# Steps of the agent's
+
+
+def get_steps(task: Task, kind: str) -> list[dict[str, Any]]:
+    """The steps that the running agent offers for a kind of flow, each once; empty if it knows no such flow.
+
+    :raises AgentError: the agent does not tell.
+    """
+    agent = client.AgentClient(task.conf, task.node)
+    try:
+        answer = agent.ask(f"{kind}.get_{kind}_steps", _about(task))
+    except errors.AgentUnreachable:
+        raise
+    except errors.AgentError as exc:
+        if "HTTP 404" not in exc.message:
+            raise
+        answer = {}  # an agent older than the extension (specification 000)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for offered in (answer.get(f"{kind}_steps") or {}).values():
+        for step in offered:
+            found.setdefault((step["interface"], step["step"]), step)
+    offers = {**session.known(task, "offers", {}), kind: sorted(f"{where}.{step}" for where, step in found)}
+    session.note(task, versions=answer.get("hardware_manager_version"), offers=offers)
+    return list(found.values())
+
+
+def offers(task: Task, kind: str, interface: str, step: str) -> bool:
+    """Whether the agent named a step when :func:`get_steps` asked it."""
+    return f"{interface}.{step}" in session.known(task, "offers", {}).get(kind, ())
+
+
+def execute_step(task: Task, kind: str, step: Mapping[str, Any]) -> results.Result:
+    """Runs one of the agent's steps, and the reboot that it may ask for; to be called again until it answers done.
+
+    :returns: done with the agent's result: ``<kind>_result`` and ``<kind>_step``.
+    :raises AgentVersionMismatch: also when another version answers after the reboot.
+    """
+    if "rebooting" not in task.memory:
+        answer = run(task, f"{kind}.execute_{kind}_step", lambda: step_params(task, kind, step))
+        if not isinstance(answer, results.Done) or not step.get("reboot_requested"):
+            return answer
+        task.memory["rebooting"] = {"result": answer.hook_result, "version": task.node.agent_version}
+    before = task.memory["rebooting"]
+    answer = booting.reboot(task)
+    if not isinstance(answer, results.Done):
+        return answer
+    if task.node.agent_version != before["version"]:
+        raise errors.AgentVersionMismatch(
+            f"after the reboot that the step asked for, agent {task.node.agent_version} answers; the steps were "
+            f"planned with {before['version']}"
+        )
+    return results.Done(before["result"])
+
+
+def _about(task: Task) -> dict[str, Any]:
+    return {
+        "node": client.node_for_agent(task.node),
+        "ports": [client.port_for_agent(port) for port in task.ports],
+    }
+
+
+def step_params(task: Task, kind: str, step: Mapping[str, Any]) -> dict[str, Any]:
+    """What the agent is given to run a step."""
+    return {**_about(task), "step": dict(step), f"{kind}_version": session.known(task, "versions")}

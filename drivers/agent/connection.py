@@ -1,0 +1,99 @@
+"""Connections to agents: kept open while an agent lives, and trusting nothing but its own certificate."""
+
+import collections
+import contextlib
+import logging
+import re
+import ssl
+import threading
+from typing import Any
+
+import requests
+from requests import adapters
+
+from ingot.common import errors, masking
+
+_KEPT = 256
+_TOKEN = re.compile(r"(agent_token=)[^&\s\"']+")
+
+
+def without_token(text: str) -> str:
+    """The text with the value of an agent token in a URL masked."""
+    return _TOKEN.sub(rf"\1{masking.MASK}", text)
+
+
+class _HidesTokens(logging.Filter):
+    """urllib3 logs the paths it requests, and the agent's protocol has the token there."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = without_token(record.getMessage()), ()
+        return True
+
+
+logging.getLogger("urllib3.connectionpool").addFilter(_HidesTokens())
+
+
+class _TrustsOne(adapters.HTTPAdapter):
+    """Verifies servers with the one certificate of its TLS context.
+
+    A context and not ``verify``: that would need a file for each agent, and is overridden by variables of the
+    environment.
+    """
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
+        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
+
+    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
+        """The base class would add the public certificate authorities to the context."""
+
+
+def _context(certificate: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=certificate)
+    return context
+
+
+class Connections:
+    """Sessions by agent, the least used ones dropped. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._sessions: collections.OrderedDict[tuple[str, str | None], requests.Session] = collections.OrderedDict()
+        self._lock = threading.Lock()
+
+    def to(self, url: str, certificate: str | None) -> requests.Session:
+        """The session for an agent.
+
+        :param certificate: PEM that the agent announced; None: the system's authorities decide.
+        :raises AgentError: the certificate cannot be read.
+        """
+        key = (url, certificate)
+        with self._lock:
+            if key in self._sessions:
+                self._sessions.move_to_end(key)
+                return self._sessions[key]
+        fresh = self._open(url, certificate)
+        with self._lock:
+            session = self._sessions.setdefault(key, fresh)
+            dropped = self._sessions.popitem(last=False)[1] if len(self._sessions) > _KEPT else None
+        if dropped is not None:
+            with contextlib.suppress(OSError):
+                dropped.close()
+        return session
+
+    @staticmethod
+    def _open(url: str, certificate: str | None) -> requests.Session:
+        session = requests.Session()
+        session.trust_env = False  # neither proxies nor certificate bundles of this host are meant for agents
+        if certificate:
+            try:
+                session.mount("https://", _TrustsOne(_context(certificate)))
+            except (ssl.SSLError, ValueError) as exc:
+                raise errors.AgentError(
+                    what=f"Talking to the agent at {url}", reason=f"its certificate cannot be read: {exc}"
+                ) from exc
+        return session

@@ -1,0 +1,181 @@
+"""The image of a deployment: what ``instance_info`` says, checked, and told to the agent."""
+
+import dataclasses
+import re
+import urllib.parse
+from typing import Any
+
+import requests
+
+from ingot.common import errors, masking
+from ingot.drivers import boot_mode
+from ingot.drivers.task import Task
+
+_FORMATS = {"qcow2": "qcow2", "raw": "raw", "img": "raw"}
+_LENGTHS = {64: "sha256", 128: "sha512"}
+_SCHEMES = ("http", "https")
+_CHECKSUM_FILE_LIMIT = 1024 * 1024
+_TIMEOUT = 30
+
+_BSD_LINE = re.compile(r"^(SHA\d+)\s*\((?P<name>.+)\)\s*=\s*(?P<value>[0-9a-fA-F]+)$")
+_GNU_LINE = re.compile(r"^(?P<value>[0-9a-fA-F]+)(?:\s+\*?(?P<name>.+))?$")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Image:
+    """A whole-disk image.
+
+    :param checksum: hexadecimal, or the URL of a file of checksums.
+    :param algorithm: sha256 or sha512; None: told by the checksum's length.
+    """
+
+    source: str
+    disk_format: str
+    checksum: str
+    algorithm: str | None
+
+
+def requested(instance_info: dict[str, Any]) -> Image:
+    """The image that a user asks for, checked without fetching anything.
+
+    :raises MissingParameter: no image, or no checksum.
+    :raises Invalid: a value that cannot be used, with its key.
+    """
+    source = instance_info.get("image_source")
+    if not source:
+        raise errors.MissingParameter(where="instance_info", names="image_source (URL of the image to write)")
+    _check_url("image_source", source)
+    if instance_info.get("kernel") or instance_info.get("image_type") == "partition":
+        raise errors.Invalid(
+            field="instance_info.image_type",
+            value="partition",
+            allowed="Whole-disk images can be deployed: leave out kernel, ramdisk and image_type.",
+        )
+    checksum, algorithm = _requested_checksum(instance_info)
+    return Image(source, _disk_format(instance_info, source), checksum, algorithm)
+
+
+def _requested_checksum(instance_info: dict[str, Any]) -> tuple[str, str | None]:
+    value, algorithm = instance_info.get("image_os_hash_value"), instance_info.get("image_os_hash_algo")
+    if value:
+        if algorithm not in _LENGTHS.values():
+            raise errors.Invalid(
+                field="instance_info.image_os_hash_algo", value=algorithm, allowed="One of sha256, sha512."
+            )
+        return _hexadecimal("image_os_hash_value", value, algorithm), algorithm
+    checksum = instance_info.get("image_checksum")
+    if not checksum:
+        raise errors.MissingParameter(
+            where="instance_info",
+            names="image_checksum (a SHA-256 or SHA-512, or the URL of a file with it), or image_os_hash_algo and "
+            "image_os_hash_value",
+        )
+    if "://" in str(checksum):
+        _check_url("image_checksum", checksum)
+        return checksum, None
+    return _hexadecimal("image_checksum", checksum, None), None
+
+
+def _hexadecimal(key: str, value: Any, algorithm: str | None) -> str:
+    found = _LENGTHS.get(len(str(value))) if re.fullmatch("[0-9a-fA-F]+", str(value)) else None
+    if found is None or algorithm not in (None, found):
+        raise errors.Invalid(
+            field=f"instance_info.{key}",
+            value=value,
+            allowed="A SHA-256 (64) or SHA-512 (128 hexadecimal digits) of the kind that image_os_hash_algo names.",
+        )
+    return str(value).lower()
+
+
+def _check_url(key: str, value: Any) -> None:
+    try:
+        parts = urllib.parse.urlsplit(str(value))
+        usable = parts.scheme in _SCHEMES and bool(parts.hostname)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise errors.Invalid(field=f"instance_info.{key}", value=value, allowed="An http or https URL.")
+
+
+def _disk_format(instance_info: dict[str, Any], source: str) -> str:
+    asked = instance_info.get("image_disk_format")
+    suffix = urllib.parse.urlsplit(source).path.rpartition(".")[2].lower()
+    found = _FORMATS.get(suffix) if asked is None else asked
+    if found not in ("raw", "qcow2"):
+        raise errors.Invalid(
+            field="instance_info.image_disk_format",
+            value=asked,
+            allowed="raw or qcow2. It can be left out when image_source ends in .qcow2, .raw or .img.",
+        )
+    return str(found)
+
+
+def info(task: Task) -> dict[str, Any]:
+    """What the agent is told about the image; fetches the file of checksums if there is one.
+
+    :raises ImageError: the file of checksums cannot be fetched or does not have the image.
+    """
+    image = requested(task.node.instance_info)
+    checksum = image.checksum
+    if "://" in checksum:
+        checksum = _looked_up(checksum, image.source)
+    raw = image.disk_format == "raw"
+    return {
+        "id": image.source.rpartition("/")[2] or image.source,
+        "urls": [image.source],
+        "disk_format": image.disk_format,
+        "container_format": "bare",
+        "image_type": "whole-disk",
+        "os_hash_algo": image.algorithm or _LENGTHS[len(checksum)],
+        "os_hash_value": checksum,
+        "checksum": None,
+        "stream_raw_images": raw and task.conf.agent.stream_raw_images,
+        "node_uuid": task.node.uuid,
+        "deploy_boot_mode": boot_mode.of(task),
+    }
+
+
+def _looked_up(url: str, source: str) -> str:
+    """The checksum of an image in a file that ``sha256sum`` or its like wrote, or that has nothing but it."""
+    wanted = urllib.parse.urlsplit(source).path.rpartition("/")[2]
+    lines = [line.strip() for line in fetch(url, _CHECKSUM_FILE_LIMIT, "image_checksum").decode().splitlines()]
+    found = [match for line in lines if (match := _BSD_LINE.match(line) or _GNU_LINE.match(line))]
+    fitting = [match for match in found if (match["name"] or "").rpartition("/")[2] == wanted]
+    if not fitting and len(found) == 1 and not found[0]["name"]:
+        fitting = found
+    values = [match["value"].lower() for match in fitting if len(match["value"]) in _LENGTHS]
+    if not values:
+        raise errors.ImageError(
+            f"the file of checksums {url} has no SHA-256 or SHA-512 of {wanted}; check instance_info.image_checksum "
+            "and image_source"
+        )
+    return max(values, key=len)
+
+
+def fetch(url: str, limit: int, what: str) -> bytes:
+    """The content of a URL.
+
+    :param limit: most bytes to read.
+    :param what: the field that has the URL, for messages.
+    :raises ImageError: it cannot be had, or is longer than ``limit``.
+    """
+    shown = _without_password(url)
+    try:
+        with requests.get(url, timeout=_TIMEOUT, stream=True) as response:
+            if not response.ok:
+                raise errors.ImageError(f"{what}: {shown} answers HTTP {response.status_code}")
+            content = bytearray()
+            for chunk in response.iter_content(64 * 1024):
+                content += chunk
+                if len(content) > limit:
+                    raise errors.ImageError(f"{what}: {shown} is longer than {limit} bytes")
+            return bytes(content)
+    except requests.RequestException as exc:
+        raise errors.ImageError(f"{what}: {shown} cannot be fetched: {type(exc).__name__}") from None
+
+
+def _without_password(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    if not parts.password:
+        return url
+    return url.replace(f":{parts.password}@", f":{masking.MASK}@", 1)

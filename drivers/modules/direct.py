@@ -1,0 +1,194 @@
+"""Deploys whole-disk images: the agent on the machine fetches the image and writes it to disk.
+
+The core steps are those of specification 000, with its priorities. Each looks at what is there before it acts, so that
+another conductor can repeat it.
+"""
+
+import base64
+import binascii
+from typing import Any
+
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.drivers import boot_mode, images, power_control, results, steps
+from ingot.drivers.agent import booting, client, commands, session
+from ingot.drivers.interfaces.deploy import DeployInterface
+from ingot.drivers.task import Task
+
+LOG = log.getLogger(__name__)
+
+_ERASING = ("erase_devices", "erase_devices_metadata")
+
+
+class AgentDeploy(DeployInterface):
+    """What deploy interfaces that boot the agent have in common: cleaning, the agent's steps, its logs."""
+
+    def prepare_cleaning(self, task: Task) -> results.Result:
+        if session.fast_track(task):
+            return results.DONE
+        return results.in_phases(task, power_control.power_off, self._enter_cleaning_network, *booting.BOOT)
+
+    @staticmethod
+    def _enter_cleaning_network(task: Task) -> None:
+        task.driver.network.add_cleaning_network(task)
+
+    def tear_down_cleaning(self, task: Task) -> results.Result:
+        return results.in_phases(task, power_control.power_off, self._leave_cleaning)
+
+    @staticmethod
+    def _leave_cleaning(task: Task) -> None:
+        session.forget(task)
+        task.driver.boot.clean_up_ramdisk(task)
+        task.driver.network.remove_cleaning_network(task)
+
+    def tear_down(self, task: Task) -> results.Result:
+        return results.in_phases(task, power_control.power_off, self._leave_networks)
+
+    @staticmethod
+    def _leave_networks(task: Task) -> None:
+        session.forget(task)
+        task.driver.network.remove_provisioning_network(task)
+        task.driver.network.unconfigure_tenant_networks(task)
+        task.driver.storage.detach_volumes(task)
+
+    def clean_up(self, task: Task) -> None:
+        task.driver.boot.clean_up_ramdisk(task)
+        task.driver.boot.clean_up_instance(task)
+
+    def get_in_band_steps(self, task: Task, kind: str) -> list[dict[str, Any]]:
+        """Without those that the node's own interfaces declare: these know how to run them and what to record."""
+        declared = {
+            (step["interface"], step["step"])
+            for interface in task.driver.all_interfaces()
+            for step in interface.declared_steps(kind)
+        }
+        offered = commands.get_steps(task, kind)
+        return [
+            {**step, "priority": self._priority(kind, step)}
+            for step in offered
+            if (step["interface"], step["step"]) not in declared
+        ]
+
+    def _priority(self, kind: str, step: dict[str, Any]) -> int:
+        """How disks are erased by default is the operator's to say."""
+        if kind == "clean" and step["interface"] == "deploy" and step["step"] in _ERASING:
+            configured: int | None = self.conf.deploy[f"{step['step']}_priority"]
+            if configured is not None:
+                return configured
+        return int(step.get("priority") or 0)
+
+    def execute_in_band_step(self, task: Task, kind: str, step: dict[str, Any]) -> results.Result:
+        return commands.execute_step(task, kind, step)
+
+    def collect_logs(self, task: Task) -> bytes | None:
+        if not session.alive(task):
+            return None
+        try:
+            answer = client.AgentClient(task.conf, task.node).ask("log.collect_system_logs", {})
+            return base64.b64decode(answer["system_logs"])
+        except (errors.AgentError, KeyError, TypeError, binascii.Error) as exc:
+            LOG.warning("Node %s: no logs from its agent: %s", task.node.uuid, exc)
+            return None
+
+
+class DirectDeploy(AgentDeploy):
+    """The deploy interface ``direct``."""
+
+    def get_properties(self) -> dict[str, str]:
+        return {"deploy_kernel": "See the boot interface.", "deploy_ramdisk": "See the boot interface."}
+
+    def validate(self, task: Task) -> None:
+        task.driver.boot.validate(task)
+        boot_mode.of(task)
+        if task.driver.storage.should_write_image(task):
+            images.requested(task.node.instance_info)
+
+    def prepare(self, task: Task) -> results.Result:
+        if session.fast_track(task):
+            return results.DONE
+        return results.in_phases(task, power_control.power_off, self._enter_networks)
+
+    @staticmethod
+    def _enter_networks(task: Task) -> None:
+        session.forget(task)
+        task.driver.network.unconfigure_tenant_networks(task)
+        task.driver.network.add_provisioning_network(task)
+        task.driver.storage.attach_volumes(task)
+
+    @steps.deploy_step(priority=100, idempotent=True)
+    def deploy(self, task: Task) -> results.Result:
+        """Boots the agent and waits for it, unless one is there already."""
+        booted_here = "phase" in task.memory
+        if not booted_here and (session.fast_track(task) or not task.driver.storage.should_write_image(task)):
+            return results.DONE
+        return results.in_phases(task, *booting.BOOT)
+
+    @steps.deploy_step(priority=80, requires_ramdisk=True, idempotent=True)
+    def write_image(self, task: Task) -> results.Result:
+        """Has the agent write image and config drive, as a step of its own if it knows that step."""
+        if not task.driver.storage.should_write_image(task):
+            return results.DONE
+        if commands.offers(task, "deploy", "deploy", "write_image"):
+            answer = commands.run(task, "deploy.execute_deploy_step", lambda: self._as_step(task))
+        else:
+            answer = commands.run(task, "standby.prepare_image", lambda: self._what_to_write(task))
+        # The agent repeats the config drive in its result, and nobody needs that.
+        return results.DONE if isinstance(answer, results.Done) else answer
+
+    @staticmethod
+    def _what_to_write(task: Task) -> dict[str, Any]:
+        return {"image_info": images.info(task), "configdrive": task.configdrive()}
+
+    def _as_step(self, task: Task) -> dict[str, Any]:
+        step = {
+            "interface": "deploy",
+            "step": "write_image",
+            "priority": 80,
+            "args": self._what_to_write(task),
+        }
+        return commands.step_params(task, "deploy", step)
+
+    @steps.deploy_step(priority=60, requires_ramdisk=True, idempotent=True)
+    def prepare_instance_boot(self, task: Task) -> results.Result:
+        """Makes the machine boot what was written."""
+        return results.in_phases(task, self._install_bootloader, self._boot_instance_from_now_on)
+
+    @staticmethod
+    def _install_bootloader(task: Task) -> results.Result:
+        """Only UEFI firmware needs to be told about a whole-disk image, which brings its own loader."""
+        mode = boot_mode.of(task)
+        if mode != "uefi" or not task.driver.storage.should_write_image(task):
+            return results.DONE
+
+        def params() -> dict[str, Any]:
+            found = client.AgentClient(task.conf, task.node).ask("standby.get_partition_uuids", {}) or {}
+            return {
+                "root_uuid": found.get("root uuid"),
+                "efi_system_part_uuid": found.get("efi system partition uuid"),
+                "prep_boot_part_uuid": None,
+                "target_boot_mode": mode,
+                "ignore_bootloader_failure": False,
+            }
+
+        return commands.run(task, "image.install_bootloader", params)
+
+    @staticmethod
+    def _boot_instance_from_now_on(task: Task) -> None:
+        task.driver.boot.prepare_instance(task)
+
+    @steps.deploy_step(priority=40, idempotent=True)
+    def tear_down_agent(self, task: Task) -> results.Result:
+        """Ends the agent and leaves the machine off."""
+        return booting.shut_down(task)
+
+    @steps.deploy_step(priority=30, idempotent=True)
+    def switch_to_tenant_network(self, task: Task) -> None:
+        """From the network of deployments to those of the user."""
+        task.driver.network.remove_provisioning_network(task)
+        task.driver.network.configure_tenant_networks(task)
+
+    @steps.deploy_step(priority=20, idempotent=True)
+    def boot_instance(self, task: Task) -> results.Result:
+        """Switches the machine on."""
+        return power_control.power_on(task)

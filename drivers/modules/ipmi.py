@@ -1,0 +1,143 @@
+"""Power and boot device of machines whose BMC speaks IPMI 2.0 (tables and codes: IPMI specification 2.0, chapter 28)."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ingot.common import errors, states
+from ingot.drivers import boot_mode, ipmi_session
+from ingot.drivers.interfaces.management import ManagementInterface
+from ingot.drivers.interfaces.power import PowerInterface
+from ingot.drivers.ipmi_session import Request
+from ingot.drivers.task import Task
+
+_PROPERTIES: dict[str, str] = {
+    "ipmi_address": "Address or host name of the BMC. Required.",
+    "ipmi_port": "UDP port of the BMC. Default: 623.",
+    "ipmi_username": "User name, at most 16 bytes. Default: the anonymous user.",
+    "ipmi_password": "Password, at most 20 bytes. Default: none.",
+    "ipmi_priv_level": "ADMINISTRATOR, OPERATOR or USER. Default: ADMINISTRATOR, else OPERATOR.",
+    "ipmi_hex_kg_key": "Key Kg of the BMC, 40 hexadecimal digits. Default: none.",
+}
+
+_PRIVILEGES = {"USER": 2, "OPERATOR": 3, "ADMINISTRATOR": 4}
+
+_CHASSIS = 0x00
+_CHASSIS_STATUS = Request(_CHASSIS, 0x01)
+_CHASSIS_CONTROL = {
+    states.POWER_OFF: Request(_CHASSIS, 0x02, (0x00,)),
+    states.POWER_ON: Request(_CHASSIS, 0x02, (0x01,)),
+    states.REBOOT: Request(_CHASSIS, 0x02, (0x03,)),
+    states.SOFT_POWER_OFF: Request(_CHASSIS, 0x02, (0x05,)),
+}
+
+# Boot options: parameter 5 is the boot flags; parameter 3 with bit 3 keeps the BMC from dropping them after 60 s.
+_KEEP_BOOT_FLAGS = Request(_CHASSIS, 0x08, (0x03, 0x08))
+_GET_BOOT_FLAGS = Request(_CHASSIS, 0x09, (0x05, 0x00, 0x00))
+_VALID, _PERSISTENT, _UEFI = 0x80, 0x40, 0x20
+_DEVICES = {"pxe": 1, "disk": 2, "safe": 3, "cdrom": 5, "bios": 6, "floppy": 15}
+_NAMES = {code: name for name, code in _DEVICES.items()}
+
+
+def address(driver_info: Mapping[str, Any]) -> ipmi_session.Address:
+    """The BMC that a node's ``driver_info`` names.
+
+    :raises MissingParameter: there is no ``ipmi_address``.
+    :raises Invalid: a value that cannot be used, with its key.
+    """
+    if not driver_info.get("ipmi_address"):
+        raise errors.MissingParameter(where="driver_info", names="ipmi_address (of the machine's BMC)")
+    return ipmi_session.Address(
+        host=_text(driver_info, "ipmi_address", 255),
+        port=_port(driver_info.get("ipmi_port")),
+        username=_text(driver_info, "ipmi_username", 16),
+        password=_text(driver_info, "ipmi_password", 20),
+        kg=_key(driver_info.get("ipmi_hex_kg_key")),
+        privilege=_privilege(driver_info.get("ipmi_priv_level")),
+    )
+
+
+def _text(driver_info: Mapping[str, Any], key: str, most: int) -> str:
+    value = driver_info.get(key)
+    text = "" if value is None else value
+    if not isinstance(text, str) or len(text.encode()) > most:
+        secret = "password" in key
+        raise errors.Invalid(
+            field=f"driver_info.{key}",
+            value="(not shown)" if secret else value,
+            allowed=f"A string of at most {most} bytes.",
+        )
+    return text
+
+
+def _port(value: Any) -> int:
+    try:
+        port = 623 if value is None else int(value)
+    except (TypeError, ValueError):
+        port = 0
+    if isinstance(value, bool) or not 0 < port < 65536:
+        raise errors.Invalid(field="driver_info.ipmi_port", value=value, allowed="An integer from 1 to 65535.")
+    return port
+
+
+def _key(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    if not re.fullmatch("[0-9a-fA-F]{40}", str(value)):
+        raise errors.Invalid(field="driver_info.ipmi_hex_kg_key", value="(not shown)", allowed="40 hexadecimal digits.")
+    return bytes.fromhex(str(value))
+
+
+def _privilege(value: Any) -> int | None:
+    if value is not None and value not in _PRIVILEGES:
+        raise errors.Invalid(
+            field="driver_info.ipmi_priv_level", value=value, allowed=f"One of {', '.join(_PRIVILEGES)}."
+        )
+    return None if value is None else _PRIVILEGES[value]
+
+
+def _call(task: Task, *requests: Request) -> list[bytes]:
+    return ipmi_session.call(address(task.node.driver_info), task.conf.ipmi.command_retry_timeout, *requests)
+
+
+class IPMIPower(PowerInterface):
+    def get_properties(self) -> dict[str, str]:
+        return _PROPERTIES
+
+    def validate(self, task: Task) -> None:
+        address(task.node.driver_info)
+
+    def get_power_state(self, task: Task) -> str:
+        status = _call(task, _CHASSIS_STATUS)[0]
+        return states.POWER_ON if status[0] & 1 else states.POWER_OFF
+
+    def start_power_change(self, task: Task, target: str) -> None:
+        _call(task, _CHASSIS_CONTROL[target])
+
+
+class IPMIManagement(ManagementInterface):
+    def get_properties(self) -> dict[str, str]:
+        return _PROPERTIES
+
+    def validate(self, task: Task) -> None:
+        address(task.node.driver_info)
+
+    def get_supported_boot_devices(self, task: Task) -> list[str]:
+        return list(_DEVICES)
+
+    def set_boot_device(self, task: Task, device: str, persistent: bool = False) -> None:
+        if device not in _DEVICES:
+            raise errors.Invalid(field="boot_device", value=device, allowed=f"One of {', '.join(_DEVICES)}.")
+        flags = _VALID | (_PERSISTENT if persistent else 0) | (_UEFI if boot_mode.of(task) == "uefi" else 0)
+        boot_flags = Request(_CHASSIS, 0x08, (0x05, flags, _DEVICES[device] << 2, 0, 0, 0))
+        _call(task, _KEEP_BOOT_FLAGS, boot_flags)
+
+    def get_boot_device(self, task: Task) -> dict[str, Any]:
+        """A device that nobody set, or one that Ingot has no name for, is None."""
+        flags, device = _call(task, _GET_BOOT_FLAGS)[0][2:4]
+        if not flags & _VALID:
+            return {"boot_device": None, "persistent": None}
+        return {"boot_device": _NAMES.get((device >> 2) & 0x0F), "persistent": bool(flags & _PERSISTENT)}
+
+    def inject_nmi(self, task: Task) -> None:
+        _call(task, Request(_CHASSIS, 0x02, (0x04,)))

@@ -1,0 +1,83 @@
+"""Network boot with iPXE: this notes in the node what the machine's next network boot gets.
+
+The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>``) from ``node.boot_config``:
+``target`` (``ramdisk``, ``instance`` or ``disk``), and for the first two ``kernel``, ``initrd`` and ``kernel_args``.
+"""
+
+from typing import Any
+
+from ingot.common import errors
+from ingot.common.conf import loader
+from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.task import Task
+
+_RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")
+
+# iPXE fills in the address of the card that booted; the agent uses that card for its lookup.
+_BOOTIF = "BOOTIF=01-${mac:hexhyp}"
+
+
+class IPXEBoot(BootInterface):
+    """Boots the agent, or a user's ramdisk, from HTTP."""
+
+    def get_properties(self) -> dict[str, str]:
+        return {
+            "deploy_kernel": "URL of the agent's kernel. Required unless [deploy] deploy_kernel is set.",
+            "deploy_ramdisk": "URL of the agent's initial ramdisk. Required unless [deploy] deploy_ramdisk is set.",
+            "kernel_append_params": "Kernel parameters; %default% stands for [pxe] kernel_append_params. Optional.",
+        }
+
+    def validate(self, task: Task) -> None:
+        self._ramdisk(task)
+        if not any(port.pxe_enabled for port in task.ports):
+            raise errors.Invalid(
+                field="ports",
+                value=[port.address for port in task.ports],
+                allowed="A node that boots from the network needs at least one port with pxe_enabled.",
+            )
+
+    def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
+        agent = {"ipa-api-url": loader.agent_api_url(self.conf), **kernel_parameters}
+        self._boot(task, "ramdisk", self._ramdisk(task), agent)
+        task.driver.management.set_boot_device(task, "pxe", persistent=False)
+
+    def clean_up_ramdisk(self, task: Task) -> None:
+        if task.node.boot_config.get("target") == "ramdisk":
+            task.set(boot_config={})
+
+    def prepare_instance(self, task: Task) -> None:
+        """A deployed image boots from disk; a user's ramdisk, in ``instance_info``, from the network every time."""
+        info = task.node.instance_info
+        if info.get("kernel") and info.get("ramdisk"):
+            self._boot(task, "instance", (info["kernel"], info["ramdisk"]), {})
+            task.driver.management.set_boot_device(task, "pxe", persistent=True)
+            return
+        task.set(boot_config={"target": "disk"})
+        task.driver.management.set_boot_device(task, "disk", persistent=True)
+
+    def clean_up_instance(self, task: Task) -> None:
+        if task.node.boot_config.get("target") in ("instance", "disk"):
+            task.set(boot_config={})
+
+    def _ramdisk(self, task: Task) -> tuple[str, str]:
+        found = {key: task.node.driver_info.get(key) or self.conf.deploy[key] for key in _RAMDISK_KEYS}
+        missing = [key for key, value in found.items() if not value]
+        if missing:
+            raise errors.MissingParameter(
+                where="driver_info",
+                names=f"{' and '.join(missing)} (or the options of that name in [deploy])",
+            )
+        return found["deploy_kernel"], found["deploy_ramdisk"]
+
+    def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
+        kernel, initrd = files
+        arguments = [self._appended(task, target), *(f"{name}={value}" for name, value in parameters.items())]
+        config: dict[str, Any] = {"target": target, "kernel": kernel, "initrd": initrd}
+        task.set(boot_config={**config, "kernel_args": " ".join([*filter(None, arguments), _BOOTIF])})
+
+    def _appended(self, task: Task, target: str) -> str:
+        """A user's ramdisk has parameters of its own; the node's are for the agent."""
+        default: str = self.conf.pxe.kernel_append_params or ""
+        place = task.node.instance_info if target == "instance" else task.node.driver_info
+        own = place.get("kernel_append_params")
+        return default if own is None else str(own).replace("%default%", default)
