@@ -22,9 +22,7 @@ def gpt_image(size: int = 4 * 2**20) -> bytes:
     """Return an image with a GPT and one partition ``root`` of recognisable bytes behind the first MiB."""
     image = bytearray(size)
     last = size // SECTOR - 1
-    entry = struct.pack(
-        "<16s16sQQQ72s", _LINUX, uuid.uuid4().bytes, 2048, last - 34, 0, "root".encode("utf-16-le")
-    )
+    entry = struct.pack("<16s16sQQQ72s", _LINUX, uuid.uuid4().bytes, 2048, last - 34, 0, "root".encode("utf-16-le"))
     table = entry.ljust(128 * 128, b"\0")
     image[446:462] = struct.pack("<B3sB3sII", 0, b"\0\2\0", 0xEE, b"\xff\xff\xff", 1, last)
     image[510:512] = b"\x55\xaa"
@@ -37,9 +35,7 @@ def gpt_image(size: int = 4 * 2**20) -> bytes:
     return bytes(image)
 
 
-def _header(
-    current: int, backup: int, last_usable: int, disk_id: bytes, entries_at: int, table: bytes
-) -> bytes:
+def _header(current: int, backup: int, last_usable: int, disk_id: bytes, entries_at: int, table: bytes) -> bytes:
     def pack(checksum: int) -> bytes:
         return struct.pack(
             "<8sIIIIQQQQ16sQIII", b"EFI PART", 0x10000, 92, checksum, 0, current, backup, 34, last_usable,

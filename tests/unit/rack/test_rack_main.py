@@ -1,0 +1,60 @@
+"""The command: its errors, its one line, its end."""
+
+import contextlib
+import io
+import socket
+import tempfile
+from pathlib import Path
+
+import testtools
+
+from ingot.rack.main import main
+from ingot.rack.process import RackError, RackProcess
+
+
+class MainTest(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.state = Path(directory.name)
+
+    def udp_port(self) -> int:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+            one.bind(("127.0.0.1", 0))
+            port: int = one.getsockname()[1]
+            return port
+
+    def test_bad_settings_are_one_line_on_stderr(self) -> None:
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            status = main(["--machines", "0", "--state-dir", str(self.state)])
+        self.assertEqual(1, status)
+        self.assertEqual("ingot-rack: machines: 0 is not between 1 and 4000\n", errors.getvalue())
+
+    def test_it_says_what_to_enroll_and_no_password(self) -> None:
+        port = self.udp_port()
+        with RackProcess(self.state, machines=1, bmc_base_port=port, password="hunter2") as rack:
+            (machine,) = rack.machines
+            self.assertEqual(("127.0.0.1", port), (machine["bmc_address"], machine["bmc_port"]))
+            self.assertNotIn("hunter2", str(rack.description))
+            self.assertEqual("off", rack.control.machine(machine["name"])["power"])
+            self.assertEqual(0, rack.stop())
+
+    def test_a_taken_port_is_named(self) -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+            rack = RackProcess(self.state, machines=1, bmc_base_port=port)
+            self.assertRaisesRegex(RackError, f"machine-0, 127.0.0.1 UDP port {port}", rack.start)
+
+    def test_control_api_refuses_what_it_does_not_know(self) -> None:
+        with RackProcess(self.state, machines=1, bmc_base_port=self.udp_port()) as rack:
+            for call, text in (
+                (lambda: rack.control.machine("x"), "no machine 'x'; there are machine-0"),
+                (lambda: rack.control.power("machine-0", "up"), "action 'up' is not one of"),
+                (lambda: rack.control.power("machine-0", "reset"), "machine-0 is off"),
+                (lambda: rack.control.set_boot_device("machine-0", "tape"), "device 'tape' is not one of"),
+                (lambda: rack.control.clear_faults("machine-0", "x"), "unknown fault 'x'"),
+            ):
+                self.assertRaisesRegex(RackError, text, call)
