@@ -29,7 +29,7 @@ from ingot.conductor.task_manager import Task
 from ingot.db import nodes
 from ingot.drivers import results
 from ingot.drivers import steps as declared
-from ingot.drivers.agent import liveness
+from ingot.drivers.agent import session
 
 LOG = log.getLogger(__name__)
 
@@ -179,7 +179,7 @@ class Run:
         """Plans again with what the agent offers: what has run stays, the rest is replaced."""
         task, flow = self.task, self.flow
         offered: list[Step] = []
-        if flow.kind and liveness.alive(task):
+        if flow.kind and session.alive(task):
             offered = task.driver.deploy.get_in_band_steps(task, flow.kind)
         done = self.plan[: self.index + 1]
         rest = flow.plan(task, offered)
