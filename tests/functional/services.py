@@ -1,7 +1,7 @@
 """The broker of the functional tests, as devstack/services.py provides it (databases: tests/database.py).
 
 The gate always provides the servers. Without them (`stestr` by hand) the tests that need one are skipped, and
-reason says what to do.
+the reason says what to do.
 """
 
 import os
@@ -12,7 +12,7 @@ RABBIT = "INGOT_TEST_RABBIT_URL"
 
 
 def broker_url() -> str:
-    """The `transport_url` of the test broker, for oslo.messaging; without a broker the test or class is skipped.
+    """The `transport_url` of the test broker, for oslo.messaging; without one the test or class is skipped.
 
     Every test shares the broker with the others: it takes a `control_exchange` of its own (`unique_name`).
     """

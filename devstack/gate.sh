@@ -1,0 +1,130 @@
+#!/bin/bash
+# Everything that must hold before a change is merged. Needs nothing but Debian or Ubuntu, network, and root or sudo.
+#
+#   devstack/gate.sh                        all of it
+#   devstack/gate.sh --only lint,unit       some of it; --list names the steps
+#
+# Each step writes a log to .gate/logs. A step that fails does not keep the next from running. The last line is
+# "N passed, N failed, N skipped": the tests of all runs, and one for each step that is not a test run.
+
+set -euo pipefail
+# shellcheck source=devstack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$CHECKOUT"
+
+GATE=$CHECKOUT/.gate
+LOGS=$GATE/logs
+EXTRAS=lint,mysql,postgresql,test
+
+# name | kind | minutes it may take | command. Kind `check` counts as one, `tests` as the tests that the command ran.
+STEPS=(
+    "lint          | check | 3  | ruff check ."
+    "format        | check | 3  | ruff format --check ."
+    "types         | check | 5  | mypy"
+    "imports       | check | 3  | lint-imports"
+    "config-sample | check | 3  | compare_config_sample"
+    "diagram       | check | 3  | python -m ingot.common.diagram --check doc/source/contributor/states.rst"
+    "releasenotes  | check | 3  | reno -q lint"
+    "unit          | tests | 8  | stestr --test-path ./tests/unit run"
+    "functional    | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/functional run"
+    "quickstart    | check | 8  | devstack/quickstart.sh --once"
+    "wheel         | tests | 6  | stestr --test-path ./tests/gate run --serial"
+)
+
+passed=0
+failed=0
+skipped=0
+failures=()
+
+field() { printf '%s' "$2" | cut -d'|' -f"$1" | sed 's/^ *//; s/ *$//'; }
+
+usage() {
+    say "usage: devstack/gate.sh [--list] [--only STEP[,STEP...]]"
+    exit "$1"
+}
+
+list_steps() {
+    local step
+    for step in "${STEPS[@]}"; do printf '%-14s %s\n' "$(field 1 "$step")" "$(field 4 "$step")"; done
+}
+
+# The sample is generated: a difference means that someone changed an option and not the file, or the reverse.
+compare_config_sample() {
+    oslo-config-generator --config-file etc/config-generator.conf --output-file "$GATE/ingot.conf.sample" &&
+        diff -u etc/ingot.conf.sample "$GATE/ingot.conf.sample" || {
+        say "etc/ingot.conf.sample is not what the options say: tox -e genconfig"
+        return 1
+    }
+}
+export GATE
+export -f compare_config_sample say
+
+# Adds the results of a test run to the counters. A run that left no result (it crashed, timed out, or a module could
+# not be imported) is one failure.
+count_tests() {
+    local status=$1 results=$2 stats ran_failed
+    stats=$(stestr --repo-url "$results" last --subunit 2>/dev/null | subunit-stats 2>/dev/null) || true
+    number() { printf '%s\n' "$stats" | sed -n "s/^$1 tests: *//p" | grep . || echo 0; }
+    ran_failed=$(number Failed)
+    if [ "$status" != 0 ] && [ "$ran_failed" = 0 ]; then ran_failed=1; fi
+    passed=$((passed + $(number Passed)))
+    failed=$((failed + ran_failed))
+    skipped=$((skipped + $(number Skipped)))
+    printf ' (%s passed, %s failed, %s skipped)' "$(number Passed)" "$ran_failed" "$(number Skipped)"
+}
+
+run_step() {
+    local name kind minutes command status=0 began=$SECONDS
+    name=$(field 1 "$1") kind=$(field 2 "$1") minutes=$(field 3 "$1") command=$(field 4 "$1")
+    printf '%-14s ' "$name"
+    if [ "$kind" = tests ]; then
+        rm -rf "${GATE:?}/results/$name"
+        command=${command/stestr /stestr --repo-url "$GATE/results/$name" }
+    fi
+    timeout --kill-after=60 "${minutes}m" bash -c "$command" > "$LOGS/$name.log" 2>&1 < /dev/null || status=$?
+    printf '%s in %d s' "$([ "$status" = 0 ] && echo ok || echo FAILED)" $((SECONDS - began))
+    if [ "$status" = 124 ]; then printf ' (stopped after %d minutes)' "$minutes"; fi
+    if [ "$kind" = tests ]; then
+        count_tests "$status" "$GATE/results/$name"
+    elif [ "$status" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+    fi
+    say
+    if [ "$status" != 0 ]; then
+        failures+=("$name")
+        tail -n 40 "$LOGS/$name.log" | sed 's/^/    /'
+    fi
+}
+
+only=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --only) [ $# -ge 2 ] || usage 2; only=$2; shift ;;
+        --list) list_steps; exit ;;
+        -h | --help) usage 0 ;;
+        *) usage 2 ;;
+    esac
+    shift
+done
+for name in ${only//,/ }; do
+    list_steps | cut -d' ' -f1 | grep -qx -- "$name" || fail "there is no step '$name': devstack/gate.sh --list"
+done
+
+mkdir -p "$LOGS"
+say "environment in $GATE/venv"
+make_environment "$GATE/venv" "$EXTRAS"
+export PATH=$GATE/venv/bin:$PATH
+if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart), ]]; then
+    python devstack/services.py install
+fi
+
+for step in "${STEPS[@]}"; do
+    name=$(field 1 "$step")
+    if [ -z "$only" ] || [[ ,$only, == *,$name,* ]]; then run_step "$step"; fi
+done
+
+if [ "$failed" != 0 ]; then say "failed: ${failures[*]}; logs are in $LOGS"; fi
+say "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

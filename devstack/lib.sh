@@ -1,0 +1,47 @@
+# What the scripts of devstack/ share; to be sourced by bash.
+# shellcheck shell=bash
+
+CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf '%s\n' "$*"; }
+
+fail() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Prints a Python that Ingot supports: $PYTHON, or the first that fits.
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11 /usr/bin/python3; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    fail "no Python 3.11 or newer found; install one, or name one in PYTHON"
+}
+
+# make_environment DIRECTORY EXTRAS: a virtual environment with this checkout installed in place.
+# It is made again only when the packaging or the Python changed, or when making it did not finish.
+make_environment() {
+    local directory=$1 extras=$2 python wanted
+    python=$(find_python)
+    wanted=$("$python" --version; printf '%s\n' "$python" "$extras" "$CHECKOUT"; cat "$CHECKOUT/setup.cfg")
+    if [ -f "$directory/.made-from" ] && [ "$(cat "$directory/.made-from")" = "$wanted" ]; then
+        return
+    fi
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        say "installing python3-venv"
+        as_root apt-get update -q
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y python3-venv
+    fi
+    "$python" -m venv --clear "$directory"
+    "$directory/bin/python" -m pip install -q --upgrade pip
+    "$directory/bin/python" -m pip install -q -e "$CHECKOUT[$extras]"
+    printf '%s\n' "$wanted" > "$directory/.made-from"
+}

@@ -1,0 +1,14 @@
+"""Sphinx configuration of the guides."""
+
+from importlib import metadata
+
+project = "Ingot"
+copyright = "the Ingot contributors, Apache License 2.0"
+release = metadata.version("ingot")
+version = release
+
+extensions = ["reno.sphinxext"]
+root_doc = "index"
+html_theme = "alabaster"
+html_theme_options = {"description": "Bare-metal machines behind an API", "fixed_sidebar": True}
+nitpicky = True

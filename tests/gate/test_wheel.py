@@ -1,0 +1,127 @@
+"""The product as a user installs it: built from what git tracks, put into an empty environment, every part tried."""
+
+import configparser
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+from typing import ClassVar
+
+import testtools
+
+ROOT = pathlib.Path(__file__).parents[2]
+BUILD_TIMEOUT_S = 240
+COMMAND_TIMEOUT_S = 60
+# Alembic runs this file in the middle of a migration; on its own it has no configuration to import with.
+NOT_IMPORTABLE = {"ingot.db.migrations.env"}
+
+IMPORT_EACH = """
+import importlib, json, sys, traceback
+failures = {}
+for name in json.load(sys.stdin):
+    try:
+        importlib.import_module(name)
+    except Exception:
+        failures[name] = traceback.format_exc()
+json.dump(failures, sys.stdout)
+"""
+
+
+def run(*command: str | pathlib.Path, timeout: float = COMMAND_TIMEOUT_S, **options: object) -> str:
+    """The standard output of a command that must succeed; its complaint becomes the test's."""
+    outcome = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False, **options
+    )  # type: ignore[call-overload]
+    if outcome.returncode:
+        raise AssertionError(f"{command} ended with {outcome.returncode}:\n{outcome.stdout}\n{outcome.stderr}")
+    return str(outcome.stdout)
+
+
+def tracked_files() -> list[pathlib.PurePosixPath]:
+    """What git tracks and the checkout still has, relative to the root."""
+    names = run("git", "-C", ROOT, "ls-files", "-z").split("\0")
+    return [pathlib.PurePosixPath(name) for name in names if name and os.path.lexists(ROOT / name)]
+
+
+class WheelTest(testtools.TestCase):
+    """One wheel and one environment serve all tests: making them takes most of a minute."""
+
+    work: ClassVar[pathlib.Path]
+    wheel: ClassVar[pathlib.Path]
+    programs: ClassVar[pathlib.Path]
+    setup_cfg: ClassVar[configparser.ConfigParser]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.work = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="ingot-wheel-")))
+        cls.setup_cfg = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+        cls.setup_cfg.read(ROOT / "setup.cfg")
+        cls.wheel = cls.build()
+        cls.programs = cls.install()
+
+    @classmethod
+    def build(cls) -> pathlib.Path:
+        """The wheel, made from a source distribution, made from a copy without anything that git does not track."""
+        source = cls.work / "source"
+        for name in tracked_files():
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, source / name, follow_symlinks=False)
+        run(sys.executable, "-m", "build", "--outdir", cls.work / "dist", source, timeout=BUILD_TIMEOUT_S)
+        (wheel,) = (cls.work / "dist").glob("*.whl")
+        return wheel
+
+    @classmethod
+    def install(cls) -> pathlib.Path:
+        """The directory of the programs of an environment that holds the wheel and what it requires, no more."""
+        place = cls.work / "environment"
+        venv.create(place, with_pip=True)
+        run(place / "bin" / "python", "-m", "pip", "install", "-q", cls.wheel, timeout=BUILD_TIMEOUT_S)
+        return place / "bin"
+
+    def names_in_wheel(self) -> set[str]:
+        with zipfile.ZipFile(self.wheel) as archive:
+            return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+    def expected_names(self) -> set[str]:
+        """Every tracked file below a folder of package_dir, under the name of its package."""
+        lines = self.setup_cfg["options"]["package_dir"].strip().splitlines()
+        folders = {folder.strip(): name.strip() for name, folder in (line.split("=") for line in lines)}
+        return {
+            f"{name.replace('.', '/')}/{path.relative_to(folder)}"
+            for path in tracked_files()
+            for folder, name in folders.items()
+            if path.is_relative_to(folder)
+        }
+
+    def commands(self) -> list[str]:
+        lines = self.setup_cfg["options.entry_points"]["console_scripts"].strip().splitlines()
+        return [line.split("=")[0].strip() for line in lines]
+
+    def test_the_wheel_holds_every_file_of_the_packages_and_no_other(self) -> None:
+        self.assertEqual(sorted(self.expected_names()), sorted(self.names_in_wheel()))
+
+    def test_every_module_can_be_imported(self) -> None:
+        files = [pathlib.PurePosixPath(n) for n in self.names_in_wheel() if n.endswith(".py")]
+        names = {".".join(f.parent.parts if f.stem == "__init__" else f.with_suffix("").parts) for f in files}
+        wanted = json.dumps(sorted(names - NOT_IMPORTABLE))
+        answer = run(self.programs / "python", "-I", "-c", IMPORT_EACH, input=wanted, cwd=self.work)
+        failures = json.loads(answer)
+        self.assertEqual([], sorted(failures), "\n".join(failures.values()))
+
+    def test_every_command_explains_itself(self) -> None:
+        for command in self.commands():
+            self.assertIn("--", run(self.programs / command, "--help", cwd=self.work), command)
+
+    def test_every_command_says_its_version(self) -> None:
+        version = self.setup_cfg["metadata"]["version"]
+        for command in self.commands():
+            self.assertIn(version, run(self.programs / command, "--version", cwd=self.work), command)
+
+    def test_requirements_of_the_environment_agree(self) -> None:
+        self.assertIn("No broken requirements", run(self.programs / "python", "-m", "pip", "check"))

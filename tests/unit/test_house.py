@@ -1,0 +1,169 @@
+"""The rules of the house: setup.cfg lists what the tree holds, and the tree keeps to the layout."""
+
+import ast
+import configparser
+import functools
+import importlib.metadata
+import pathlib
+import re
+import sys
+from collections.abc import Iterator
+
+import testtools
+
+ROOT = pathlib.Path(__file__).parents[2]
+MAX_FILE_LINES = 500
+NOT_PACKAGED = {".pyc"}
+# Dependencies that nothing imports by name: they are loaded by an entry point or by a URL.
+LOADED_BY_NAME: set[str] = set()
+
+
+@functools.cache
+def setup_cfg() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(ROOT / "setup.cfg")
+    return parser
+
+
+def listed(section: str, option: str) -> list[str]:
+    """The lines of a list in setup.cfg, without comments."""
+    lines = setup_cfg()[section][option].splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
+
+
+def folders() -> dict[str, pathlib.Path]:
+    """Top-level packages and their folders, from package_dir."""
+    pairs = (line.split("=") for line in listed("options", "package_dir"))
+    return {name.strip(): ROOT / folder.strip() for name, folder in pairs}
+
+
+def files() -> Iterator[tuple[str, pathlib.Path]]:
+    """Every file of the product with the package it belongs to."""
+    for name, folder in folders().items():
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and path.suffix not in NOT_PACKAGED:
+                yield ".".join((name, *path.parent.relative_to(folder).parts)), path
+
+
+def modules() -> list[pathlib.Path]:
+    return [path for _, path in files() if path.suffix == ".py"]
+
+
+def module_path(name: str) -> pathlib.Path:
+    """The file of a module, by package_dir."""
+    for package, folder in folders().items():
+        if name == package or name.startswith(f"{package}."):
+            path = folder.joinpath(*name.removeprefix(package).strip(".").split("."))
+            return path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
+    raise LookupError(f"{name} is in none of the folders of package_dir")
+
+
+def imported(paths: list[pathlib.Path]) -> set[str]:
+    """The dotted names that modules import from outside the product and the standard library."""
+    names: set[str] = set()
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module)
+    return {name for name in names if name.split(".")[0] not in {"ingot", "__future__", *sys.stdlib_module_names}}
+
+
+def normal(distribution: str) -> str:
+    """A distribution's name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def required() -> set[str]:
+    return {normal(re.split(r"[\[<>=!~;]", line)[0]) for line in listed("options", "install_requires")}
+
+
+def providers(module: str) -> set[str]:
+    """The installed distributions that a module's top-level name comes from."""
+    return {normal(name) for name in importlib.metadata.packages_distributions().get(module.split(".")[0], [])}
+
+
+class PackagingTest(testtools.TestCase):
+    def test_every_package_of_the_tree_is_listed(self) -> None:
+        found = {package for package, path in files() if path.suffix == ".py"}
+        self.assertEqual(sorted(found), listed("options", "packages"), "[options] packages in setup.cfg")
+
+    def test_every_package_has_an_init_file(self) -> None:
+        without = [p for p in {path.parent for path in modules()} if not (p / "__init__.py").exists()]
+        self.assertEqual([], without)
+
+    def test_every_data_file_is_packaged(self) -> None:
+        patterns = listed("options.package_data", "*")
+        packages = set(listed("options", "packages"))
+        forgotten = [
+            str(path.relative_to(ROOT))
+            for package, path in files()
+            if path.suffix != ".py" and not (package in packages and any(path.match(pattern) for pattern in patterns))
+        ]
+        self.assertEqual([], forgotten, "no pattern of [options.package_data] matches, or no package holds it")
+
+    def test_every_package_data_pattern_matches_something(self) -> None:
+        data = [path for _, path in files() if path.suffix != ".py"]
+        idle = [p for p in listed("options.package_data", "*") if not any(path.match(p) for path in data)]
+        self.assertEqual([], idle)
+
+    def test_every_entry_point_names_something_that_exists(self) -> None:
+        missing = []
+        for group in setup_cfg()["options.entry_points"]:
+            for line in listed("options.entry_points", group):
+                module, _, attribute = line.partition("=")[2].strip().partition(":")
+                path = module_path(module)
+                defined = path.exists() and re.search(
+                    rf"^(class|def) {attribute}\b|^{attribute}\b.* = |\bimport .*\b{attribute}\b",
+                    path.read_text(),
+                    re.MULTILINE,
+                )
+                if not defined:
+                    missing.append(f"{group}: {line}")
+        self.assertEqual([], missing)
+
+    def test_entry_points_are_installed_as_listed(self) -> None:
+        """An environment made before setup.cfg changed has old entry points: install again."""
+        here = {
+            (group, *(part.strip() for part in line.split("=")))
+            for group in setup_cfg()["options.entry_points"]
+            for line in listed("options.entry_points", group)
+        }
+        installed = {(e.group, e.name, e.value) for e in importlib.metadata.distribution("ingot").entry_points}
+        self.assertEqual(here, installed)
+
+
+class DependenciesTest(testtools.TestCase):
+    def test_everything_imported_is_required(self) -> None:
+        own = {name.split(".")[-1] for name in folders()}
+        missing = sorted(m for m in imported(modules()) if m not in own and not providers(m) & required())
+        self.assertEqual([], missing, "no distribution in [options] install_requires provides it")
+
+    def test_everything_required_is_imported(self) -> None:
+        used = set().union(*(providers(module) for module in imported(modules())))
+        self.assertEqual([], sorted(required() - used - LOADED_BY_NAME))
+
+
+class LayoutTest(testtools.TestCase):
+    def test_every_module_says_what_it_is_for(self) -> None:
+        silent = [str(p.relative_to(ROOT)) for p in modules() if not ast.get_docstring(ast.parse(p.read_text()))]
+        self.assertEqual([], silent)
+
+    def test_no_module_is_a_dumping_ground(self) -> None:
+        vague = re.compile(r"(^|_)(utils?|helpers?|misc)($|_)")
+        self.assertEqual([], [str(p.relative_to(ROOT)) for p in modules() if vague.search(p.stem)])
+
+    def test_no_file_is_too_long(self) -> None:
+        lengths = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in modules()}
+        self.assertEqual({}, {name: lines for name, lines in lengths.items() if lines > MAX_FILE_LINES})
+
+    def test_links_for_type_checkers_spell_every_folder(self) -> None:
+        links = [ROOT / ".typing" / "ingot", ROOT / ".typing" / "devstack" / "ingot"]
+        unreachable = [
+            name
+            for name, folder in folders().items()
+            if not any((link / name.split(".")[1]).resolve() == folder for link in links)
+        ]
+        self.assertEqual([], unreachable)
