@@ -27,7 +27,7 @@ for name in json.load(sys.stdin):
     try:
         importlib.import_module(name)
     except Exception:
-        failures[name] = traceback.format_exc()
+        failures[name] = traceback.format_exc(limit=-1)
 json.dump(failures, sys.stdout)
 """
 
