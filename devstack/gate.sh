@@ -23,7 +23,7 @@ STEPS=(
     "types         | check | 5  | mypy"
     "imports       | check | 3  | lint-imports"
     "config-sample | check | 3  | compare_config_sample"
-    "diagram       | check | 3  | python -m ingot.common.diagram --check doc/source/contributor/states.rst"
+    "diagram       | check | 3  | python -m ingot.common.diagram --check doc/source/contributor/states.dot"
     "releasenotes  | check | 3  | reno -q lint"
     "unit          | tests | 8  | stestr --test-path ./tests/unit run"
     "functional    | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/functional run"
