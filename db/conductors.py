@@ -48,8 +48,8 @@ def register(
         known = sa.select(CONDUCTORS.c.id).where(CONDUCTORS.c.hostname == hostname)
         conductor_id = connection.execute(known).scalar()
         if conductor_id is None:
-            result = connection.execute(sa.insert(CONDUCTORS).values(hostname=hostname, **fresh))
-            conductor_id = result.inserted_primary_key[0]
+            connection.execute(sa.insert(CONDUCTORS).values(hostname=hostname, **fresh))
+            conductor_id = connection.execute(known).scalar_one()
         else:
             connection.execute(sa.update(CONDUCTORS).where(CONDUCTORS.c.id == conductor_id).values(fresh))
             connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == conductor_id))

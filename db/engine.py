@@ -1,12 +1,15 @@
 """The connection to the database: one engine for single statements, one for transactions, both of one URL.
 
-A single statement needs neither BEGIN nor COMMIT; with MariaDB that halves the round trips of a read. What takes several
-statements runs in :meth:`Database.transaction`.
+A single statement needs neither BEGIN nor COMMIT; with MariaDB that halves the round trips of a read. What
+takes several statements runs in :meth:`Database.transaction`.
 """
 
 import contextlib
+import logging
 import os
 import pathlib
+import time
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,27 +21,40 @@ from oslo_db.sqlalchemy import exc_filters
 
 from ingot.common import errors
 
+LOG = logging.getLogger(__name__)
+
+_PING_AFTER = 1.0  # seconds of idleness
+
 retried = oslo_db_api.wrap_db_retry(
-    max_retries=10, retry_interval=0.05, inc_retry_interval=True, max_retry_interval=1, jitter=True,
+    max_retries=10,
+    retry_interval=0.05,
+    inc_retry_interval=True,
+    max_retry_interval=1,
+    jitter=True,
     retry_on_deadlock=True,
 )
-"""For query functions: a deadlock (Galera: a certification conflict) is tried again; each is one transaction."""
+"""For query functions: a deadlock (Galera: a certification conflict) is tried again; each is one
+transaction."""
 
 
 class Database:
     """What every query function takes first.
 
     :param conf: its [database] group gives URL and pool sizes (oslo.db's options).
+    :raises ConfigurationError: the URL names an SQLite database that cannot be used.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self.url = sa.make_url(conf.database.connection)
-        if self.url.get_backend_name() == "sqlite" and self.url.database:
-            pathlib.Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
+        url = sa.make_url(conf.database.connection)
+        # oslo.db knows a MariaDB's errors (a deadlock, a duplicate) only under the name mysql.
+        self.url = url.set(drivername=url.drivername.replace("mariadb", "mysql", 1))
+        if self.url.get_backend_name() == "sqlite":
+            _create_file(self.url)
         self._single = self._make(conf, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
         self._multi = self._make(conf)
         if self.url.get_backend_name() == "sqlite":
             sa.event.listen(self._multi, "begin", _begin_immediate)
+        _databases.add(self)
 
     @contextlib.contextmanager
     def single(self) -> Iterator[sa.Connection]:
@@ -71,7 +87,6 @@ class Database:
     def _make(self, conf: cfg.ConfigOpts, **options: Any) -> sa.Engine:
         group = conf.database
         options |= {
-            "pool_pre_ping": True,
             "pool_recycle": group.connection_recycle_time,
             "pool_size": group.max_pool_size or 5,
             "max_overflow": group.max_overflow,
@@ -81,9 +96,9 @@ class Database:
             options["connect_args"] = {"timeout": 30, "check_same_thread": False}
         engine = sa.create_engine(self.url, **options)
         exc_filters.register_engine(engine)
-        sa.event.listen(engine, "connect", _forget_in_children)
-        sa.event.listen(engine, "checkout", _refuse_inherited)
-        if self.url.get_backend_name() == "sqlite":
+        if self.url.get_backend_name() != "sqlite":
+            _ping_idle_connections(engine)
+        else:
             synchronous = "FULL" if group.sqlite_synchronous else "OFF"
 
             def _set_pragmas(dbapi_connection: Any, _record: Any) -> None:
@@ -95,11 +110,40 @@ class Database:
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
-    """Turns "the database is away" into the error that clients and workers know."""
+    """Turns "the database does not work just now" into the error that clients and workers know.
+
+    An OperationalError that oslo.db has no name for is one of those: a refused connection, a lock that was
+    not given in time, a full disk. Its text names hosts and users, so it is for the log and not for a client
+    of the API.
+    """
     try:
         yield
-    except (db_exc.DBConnectionError, sa.exc.TimeoutError) as exc:
-        raise errors.ServiceUnavailable(what="The database", reason=str(exc).splitlines()[0]) from exc
+    except (
+        db_exc.DBConnectionError,
+        db_exc.DBNonExistentDatabase,
+        sa.exc.OperationalError,
+        sa.exc.TimeoutError,
+    ) as exc:
+        LOG.error("The database does not work: %s", str(exc).splitlines()[0])  # noqa: TRY400 - the cause is in the text
+        raise errors.ServiceUnavailable(what="The database", reason="the log tells the cause") from exc
+
+
+def _create_file(url: sa.URL) -> None:
+    if url.database in (None, "", ":memory:"):
+        raise errors.ConfigurationError(
+            option="[database] connection", value=str(url), allowed="Name a file: sqlite:////directory/ingot.sqlite."
+        )
+    path = pathlib.Path(url.database)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # It holds the passwords of BMCs. SQLite gives its companion files the same mode.
+        path.touch(mode=0o600)
+    except OSError as exc:
+        raise errors.ConfigurationError(
+            option="[database] connection",
+            value=str(url),
+            allowed=f"The file cannot be created ({exc.strerror}). Name another one, or another state_path.",
+        ) from exc
 
 
 def _prepare_sqlite(dbapi_connection: Any, synchronous: str) -> None:
@@ -117,12 +161,39 @@ def _begin_immediate(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _forget_in_children(_dbapi_connection: Any, record: Any) -> None:
-    record.info["pid"] = os.getpid()
+def _ping_idle_connections(engine: sa.Engine) -> None:
+    """Finds connections that died while nobody used them.
+
+    pool_pre_ping does so before every use, which costs a small query as much as itself. A connection that was
+    in use a second ago is good enough; if it is not after all, one request fails and the pool is renewed.
+    """
+
+    def _returned(_dbapi_connection: Any, record: Any) -> None:
+        record.info["idle_since"] = time.monotonic()
+
+    def _taken(dbapi_connection: Any, record: Any, _proxy: Any) -> None:
+        if time.monotonic() - record.info.get("idle_since", float("inf")) <= _PING_AFTER:
+            return
+        try:
+            engine.dialect.do_ping(dbapi_connection)
+        except engine.dialect.loaded_dbapi.Error as exc:
+            raise sa.exc.InvalidatePoolError("the connection died while idle") from exc
+
+    sa.event.listen(engine, "checkin", _returned)
+    sa.event.listen(engine, "checkout", _taken)
 
 
-def _refuse_inherited(_dbapi_connection: Any, record: Any, proxy: Any) -> None:
-    # A WSGI server may fork after the pool was used; two processes must not talk on one connection.
-    if record.info["pid"] != os.getpid():
-        record.dbapi_connection = proxy.dbapi_connection = None
-        raise sa.exc.DisconnectionError("connection belongs to another process")
+# A WSGI server may fork after the pools were used, and two processes must not talk on one connection: the
+# child begins with empty pools, and keeps the old ones only so that their connections are not closed under
+# the parent.
+_databases: weakref.WeakSet[Database] = weakref.WeakSet()
+_inherited: list[sa.Pool] = []
+
+
+def _leave_pools_to_parent() -> None:
+    for engine in (engine for database in _databases for engine in database.engines):
+        _inherited.append(engine.pool)
+        engine.dispose(close=False)
+
+
+os.register_at_fork(after_in_child=_leave_pools_to_parent)

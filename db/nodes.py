@@ -1,6 +1,7 @@
 """Queries on nodes: reading, the API's compare-and-set, the conductor's lock and its fenced writes, what is due."""
 
 import datetime
+import re
 from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -22,6 +23,9 @@ from ingot.db.engine import retried
 NODES = models.table(models.Node)
 _STEP_RUNS = models.table(models.StepRun)
 _HISTORY = models.table(models.NodeHistory)
+
+# What a database says of a unique value that is taken: the constraint's name, or SQLite the column's.
+_TAKEN = re.compile(r"(?:uniq_nodes_|\bnodes\.)(instance_uuid|name|uuid)\b")
 
 # A config drive may be megabytes and only one step wants it.
 _USUAL = [column for column in NODES.c if column.name != "configdrive"]
@@ -88,15 +92,17 @@ def _update(db: Database, condition: sa.ColumnElement[bool], values: Mapping[str
 
 
 def duplicate(exc: db_exc.DBDuplicateEntry, values: Mapping[str, Any], uuid: str) -> errors.IngotError:
-    """The error for a unique value that another node has: told by the value, as databases name columns differently."""
-    complaint = " ".join(map(str, exc.columns or ())) + str(exc.inner_exception)
-    if "instance_uuid" in complaint:
+    """The error for a unique value that another node has."""
+    # Only the database's own words: those of SQLAlchemy repeat the statement, which names all columns.
+    told = _TAKEN.search(str(exc.inner_exception.orig))
+    column = told.group(1) if told else "uuid"
+    if column == "instance_uuid":
         return errors.Conflict(
             reason=f"Instance {values.get('instance_uuid')} is already associated with a node, it cannot be associated "
             f"with this other node {uuid}"
         )
-    if "name" in complaint and values.get("name") is not None:
-        return errors.Duplicate(noun="node", field="name", value=values["name"])
+    if column == "name":
+        return errors.Duplicate(noun="node", field="name", value=values.get("name"))
     return errors.Duplicate(noun="node", field="UUID", value=uuid)
 
 
@@ -109,11 +115,14 @@ def _why_refused(db: Database, uuid: str) -> errors.IngotError:
 
 def locked(node: records.Record) -> errors.NodeLocked:
     """The error that tells who holds a node's lock, since when and for what."""
+    if node.reservation is None:
+        return errors.NodeLocked(f"Node {node.uuid} was locked until just now; please retry.")
     return errors.NodeLocked(
         node=node.uuid, host=node.reservation, purpose=node.lock_purpose, since=clock.iso(node.locked_at)
     )
 
 
+@retried
 def lock(db: Database, ident: str, host: str, purpose: str, steal_from: Collection[str] = ()) -> records.Record:
     """Takes a node's lock and reads the node: two statements.
 
@@ -136,7 +145,9 @@ def lock(db: Database, ident: str, host: str, purpose: str, steal_from: Collecti
         node = records.one(connection.execute(sa.select(*_USUAL).where(by_ident(ident))))
     if node is None:
         raise errors.NotFound(noun="Node", ident=ident)
-    if result.rowcount != 1:
+    # The moment identifies this lock: it may have been stolen again before the second statement, and a task that works
+    # with somebody else's epoch would not be fenced.
+    if result.rowcount != 1 or (node.reservation, node.locked_at) != (host, taken["locked_at"]):
         raise locked(node)
     return node
 

@@ -1,8 +1,8 @@
 """The schema of the database: creating it, bringing it up to date, and telling how old it is.
 
-The history of the schema is in ``ingot/db/migrations``, which alembic replays; nothing outside the installed package is
-needed. Migrations go forward only: a release works with its own schema and with the next release's, so going back means
-installing the older release again.
+The history of the schema is in ``ingot/db/migrations``, which alembic replays; nothing outside the installed
+package is needed. Migrations go forward only: a release works with its own schema and with the next
+release's, so going back means installing the older release again.
 """
 
 import contextlib
@@ -20,15 +20,16 @@ from ingot.common import errors
 from ingot.db.engine import Database
 
 LOG = logging.getLogger(__name__)
+logging.getLogger("alembic.runtime.migration").setLevel(logging.WARNING)  # chatty even about reading the version
 
 _LOCK_PATIENCE = 600  # seconds: as long as the slowest migration of a large fleet may take
 
-# One process migrates, the others wait and then find nothing to do. The lock ends with the connection, so that a process
-# that dies leaves none behind. SQLite needs no statement: BEGIN IMMEDIATE, with which Database opens each transaction,
-# is this lock. MySQL's locks belong to the server, hence the database's name in it.
+# One process migrates, the others wait and then find nothing to do. The lock ends with the connection, so
+# that a process that dies leaves none behind. SQLite needs no statement: BEGIN IMMEDIATE, with which Database
+# opens each transaction, is this lock. MySQL's locks belong to the server, hence the database's name in it.
 _LOCKS = {
     "mysql": f"SELECT GET_LOCK(CONCAT('ingot-schema-', MD5(DATABASE())), {_LOCK_PATIENCE})",
-    "postgresql": f"SELECT 1 FROM pg_advisory_lock({int.from_bytes(b'ingot')})",
+    "postgresql": "SELECT 1 FROM pg_advisory_lock(452823838580)",  # the letters of ingot as a number
 }
 
 
@@ -63,12 +64,12 @@ def is_current(db: Database) -> bool:
 def is_behind(db: Database) -> bool:
     """Whether the database lacks something that this release needs.
 
-    A revision that this release does not know is a later one: it only adds, and services of this release go on working
-    with it while an upgrade rolls.
+    A revision that this release does not know is a later one: it only adds, and services of this release go
+    on working with it while an upgrade rolls.
     """
     found = version(db)
-    known = {script.revision for script in alembic.script.ScriptDirectory.from_config(_config()).walk_revisions()}
-    return found is None or (found in known and found != head())
+    history = alembic.script.ScriptDirectory.from_config(_config())
+    return found is None or (found != head() and found in {script.revision for script in history.walk_revisions()})
 
 
 def require(db: Database) -> None:
@@ -80,7 +81,8 @@ def require(db: Database) -> None:
         raise errors.ConfigurationError(
             option="[database] connection",
             value=_shown(db),
-            allowed=f"Its schema is {version(db) or 'empty'}, this release needs {head()}: run ingot-dbsync upgrade first.",
+            allowed=f"Its schema is {version(db) or 'empty'}, this release needs {head()}: "
+            "run ingot-dbsync upgrade first.",
         )
 
 
@@ -147,8 +149,8 @@ def _told(db: Database, revision: str) -> Iterator[None]:
         raise errors.Invalid(
             field="revision",
             value=revision,
-            allowed=f"The schema of {_shown(db)} is {version(db) or 'empty'}, this release knows revisions up to {head()}. "
-            f"({exc})",
+            allowed=f"The schema of {_shown(db)} is {version(db) or 'empty'}, this release knows revisions up to "
+            f"{head()}. ({exc})",
         ) from exc
 
 
@@ -164,6 +166,7 @@ def _exclusive(db: Database) -> Iterator[sa.Connection]:
         with connection.begin():
             if backend in _LOCKS and connection.exec_driver_sql(_LOCKS[backend]).scalar() != 1:
                 raise errors.ServiceUnavailable(
-                    what="The lock on the schema", reason=f"another process holds it for over {_LOCK_PATIENCE} seconds"
+                    what="The lock on the schema",
+                    reason=f"another process has held it for over {_LOCK_PATIENCE} seconds",
                 )
             yield connection

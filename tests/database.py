@@ -1,19 +1,20 @@
-"""Real, migrated databases for tests: SQLite always, MariaDB and PostgreSQL where the environment names a server.
+"""Real, migrated databases for tests: SQLite always, MariaDB and PostgreSQL where a server is given.
 
-    class NodesOnSQLite(database.TestCase):  # fast: a copy of a file that is migrated once a process
-        def test_...(self): ... self.db ...
+class NodesOnSQLite(database.TestCase):  # fast: a copy of a file that is migrated once a process
+    def test_...(self): ... self.db ...
 
-    class NodesOnMySQL(NodesOnSQLite):       # the same tests there; skipped without a server
-        backend = "mysql"
+class NodesOnMySQL(NodesOnSQLite):       # the same tests there; skipped without a server
+    backend = "mysql"
 """
 
+import contextlib
 import functools
 import os
 import pathlib
 import shutil
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import fixtures
@@ -23,10 +24,7 @@ from oslo_config import cfg
 
 from ingot.common import states
 from ingot.common.conf import loader
-from ingot.db import models
-from ingot.db import nodes
-from ingot.db import records
-from ingot.db import schema
+from ingot.db import models, nodes, records, schema
 from ingot.db.engine import Database
 
 SERVERS: Mapping[str, str] = {"mysql": "INGOT_TEST_MYSQL_URL", "postgresql": "INGOT_TEST_POSTGRESQL_URL"}
@@ -101,6 +99,23 @@ class DatabaseFixture(fixtures.Fixture):
             connection.exec_driver_sql(statement)
 
 
+@contextlib.contextmanager
+def statements(db: Database) -> Iterator[list[str]]:
+    """Collects the statements that are sent meanwhile, by any thread."""
+    sent: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        sent.append(statement)
+
+    for engine in db.engines:
+        sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        for engine in db.engines:
+            sa.event.remove(engine, "before_cursor_execute", note)
+
+
 def make_node(db: Database, **values: Any) -> records.Record:
     """Enters a node straight into its table: available, on fake hardware, unless told otherwise.
 
@@ -124,10 +139,17 @@ def make_port(db: Database, node: records.Record, **values: Any) -> records.Reco
     """Enters a port of a node straight into its table."""
     table = models.table(models.Port)
     port = {column.name: {} for column in table.c if isinstance(column.type, models.types.Json)}
-    port |= {"uuid": str(uuid.uuid4()), "node_id": node.id, "address": "52:54:00:" + uuid.uuid4().hex[:6], **values}
+    port |= {
+        "uuid": str(uuid.uuid4()),
+        "node_id": node.id,
+        "address": "52:54:00:" + uuid.uuid4().hex[:6],
+        **values,
+    }
     with db.single() as connection:
         connection.execute(sa.insert(table).values(port))
-        return records.Record(**connection.execute(sa.select(table).where(table.c.uuid == port["uuid"])).mappings().one())
+        return records.Record(
+            **connection.execute(sa.select(table).where(table.c.uuid == port["uuid"])).mappings().one()
+        )
 
 
 class TestCase(testtools.TestCase):

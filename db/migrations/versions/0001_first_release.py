@@ -13,13 +13,8 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-# Whatever the database's defaults are: names of all scripts, and rows that are locked one by one. Both spellings of the
-# server's name, because a URL may use either.
-_OPTIONS = {
-    f"{server}_{option}": value
-    for server in ("mysql", "mariadb")
-    for option, value in (("engine", "InnoDB"), ("default_charset", "utf8mb4"), ("collate", "utf8mb4_bin"))
-}
+# Whatever the server's defaults are: text of all scripts, and rows that are locked one by one.
+_OPTIONS = {"mysql_engine": "InnoDB", "mysql_default_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
 
 
 def _chassis() -> None:
@@ -82,8 +77,19 @@ def _conductor_hardware_interfaces() -> None:
         sa.Column("interface_name", types.string(128), nullable=False),
         sa.Column("default", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="conductor_hardware_interfaces_pkey"),
-        sa.ForeignKeyConstraint(["conductor_id"], ["conductors.id"], name="conductor_hardware_interfaces_conductor_id_fkey", ondelete="CASCADE"),
-        sa.UniqueConstraint("conductor_id", "hardware_type", "interface_type", "interface_name", name="uniq_conductor_hardware_interfaces"),
+        sa.ForeignKeyConstraint(
+            ["conductor_id"],
+            ["conductors.id"],
+            name="conductor_hardware_interfaces_conductor_id_fkey",
+            ondelete="CASCADE",
+        ),
+        sa.UniqueConstraint(
+            "conductor_id",
+            "hardware_type",
+            "interface_type",
+            "interface_name",
+            name="uniq_conductor_hardware_interfaces",
+        ),
         **_OPTIONS,
     )
 
@@ -98,7 +104,12 @@ def _deploy_template_steps() -> None:
         sa.Column("args", types.text(), nullable=False),
         sa.Column("priority", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="deploy_template_steps_pkey"),
-        sa.ForeignKeyConstraint(["deploy_template_id"], ["deploy_templates.id"], name="deploy_template_steps_deploy_template_id_fkey", ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(
+            ["deploy_template_id"],
+            ["deploy_templates.id"],
+            name="deploy_template_steps_deploy_template_id_fkey",
+            ondelete="CASCADE",
+        ),
         **_OPTIONS,
     )
     op.create_index("deploy_template_steps_deploy_template_id_idx", "deploy_template_steps", ["deploy_template_id"])

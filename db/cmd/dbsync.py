@@ -1,0 +1,93 @@
+"""The command ingot-dbsync: creates, upgrades and describes the schema of the database.
+
+    ingot-dbsync [--config-file FILE] upgrade [--revision REVISION]
+    ingot-dbsync version | stamp REVISION | revision MESSAGE | online_data_migrations [--max-count ROWS]
+
+Exit status: 0 it is done; 1 it failed, and the message says why. Of ``online_data_migrations``: 0 nothing is
+left to move, 1 there is more, run it again; 2 a migration failed, the log says which. 2 is also a wrong
+command line.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.common.conf import loader
+from ingot.db import schema
+from ingot.db.cmd import online_data
+from ingot.db.engine import Database
+
+_Command = Callable[[Database, cfg.ConfigOpts], int]
+
+
+def _upgrade(db: Database, conf: cfg.ConfigOpts) -> int:
+    schema.upgrade(db, conf.command.revision)
+    return 0
+
+
+def _version(db: Database, _conf: cfg.ConfigOpts) -> int:
+    print(f"{schema.version(db) or 'empty'} (this release: {schema.head()})")
+    return 0
+
+
+def _stamp(db: Database, conf: cfg.ConfigOpts) -> int:
+    schema.stamp(db, conf.command.revision)
+    return 0
+
+
+def _revision(db: Database, conf: cfg.ConfigOpts) -> int:
+    print(schema.draft(db, conf.command.message))
+    return 0
+
+
+def _online_data_migrations(db: Database, conf: cfg.ConfigOpts) -> int:
+    outcome = online_data.run(db, online_data.MIGRATIONS, conf.command.max_count)
+    print(outcome.explanation)
+    return int(outcome)
+
+
+def _rows(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows: give 1 or more")
+    return int(text)
+
+
+def _add_parsers(subparsers: Any) -> None:
+    def add(name: str, run: _Command, explanation: str) -> Any:
+        parser = subparsers.add_parser(name, help=explanation, description=explanation)
+        parser.set_defaults(run=run)
+        return parser
+
+    upgrade = add("upgrade", _upgrade, "Create the schema or bring it up to date. May run while services do.")
+    upgrade.add_argument("--revision", default="head", help="revision to stop at; default: this release's")
+    add("version", _version, "Print the schema's revision and the one that this release needs.")
+    stamp = add("stamp", _stamp, "Note a revision without changing tables, after a repair by hand.")
+    stamp.add_argument("revision")
+    revision = add("revision", _revision, "For developers: draft a migration from models to the current schema.")
+    revision.add_argument("message", help="what it is for, in one sentence")
+    online = add("online_data_migrations", _online_data_migrations, "Move data to its new places while services run.")
+    online.add_argument("--max-count", type=_rows, metavar="ROWS", help="move at most so many rows, then stop")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point.
+
+    :returns: the exit status, as the module's first lines say.
+    """
+    command = cfg.SubCommandOpt("command", title="commands", handler=_add_parsers)
+    try:
+        conf = loader.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-dbsync", cli_opts=[command])
+        log.setup(conf, "ingot")
+        return int(conf.command.run(Database(conf), conf))
+    except errors.IngotError as exc:
+        print(f"ingot-dbsync: {exc}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

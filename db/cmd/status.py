@@ -1,0 +1,149 @@
+"""The command ingot-status: tells whether anything stands in the way of this release.
+
+    ingot-status [--config-file FILE] upgrade check [--json]
+
+To be run after ``ingot-dbsync upgrade`` and before services of the new release start. Exit status, as of all
+OpenStack status commands: 0 nothing to do, 1 something to look at, 2 something to correct first, 255 the
+check itself failed.
+"""
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_config import cfg
+from oslo_upgradecheck import upgradecheck
+from oslo_upgradecheck.upgradecheck import Code, Result
+
+from ingot.common import errors, interfaces
+from ingot.common.conf import loader
+from ingot.db import conductors, nodes, records, schema
+from ingot.db.cmd import online_data
+from ingot.db.engine import Database
+
+_EXAMPLES = 5
+
+_Offers = Collection[tuple[str, str, str, str]]  # conductor group, hardware type, kind of interface, its name
+
+
+def _success() -> Result:
+    return Result(Code.SUCCESS)
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """The checks in order.
+
+    :param conf: configuration and
+    :param db: database to check; both are set before the first check, because the command line names the
+        checks first.
+    """
+
+    conf: cfg.ConfigOpts
+    db: Database
+
+    def _schema(self) -> Result:
+        try:
+            found = schema.version(self.db)
+            behind = schema.is_behind(self.db)
+        except errors.ServiceUnavailable as exc:
+            return Result(Code.FAILURE, str(exc))
+        if behind:
+            return Result(
+                Code.FAILURE,
+                f"The schema is {found or 'empty'}, this release needs {schema.head()}: run ingot-dbsync upgrade.",
+            )
+        if found != schema.head():
+            return Result(Code.WARNING, f"The schema is {found}, of a later release: this one's is {schema.head()}.")
+        return _success()
+
+    def _data(self) -> Result:
+        left = [migration.name for migration in online_data.MIGRATIONS if migration.left(self.db)]
+        if left:
+            return Result(Code.FAILURE, f"Run ingot-dbsync online_data_migrations; to do: {', '.join(left)}.")
+        return _success()
+
+    def _drivers(self) -> Result:
+        online = conductors.enabled_interfaces(self.db, self.conf.conductor.heartbeat_timeout)
+        if not online:
+            return Result(Code.WARNING, "No conductor is online, so nobody can tell which drivers there will be.")
+        offers = {
+            (offer.conductor_group.lower(), offer.hardware_type, offer.interface_type, offer.interface_name)
+            for offer in online
+        }
+        homeless = [(node, lacking) for node in _all_nodes(self.db) if (lacking := _lacking(node, offers))]
+        if not homeless:
+            return _success()
+        examples = "; ".join(
+            f"node {node.uuid} (group '{node.conductor_group}') needs {', '.join(lacking)}"
+            for node, lacking in homeless[:_EXAMPLES]
+        )
+        return Result(
+            Code.WARNING,
+            f"{len(homeless)} nodes need what no online conductor of their group has enabled, so nothing will work on "
+            f"them: {examples}. Enable it, or change the nodes.",
+        )
+
+    @staticmethod
+    def _after_schema(check: Callable[["Checks"], Result]) -> Callable[["Checks"], Result]:
+        """A check that reads tables, and cannot as long as they are not there."""
+
+        def checked(self: "Checks") -> Result:
+            if self._schema().code is Code.FAILURE:
+                return Result(Code.WARNING, "Not checked: see the schema of the database first.")
+            return check(self)
+
+        return checked
+
+    _upgrade_checks = (
+        ("Schema of the database", _schema),
+        ("Data to be moved", _after_schema(_data)),
+        ("Drivers of nodes", _after_schema(_drivers)),
+    )
+
+
+def _all_nodes(db: Database) -> list[records.Record]:
+    names = ("uuid", "driver", "conductor_group", *interfaces.FIELDS)
+    with db.single() as connection:
+        return records.many(connection.execute(sa.select(*records.columns(nodes.NODES, names))))
+
+
+def _lacking(node: records.Record, offers: _Offers) -> list[str]:
+    """What a node is composed of and no conductor of its group offers, as an operator would write it."""
+    group = node.conductor_group.lower()
+    if not any(offer[:2] == (group, node.driver) for offer in offers):
+        return [f"driver {node.driver}"]
+    chosen = [(kind, getattr(node, interfaces.field(kind))) for kind in interfaces.KINDS]
+    return [
+        f"{interfaces.field(kind)} {name}"
+        for kind, name in chosen
+        if name is not None and (group, node.driver, kind, name) not in offers
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point.
+
+    :returns: the exit status, as the module's first lines say.
+    """
+    checks = Checks()
+
+    def add_parsers(subparsers: Any) -> None:
+        upgrade = subparsers.add_parser("upgrade", help="Tell whether this release may be started.")
+        upgrade.add_argument("check", choices=["check"])
+        upgrade.add_argument("--json", action="store_true", help="Print JSON instead of a table.")
+        upgrade.set_defaults(action_fn=checks.check)
+
+    command = cfg.SubCommandOpt("command", title="commands", handler=add_parsers)
+    try:
+        conf = loader.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-status", cli_opts=[command])
+        checks.conf = upgradecheck.CONF = conf  # the library's own CONF decides between table and JSON
+        checks.db = Database(conf)
+        return int(upgradecheck.run(conf))
+    except errors.IngotError as exc:
+        print(f"ingot-status: {exc}", file=sys.stderr)
+        return 255
+
+
+if __name__ == "__main__":
+    sys.exit(main())
