@@ -1,1 +1,18 @@
-"""The virtual rack (``ingot-rack``): machines with real BMCs and simulated insides, in one process."""
+"""The virtual rack (``ingot-rack``): machines with real BMCs and simulated insides, in one process.
+
+A rack stands in for hardware when trying Ingot out and in tests. It imports nothing else of Ingot and knows
+nothing of it: the two meet on the wire, by IPMI and HTTP.
+
+===================  ================================================================================
+``main``             the command; ``config`` its settings; ``process`` starts it from tests and scripts
+``rack``             all machines, on one event loop (``loop``); ``control`` is its HTTP API
+``machine``          power, boot, and what runs; ``faults`` is what can go wrong with it
+``bmc``              its BMC, over real IPMI
+``boot``             network boot: iPXE scripts
+``disks``            sparse files; ``partitions``, ``raid`` and ``images`` are what gets written to them
+``agent``            the ramdisk's agent: lookup and heartbeat (``service_client``), with ``tls``
+``agent_api``        its HTTP API; ``commands`` runs commands, ``extensions`` lists them
+``standby``          the commands around the image; ``steps`` those around steps; ``logs``; ``root_device``
+``readback``         proof, for tests and scripts, that a disk holds an image
+===================  ================================================================================
+"""

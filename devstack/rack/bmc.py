@@ -134,6 +134,7 @@ class RackBmc(bmc.Bmc):
         self.sessions: set[RackSession] = set()
         credentials = Credentials(username, password, chassis.faults)
         super().__init__(credentials, port=port, bmcuuid=chassis.uuid, address=address)
+        self.port = int(self.serversocket.getsockname()[1])
         # What pyghmi's input thread does not know, it does not read.
         session.iosockets.remove(self.serversocket)
 

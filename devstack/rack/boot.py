@@ -172,9 +172,7 @@ class ScriptRun:
         if not lines or not lines[0].startswith("#!ipxe"):
             raise BootError(f"{url}: not an iPXE script (its first line is not #!ipxe)")
         labels = {
-            line[1:].split()[0]: number
-            for number, line in enumerate(lines)
-            if line[1:].strip() and line[0] == ":"
+            line[1:].split()[0]: number for number, line in enumerate(lines) if line[1:].strip() and line[0] == ":"
         }
         self._base, position = url, 1
         while position < len(lines):

@@ -50,9 +50,7 @@ class StepConfig:
 
     def __post_init__(self) -> None:
         if self.interface not in STEP_INTERFACES:
-            raise ConfigError(
-                f"steps: {self.step}: interface {self.interface!r} is not one of {STEP_INTERFACES}"
-            )
+            raise ConfigError(f"steps: {self.step}: interface {self.interface!r} is not one of {STEP_INTERFACES}")
         object.__setattr__(self, "kinds", tuple(self.kinds))
         if not set(self.kinds) <= set(STEP_KINDS):
             raise ConfigError(f"steps: {self.step}: kinds {self.kinds} must be from {STEP_KINDS}")
@@ -163,9 +161,7 @@ def machine_specs(config: RackConfig) -> list[MachineSpec]:
 
 def _machine_spec(config: RackConfig, index: int, override: MachineOverride) -> MachineSpec:
     name = override.name or f"{config.name_prefix}{index}"
-    system_id = (
-        uuid.UUID(override.uuid) if override.uuid else uuid.uuid5(_NAMESPACE, config.mac_prefix + name)
-    )
+    system_id = uuid.UUID(override.uuid) if override.uuid else uuid.uuid5(_NAMESPACE, config.mac_prefix + name)
     macs = override.macs or tuple(
         f"{config.mac_prefix}:{index >> 8:02x}:{index & 0xFF:02x}:{nic:02x}" for nic in range(config.nics)
     )
@@ -214,9 +210,7 @@ def _build(kind: type[Any], where: str, settings: Mapping[str, Any]) -> Any:
     known = {item.name for item in fields(kind)}
     unknown = sorted(set(settings) - known)
     if unknown:
-        raise ConfigError(
-            f"{where}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}"
-        )
+        raise ConfigError(f"{where}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     try:
         return replace(kind(**settings))
     except TypeError as error:

@@ -14,7 +14,7 @@ KNOWN: dict[str, tuple[type | tuple[type, ...] | None, str]] = {
     "image_404": (None, "the image server answers the agent 404"),
     "checksum_wrong": (None, "a byte of the image changes on its way to the agent"),
     "disk_too_small": (None, "the agent finds its disks to be 1 MiB"),
-    "agent_version_after_reboot": (str, "from the next boot on the agent has this version"),
+    "agent_version_after_reboot": (str, "agents that start from now on have this version"),
     "slow_answer": (dict, "value {command, seconds}: the agent answers POST of this command late"),
     "heartbeat_lost": (None, "heartbeats do not leave the machine"),
 }

@@ -54,9 +54,7 @@ class Download:
         form = self.info.get("disk_format", "raw")
         writers: dict[str, Callable[..., int]] = {"raw": self._write_raw, "qcow2": self._write_qcow2}
         if form not in writers:
-            raise ImageError(
-                "InvalidImage", f"{self._name}: disk_format {form!r} is not one of {sorted(writers)}"
-            )
+            raise ImageError("InvalidImage", f"{self._name}: disk_format {form!r} is not one of {sorted(writers)}")
         return writers[form](target, size, algorithm, expected)
 
     @property
@@ -77,9 +75,7 @@ class Download:
 
     def _checksum_file(self, url: str) -> str:
         """Return the image's checksum from a file with one, or with lines of ``checksum  name``."""
-        lines = [
-            line.split() for line in b"".join(self._fetch([url])).decode("ascii", "replace").splitlines()
-        ]
+        lines = [line.split() for line in b"".join(self._fetch([url])).decode("ascii", "replace").splitlines()]
         lines = [words for words in lines if words]
         if len(lines) == 1:
             return lines[0][0]
@@ -103,9 +99,7 @@ class Download:
                     return
             except requests.RequestException as error:
                 failures.append(f"{url}: {type(error).__name__}")
-        raise ImageError(
-            "ImageDownloadError", f"{self._name}: download failed: {'; '.join(failures) or 'no URL'}"
-        )
+        raise ImageError("ImageDownloadError", f"{self._name}: download failed: {'; '.join(failures) or 'no URL'}")
 
     def _chunks(self, algorithm: str, expected: str) -> Iterator[bytes]:
         """Yield the image; raise after its last byte if the checksum is wrong."""
@@ -144,9 +138,7 @@ class Download:
             with source.open("rb") as file:
                 magic = file.read(4)
             if magic != _QCOW2:
-                raise ImageError(
-                    "InvalidImage", f"{self._name}: disk_format is qcow2, but it is not a qcow2 image"
-                )
+                raise ImageError("InvalidImage", f"{self._name}: disk_format is qcow2, but it is not a qcow2 image")
             command = [tool, "convert", "-f", "qcow2", "-O", "raw", str(source), str(raw)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
@@ -166,6 +158,4 @@ class Download:
 
     def _fits(self, length: int, size: int) -> None:
         if length > size:
-            raise ImageError(
-                "ImageWriteError", f"{self._name}: it has at least {length} bytes, the disk has {size}"
-            )
+            raise ImageError("ImageWriteError", f"{self._name}: it has at least {length} bytes, the disk has {size}")

@@ -134,21 +134,15 @@ class Machine:
             self.log("nothing runs that would notice the power button")
             return
         self.state = "shutting down"
-        asyncio.get_running_loop().call_later(
-            self.site.config.shutdown_delay, self._off_if_same_boot, self.boots
-        )
+        asyncio.get_running_loop().call_later(self.site.config.shutdown_delay, self._off_if_same_boot, self.boots)
 
     def power_off_soon(self) -> None:
         """Switch off as an operating system does: a moment after it was asked to."""
-        asyncio.get_running_loop().call_later(
-            self.site.config.power_off_delay, self._off_if_same_boot, self.boots
-        )
+        asyncio.get_running_loop().call_later(self.site.config.power_off_delay, self._off_if_same_boot, self.boots)
 
     def restart_soon(self) -> None:
         """Restart a moment from now."""
-        asyncio.get_running_loop().call_later(
-            self.site.config.power_off_delay, self._restart_if_same_boot, self.boots
-        )
+        asyncio.get_running_loop().call_later(self.site.config.power_off_delay, self._restart_if_same_boot, self.boots)
 
     def _restart_if_same_boot(self, boot_number: int) -> None:
         if self.powered and self.boots == boot_number:
@@ -185,7 +179,7 @@ class Machine:
         if self.faults.strike("boot_hang"):
             raise Hang("fault boot_hang")
         version = self.faults.take("agent_version_after_reboot")
-        self.agent_version = version or self.agent_version
+        self.agent_version = version or self.site.config.agent_version
         setting = self._nvram.take()
         device = setting.device if setting else "default"
         boots: dict[str, Callable[[], Awaitable[None]]] = {

@@ -19,14 +19,10 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser. A flag that is not given leaves the file's or the default value."""
     made = argparse.ArgumentParser(prog="ingot-rack", description=__doc__, argument_default=argparse.SUPPRESS)
-    made.add_argument(
-        "--config-file", help="TOML or JSON file; its keys are those of the flags, with underscores"
-    )
+    made.add_argument("--config-file", help="TOML or JSON file; its keys are those of the flags, with underscores")
     made.add_argument("--machines", type=int, help=f"how many (default {RackConfig.machines})")
     made.add_argument("--address", help=f"IP address of BMCs and agents (default {RackConfig.address})")
-    made.add_argument(
-        "--bmc-base-port", type=int, help="UDP port of the first BMC; the others follow (default 6230)"
-    )
+    made.add_argument("--bmc-base-port", type=int, help="UDP port of the first BMC, 0: any (default 6230)")
     made.add_argument("--username", help="of every BMC (default admin)")
     made.add_argument("--password", help="of every BMC (default password)")
     made.add_argument("--boot-url", help=f"URL of a machine's iPXE script (default {RackConfig.boot_url})")
@@ -39,16 +35,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--disk-size", help="bytes, or a text such as 8G (default 8G)")
     made.add_argument("--memory", type=int, help="MiB (default 4096)")
     made.add_argument("--tls", action=argparse.BooleanOptionalAction, help="agents speak HTTPS (default yes)")
-    made.add_argument(
-        "--agent-base-port", type=int, help="TCP port of the first agent, 0: any free (default 0)"
-    )
+    made.add_argument("--agent-base-port", type=int, help="TCP port of the first agent, 0: any free (default 0)")
     made.add_argument("--agent-version", help=f"(default {RackConfig.agent_version})")
     made.add_argument("--ca-file", help="certificates that agents trust for an https service")
     for name, text in _TIMES.items():
         default = getattr(RackConfig, name)
-        made.add_argument(
-            f"--{name.replace('_', '-')}", type=float, help=f"seconds {text} (default {default})"
-        )
+        made.add_argument(f"--{name.replace('_', '-')}", type=float, help=f"seconds {text} (default {default})")
     made.add_argument("--log-file", help="write the log there instead of to standard error")
     made.add_argument("--debug", action="store_true", help="log more")
     return made

@@ -22,6 +22,7 @@ _ENTRY = struct.Struct("<16s16sQQQ72s")
 _MBR_ENTRY = struct.Struct("<B3sB3sII")
 _MBR_TABLE = 446
 _LINUX_MBR_TYPE = 0x83
+_PROTECTIVE_MBR_TYPE = 0xEE
 _ALIGN = 2048
 
 
@@ -179,8 +180,9 @@ def _write_gpt(storage: Storage, header: GptHeader, table: bytes) -> None:
     for one in (backup, primary):
         storage.write(one.entries_at * SECTOR, table)
         storage.write(one.current * SECTOR, _pack_header(one, table))
-    sectors = min(last, 0xFFFFFFFF)
-    storage.write(_MBR_TABLE, _MBR_ENTRY.pack(0, b"\0\2\0", 0xEE, b"\xff\xff\xff", 1, sectors))
+    if _mbr_entries(storage)[0][2] == _PROTECTIVE_MBR_TYPE:
+        entry = (0, b"\0\2\0", _PROTECTIVE_MBR_TYPE, b"\xff\xff\xff", 1, min(last, 0xFFFFFFFF))
+        storage.write(_MBR_TABLE, _MBR_ENTRY.pack(*entry))
 
 
 def _pack_header(header: GptHeader, table: bytes) -> bytes:

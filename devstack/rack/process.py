@@ -52,9 +52,7 @@ class RackControl:
     def clear_faults(self, name: str, fault: str | None = None) -> None:
         self._call("DELETE", f"machines/{name}/faults" + (f"/{fault}" if fault else ""))
 
-    def wait_for(
-        self, name: str, condition: Callable[[dict[str, Any]], bool], timeout: float = 30.0
-    ) -> dict[str, Any]:
+    def wait_for(self, name: str, condition: Callable[[dict[str, Any]], bool], timeout: float = 30.0) -> dict[str, Any]:
         """Return the machine once ``condition(machine)`` holds.
 
         :raises RackError: after ``timeout`` seconds, with the machine's state and the end of its log.
@@ -63,9 +61,7 @@ class RackControl:
         while not condition(machine := self.machine(name)):
             if time.monotonic() > deadline:
                 log = "\n".join(self.log(name)[-15:])
-                raise RackError(
-                    f"{name}: nothing in {timeout} s; {machine['state']} {machine['reason']}\n{log}"
-                )
+                raise RackError(f"{name}: nothing in {timeout} s; {machine['state']} {machine['reason']}\n{log}")
             time.sleep(0.05)
         return machine
 
@@ -133,17 +129,13 @@ class RackProcess:
         if not line:
             self.stop()
             end = "\n".join(self.log_path.read_text().splitlines()[-5:])
-            raise RackError(
-                f"the rack did not start within {self._ready_timeout} s ({self.log_path}):\n{end}"
-            )
+            raise RackError(f"the rack did not start within {self._ready_timeout} s ({self.log_path}):\n{end}")
         self.description = json.loads(line)
         self._control = RackControl(self.description["control_url"])
 
     def _first_line(self, process: "subprocess.Popen[str]") -> str:
         lines: list[str] = []
-        reader = threading.Thread(
-            target=lambda: lines.append(process.stdout.readline() if process.stdout else "")
-        )
+        reader = threading.Thread(target=lambda: lines.append(process.stdout.readline() if process.stdout else ""))
         reader.daemon = True
         reader.start()
         reader.join(self._ready_timeout)

@@ -48,13 +48,14 @@ class Rack:
         LOG.info("%d machines, control API on %s", len(self.machines), self.control_url)
 
     def _bmc(self, machine: Machine) -> bmc.RackBmc:
-        port = self.config.bmc_base_port + machine.spec.index
+        base = self.config.bmc_base_port
+        port = base + machine.spec.index if base else 0
         try:
             made = bmc.RackBmc(machine, self.config.address, port, self.config.username, self.config.password)
         except OSError as error:
             raise OSError(error.errno, f"BMC of {machine.name}, {self.config.address} UDP port {port}: "
                           f"{error.strerror}") from error  # fmt: skip
-        machine.bmc_port = port
+        machine.bmc_port = made.port
         machine.on_new_credentials = made.end_sessions
         return made
 

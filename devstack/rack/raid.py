@@ -85,9 +85,7 @@ def block_devices(disks: Sequence[Disk]) -> list[BlockDevice]:
         if header:
             found.setdefault(header[0], []).append((header[1], disk, header[2]))
     arrays = [
-        Mirror(
-            f"/dev/md{number}", members[0][2], tuple(disk for _, disk, _ in sorted(members, key=_role)), key
-        )
+        Mirror(f"/dev/md{number}", members[0][2], tuple(disk for _, disk, _ in sorted(members, key=_role)), key)
         for number, (key, members) in enumerate(found.items())
     ]
     used = {disk.name for array in arrays for disk in array.members}

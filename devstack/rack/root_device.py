@@ -51,6 +51,4 @@ def _compare_numbers(actual: int, wanted: str) -> bool:
     try:
         return _NUMBERS[mark or "=="](actual, int(value))
     except (KeyError, ValueError) as error:
-        raise DeviceNotFound(
-            f"root device hint size: {wanted!r} is not a number of GiB or '>= 10'"
-        ) from error
+        raise DeviceNotFound(f"root device hint size: {wanted!r} is not a number of GiB or '>= 10'") from error

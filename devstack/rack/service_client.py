@@ -41,15 +41,11 @@ class ServiceClient:
         try:
             return tuple(int(part) for part in answer.json()["default_version"]["version"].split("."))
         except (KeyError, TypeError, ValueError) as error:
-            raise ServiceError(
-                answer.status_code, f"GET {self.url}/ has no default_version.version"
-            ) from error
+            raise ServiceError(answer.status_code, f"GET {self.url}/ has no default_version.version") from error
 
     def lookup(self, macs: tuple[str, ...]) -> dict[str, Any]:
         """Return the node and the agent's configuration."""
-        answer = self._request(
-            "GET", "/v1/lookup", {200}, version=LOOKUP_VERSION, params={"addresses": ",".join(macs)}
-        )
+        answer = self._request("GET", "/v1/lookup", {200}, version=LOOKUP_VERSION, params={"addresses": ",".join(macs)})
         found: dict[str, Any] = answer.json()
         return found
 
@@ -68,7 +64,5 @@ class ServiceClient:
         except requests.RequestException as error:
             raise ServiceError(0, f"{method} {path}: {type(error).__name__}") from error
         if answer.status_code not in expected:
-            raise ServiceError(
-                answer.status_code, f"{method} {path}: HTTP {answer.status_code} {answer.text[:200]}"
-            )
+            raise ServiceError(answer.status_code, f"{method} {path}: HTTP {answer.status_code} {answer.text[:200]}")
         return answer

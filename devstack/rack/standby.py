@@ -91,9 +91,7 @@ def decode_config_drive(value: str) -> bytes:
     try:
         return gzip.decompress(base64.b64decode(value, validate=False))
     except (binascii.Error, OSError, EOFError, zlib.error) as error:
-        raise CommandError(
-            "InvalidCommandParamsError", f"config drive: not a gzip file in base64: {error}"
-        ) from error
+        raise CommandError("InvalidCommandParamsError", f"config drive: not a gzip file in base64: {error}") from error
 
 
 def _root_uuid(device: BlockDevice) -> str:

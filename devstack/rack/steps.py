@@ -81,9 +81,7 @@ async def _nothing_to_do(agent: "Agent", call: StepCall) -> None:
 async def _create_raid(agent: "Agent", call: StepCall) -> dict[str, Any]:
     wanted = call.args.get("raid_config") or call.node.get("target_raid_config")
     if not wanted:
-        raise CommandError(
-            "SoftwareRAIDError", "there is no RAID configuration: set the node's target_raid_config"
-        )
+        raise CommandError("SoftwareRAIDError", "there is no RAID configuration: set the node's target_raid_config")
     delete_existing = call.args.get("delete_existing", True)
     return await _build_raid(agent, wanted, bool(delete_existing))
 
@@ -200,13 +198,9 @@ def _find(agent: "Agent", kind: str, wanted: dict[str, Any]) -> Step:
 
 
 def _check_arguments(step: Step, args: dict[str, Any]) -> None:
-    missing = [
-        name for name, info in (step.argsinfo or {}).items() if info.get("required") and name not in args
-    ]
+    missing = [name for name, info in (step.argsinfo or {}).items() if info.get("required") and name not in args]
     if missing:
-        raise CommandError(
-            "InvalidCommandParamsError", f"step {step.step}: argument {', '.join(missing)} is missing"
-        )
+        raise CommandError("InvalidCommandParamsError", f"step {step.step}: argument {', '.join(missing)} is missing")
 
 
 COMMANDS = {

@@ -2,7 +2,6 @@
 
 import base64
 import gzip
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -27,22 +26,6 @@ FAST = {
 }
 
 
-def free_udp_base(count: int) -> int:
-    """Return the first of ``count`` UDP ports in a row that nobody uses at the moment."""
-    for base in range(20000, 60000, 1000):
-        sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
-        try:
-            for number, one in enumerate(sockets):
-                one.bind(("127.0.0.1", base + number))
-            return base
-        except OSError:
-            continue
-        finally:
-            for one in sockets:
-                one.close()
-    raise AssertionError("no free UDP ports")
-
-
 def config_drive(content: bytes) -> str:
     """Return a config drive as the service sends it."""
     return base64.b64encode(gzip.compress(content)).decode()
@@ -63,21 +46,16 @@ class RackTest(testtools.TestCase):
         self.rack = RackProcess(
             Path(directory.name, "rack"),
             boot_url=self.service.url + "/boot/ipxe/{mac}",
-            bmc_base_port=free_udp_base(2),
-            **{"machines": 2, **FAST, **self.settings},
+            **{"machines": 2, "bmc_base_port": 0, **FAST, **self.settings},
         )
         self.rack.start()
         self.addCleanup(self.rack.stop)
         self.name = self.rack.machines[0]["name"]
 
-    def ipmitool(
-        self, *words: str, index: int = 0, password: str = "password"
-    ) -> subprocess.CompletedProcess[str]:
+    def ipmitool(self, *words: str, index: int = 0, password: str = "password") -> subprocess.CompletedProcess[str]:
         port = str(self.rack.machines[index]["bmc_port"])
         command = ["ipmitool", "-I", "lanplus", "-H", "127.0.0.1", "-p", port, "-U", "admin", "-P", password]
-        return subprocess.run(
-            [*command, "-R", "1", "-N", "1", *words], capture_output=True, text=True, check=False
-        )
+        return subprocess.run([*command, "-R", "1", "-N", "1", *words], capture_output=True, text=True, check=False)
 
     def boot_agent(self) -> AgentClient:
         """Start the first machine from the network and return its agent."""

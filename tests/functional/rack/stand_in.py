@@ -41,9 +41,7 @@ class Service:
         self._server = _Server(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self.scripts.setdefault(None, self.agent_script())
-        threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        ).start()
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def stop(self) -> None:
         self._server.shutdown()
@@ -163,9 +161,7 @@ class AgentClient:
     def send(self, body: Any, wait: bool = True) -> requests.Response:
         """Post whatever there is as a command."""
         query = {**self._params, "wait": str(wait).lower()}
-        return requests.post(
-            f"{self.url}/v1/commands/", params=query, json=body, verify=self._verify, timeout=30
-        )
+        return requests.post(f"{self.url}/v1/commands/", params=query, json=body, verify=self._verify, timeout=30)
 
     def run(self, name: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run a command to its end."""

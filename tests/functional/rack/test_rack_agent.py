@@ -122,9 +122,7 @@ class CommandsTest(RackTest):
         self.assertEqual([("burn_in", 95), ("break", 0)], [(s["step"], s["priority"]) for s in extra])
         self.assertIn("write_image", [step["step"] for step in deploy["GenericHardwareManager"]])
         self.assertTrue(deploy["RackHardwareManager"][0]["reboot_requested"])
-        self.assertEqual(
-            {"generic_hardware_manager", "rack_hardware_manager"}, set(clean["hardware_manager_version"])
-        )
+        self.assertEqual({"generic_hardware_manager", "rack_hardware_manager"}, set(clean["hardware_manager_version"]))
 
     def test_failures_say_why(self) -> None:
         agent = self.boot_agent()

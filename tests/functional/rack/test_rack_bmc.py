@@ -72,9 +72,7 @@ class PyghmiTest(RackTest):
         self.assertEqual("off", client.get_power()["powerstate"])
         client.set_bootdev("network", persist=True, uefiboot=True)
         device = client.get_bootdev()
-        self.assertEqual(
-            ("network", True, True), (device["bootdev"], device["persistent"], device["uefimode"])
-        )
+        self.assertEqual(("network", True, True), (device["bootdev"], device["persistent"], device["uefimode"]))
         self.assertEqual("on", client.set_power("on", wait=True)["powerstate"])
 
     def test_a_new_session_with_one_bmc_leaves_those_with_others_alone(self) -> None:

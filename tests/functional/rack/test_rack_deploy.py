@@ -6,9 +6,7 @@ from ingot.rack import readback
 from tests.functional.rack.base import RackTest, config_drive
 from tests.unit.rack import disk_images
 
-MIRROR = {
-    "logical_disks": [{"size_gb": "MAX", "raid_level": "1", "controller": "software", "is_root_volume": True}]
-}
+MIRROR = {"logical_disks": [{"size_gb": "MAX", "raid_level": "1", "controller": "software", "is_root_volume": True}]}
 
 
 class DeployTest(RackTest):
@@ -28,9 +26,7 @@ class DeployTest(RackTest):
         self.assertEqual("SUCCEEDED", built["command_status"], built)
         self.assertEqual("SUCCEEDED", written["command_status"], written)
         self.assertIn("/dev/md0", written["command_result"]["deploy_result"])
-        self.assertEqual(
-            {"root uuid": "0x00000000"}, agent.run("standby.get_partition_uuids")["command_result"]
-        )
+        self.assertEqual({"root uuid": "0x00000000"}, agent.run("standby.get_partition_uuids")["command_result"])
         self.assertEqual("SUCCEEDED", agent.run("image.install_bootloader")["command_status"])
         self.assertEqual("SUCCEEDED", agent.run("standby.sync")["command_status"])
         agent.post("standby.power_off", wait=False)
@@ -66,16 +62,12 @@ class DeployTest(RackTest):
         first, second = self.disk_paths()
         self.assertEqual(bytes(512), first.read_bytes()[:512])
         self.assertEqual(image[2**20 :], second.read_bytes()[2**20 : len(image)])
-        self.assertEqual(
-            {"root uuid": "0x12345678"}, agent.run("standby.get_partition_uuids")["command_result"]
-        )
+        self.assertEqual({"root uuid": "0x12345678"}, agent.run("standby.get_partition_uuids")["command_result"])
 
     def test_erasing_erases_and_an_empty_disk_does_not_boot(self) -> None:
         agent = self.boot_agent()
         image = self.service.serve_image(disk_images.mbr_image())
-        self.assertEqual(
-            "SUCCEEDED", agent.run("standby.prepare_image", {"image_info": image})["command_status"]
-        )
+        self.assertEqual("SUCCEEDED", agent.run("standby.prepare_image", {"image_info": image})["command_status"])
         self.assertNotEqual(0, self.rack.control.machine(self.name)["disks"][0]["used"])
 
         self.assertEqual("SUCCEEDED", agent.step("clean", "erase_devices")["command_status"])

@@ -68,6 +68,10 @@ class BootFaultTest(RackTest):
             params = {"step": step, "node": {}, "ports": [], f"{kind}_version": before}
             answer = agent.run(f"{kind}.execute_{kind}_step", params)
             self.assertEqual(f"{kind.upper()}_VERSION_MISMATCH", answer["command_status"])
+        self.rack.control.clear_faults(self.name)
+        count = len(self.service.heartbeats)
+        self.rack.control.power(self.name, "reset")
+        self.assertEqual("13.0.0", self.service.wait_for_heartbeat(count)["agent_version"])
 
 
 class AgentFaultTest(RackTest):

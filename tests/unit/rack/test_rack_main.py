@@ -8,8 +8,22 @@ from pathlib import Path
 
 import testtools
 
+from ingot.rack.config import RackConfig
 from ingot.rack.main import main
 from ingot.rack.process import RackError, RackProcess
+from ingot.rack.rack import Rack
+
+
+class RackTest(testtools.TestCase):
+    def test_a_rack_can_be_started_again_in_one_process(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            for _ in range(2):
+                config = RackConfig(machines=2, state_dir=Path(directory), bmc_base_port=0, control_port=0)
+                rack = Rack(config)
+                rack.start()
+                ports = {machine["bmc_port"] for machine in rack.describe()["machines"]}
+                rack.stop()
+                self.assertEqual(2, len(ports - {0}))
 
 
 class MainTest(testtools.TestCase):
