@@ -19,7 +19,7 @@ def main() -> int:
     log.setup(conf, "ingot")
     try:
         db = Database(conf)
-        schema.require_current(db)
+        schema.require(db)
         conductor = manager.Conductor(conf, db)
     except errors.IngotError as exc:
         print(f"ingot-conductor cannot start: {exc.message}", file=sys.stderr)
