@@ -79,6 +79,7 @@ run_step() {
     printf '%-14s ' "$name"
     if [ "$kind" = tests ]; then
         rm -rf "${GATE:?}/results/$name"
+        mkdir -p "$GATE/results/$name"
         command=${command/stestr /stestr --repo-url "$GATE/results/$name" }
     fi
     timeout --kill-after=60 "${minutes}m" bash -c "$command" > "$LOGS/$name.log" 2>&1 < /dev/null || status=$?
@@ -114,7 +115,10 @@ done
 
 mkdir -p "$LOGS"
 say "environment in $GATE/venv"
-make_environment "$GATE/venv" "$EXTRAS"
+make_environment "$GATE/venv" "$EXTRAS" > "$LOGS/environment.log" 2>&1 || {
+    tail -n 40 "$LOGS/environment.log"
+    fail "the environment could not be made; the log is $LOGS/environment.log"
+}
 export PATH=$GATE/venv/bin:$PATH
 if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart), ]]; then
     python devstack/services.py install
