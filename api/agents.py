@@ -1,0 +1,130 @@
+"""What agents ask for: lookup and heartbeat. The hottest requests; without authentication, so they tell little."""
+
+import hmac
+from typing import Any
+
+from ingot.api import fields, kinds
+from ingot.api import nodes as api_nodes
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.api.node_fields import LOOKUP_TABLE
+from ingot.api.params import Param
+from ingot.common import errors, masking, states
+from ingot.db import agents
+
+IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
+"""Formats of images that an agent may write."""
+
+
+def _addresses(name: str, given: str) -> tuple[str, ...]:
+    """MAC addresses separated by commas; what is none (an InfiniBand GUID, say) is left out."""
+    found = []
+    for part in given.split(","):
+        try:
+            found.append(kinds.mac(name, part.strip()))
+        except errors.Invalid:
+            continue
+    return tuple(found)
+
+
+@operation(Param("addresses", _addresses, repeats=True), Param("node_uuid", kinds.uuid))
+def lookup(call: Call) -> Reply:
+    addresses, node_uuid = call.query.get("addresses", ()), call.query.get("node_uuid")
+    if not addresses and node_uuid is None:
+        raise errors.Invalid("At least one of 'addresses' (with a valid MAC address) and 'node_uuid' is required.")
+    node = agents.find(call.db, node_uuid, addresses)
+    if node is None or not _may_look_up(call, node.provision_state):
+        raise errors.NotFound("No node with this UUID or these addresses is waiting for an agent.")
+    token = agents.issue_token(call.db, node)
+    node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None)
+    shown = LOOKUP_TABLE.select(call.minor).render(node, call)
+    return Reply({"node": shown, "config": _config(call, token)})
+
+
+def _may_look_up(call: Call, state: str) -> bool:
+    allowed = states.FAST_TRACK_LOOKUP_ALLOWED if call.conf.deploy.fast_track else states.LOOKUP_ALLOWED
+    return state in allowed or not call.conf.api.restrict_lookup
+
+
+def _config(call: Call, token: str | None) -> dict[str, Any]:
+    """What the agent is told to do.
+
+    :param token: None when it was given out before; an agent that has it on file goes on.
+    """
+    return {
+        "agent_md5_checksum_enable": False,
+        "agent_token": token or masking.MASK,
+        "agent_token_required": True,
+        "disable_deep_image_inspection": False,
+        "heartbeat_timeout": call.conf.api.ramdisk_heartbeat_timeout,
+        "metrics": None,  # anything else here the agent takes for its own options
+        "metrics_statsd": None,
+        "permitted_image_formats": list(IMAGE_FORMATS),
+    }
+
+
+def _callback(name: str, value: str) -> str:
+    if not value.lower().startswith(("http://", "https://")):
+        raise errors.Invalid(field=name, value=value[:80], allowed="Expected a http or https URL.")
+    return value.rstrip("/")
+
+
+_HEARTBEAT = fields.Body(
+    "heartbeat",
+    (
+        Field("callback_url", kind=kinds.Kind({"type": "string", "maxLength": 2048}, _callback), required=True),
+        Field("agent_version", 36, kinds.text()),
+        Field("agent_token", 62, kinds.text()),
+        Field("agent_verify_ca", 68, kinds.text(longest=2**16)),
+        Field("agent_status", 72, kinds.Kind({"enum": ["start", "end", "error", None]})),
+        Field("agent_status_message", 72, kinds.text(longest=2**16)),
+    ),
+)
+
+
+class _HeartbeatBody:
+    """Keys that are newer than the request's version are a bad request here, not a wrong version."""
+
+    schema = _HEARTBEAT.schema
+
+    def check(self, value: Any, minor: int) -> dict[str, Any]:
+        try:
+            return _HEARTBEAT.check(value, minor)
+        except errors.VersionRefused as exc:
+            raise errors.Invalid(exc.message) from exc
+
+
+@operation(body=_HeartbeatBody())
+def heartbeat(call: Call, node: str) -> Reply:
+    given = call.body
+    if not given.get("agent_version"):
+        raise errors.Invalid(
+            field="agent_version", value=given.get("agent_version"), allowed="Send the agent's version."
+        )
+    if not given.get("agent_token"):
+        raise errors.Invalid("Agent token is required for heartbeat processing: send agent_token.")
+    found = agents.for_heartbeat(call.db, api_nodes.ident(call, node))
+    if not hmac.compare_digest(given["agent_token"].encode(), (found.agent_token or "").encode()):
+        raise errors.Invalid("Invalid or missing agent token received: look the node up again.")
+    if call.conf.agent.require_tls and not given["callback_url"].startswith("https://"):
+        raise errors.Invalid(
+            field="callback_url", value=given["callback_url"], allowed="TLS is required by configuration: use https."
+        )
+    agents.record_heartbeat(
+        call.db,
+        found,
+        {
+            "agent_url": given["callback_url"],
+            "agent_version": given["agent_version"],
+            "agent_verify_ca": given.get("agent_verify_ca"),
+            "agent_status": _status(given),
+        },
+    )
+    if found.provision_state in states.WAITING:
+        call.client.advance(call.ctx, found, why="heartbeat")
+    return Reply(None, 202)
+
+
+def _status(given: dict[str, Any]) -> str | None:
+    status, message = given.get("agent_status"), given.get("agent_status_message")
+    return f"{status}: {message}" if status and message else status

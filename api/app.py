@@ -1,0 +1,182 @@
+"""The application: what happens around every request, whatever its resource. The only module of the web framework.
+
+Order: route, method, who asks, version, query, body, handler. Everything that is refused on the way is an error of
+:mod:`ingot.common.errors` and becomes an answer in one place.
+"""
+
+import pathlib
+import re
+from typing import Any
+
+import flask
+import orjson
+from oslo_config import cfg
+from werkzeug import routing
+
+from ingot.api import auth, faults, params, routes, schemas, versions
+from ingot.api.call import Call, Operation, Reply
+from ingot.common import context, errors
+from ingot.db.engine import Database
+from ingot.rpcapi.client import ConductorClient
+
+_GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_JSON = "application/json"
+
+
+def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> flask.Flask:
+    """The WSGI application.
+
+    :raises ConfigurationError: the users of http_basic cannot be read.
+    """
+    here = str(pathlib.Path(__file__).parent)  # the framework cannot find the folder of a namespace package
+    app = flask.Flask("ingot.api", static_folder=None, root_path=here, instance_path=here)
+    app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False
+    api = Api(conf, db, client)
+    for route in routes.ROUTES:
+        # Without methods of its own a rule matches all of them: which are allowed is said by the table of routes.
+        app.url_map.add(routing.Rule(route.path, endpoint=route.path, methods=None))
+        app.view_functions[route.path] = api.view(route)
+    app.register_error_handler(Exception, api.refuse)
+    app.after_request(api.sign)
+    app.wsgi_app = _WithoutSuffix(app.wsgi_app)  # type: ignore[method-assign]
+    return app
+
+
+class _WithoutSuffix:
+    """Before version 1.91 an ending ``.json`` was not part of a URL."""
+
+    def __init__(self, wsgi_app: Any) -> None:
+        self._wsgi_app = wsgi_app
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
+        if environ["PATH_INFO"].endswith(".json"):
+            own, common = environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION"), environ.get("HTTP_OPENSTACK_API_VERSION")
+            try:
+                old = versions.negotiate(own, common) < 91
+            except errors.VersionRefused:
+                old = False  # the request is refused later, with its headers
+            if old:
+                environ["PATH_INFO"] = environ["PATH_INFO"].removesuffix(".json")
+        return self._wsgi_app(environ, start_response)
+
+
+class Api:
+    """What all requests share."""
+
+    def __init__(self, conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> None:
+        self._conf = conf
+        self._db = db
+        self._client = client
+        self._authenticate = auth.authenticator(conf)
+        self._public_endpoint = (conf.api.public_endpoint or "").rstrip("/")
+
+    def view(self, route: routes.Route) -> Any:
+        """The framework's function for a route."""
+
+        def answer(**ident: str) -> flask.Response:
+            return self._answer(route, flask.request, ident)
+
+        return answer
+
+    def _answer(self, route: routes.Route, request: flask.Request, ident: dict[str, str]) -> flask.Response:
+        if request.method == "OPTIONS":
+            return flask.Response(status=200, mimetype=_JSON)
+        operation = route.operations.get(request.method)
+        if operation is None:
+            flask.g.allow = ", ".join(route.operations)
+            raise errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
+        if not route.text and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
+            raise errors.NotAcceptable(accept=request.headers["Accept"][:80])
+        user = None if route.public else self._authenticate(request.authorization)
+        if route.any_version:
+            flask.g.minor = versions.MAX
+        else:
+            own, common = request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version")
+            flask.g.minor = versions.negotiate(own, common)
+        if flask.g.minor < route.since:
+            raise route.too_new(request.method)
+        return _response(operation.handler(self._call(operation, request, user), **ident))
+
+    def _call(self, operation: Operation, request: flask.Request, user: str | None) -> Call:
+        minor: int = flask.g.minor
+        return Call(
+            conf=self._conf,
+            db=self._db,
+            client=self._client,
+            ctx=_context(request, user),
+            minor=minor,
+            base=self._public_endpoint or request.host_url.rstrip("/"),
+            path=request.path,
+            query=params.read(operation.query, request.args, minor),
+            body=operation.body.check(self._body(request), minor) if operation.body else None,
+        )
+
+    def _body(self, request: flask.Request) -> Any:
+        """The parsed body; None for an empty one.
+
+        :raises TooLarge: it has more bytes than are accepted.
+        :raises TooDeep: its lists and objects are nested deeper than is accepted.
+        :raises Invalid: it is not JSON.
+        """
+        most = self._conf.api.max_json_body_size
+        declared = request.content_length or 0
+        raw = b"" if declared > most else request.stream.read(most + 1)
+        if declared > most or len(raw) > most:
+            raise faults.TooLarge(size=max(declared, len(raw)), limit=most)
+        if not raw.strip():
+            return None
+        try:
+            parsed = orjson.loads(raw)
+        except orjson.JSONDecodeError as exc:
+            raise errors.Invalid(f"The request body is not JSON: {exc}. Send a JSON document in UTF-8.") from exc
+        if schemas.deeper_than(parsed, self._conf.api.max_json_body_depth):
+            raise faults.TooDeep(limit=self._conf.api.max_json_body_depth)
+        if parsed is None:
+            raise errors.Invalid("The request body is null. Send a JSON object or list, or leave the body out.")
+        return parsed
+
+    def refuse(self, exc: Exception) -> flask.Response:
+        """The answer to a request that cannot be served. This is the edge of a request: nothing escapes."""
+        error = faults.understood(exc)
+        response = flask.Response(faults.body(error, "minor" in flask.g), error.code, mimetype=_JSON)
+        response.headers.update(faults.headers(error))
+        if "allow" in flask.g:
+            response.headers["Allow"] = flask.g.allow
+        if isinstance(error, errors.VersionRefused):
+            _tell_range(response)
+        return response
+
+    def sign(self, response: flask.Response) -> flask.Response:
+        """Adds the headers of every answer."""
+        request_id = (flask.g.ctx if "ctx" in flask.g else _context(flask.request, None)).request_id
+        response.headers["OpenStack-Request-Id"] = request_id
+        response.headers["X-OpenStack-Request-Id"] = request_id
+        if "minor" in flask.g:
+            _tell_range(response)
+            response.headers[versions.HEADER] = versions.text(flask.g.minor)
+        return response
+
+
+def _tell_range(response: flask.Response) -> None:
+    response.headers[versions.MIN_HEADER] = versions.text(versions.MIN)
+    response.headers[versions.MAX_HEADER] = versions.text(versions.MAX)
+
+
+def _context(request: flask.Request, user: str | None) -> context.RequestContext:
+    given = request.headers.get("X-OpenStack-Request-ID", "")
+    flask.g.ctx = context.RequestContext(
+        user_id=user or request.headers.get("X-User-Id"),
+        project_id=request.headers.get("X-Project-Id"),
+        is_admin=True,
+        global_request_id=given if _GLOBAL_REQUEST_ID.fullmatch(given) else None,
+        overwrite=False,
+    )
+    return flask.g.ctx
+
+
+def _response(reply: Reply) -> flask.Response:
+    if isinstance(reply.body, str):
+        return flask.Response(reply.body, reply.status, reply.headers, mimetype="text/plain")
+    data = b"" if reply.body is None else orjson.dumps(reply.body, option=orjson.OPT_NAIVE_UTC)
+    return flask.Response(data, reply.status, reply.headers, mimetype=_JSON)

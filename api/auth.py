@@ -1,0 +1,110 @@
+"""Who asks: no authentication, or HTTP basic authentication against an htpasswd file with bcrypt hashes."""
+
+import hashlib
+import hmac
+import os
+import pathlib
+import secrets
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import bcrypt
+from oslo_config import cfg
+from oslo_log import log
+from werkzeug.datastructures import Authorization
+
+from ingot.common import errors
+
+LOG = log.getLogger(__name__)
+
+Authenticate = Callable[[Authorization | None], str | None]
+"""Gets a request's credentials, gives the user's name (None: nobody in particular), raises NotAuthenticated."""
+
+CHALLENGE = 'Basic realm="Baremetal API", charset="UTF-8"'
+
+_BCRYPT = (b"$2a$", b"$2b$", b"$2y$")
+_LONGEST_PASSWORD = 72  # bcrypt looks at no more, and refuses to be asked
+
+
+def authenticator(conf: cfg.ConfigOpts) -> Authenticate:
+    """What the option auth_strategy names.
+
+    :raises ConfigurationError: the users' file cannot be read.
+    """
+    if conf.auth_strategy == "http_basic":
+        return HttpBasic(pathlib.Path(conf.http_basic_auth_user_file))
+    return lambda _authorization: None
+
+
+class _Users(NamedTuple):
+    stamp: tuple[int, int, int]
+    hashes: dict[str, bytes]
+
+
+class HttpBasic:
+    """Users of a file of lines ``name:bcrypt-hash``; the file is read again when it changes."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._users = _Users((0, 0, 0), {})
+        # bcrypt is slow on purpose. What was right once is remembered, as a keyed digest, until the file changes.
+        self._key = secrets.token_bytes(32)
+        self._right: dict[str, bytes] = {}
+        self._nobody = bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(rounds=10))
+        self._current()
+
+    def __call__(self, authorization: Authorization | None) -> str | None:
+        if authorization is None or authorization.type != "basic" or authorization.username is None:
+            raise errors.NotAuthenticated(reason="send a user name and password with HTTP basic authentication")
+        name, password = authorization.username, (authorization.password or "").encode()
+        if not self._is_right(name, password):
+            raise errors.NotAuthenticated(reason="user name or password is wrong")
+        return name
+
+    def _is_right(self, name: str, password: bytes) -> bool:
+        users = self._current()
+        known = users.hashes.get(name)
+        digest = hmac.digest(self._key, name.encode() + b"\0" + password, hashlib.sha256)
+        if known is not None and hmac.compare_digest(self._right.get(name, b""), digest):
+            return True
+        # An unknown name takes as long as a wrong password.
+        right = len(password) <= _LONGEST_PASSWORD and bcrypt.checkpw(password, known or self._nobody)
+        if right and known is not None:
+            with self._lock:
+                if users is self._users:
+                    self._right[name] = digest
+            return True
+        return False
+
+    def _current(self) -> _Users:
+        stamp = self._stamp()
+        with self._lock:
+            if stamp != self._users.stamp:
+                self._users = _Users(stamp, self._read())
+                self._right.clear()
+            return self._users
+
+    def _stamp(self) -> tuple[int, int, int]:
+        try:
+            status = os.stat(self._path)
+        except OSError as exc:
+            raise self._unusable(str(exc)) from exc
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def _read(self) -> dict[str, bytes]:
+        users = {}
+        for number, line in enumerate(self._path.read_bytes().splitlines(), 1):
+            name, _colon, hashed = line.strip().partition(b":")
+            if not name or name.startswith(b"#"):
+                continue
+            if not hashed.startswith(_BCRYPT):
+                raise self._unusable(f"line {number} has no bcrypt hash after the colon (make one with htpasswd -B)")
+            users[name.decode()] = hashed
+        return users
+
+    def _unusable(self, why: str) -> errors.ConfigurationError:
+        return errors.ConfigurationError(
+            option="http_basic_auth_user_file", value=str(self._path), allowed=f"It cannot be used: {why}."
+        )

@@ -1,0 +1,109 @@
+"""What a handler gets and gives: one request without HTTP, one reply, and the operation that binds them to a route."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from oslo_config import cfg
+
+from ingot.api import params
+from ingot.common import context, errors
+from ingot.db.engine import Database
+from ingot.rpcapi.client import ConductorClient
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """A request that has been authenticated, routed, and whose parameters and body were checked.
+
+    :param minor: the API version it speaks.
+    :param base: scheme and host for links, without a slash at the end.
+    :param path: path of the URL, as the ``next`` link of a list repeats it.
+    :param query: parsed parameters that were given.
+    :param body: parsed body; None when the operation takes none.
+    """
+
+    conf: cfg.ConfigOpts
+    db: Database
+    client: ConductorClient
+    ctx: context.RequestContext
+    minor: int
+    base: str
+    path: str
+    query: Mapping[str, Any]
+    body: Any = None
+
+
+class Reply(NamedTuple):
+    """An answer.
+
+    :param body: what is sent as JSON; a string is sent as plain text; None sends nothing.
+    """
+
+    body: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = {}
+
+
+def created(call: Call, body: dict[str, Any], path: str) -> Reply:
+    return Reply(body, 201, {"Location": f"{call.base}{path}"})
+
+
+def accepted(call: Call, path: str) -> Reply:
+    """202: the work is in the database; ``path`` is where its progress can be seen."""
+    return Reply(None, 202, {"Location": f"{call.base}{path}"})
+
+
+NO_CONTENT = Reply(None, 204)
+
+
+_Value = TypeVar("_Value")
+
+
+def retried(attempt: Callable[[], _Value], most: int = 5) -> _Value:
+    """Reads, decides and writes again when something else was written between reading and writing.
+
+    A power state that was read from hardware, say, must not make a user's request fail. What the request means is
+    decided anew on what is there now, so no update is lost.
+
+    :param attempt: the whole: read, check, compare and set.
+    :param most: attempts before the client is told.
+    """
+    for _again in range(most - 1):
+        try:
+            return attempt()
+        except errors.ChangedMeanwhile:
+            continue
+    return attempt()
+
+
+class Body(Protocol):
+    """A declared request body."""
+
+    def check(self, value: Any, minor: int) -> Any:
+        """The value in the form the handler works with.
+
+        :raises Invalid: it is not what is declared.
+        :raises VersionRefused: it holds something newer than the version of the request.
+        """
+
+
+class Operation(NamedTuple):
+    """A handler with what it accepts; the rows of the route table hold operations.
+
+    :param query: declared query parameters; any other is refused.
+    :param body: declared body; None: a body is ignored.
+    """
+
+    handler: Callable[..., Reply]
+    query: Mapping[str, params.Param]
+    body: Body | None
+
+
+def operation(*query: params.Param, body: Body | None = None) -> Callable[[Callable[..., Reply]], Operation]:
+    """Declares what a handler accepts."""
+
+    def declare(handler: Callable[..., Reply]) -> Operation:
+        return Operation(handler, {param.name: param for param in query}, body)
+
+    return declare

@@ -1,0 +1,127 @@
+"""Lists, single objects and their editing, the same for every resource that is described by a table of fields."""
+
+import urllib.parse
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ingot.api import call as calls
+from ingot.api import fields, params, patch, schemas
+from ingot.api.call import Call, Reply
+from ingot.common import errors
+from ingot.db import listing, records
+
+_LINKED = ("sort_key", "sort_dir")
+_LAST = ("fields", "limit", "marker")
+
+
+def _nothing(_call: Call, _found: list[records.Record], _selection: fields.Selection) -> None:
+    """Most resources are in one table."""
+
+
+class Collection(NamedTuple):
+    """A resource as far as lists and single objects are concerned.
+
+    :param name: key of the list in answers, e.g. ``ports``.
+    :param filters: query parameters that narrow the list.
+    :param complete: adds to records what is in other tables, one statement for all of them.
+    """
+
+    name: str
+    table: fields.Table
+    source: listing.Source
+    filters: tuple[params.Param, ...] = ()
+    complete: Callable[[Call, list[records.Record], fields.Selection], None] = _nothing
+
+    @property
+    def index_params(self) -> tuple[params.Param, ...]:
+        """The query parameters of the list."""
+        return (*self.filters, *params.PAGING, params.FIELDS, params.DETAIL)
+
+    @property
+    def detail_params(self) -> tuple[params.Param, ...]:
+        """The query parameters of the list at .../detail."""
+        return (*self.filters, *params.PAGING)
+
+
+def index(
+    call: Call,
+    collection: Collection,
+    where: Iterable[listing.Condition] = (),
+    detail: bool = False,
+    key: str | None = None,
+) -> Reply:
+    """A page of a list.
+
+    :param where: conditions beside those of the filters in the query.
+    :param detail: show everything, as .../detail does.
+    :param key: the key of the list in the answer, where an alias of the resource has its own.
+    """
+    query = call.query
+    names = query.get("fields")
+    if query.get("detail") and names is not None:
+        raise errors.Invalid("Can not specify ?detail=True and fields in the same request: leave one out.")
+    selection = collection.table.select(call.minor, names, detail or bool(query.get("detail")))
+    limit = min(query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
+    wanted = listing.Page(
+        where=(*where, *params.conditions(collection.filters, query)),
+        sort_key=collection.table.sort_column(query.get("sort_key", "id"), call.minor),
+        descending=query.get("sort_dir") == "desc",
+        limit=limit,
+        marker=query.get("marker"),
+    )
+    found = listing.page(call.db, collection.source, selection.columns_of(collection.source), wanted)
+    collection.complete(call, found, selection)
+    body: dict[str, Any] = {key or collection.name: [selection.render(record, call) for record in found]}
+    if len(found) == limit:
+        body["next"] = _next(call, collection, selection, found[-1], limit)
+    return Reply(body)
+
+
+def _next(call: Call, collection: Collection, selection: fields.Selection, last: records.Record, limit: int) -> str:
+    kept = {name: call.query[name] for name in _LINKED if name in call.query}
+    kept |= {name: value for name, value in call.query.items() if name not in (*_LINKED, *_LAST)}
+    if "fields" in call.query or not (call.query.get("detail") or call.path.endswith("/detail")):
+        kept["fields"] = tuple(name for name in collection.table.fields if name in selection.names and name != "links")
+    kept |= {"limit": limit, "marker": getattr(last, collection.source.key)}
+    return f"{call.base}{call.path}?{urllib.parse.urlencode({name: _text(value) for name, value in kept.items()})}"
+
+
+def _text(value: Any) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def show(call: Call, collection: Collection, record: records.Record) -> dict[str, Any]:
+    """One object, with what ``fields=`` selects."""
+    selection = collection.table.select(call.minor, call.query.get("fields"))
+    collection.complete(call, [record], selection)
+    return selection.render(record, call)
+
+
+def stored(table: fields.Table, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a new row: what was sent, and for what was not sent what stands for nothing."""
+    return {
+        name: body[name] if name in body else fields.parsed(field, None)
+        for name, field in table.fields.items()
+        if field.kind
+    }
+
+
+def patched(call: Call, collection: Collection, record: records.Record) -> dict[str, Any]:
+    """What the request's patch changes of a record; see :func:`ingot.api.patch.apply`."""
+    current = {name: getattr(record, name) for name in collection.table.patchable() if hasattr(record, name)}
+    changes = patch.apply(collection.table, current, call.body, call.minor)
+    limit = call.conf.api.max_json_body_depth
+    for name, value in changes.items():
+        if schemas.deeper_than(value, limit):
+            raise errors.Invalid(f"Field {name} would be nested more than {limit} deep, which is too deep.")
+    return changes
+
+
+def _refuse(call: Call) -> Reply:
+    raise errors.Invalid(
+        f"Missing mandatory parameter: the UUID or name of what is meant. Send it as {call.path.rstrip('/')}/<ident>."
+    )
+
+
+without_ident = calls.Operation(_refuse, {}, None)
+"""PATCH and DELETE of a whole collection."""

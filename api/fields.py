@@ -1,0 +1,220 @@
+"""Fields of resources, declared once: what is shown from which version on, what may be written, sorted, selected.
+
+A resource's table of fields is the only place that knows them. Representation, ``fields=``, detail, sort keys, what
+POST and PATCH accept, and the answer 406 for what is newer than the request all derive from it.
+"""
+
+import copy
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ingot.api import kinds, schemas
+from ingot.api.call import Call
+from ingot.common import errors
+from ingot.db import listing, records
+
+Compute = Callable[[records.Record, Call], Any]
+
+POST = 1
+PATCH = 2
+BOTH = POST | PATCH
+
+
+class Field(NamedTuple):
+    """A field of a resource, or a key of a request's body.
+
+    :param since: minor version that shows it, and that takes it in a body.
+    :param kind: what may be written; None for what clients cannot write.
+    :param write: POST, PATCH or BOTH, for those with a kind.
+    :param brief: whether items of a list show it when the client asks for nothing particular.
+    :param sortable: whether lists can be sorted by it.
+    :param compute: makes the shown value of a record; without it the column of the same name is shown.
+    :param needs: the columns that ``compute`` works with.
+    :param patch_since: where PATCH takes it at older versions than answers show it.
+    :param required: whether a POST must have it, and a PATCH cannot remove it.
+    :param hidden: whether answers never show it.
+    """
+
+    name: str
+    since: int = 1
+    kind: kinds.Kind | None = None
+    write: int = BOTH
+    brief: bool = False
+    sortable: bool = False
+    compute: Compute | None = None
+    needs: tuple[str, ...] = ()
+    patch_since: int | None = None
+    required: bool = False
+    hidden: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.needs if self.compute else (self.name,)
+
+
+class Body:
+    """A request body: an object whose keys are declared fields."""
+
+    def __init__(self, noun: str, declared: Iterable[Field]) -> None:
+        self._fields = {field.name: field for field in declared}
+        self._needs_version = [field for field in self._fields.values() if field.since > 1]
+        self.schema = schemas.Schema(noun, object_schema(self._fields.values()))
+
+    def check(self, value: Any, minor: int) -> dict[str, Any]:
+        """The body with every value parsed; keys that were not sent are absent.
+
+        :raises Invalid: see :class:`schemas.Schema` and the kinds.
+        :raises VersionRefused: a key is newer than the request's version.
+        """
+        body = {} if value is None else value
+        if isinstance(body, dict):
+            refuse_newer((field for field in self._needs_version if field.name in body), minor)
+        self.schema.check(body)
+        return {name: parsed(self._fields[name], given) for name, given in body.items()}
+
+
+def object_schema(declared: Iterable[Field]) -> dict[str, Any]:
+    """The JSON schema of an object with these fields."""
+    writable = [field for field in declared if field.kind]
+    return schemas.record(
+        {field.name: field.kind.schema for field in writable if field.kind},
+        [field.name for field in writable if field.required],
+    )
+
+
+def parsed(field: Field, value: Any) -> Any:
+    """A written value in the form that is stored."""
+    assert field.kind is not None  # noqa: S101 - only writable fields get here
+    return copy.copy(field.kind.empty) if value is None else field.kind.parse(field.name, value)
+
+
+def refuse_newer(used: Iterable[Field], minor: int) -> None:
+    """
+    :raises VersionRefused: a used field is newer than the request's version.
+    """
+    for field in used:
+        if field.since > minor:
+            raise errors.VersionRefused(
+                f"Request not acceptable. The field {field.name} needs API version 1.{field.since} or newer; "
+                f"the request speaks 1.{minor}."
+            )
+
+
+class Selection(NamedTuple):
+    """What one answer shows of each record.
+
+    :param columns: what must be read for it.
+    :param plain: names of fields that are columns.
+    :param computed: names of the others with their functions.
+    """
+
+    names: frozenset[str]
+    columns: tuple[str, ...]
+    plain: tuple[str, ...]
+    computed: tuple[tuple[str, Compute], ...]
+
+    def columns_of(self, source: listing.Source) -> tuple[str, ...]:
+        """Those of the needed columns that the source has; the others are completed afterwards."""
+        return tuple(name for name in self.columns if name in source.computed or name in source.table.c)
+
+    def render(self, record: records.Record, call: Call) -> dict[str, Any]:
+        """One record as the client sees it."""
+        row = record.__dict__
+        shown = {name: row[name] for name in self.plain}
+        for name, compute in self.computed:
+            shown[name] = compute(record, call)
+        return shown
+
+
+class Table:
+    """The fields of a resource.
+
+    :param noun: the resource in messages, e.g. ``port``.
+    :param since: minor version that brought the resource.
+    """
+
+    def __init__(self, noun: str, fields: Iterable[Field]) -> None:
+        self.noun = noun
+        self.fields: Mapping[str, Field] = {field.name: field for field in fields}
+        self.creation = Body(noun, (field for field in self.fields.values() if field.kind and field.write & POST))
+        self.select = functools.lru_cache(maxsize=2048)(self._select)
+
+    def patchable(self) -> dict[str, Field]:
+        """The fields that PATCH takes."""
+        return {name: field for name, field in self.fields.items() if field.kind and field.write & PATCH}
+
+    def sort_column(self, key: str, minor: int) -> str:
+        """The column for a ``sort_key``.
+
+        :raises Invalid: lists cannot be sorted by it.
+        :raises VersionRefused: it is newer than the request's version.
+        """
+        if key in ("", "id"):
+            return "id"
+        field = self.fields.get(key)
+        if field is None or not field.sortable:
+            allowed = ", ".join(sorted(name for name, known in self.fields.items() if known.sortable))
+            raise errors.Invalid(field="sort_key", value=key[:80], allowed=f"Lists can be sorted by: {allowed}.")
+        refuse_newer((field,), minor)
+        return key
+
+    def _select(self, minor: int, names: tuple[str, ...] | None = None, detail: bool = True) -> Selection:
+        """What to show.
+
+        :param names: from ``fields=``; None for the usual ones.
+        :param detail: with no names: everything, else what is brief.
+        :raises Invalid: a name is unknown.
+        :raises VersionRefused: a named field is newer than the request's version.
+        """
+        if names is None:
+            chosen = [
+                field
+                for field in self.fields.values()
+                if field.since <= minor and not field.hidden and (detail or field.brief)
+            ]
+        else:
+            chosen = self._named((*names, "links"), minor)
+        columns = dict.fromkeys(column for field in chosen for column in field.columns)
+        return Selection(
+            frozenset(field.name for field in chosen),
+            tuple(columns),
+            tuple(field.name for field in chosen if field.compute is None),
+            tuple((field.name, field.compute) for field in chosen if field.compute),
+        )
+
+    def _named(self, names: Iterable[str], minor: int) -> list[Field]:
+        wanted = dict.fromkeys(names)
+        shown = {name: field for name, field in self.fields.items() if not field.hidden}
+        unknown = sorted(name for name in wanted if name not in shown)
+        if unknown:
+            known = ", ".join(sorted(name for name, field in shown.items() if field.since <= minor))
+            raise errors.Invalid(field="fields", value=", ".join(unknown)[:200], allowed=f"A {self.noun} has: {known}.")
+        chosen = [shown[name] for name in wanted]
+        refuse_newer(chosen, minor)
+        return chosen
+
+
+def links(collection: str, column: str = "uuid") -> Field:
+    """The field ``links`` of a resource: its own address and the bookmark."""
+
+    def compute(record: records.Record, call: Call) -> list[dict[str, str]]:
+        return link_pair(call, f"{collection}/{getattr(record, column)}")
+
+    return Field("links", compute=compute, needs=(column,), brief=True)
+
+
+def sub_links(name: str, collection: str, since: int = 1) -> Field:
+    """A field with the links of a sub-resource."""
+
+    def compute(record: records.Record, call: Call) -> list[dict[str, str]]:
+        return link_pair(call, f"{collection}/{record.uuid}/{name}")
+
+    return Field(name, since, compute=compute, needs=("uuid",))
+
+
+def link_pair(call: Call, path: str) -> list[dict[str, str]]:
+    return [
+        {"href": f"{call.base}/v1/{path}", "rel": "self"},
+        {"href": f"{call.base}/{path}", "rel": "bookmark"},
+    ]

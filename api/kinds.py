@@ -1,0 +1,127 @@
+"""Kinds of values that clients may write: the JSON schema of each, and how it is normalised."""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from oslo_utils import strutils, uuidutils
+
+from ingot.common import errors
+
+_BOOLEANS = (
+    "Send true or false; as text '1', 't', 'true', 'on', 'y', 'yes' or '0', 'f', 'false', 'off', 'n', 'no' are fine."
+)
+_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}", re.ASCII)
+
+
+def _as_it_is(_name: str, value: Any) -> Any:
+    return value
+
+
+class Kind(NamedTuple):
+    """A kind of value.
+
+    :param schema: JSON schema of what may be sent.
+    :param parse: gets the field's name and the value (never None), gives what is stored; raises Invalid.
+    :param empty: what is stored for null, and what remains when the field is removed.
+    """
+
+    schema: dict[str, Any]
+    parse: Callable[[str, Any], Any] = _as_it_is
+    empty: Any = None
+
+
+def text(longest: int = 255, shortest: int = 0, nullable: bool = True) -> Kind:
+    """Free text.
+
+    :param longest: most characters.
+    :param shortest: fewest characters.
+    """
+    schema: dict[str, Any] = {"type": ["string", "null"] if nullable else "string", "maxLength": longest}
+    if shortest:
+        schema["minLength"] = shortest
+    return Kind(schema, _storable)
+
+
+def _storable(name: str, value: str) -> str:
+    # PostgreSQL cannot keep it, and no name of anything has it.
+    if "\x00" in value:
+        raise errors.Invalid(field=name, value=value[:80], allowed="Characters NUL are not accepted.")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False from a boolean or the usual words."""
+    try:
+        return strutils.bool_from_string(value, strict=True)
+    except ValueError as exc:
+        raise errors.Invalid(field=name, value=value, allowed=_BOOLEANS) from exc
+
+
+def uuid(name: str, value: str) -> str:
+    """A uuid in its usual form."""
+    if not uuidutils.is_uuid_like(value):
+        raise errors.Invalid(field=name, value=value[:80], allowed="Expected a UUID.")
+    return str(value).lower()
+
+
+def mac(name: str, value: str) -> str:
+    """A MAC address in lower case."""
+    if not _MAC.fullmatch(value):
+        raise errors.Invalid(
+            field=name, value=value[:80], allowed="Expected a MAC address: six pairs of hex digits with colons."
+        )
+    return value.lower()
+
+
+def logical_name(name: str, value: str) -> str:
+    """A name that can stand in a URL."""
+    if not is_logical_name(value):
+        raise errors.Invalid(
+            field=name,
+            value=value[:300],
+            allowed="A name has 1 to 255 characters of A-Z a-z 0-9 - . _ ~ and is not a UUID.",
+        )
+    return value
+
+
+def is_logical_name(value: str) -> bool:
+    return _NAME.fullmatch(value) is not None and not uuidutils.is_uuid_like(value)
+
+
+def ident(name: str, value: str) -> str:
+    """What may name an object in a URL or body: a uuid, or a name."""
+    if not (uuidutils.is_uuid_like(value) or is_logical_name(value)):
+        raise errors.Invalid(field=name, value=value[:300], allowed="Expected a UUID or a name.")
+    return value
+
+
+def whole(least: int) -> Kind:
+    """A whole number, or its digits as text."""
+
+    def parse(name: str, value: Any) -> int:
+        number = int(value) if isinstance(value, int) or value.removeprefix("-").isdecimal() else None
+        if number is None or number < least:
+            raise errors.Invalid(field=name, value=value, allowed=f"Send a whole number from {least} on.")
+        return number
+
+    return Kind({"type": ["integer", "string", "null"], "maxLength": 12}, parse)
+
+
+_STRING = {"type": "string"}
+_OPTIONAL_STRING = {"type": ["string", "null"]}
+_FLAG = {"type": ["boolean", "string", "null"]}
+
+TEXT = text()
+LONG_TEXT = text(longest=2**16)
+REQUIRED_TEXT = text(nullable=False)
+OBJECT = Kind({"type": ["object", "null"]}, empty={})
+FLAG = Kind(_FLAG, flag, empty=False)
+FLAG_ON = Kind(_FLAG, flag, empty=True)
+TRISTATE = Kind(_FLAG, flag)
+UUID = Kind(_OPTIONAL_STRING, uuid)
+REQUIRED_UUID = Kind(_STRING, uuid)
+MAC = Kind(_STRING, mac)
+OPTIONAL_MAC = Kind(_OPTIONAL_STRING, mac)
+NAME = Kind(_OPTIONAL_STRING, logical_name)

@@ -1,0 +1,181 @@
+"""The fields of a node: the one table behind its representation, selection, sorting, creation and patching.
+
+To add a field: a column in ``db/models.py``, a migration, and a row here.
+"""
+
+from typing import Any
+
+from ingot.api import fields, kinds, schemas
+from ingot.api.call import Call
+from ingot.api.fields import PATCH, POST, Field
+from ingot.common import clock, errors, interfaces, masking, states
+from ingot.db import records
+
+_NETWORK_DATA = schemas.Schema(
+    "network_data",
+    {
+        "type": "object",
+        "properties": {
+            "links": {"type": "array", "items": {"type": "object", "required": ["id", "type"]}},
+            "networks": {"type": "array", "items": {"type": "object", "required": ["id", "type", "link"]}},
+            "services": {"type": "array", "items": {"type": "object", "required": ["type"]}},
+        },
+        "required": ["links", "networks"],
+        "additionalProperties": False,
+    },
+)
+
+
+def _network_data(_name: str, value: dict[str, Any]) -> dict[str, Any]:
+    _NETWORK_DATA.check(value)
+    return value
+
+
+def _group(_name: str, value: str) -> str:
+    return value.lower()
+
+
+def _provision_state(node: records.Record, call: Call) -> str | None:
+    """States that the request's version does not know are shown as what stood for them then."""
+    state: str = node.provision_state
+    if call.minor < 2 and state == states.AVAILABLE:
+        return None
+    if call.minor < 39 and state == states.INSPECTWAIT:
+        return states.INSPECTING
+    return state
+
+
+def _masked(name: str, since: int = 1, kind: kinds.Kind | None = None) -> Field:
+    def compute(node: records.Record, _call: Call) -> Any:
+        value = getattr(node, name)
+        return masking.mask(value) if value else value
+
+    return Field(name, since, kind, compute=compute, needs=(name,))
+
+
+def _driver_internal_info(node: records.Record, _call: Call) -> dict[str, Any]:
+    """What the conductor keeps, with what the agent told beside it, as clients know it."""
+    agent = {
+        "agent_url": node.agent_url,
+        "agent_version": node.agent_version,
+        "agent_last_heartbeat": clock.iso(node.agent_last_heartbeat),
+        "agent_secret_token": node.agent_token,
+    }
+    told = {name: value for name, value in agent.items() if value is not None}
+    shown: dict[str, Any] = masking.mask({**node.driver_internal_info, **told})
+    return shown
+
+
+INTERNAL_INFO_NEEDS = ("driver_internal_info", "agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
+
+
+def _conductor(node: records.Record, call: Call) -> str | None:
+    """The conductor that owns the node now; None when none can."""
+    try:
+        return call.client.owner(node)
+    except errors.NoConductor:
+        return None
+
+
+def _nothing(_node: records.Record, _call: Call) -> None:
+    return None
+
+
+_INTERFACE_SINCE = {"network": 20, "storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
+
+TABLE = fields.Table(
+    "node",
+    (
+        Field("uuid", kind=kinds.UUID, write=POST, brief=True, sortable=True),
+        Field("name", 5, kinds.NAME, brief=True, sortable=True),
+        Field("instance_uuid", kind=kinds.UUID, brief=True, sortable=True),
+        Field("maintenance", kind=kinds.FLAG, brief=True, sortable=True),
+        Field("power_state", brief=True, sortable=True),
+        Field("provision_state", brief=True, sortable=True, compute=_provision_state, needs=("provision_state",)),
+        fields.links("nodes"),
+        Field("created_at", sortable=True),
+        Field("updated_at", sortable=True),
+        Field("driver", kind=kinds.REQUIRED_TEXT, sortable=True, required=True),
+        _masked("driver_info", kind=kinds.OBJECT),
+        Field("driver_internal_info", 3, compute=_driver_internal_info, needs=INTERNAL_INFO_NEEDS),
+        Field("properties", kind=kinds.OBJECT),
+        Field("extra", kind=kinds.OBJECT),
+        _masked("instance_info", kind=kinds.OBJECT),
+        Field("instance_name", 104, kinds.text(shortest=1), sortable=True),
+        Field("chassis_uuid", kind=kinds.UUID),
+        Field("console_enabled", kind=kinds.FLAG, write=POST, sortable=True),
+        Field("last_error", sortable=True),
+        Field("maintenance_reason", sortable=True),
+        Field("provision_updated_at", sortable=True),
+        Field("reservation", sortable=True),
+        Field("target_power_state", sortable=True),
+        Field("target_provision_state", sortable=True),
+        Field("inspection_started_at", 6, sortable=True),
+        Field("inspection_finished_at", 6, sortable=True),
+        Field("clean_step", 7),
+        Field("raid_config", 12),
+        Field("target_raid_config", 12),
+        Field("resource_class", 21, kinds.text(80), sortable=True),
+        Field("traits", 37),
+        Field("fault", 42, sortable=True),
+        Field("deploy_step", 44),
+        Field("conductor_group", 46, kinds.Kind(kinds.TEXT.schema, _group, ""), sortable=True),
+        Field("automated_clean", 47, kinds.TRISTATE, sortable=True),
+        Field("protected", 48, kinds.FLAG, write=PATCH, sortable=True),
+        Field("protected_reason", 48, kinds.LONG_TEXT, write=PATCH, sortable=True),
+        Field("conductor", 49, compute=_conductor, needs=("uuid", "driver", "conductor_group")),
+        Field("owner", 50, kinds.TEXT, sortable=True),
+        Field("description", 51, kinds.text(4096), sortable=True),
+        Field("allocation_uuid", 52, compute=_nothing),
+        Field("retired", 61, kinds.FLAG, sortable=True),
+        Field("retired_reason", 61, kinds.LONG_TEXT, sortable=True),
+        Field("lessee", 65, kinds.TEXT, sortable=True),
+        Field("network_data", 66, kinds.Kind(kinds.OBJECT.schema, _network_data, {})),
+        Field("boot_mode", 75, kinds.text(16), write=POST, sortable=True),
+        Field("secure_boot", 75, kinds.TRISTATE, write=POST, sortable=True),
+        Field("shard", 82, kinds.TEXT, sortable=True),
+        Field("parent_node", 83, kinds.TEXT, sortable=True),
+        Field("service_step", 87),
+        Field("disable_power_off", 95, kinds.FLAG, sortable=True),
+        Field("health", 109, sortable=True),
+        *(
+            Field(interfaces.field(kind), _INTERFACE_SINCE.get(kind, 31), kinds.TEXT, sortable=True)
+            for kind in interfaces.KINDS
+        ),
+        fields.sub_links("ports", "nodes"),
+        fields.sub_links("states", "nodes", 14),
+        fields.sub_links("portgroups", "nodes", 24),
+        fields.sub_links("volume", "nodes", 32),
+    ),
+)
+
+STATES_TABLE = fields.Table(
+    "node's state",
+    (
+        Field("power_state"),
+        Field("target_power_state"),
+        Field("provision_state", compute=_provision_state, needs=("provision_state",)),
+        Field("target_provision_state"),
+        Field("provision_updated_at"),
+        Field("last_error"),
+        Field("console_enabled"),
+        Field("raid_config", 12),
+        Field("target_raid_config", 12),
+        Field("boot_mode", 75),
+        Field("secure_boot", 75),
+    ),
+)
+"""GET /v1/nodes/<id>/states."""
+
+LOOKUP_TABLE = fields.Table(
+    "looked up node",
+    (
+        Field("uuid"),
+        Field("properties"),
+        _masked("instance_info"),
+        Field("driver_internal_info", compute=_driver_internal_info, needs=INTERNAL_INFO_NEEDS),
+        Field("target_raid_config"),
+        fields.links("nodes"),
+    ),
+)
+"""What an agent learns about the machine that it runs on."""

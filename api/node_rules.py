@@ -1,0 +1,180 @@
+"""What must hold when a node is created, edited or deleted, beyond the form of single fields."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from ingot.api import composition
+from ingot.api.call import Call
+from ingot.api.node_fields import TABLE
+from ingot.common import errors, interfaces, states
+from ingot.db import chassis, node_crud, records, rows
+
+RESERVED_NAMES = ("detail", "maintenance", "management", "states", "validate", "vendor_passthru")
+"""They would hide behind URLs of other meaning."""
+
+_HOSTNAME = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*", re.ASCII | re.IGNORECASE)
+
+EDITED = (
+    *TABLE.patchable(),
+    *("uuid", "revision", "provision_state", "reservation", "lock_purpose", "locked_at", "maintenance_reason"),
+)
+"""What editing a node needs to know of it."""
+
+DELETED = (
+    "uuid",
+    "revision",
+    "provision_state",
+    "maintenance",
+    "maintenance_reason",
+    "instance_uuid",
+    "protected",
+    "protected_reason",
+)
+"""What deleting a node needs to know of it."""
+
+_AT_REST = frozenset((states.ENROLL, states.MANAGEABLE, states.INSPECTWAIT, states.AVAILABLE))
+_COMPOSED_OF = frozenset(("driver", "conductor_group", *interfaces.FIELDS))
+
+# Fields that can be changed in fewer states than others, and whether maintenance lifts that (measured contract).
+_ONLY_AT_REST: Mapping[str, bool] = {**dict.fromkeys(interfaces.FIELDS, True), "resource_class": False}
+
+
+def for_creation(call: Call, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a new node.
+
+    :param values: values of all fields that a client can write.
+    :raises Invalid: they do not go together.
+    """
+    row = {name: value for name, value in values.items() if name not in ("chassis_uuid", *interfaces.FIELDS)}
+    _check_name(call, row["name"])
+    row |= composition.offer(call, row["driver"], row["conductor_group"]).settle(values)
+    return row | _references(call, values) | _derived(values)
+
+
+def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns to write for what a patch changes.
+
+    :raises Invalid: they do not go together.
+    """
+    _check_name(call, changes.get("name"))
+    row = {name: value for name, value in changes.items() if name != "chassis_uuid"}
+    reset = bool(call.query.get("reset_interfaces"))
+    if reset and not any(operation["path"] == "/driver" for operation in call.body):
+        raise errors.Invalid("The reset_interfaces parameter can only be used when changing the driver: patch /driver.")
+    if reset or not _COMPOSED_OF.isdisjoint(changes):
+        row |= _composed(call, node, changes, reset)
+    _check_reason(node, changes, "protected")
+    _check_reason(node, changes, "retired")
+    if changes.get("maintenance") is False:
+        row |= {"maintenance_reason": None, "fault": None}
+    return row | _references(call, changes) | _derived({**vars(node), **changes}, changes)
+
+
+def _composed(call: Call, node: records.Record, changes: Mapping[str, Any], reset: bool) -> dict[str, str]:
+    kept = {} if reset else {name: getattr(node, name) for name in interfaces.FIELDS}
+    driver, group = changes.get("driver", node.driver), changes.get("conductor_group", node.conductor_group)
+    return composition.offer(call, driver, group).settle({**kept, **changes})
+
+
+def _check_name(call: Call, name: str | None) -> None:
+    if name is None:
+        return
+    if name in RESERVED_NAMES:
+        raise errors.Invalid(
+            field="name", value=name, allowed=f"These words are reserved: {', '.join(RESERVED_NAMES)}."
+        )
+    if call.minor < 10 and not _HOSTNAME.fullmatch(name):
+        raise errors.Invalid(field="name", value=name, allowed="Before version 1.10 a name is a host name.")
+
+
+def _references(call: Call, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What fields that name other objects are stored as."""
+    row: dict[str, Any] = {}
+    if "chassis_uuid" in values:
+        row["chassis_id"] = values["chassis_uuid"] and _referred(call, "chassis_uuid", values["chassis_uuid"])
+    if "parent_node" in values:
+        row["parent_node"] = (values["parent_node"] and _referred(call, "parent_node", values["parent_node"])) or None
+    return row
+
+
+def _referred(call: Call, field: str, ident: str) -> Any:
+    try:
+        if field == "parent_node":
+            return node_crud.resolve(call.db, ident)[1]
+        return rows.get(call.db, chassis.SOURCE, ident).id
+    except errors.NotFound as exc:
+        raise errors.Invalid(f"{field}: {exc.message}") from exc
+
+
+def _derived(values: Mapping[str, Any], changed: Collection[str] | None = None) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    if changed is None or "resource_class" in changed:
+        row["resource_class"] = values["resource_class"] or None
+    display_name = values["instance_info"].get("display_name")
+    if isinstance(display_name, str) and 0 < len(display_name) < 256 and not values["instance_name"]:
+        row["instance_name"] = display_name
+    return row
+
+
+def _check_reason(node: records.Record, changes: Mapping[str, Any], flag: str) -> None:
+    reason = f"{flag}_reason"
+    if changes.get(reason) is not None and not changes.get(flag, getattr(node, flag)):
+        raise errors.Invalid(f"The {reason} field can only be set when {flag} is True: set {flag} in the same patch.")
+
+
+def refuse_update(node: records.Record, operations: list[dict[str, Any]], changes: Mapping[str, Any]) -> None:
+    """
+    :raises NodeBusy: the node's state does not allow this change.
+    :raises InstanceAssociated: the node has another instance.
+    :raises Conflict: the node cannot be protected or retired in its state.
+    """
+    state = node.provision_state
+    freed = {(operation["op"], operation["path"]) for operation in operations} == {("remove", "/instance_uuid")}
+    if state not in states.UPDATE_ALLOWED and not (node.maintenance and freed):
+        raise errors.NodeBusy(node=node.uuid, done="updated", state=state, allowed=_listed(states.UPDATE_ALLOWED))
+    for name in changes:
+        lifted = _ONLY_AT_REST.get(name)
+        if lifted is not None and state not in _AT_REST and not (lifted and node.maintenance):
+            raise errors.NodeBusy(node=node.uuid, done=f"given another {name}", state=state, allowed=_listed(_AT_REST))
+    if changes.get("instance_uuid") and node.instance_uuid:
+        raise errors.InstanceAssociated(node=node.uuid, instance=node.instance_uuid)
+    if changes.get("protected") and state not in (states.ACTIVE, states.RESCUE):
+        raise errors.Conflict(
+            reason=f"Node {node.uuid} can only be made protected in active or rescue, it is in {state}."
+        )
+    if changes.get("retired") and state == states.AVAILABLE:
+        raise errors.Conflict(
+            reason=f"Node {node.uuid} can not be retired in provision state available: manage it first."
+        )
+
+
+def refuse_delete(node: records.Record) -> None:
+    """
+    :raises Forbidden: the node is protected.
+    :raises NodeBusy: the node's state does not allow to delete it.
+    :raises InstanceAssociated: it has an instance.
+    """
+    refuse_protected(node, "deleted")
+    if node.maintenance:
+        return
+    if node.instance_uuid is not None:
+        raise errors.InstanceAssociated(node=node.uuid, instance=node.instance_uuid)
+    if node.provision_state not in states.DELETE_ALLOWED:
+        allowed = f"{_listed(states.DELETE_ALLOWED)}, or any state in maintenance"
+        raise errors.NodeBusy(node=node.uuid, done="deleted", state=node.provision_state, allowed=allowed)
+
+
+def refuse_protected(node: records.Record, done: str) -> None:
+    """
+    :raises Forbidden: the node is protected.
+    """
+    if node.protected:
+        raise errors.Forbidden(
+            f"Node {node.uuid} is protected ({node.protected_reason or 'no reason given'}) and cannot be {done}: "
+            "set protected to false first."
+        )
+
+
+def _listed(allowed: Collection[str]) -> str:
+    return ", ".join(sorted(allowed))

@@ -1,0 +1,110 @@
+"""The states of a node: which it is in, power changes, RAID configuration, maintenance."""
+
+from ingot.api import call as calls
+from ingot.api import fields, kinds, raid
+from ingot.api import nodes as api_nodes
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.api.node_fields import STATES_TABLE
+from ingot.common import clock, errors, states
+from ingot.db import nodes, records
+
+# What a power request leaves the machine in, and the minor version that brought the request.
+_POWER_TARGETS: dict[str, tuple[str, int]] = {
+    states.POWER_ON: (states.POWER_ON, 1),
+    states.POWER_OFF: (states.POWER_OFF, 1),
+    states.REBOOT: (states.POWER_ON, 1),
+    states.SOFT_REBOOT: (states.POWER_ON, 27),
+    states.SOFT_POWER_OFF: (states.POWER_OFF, 27),
+}
+
+LOCK = ("uuid", "driver", "conductor_group", "revision", "reservation", "lock_purpose", "locked_at")
+"""What accepting any request for a conductor needs to know of a node."""
+
+
+@operation()
+def show(call: Call, node: str) -> Reply:
+    selection = STATES_TABLE.select(call.minor)
+    return Reply(selection.render(api_nodes.read(call, node, *selection.columns), call))
+
+
+def refuse_locked(node: records.Record) -> None:
+    """
+    :raises NodeLocked: a conductor works on the node.
+    """
+    if node.reservation is not None:
+        raise nodes.locked(node)
+
+
+@operation(
+    body=fields.Body(
+        "power request",
+        (
+            Field("target", kind=kinds.Kind({"type": ["string", "null"], "maxLength": 80}), required=True),
+            Field("timeout", 27, kinds.whole(1)),
+        ),
+    )
+)
+def set_power(call: Call, node: str) -> Reply:
+    return calls.retried(lambda: _set_power(call, node))
+
+
+def _set_power(call: Call, given: str) -> Reply:
+    node = api_nodes.read(call, given, *LOCK, "provision_state", "disable_power_off")
+    asked = call.body["target"]
+    _refuse_power(call, node, asked)
+    refuse_locked(node)
+    values = {
+        "target_power_state": _POWER_TARGETS[asked][0],
+        "power_request": {"target": asked, "timeout": call.body.get("timeout")},
+        "due_at": clock.now(),
+        "last_error": None,
+    }
+    nodes.compare_and_set(call.db, node, values)
+    call.client.advance(call.ctx, node, why=asked)
+    return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
+
+
+def _refuse_power(call: Call, node: records.Record, asked: str | None) -> None:
+    if asked not in _POWER_TARGETS:
+        allowed = ", ".join(name for name, (_target, since) in _POWER_TARGETS.items() if since <= call.minor)
+        raise errors.Invalid(field="target", value=asked, allowed=f"A power request asks for one of: {allowed}.")
+    _target, since = _POWER_TARGETS[asked]
+    if call.minor < since:
+        raise errors.VersionRefused(minor=since)
+    if node.provision_state in states.POWER_CHANGE_REFUSED:
+        raise errors.StateTransitionRefused(
+            action=asked, node=node.uuid, state=node.provision_state, possible="waiting for the cleaning to end"
+        )
+    if node.disable_power_off and asked in (states.POWER_OFF, states.SOFT_POWER_OFF):
+        raise errors.Invalid(field="target", value=asked, allowed=f"Node {node.uuid} has disable_power_off set.")
+
+
+@operation(body=raid.TARGET)
+def set_raid(call: Call, node: str) -> Reply:
+    return calls.retried(lambda: _set_raid(call, node))
+
+
+def _set_raid(call: Call, given: str) -> Reply:
+    found = api_nodes.read(call, given, *LOCK, "raid_interface")
+    if found.raid_interface == "no-raid":
+        raise errors.UnsupportedInterface(driver=found.driver, what="RAID with the interface no-raid")
+    refuse_locked(found)
+    nodes.compare_and_set(call.db, found, {"target_raid_config": call.body})
+    return calls.NO_CONTENT
+
+
+@operation(body=fields.Body("maintenance request", (Field("reason", kind=kinds.LONG_TEXT),)))
+def set_maintenance(call: Call, node: str) -> Reply:
+    return _maintain(call, node, {"maintenance": True, "maintenance_reason": call.body.get("reason"), "fault": None})
+
+
+@operation()
+def clear_maintenance(call: Call, node: str) -> Reply:
+    return _maintain(call, node, {"maintenance": False, "maintenance_reason": None, "fault": None})
+
+
+def _maintain(call: Call, given: str, values: dict[str, object]) -> Reply:
+    # Allowed whoever holds the lock: an operator who sees a machine burn does not wait for its step to end.
+    nodes.set_always(call.db, api_nodes.read(call, given, "uuid").uuid, values)
+    return Reply(None, 202)

@@ -1,0 +1,177 @@
+"""Nodes: listing, showing, creating, editing, deleting."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from oslo_utils import uuidutils
+
+from ingot.api import call as calls
+from ingot.api import collection, kinds, node_rules, params, patch
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Selection
+from ingot.api.node_fields import TABLE
+from ingot.api.params import Param
+from ingot.common import errors, states
+from ingot.db import chassis as chassis_rows
+from ingot.db import listing, node_crud, node_lists, nodes, records, rows, traits
+
+FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
+
+NAMES_SINCE = 5
+"""Minor version from which nodes are found by name."""
+
+
+def _known(values: Iterable[str]) -> Any:
+    allowed = sorted(values)
+
+    def parse(name: str, given: str) -> str:
+        if given not in allowed:
+            raise errors.Invalid(field=name, value=given[:80], allowed=f"Allowed are: {', '.join(allowed)}.")
+        return given
+
+    return parse
+
+
+FILTERS = (
+    Param("associated", kinds.flag, column="instance_uuid", test="is_set"),
+    Param("maintenance", kinds.flag, column="maintenance"),
+    Param("retired", kinds.flag, column="retired"),
+    Param("instance_uuid", kinds.uuid, column="instance_uuid"),
+    Param("chassis_uuid", kinds.uuid, column="chassis_uuid"),
+    Param("provision_state", _known(states.ALL), 9, "provision_state"),
+    Param("driver", params.text, 16, "driver"),
+    Param("resource_class", params.text, 21, "resource_class"),
+    Param("fault", _known(FAULTS), 42, "fault"),
+    Param("conductor_group", lambda _name, given: given.lower(), 46, "conductor_group"),
+    Param("conductor", params.text, 49),
+    Param("owner", params.text, 50, "owner"),
+    Param("lessee", params.text, 65, "lessee"),
+    Param("project", params.text, column=("owner", "lessee")),
+    Param("description_contains", params.text, column="description", test="contains"),
+    Param("shard", params.names, 82, "shard", "one_of"),
+    Param("sharded", kinds.flag, 82, "shard", "is_set"),
+    Param("include_children", kinds.flag, 83),
+    Param("parent_node", params.text, 83),
+    Param("instance_name", params.text, 104, "instance_name"),
+)
+
+
+def _complete(call: Call, found: list[records.Record], selection: Selection) -> None:
+    if "traits" in selection.names:
+        known = traits.of_nodes(call.db, [node.id for node in found]) if found else {}
+        for node in found:
+            node.traits = known.get(node.id, [])
+
+
+NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, _complete)
+
+
+def ident(call: Call, given: str) -> str:
+    """A node's identifier from a URL.
+
+    :raises Invalid: nothing is called like that.
+    :raises NotFound: it is a name, and the request's version does not know names.
+    """
+    kinds.ident("node", given)
+    if call.minor < NAMES_SINCE and not uuidutils.is_uuid_like(given):
+        raise errors.NotFound(noun="Node", ident=given)
+    return given
+
+
+def read(call: Call, given: str, *columns: str) -> records.Record:
+    """The named columns of the node that a URL means."""
+    return node_lists.get(call.db, ident(call, given), columns)
+
+
+@operation(*NODES.index_params)
+def index(call: Call) -> Reply:
+    if call.query.get("detail") and call.minor < 43:
+        raise errors.Invalid(
+            field="detail", value="True", allowed="Lists take it from version 1.43; use /v1/nodes/detail."
+        )
+    return collection.index(call, NODES, _beside_filters(call))
+
+
+@operation(*NODES.detail_params)
+def detail(call: Call) -> Reply:
+    return collection.index(call, NODES, _beside_filters(call), detail=True)
+
+
+def _beside_filters(call: Call) -> list[listing.Condition]:
+    where = []
+    if "parent_node" in call.query:
+        parent = call.query["parent_node"]
+        where.append(listing.Condition("parent_node", "equals", _uuid_of(call, parent) or parent))
+    elif not call.query.get("include_children"):
+        where.append(listing.Condition("parent_node", "is_set", False))
+    if "conductor" in call.query:
+        where.append(listing.Condition("uuid", "one_of", _owned_by(call, call.query["conductor"])))
+    if "chassis_uuid" in call.query:
+        rows.get(call.db, chassis_rows.SOURCE, call.query["chassis_uuid"])
+    return where
+
+
+def _uuid_of(call: Call, given: str) -> str | None:
+    try:
+        return node_crud.resolve(call.db, given)[1]
+    except errors.NotFound:
+        return None
+
+
+def _owned_by(call: Call, hostname: str) -> list[str]:
+    unserved = set()
+    owned = []
+    for node in node_lists.ring_keys(call.db):
+        key = (node.driver, node.conductor_group)
+        if key in unserved:
+            continue
+        try:
+            if call.client.owner(node) == hostname:
+                owned.append(node.uuid)
+        except errors.NoConductor:
+            unserved.add(key)
+    return owned
+
+
+@operation(params.FIELDS)
+def show(call: Call, node: str) -> Reply:
+    selection = TABLE.select(call.minor, call.query.get("fields"))
+    found = node_lists.get(call.db, ident(call, node), selection.columns_of(NODES.source))
+    return Reply(collection.show(call, NODES, found))
+
+
+@operation(body=TABLE.creation)
+def create(call: Call) -> Reply:
+    values = collection.stored(TABLE, call.body)
+    values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
+    values["provision_state"] = states.ENROLL if call.minor >= 11 else states.AVAILABLE
+    node_crud.create(call.db, node_rules.for_creation(call, values))
+    return calls.created(call, _whole(call, values["uuid"]), f"/v1/nodes/{values['uuid']}")
+
+
+@operation(Param("reset_interfaces", kinds.flag, 45), body=patch.BODY)
+def update(call: Call, node: str) -> Reply:
+    return Reply(_whole(call, calls.retried(lambda: _update(call, node))))
+
+
+def _update(call: Call, given: str) -> str:
+    node = node_lists.get(call.db, ident(call, given), node_rules.EDITED)
+    changes = collection.patched(call, NODES, node)
+    node_rules.refuse_update(node, call.body, changes)
+    values = node_rules.for_update(call, node, changes)
+    nodes.compare_and_set(call.db, node, values)
+    uuid: str = node.uuid
+    return uuid
+
+
+@operation()
+def delete(call: Call, node: str) -> Reply:
+    found = read(call, node, *node_rules.DELETED)
+    node_rules.refuse_delete(found)
+    node_crud.delete(call.db, found)
+    return calls.NO_CONTENT
+
+
+def _whole(call: Call, uuid: str) -> dict[str, Any]:
+    selection = TABLE.select(call.minor)
+    return collection.show(call, NODES, node_lists.get(call.db, uuid, selection.columns_of(NODES.source)))

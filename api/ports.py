@@ -1,0 +1,210 @@
+"""Ports: the network cards of nodes."""
+
+from typing import Any
+
+from ingot.api import call as calls
+from ingot.api import collection, fields, kinds, params, patch, schemas
+from ingot.api import nodes as api_nodes
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import POST, Field
+from ingot.api.params import Param
+from ingot.common import errors, states
+from ingot.db import listing, node_crud, nodes, records, rows
+from ingot.db import portgroups as portgroup_rows
+from ingot.db import ports as port_rows
+
+NAMES_SINCE = 88
+"""Minor version from which ports are found by name."""
+
+_LINK_KEYS = {
+    **{name: {"type": "string"} for name in ("port_id", "switch_info", "hostname", "switch_id", "fabric_name")},
+    **{name: {"type": "string"} for name in ("rep_port_name", "vtep-logical-switch", "vtep-physical-switch")},
+    "network_type": {"enum": ["managed", "unmanaged"]},
+}
+
+_LINK = schemas.Schema(
+    "local_link_connection",
+    {
+        **schemas.record(_LINK_KEYS),
+        # Either nothing, or enough to find the other end of the cable.
+        "anyOf": [
+            {"maxProperties": 0},
+            {"required": ["switch_id", "port_id"]},
+            {"required": ["port_id", "hostname"]},
+            {"required": ["port_id", "vtep-logical-switch", "vtep-physical-switch"]},
+            {"required": ["network_type"]},
+        ],
+    },
+)
+
+
+def _link(_name: str, value: dict[str, Any]) -> dict[str, Any]:
+    _LINK.check(value)
+    return value
+
+
+TABLE = fields.Table(
+    "port",
+    (
+        Field("uuid", kind=kinds.UUID, write=POST, brief=True, sortable=True),
+        Field("address", kind=kinds.MAC, brief=True, sortable=True, required=True),
+        fields.links("ports"),
+        Field("created_at", sortable=True),
+        Field("updated_at", sortable=True),
+        Field("node_uuid", kind=kinds.UUID),
+        Field("node_ident", 94, kinds.Kind(kinds.TEXT.schema, kinds.ident), write=POST, hidden=True),
+        Field("extra", kind=kinds.OBJECT),
+        Field("internal_info", 18),
+        Field("local_link_connection", 19, kinds.Kind(kinds.OBJECT.schema, _link, {})),
+        Field("pxe_enabled", 19, kinds.FLAG_ON, sortable=True),
+        Field("portgroup_uuid", 24, kinds.UUID),
+        Field("physical_network", 34, kinds.text(64, shortest=1), sortable=True),
+        Field("is_smartnic", 53, kinds.FLAG, sortable=True),
+        Field("name", 88, kinds.TEXT, sortable=True, patch_since=1),
+        Field("description", 97, kinds.TEXT, sortable=True, patch_since=1),
+        Field("vendor", 100, kinds.text(32), sortable=True, patch_since=1),
+        Field("category", 101, kinds.text(80), sortable=True, patch_since=1),
+    ),
+)
+
+FILTERS = (
+    Param("address", kinds.mac, column="address"),
+    Param("node", kinds.ident, 6),
+    Param("node_uuid", kinds.uuid, column="node_uuid"),
+    Param("portgroup", kinds.ident, 24),
+    Param("shard", params.names, 82, "node_shard", "one_of"),
+    Param("description_contains", params.text, 97, "description", "contains"),
+    Param("conductor_groups", params.names, 99, "node_conductor_group", "one_of"),
+)
+
+PORTS = collection.Collection("ports", TABLE, port_rows.SOURCE, FILTERS)
+
+_OF_ONE_NODE = ("address", "node", "node_uuid", "portgroup")
+
+
+@operation(*PORTS.index_params)
+def index(call: Call) -> Reply:
+    return collection.index(call, PORTS, _beside_filters(call))
+
+
+@operation(*PORTS.detail_params)
+def detail(call: Call) -> Reply:
+    return collection.index(call, PORTS, _beside_filters(call), detail=True)
+
+
+@operation(*params.PAGING, params.FIELDS, params.DETAIL)
+def of_node(call: Call, node: str) -> Reply:
+    return collection.index(call, PORTS, [_of_node(api_nodes.read(call, node, "id").id)])
+
+
+@operation(*params.PAGING, params.FIELDS, params.DETAIL)
+def of_portgroup(call: Call, portgroup: str) -> Reply:
+    found = rows.get(call.db, portgroup_rows.SOURCE, kinds.ident("portgroup", portgroup))
+    return collection.index(call, PORTS, [listing.Condition("portgroup_id", "equals", found.id)])
+
+
+def _of_node(node_id: int) -> listing.Condition:
+    return listing.Condition("node_id", "equals", node_id)
+
+
+def _beside_filters(call: Call) -> list[listing.Condition]:
+    query = call.query
+    if "conductor_groups" in query and any(name in query for name in _OF_ONE_NODE):
+        raise errors.Invalid(
+            f"Filtering by conductor_groups cannot be combined with {', '.join(_OF_ONE_NODE)}: leave one out."
+        )
+    where = []
+    node = query.get("node") or query.get("node_uuid")
+    if node is not None:
+        where.append(_of_node(node_crud.resolve(call.db, node)[0]))
+    if "portgroup" in query:
+        found = rows.get(call.db, portgroup_rows.SOURCE, query["portgroup"])
+        where.append(listing.Condition("portgroup_id", "equals", found.id))
+    return where
+
+
+def _read(call: Call, ident: str) -> records.Record:
+    return rows.get(call.db, port_rows.SOURCE, kinds.ident("port", ident))
+
+
+@operation(params.FIELDS)
+def show(call: Call, port: str) -> Reply:
+    return Reply(collection.show(call, PORTS, _read(call, port)))
+
+
+@operation(body=TABLE.creation)
+def create(call: Call) -> Reply:
+    ident = call.body.get("node_uuid") or call.body.get("node_ident")
+    if ident is None:
+        raise errors.Invalid("Schema error for port: 'node_uuid' (or from version 1.94 'node_ident') is required.")
+    row = collection.stored(TABLE, call.body) | {"node_uuid": ident}
+    return _created(call, port_rows.create(call.db, _references(call, row)))
+
+
+def _created(call: Call, row_id: int) -> Reply:
+    port = listing.one(call.db, port_rows.SOURCE, listing.Condition("id", "equals", row_id))
+    assert port is not None  # noqa: S101 - it was written a moment ago
+    return calls.created(call, collection.show(call, PORTS, port), f"/v1/ports/{port.uuid}")
+
+
+def _references(call: Call, values: dict[str, Any], node_id: int | None = None) -> dict[str, Any]:
+    """The columns for written values: what names node and portgroup becomes their ids."""
+    row = {name: value for name, value in values.items() if name not in ("node_uuid", "node_ident", "portgroup_uuid")}
+    try:
+        if values.get("node_uuid"):
+            row["node_id"] = node_id = node_crud.resolve(call.db, values["node_uuid"])[0]
+        if "portgroup_uuid" in values:
+            row["portgroup_id"] = values["portgroup_uuid"] and _portgroup(call, values["portgroup_uuid"], node_id)
+    except errors.NotFound as exc:
+        raise errors.Invalid(exc.message) from exc
+    return row
+
+
+def _portgroup(call: Call, uuid: str, node_id: int | None) -> int:
+    portgroup = rows.get(call.db, portgroup_rows.SOURCE, uuid)
+    if portgroup.node_id != node_id:
+        raise errors.Invalid(field="portgroup_uuid", value=uuid, allowed="The portgroup belongs to another node.")
+    return int(portgroup.id)
+
+
+@operation(body=patch.BODY)
+def update(call: Call, port: str) -> Reply:
+    return Reply(collection.show(call, PORTS, _read(call, calls.retried(lambda: _update(call, port)))))
+
+
+def _update(call: Call, ident: str) -> str:
+    port = _read(call, ident)
+    changes = collection.patched(call, PORTS, port)
+    _refuse_update(call, port, changes)
+    # Taking the node away is accepted and changes nothing: a port always has a node.
+    kept = {name: value for name, value in changes.items() if name != "node_uuid" or value is not None}
+    port_rows.update(call.db, port, _references(call, kept, port.node_id))
+    return str(port.uuid)
+
+
+_CONNECTIVITY = frozenset(("local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"))
+_CONNECTIVITY_STATES = frozenset((states.ENROLL, states.MANAGEABLE, states.INSPECTWAIT))
+
+
+def _refuse_update(call: Call, port: records.Record, changes: dict[str, Any]) -> None:
+    """
+    :raises Conflict: the node's state does not allow this change.
+    """
+    node = nodes.get(call.db, port.node_uuid, ("uuid", "provision_state", "maintenance"))
+    state = node.provision_state
+    allowed = states.ALL - {states.INSPECTING}
+    if not node.maintenance and not _CONNECTIVITY.isdisjoint(changes):
+        allowed = _CONNECTIVITY_STATES
+    elif not node.maintenance and "address" in changes:
+        allowed -= {states.ACTIVE}
+    if state not in allowed:
+        raise errors.Conflict(
+            reason=f'Cannot update port "{port.uuid}" on "{node.uuid}" while it is in state "{state}". What changes '
+            f"({', '.join(sorted(changes)) or 'nothing'}) can change in: {', '.join(sorted(allowed))}."
+        )
+
+
+@operation()
+def delete(call: Call, port: str) -> Reply:
+    port_rows.delete(call.db, _read(call, port))
+    return calls.NO_CONTENT

@@ -1,0 +1,215 @@
+"""Provision requests: verbs, their arguments, and what accepting one writes.
+
+One statement accepts a request: from then on the work is in the database. The message that follows is only a hint.
+"""
+
+import base64
+import binascii
+from typing import Any, NamedTuple
+
+from ingot.api import call as calls
+from ingot.api import fields, kinds, node_rules, node_states, schemas, steps
+from ingot.api import nodes as api_nodes
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.common import clock, errors, states
+from ingot.db import nodes, records
+
+_DEPLOYS = frozenset((states.ACTIVE, "deploy", "rebuild"))
+
+FLOWS: dict[str, str] = {
+    **dict.fromkeys(_DEPLOYS, "deploy"),
+    "clean": "manual_clean",
+    "deleted": "delete",
+    "manage": "verify",
+    "provide": "automated_clean",
+    "undeploy": "delete",
+}
+"""The conductor's flow for a verb. What has none (and changes more than a state) is not supported by any hardware."""
+
+
+class Argument(NamedTuple):
+    """A key of a provision request beside its target.
+
+    :param verbs: the verbs that take it, each with the minor version from which on.
+    """
+
+    field: Field
+    verbs: dict[str, int]
+
+
+_STEPS = {"type": ["array", "null"]}
+_DRIVE_PARTS: dict[str, Any] = {
+    "meta_data": {"type": ["object", "string", "null"]},
+    "network_data": {"type": ["object", "null"]},
+    "user_data": {"type": ["object", "array", "string", "null"]},
+    "vendor_data": {"type": ["object", "null"]},
+}
+_DRIVE = {"anyOf": [{"type": ["string", "null"]}, schemas.record(_DRIVE_PARTS)]}
+
+ARGUMENTS: dict[str, Argument] = {
+    argument.field.name: argument
+    for argument in (
+        Argument(Field("configdrive", kind=kinds.Kind(_DRIVE)), {states.ACTIVE: 1, "deploy": 1, "rebuild": 35}),
+        Argument(Field("clean_steps", 15, kinds.Kind(steps.IN_ORDER)), {"clean": 15}),
+        Argument(Field("rescue_password", 38, kinds.text()), {states.RESCUE: 38}),
+        Argument(Field("deploy_steps", 69, kinds.Kind(steps.BY_PRIORITY)), dict.fromkeys(_DEPLOYS, 69)),
+        Argument(Field("disable_ramdisk", 70, kinds.FLAG), {"clean": 70, "service": 108}),
+        Argument(Field("service_steps", 87, kinds.Kind(steps.IN_ORDER)), {"service": 87}),
+        Argument(Field("runbook", 92, kinds.Kind(kinds.TEXT.schema, kinds.ident)), {"clean": 92, "service": 92}),
+    )
+}
+
+_REQUIRED = {
+    "clean": ("clean_steps", "runbook"),
+    "service": ("service_steps", "runbook"),
+    "rescue": ("rescue_password",),
+}
+"""Verbs that need an argument, and which will do."""
+
+_ABORT_SINCE = {states.INSPECTWAIT: 41, states.DEPLOYWAIT: 110}
+"""States from which ``abort`` is younger than the verb."""
+
+_BODY = fields.Body(
+    "provision request",
+    (
+        Field("target", kind=kinds.Kind({"type": ["string", "null"], "maxLength": 80}), required=True),
+        *(argument.field for argument in ARGUMENTS.values()),
+    ),
+)
+
+_READ = (*node_states.LOCK, "provision_state", "maintenance", "maintenance_reason", "protected", "protected_reason",
+         "retired", "retired_reason")  # fmt: skip
+
+
+@operation(body=_BODY)
+def set_provision(call: Call, node: str) -> Reply:
+    verb = _verb(call)
+    arguments = _arguments(call, verb)
+    return calls.retried(lambda: _accept(call, api_nodes.read(call, node, *_READ), verb, arguments))
+
+
+def _verb(call: Call) -> str:
+    target = call.body["target"]
+    if target not in states.VERBS:
+        allowed = ", ".join(sorted(name for name, verb in states.VERBS.items() if (verb.since or 1) <= call.minor))
+        raise errors.Invalid(field="target", value=target, allowed=f"A provision request asks for one of: {allowed}.")
+    if target != "undeploy" and (states.VERBS[target].since or 1) > call.minor:  # measured: undeploy has no version
+        raise errors.VersionRefused(minor=states.VERBS[target].since)
+    return str(target)
+
+
+def _arguments(call: Call, verb: str) -> dict[str, Any]:
+    """The arguments that mean something, checked against the verb."""
+    given = {name: value for name, value in call.body.items() if name in ARGUMENTS and value not in (None, [], False)}
+    for name in given:
+        verbs = ARGUMENTS[name].verbs
+        if verb not in verbs or verbs[verb] > call.minor:
+            able = ", ".join(sorted(able for able, since in verbs.items() if since <= call.minor))
+            raise errors.Invalid(f'"{name}" is only valid when setting target provision state to {able}, not {verb}.')
+    accepted = _REQUIRED.get(verb, ())
+    if accepted and not any(str(given.get(name, "")).strip() for name in accepted):
+        raise errors.Invalid(f'A non-empty "{accepted[0]}" is required when setting target provision state to {verb}.')
+    if "runbook" in given:
+        raise errors.NotFound(noun="Runbook", ident=given["runbook"])
+    _check_drive(call, given.get("configdrive"))
+    for name in ("clean_steps", "deploy_steps", "service_steps"):
+        if name in given:
+            given[name] = steps.with_numbers(given[name])
+    return given
+
+
+def _check_drive(call: Call, drive: dict[str, Any] | str | None) -> None:
+    if isinstance(drive, dict):
+        since = 59 if "vendor_data" in drive else 56
+        if call.minor < since:
+            raise errors.VersionRefused(minor=since)
+    elif drive is not None and not _is_url(drive):
+        try:
+            base64.b64decode("".join(drive.split()), validate=True)
+        except binascii.Error as exc:
+            raise errors.Invalid(
+                field="configdrive",
+                value=drive[:40],
+                allowed=f"Send base64 ({exc}), a http or https URL, or an object.",
+            ) from exc
+
+
+def _is_url(drive: str) -> bool:
+    return drive.lower().startswith(("http://", "https://"))
+
+
+def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, Any]) -> Reply:
+    reached = states.asked_for(node.provision_state, verb)
+    if verb != "abort" or reached is None:
+        node_states.refuse_locked(node)
+    if reached is None:
+        raise errors.StateTransitionRefused(
+            action=verb,
+            node=node.uuid,
+            state=node.provision_state,
+            possible=", ".join(states.allowed_verbs(node.provision_state)) or "waiting",
+        )
+    if verb == "abort":
+        return _abort(call, node)
+    _refuse(node, verb)
+    if verb == "manage" and node.provision_state != states.ENROLL:
+        nodes.compare_and_set(call.db, node, _moved(reached, None) | {"flow": None, "due_at": None})
+    else:
+        _hand_over(call, node, verb, reached, arguments)
+    return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
+
+
+def _abort(call: Call, node: records.Record) -> Reply:
+    since = _ABORT_SINCE.get(node.provision_state, 1)
+    if call.minor < since:
+        raise errors.VersionRefused(minor=since)
+    # No lock is needed: whoever works on the node sees the wish at its next safe point.
+    nodes.set_always(call.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
+    call.client.advance(call.ctx, node, why="abort")
+    return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
+
+
+def _refuse(node: records.Record, verb: str) -> None:
+    if verb in _DEPLOYS and node.maintenance:
+        raise errors.InMaintenance(action=verb, node=node.uuid, reason=node.maintenance_reason or "no reason was given")
+    if verb in ("rebuild", "deleted", "undeploy"):
+        node_rules.refuse_protected(node, {"rebuild": "rebuilt"}.get(verb, "undeployed"))
+    if verb == "provide" and node.retired:
+        raise errors.Invalid(
+            f"Node {node.uuid} is retired ({node.retired_reason or 'no reason given'}) and cannot be provided: set "
+            "retired to false first."
+        )
+    if verb not in FLOWS:
+        raise errors.UnsupportedInterface(driver=node.driver, what=f"{verb} (disabled or not implemented)")
+
+
+def _moved(state: str, target: str | None) -> dict[str, Any]:
+    return {
+        "provision_state": state,
+        "target_provision_state": target,
+        "provision_updated_at": clock.now(),
+        "last_error": None,
+    }
+
+
+def _hand_over(call: Call, node: records.Record, verb: str, reached: str, arguments: dict[str, Any]) -> None:
+    """Writes the work into the node's row and rings its conductor."""
+    request = dict(arguments)
+    drive = {"configdrive": None} if verb in _DEPLOYS and verb != "rebuild" else {}
+    if isinstance(request.get("configdrive"), str) and not _is_url(request["configdrive"]):
+        drive = {"configdrive": request.pop("configdrive")}
+    if verb in _DEPLOYS:
+        request["rebuild"] = verb == "rebuild"
+        call.client.call(call.ctx, node, "validate_deploy", request=request)
+    # A manual cleaning goes back to where it came from; every other way has its target from the table of states.
+    target = states.MANAGEABLE if verb == "clean" else states.TARGETS.get(reached)
+    asked = {
+        "flow": FLOWS[verb],
+        "request": request,
+        "abort_requested": False,
+        "due_at": clock.now(),
+        "run_id": None,
+    }
+    nodes.compare_and_set(call.db, node, _moved(reached, target) | asked | drive)
+    call.client.advance(call.ctx, node, why=verb)

@@ -1,0 +1,53 @@
+"""The versions documents: what serves here, which versions, which collections."""
+
+from typing import Any
+
+from ingot.api import fields, versions
+from ingot.api.call import Call, Reply, operation
+
+COLLECTIONS: dict[str, int] = {
+    "chassis": 1,
+    "nodes": 1,
+    "ports": 1,
+    "drivers": 1,
+    "lookup": 22,
+    "heartbeat": 22,
+    "portgroups": 23,
+    "conductors": 49,
+    "deploy_templates": 55,
+}
+"""What the document of version 1 links to, each with the minor version that brought it."""
+
+
+def _version(call: Call) -> dict[str, Any]:
+    return {
+        "id": "v1",
+        "links": [{"href": f"{call.base}/v1/", "rel": "self"}],
+        "status": "CURRENT",
+        "min_version": versions.text(versions.MIN),
+        "version": versions.text(versions.MAX),
+    }
+
+
+@operation()
+def service(call: Call) -> Reply:
+    return Reply(
+        {
+            "name": "Ingot Bare Metal API",
+            "description": "Ingot turns racks of bare-metal machines into an API.",
+            "default_version": _version(call),
+            "versions": [_version(call)],
+        }
+    )
+
+
+@operation()
+def version_1(call: Call) -> Reply:
+    links = {name: fields.link_pair(call, f"{name}/") for name, since in COLLECTIONS.items() if since <= call.minor}
+    own = {
+        "id": "v1",
+        "links": [{"href": f"{call.base}/v1/", "rel": "self"}],
+        "media_types": {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"},
+        "version": _version(call),
+    }
+    return Reply(own | links)

@@ -1,0 +1,65 @@
+"""The web server inside ingot-api and ingot: cheroot, a threaded server made for production."""
+
+import logging
+import threading
+from typing import Any
+
+from cheroot import wsgi
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot.common import errors
+
+LOG = log.getLogger(__name__)
+
+_SHUTDOWN_SECONDS = 10
+"""How long running requests may take to end when the server stops."""
+
+
+class _Logged(wsgi.Server):
+    """cheroot's server, telling what it has to tell in the service's log."""
+
+    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
+        LOG.log(level, "Web server: %s", msg, exc_info=traceback)
+
+
+class Server:
+    """Serves a WSGI application on a thread of its own, with ``[api] api_workers`` threads for requests.
+
+    :param conf: [api] host_ip, port and api_workers.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, app: Any) -> None:
+        self._address = (str(conf.api.host_ip), conf.api.port)
+        self._server = _Logged(
+            self._address,
+            app,
+            numthreads=conf.api.api_workers,
+            request_queue_size=128,
+            shutdown_timeout=_SHUTDOWN_SECONDS,
+            server_name="ingot",
+        )
+        self._thread = threading.Thread(target=self._server.serve, name="api", daemon=True)
+
+    def start(self) -> None:
+        """Listens; returns when requests are accepted.
+
+        :raises ConfigurationError: the address cannot be used.
+        """
+        try:
+            self._server.prepare()
+        except OSError as exc:
+            host, port = self._address
+            raise errors.ConfigurationError(
+                option="[api] host_ip and port",
+                value=f"{host}:{port}",
+                allowed=f"Cannot listen there: {exc}. Is another server running?",
+            ) from exc
+        self._thread.start()
+        LOG.info("The API listens on http://%s:%d", *self._address)
+
+    def stop(self) -> None:
+        """Stops listening and waits for running requests."""
+        self._server.stop()
+        if self._thread.is_alive():
+            self._thread.join(_SHUTDOWN_SECONDS)

@@ -1,0 +1,18 @@
+"""The application for a WSGI server: ``ingot.api.wsgi:application``.
+
+Configuration files are named in the environment variable INGOT_CONFIG_FILES, separated by colons; without it the usual
+places are looked at, as ingot-api does.
+"""
+
+import os
+
+from oslo_log import log
+
+from ingot.api import service
+from ingot.common.conf import loader
+
+_named = [name for name in os.environ.get("INGOT_CONFIG_FILES", "").split(os.pathsep) if name]
+_conf = loader.load([], prog="ingot-api", files=_named or None)
+log.setup(_conf, "ingot")
+
+application = service.build(_conf)

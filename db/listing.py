@@ -1,0 +1,137 @@
+"""Pages of rows: filters, stable order, markers. What all list requests of the API run through."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from ingot.common import errors
+from ingot.db import records
+from ingot.db.engine import Database
+
+Column = sa.ColumnElement[Any]
+
+
+class Source(NamedTuple):
+    """What is read: a table, and columns of other tables that stand in for its foreign keys.
+
+    :param noun: one row in messages, e.g. ``Port``.
+    :param computed: further columns by name, e.g. the node's uuid of a port.
+    :param key: the column that a page's marker names.
+    """
+
+    noun: str
+    table: sa.Table
+    computed: Mapping[str, Column] = {}
+    key: str = "uuid"
+
+    def column(self, name: str) -> Column:
+        return self.computed[name] if name in self.computed else self.table.c[name]
+
+
+def _contains(column: Column, value: str) -> Column:
+    return column.contains(value, autoescape=True)
+
+
+TESTS: Mapping[str, Callable[[Column, Any], Column]] = {
+    "contains": _contains,
+    "equals": lambda column, value: column.is_(None) if value is None else column == value,
+    "is_set": lambda column, value: column.is_not(None) if value else column.is_(None),
+    "one_of": lambda column, value: column.in_(value),
+}
+
+
+class Condition(NamedTuple):
+    """One filter.
+
+    :param column: name of a column, or several of which any may match.
+    :param test: name of a test of :data:`TESTS`.
+    """
+
+    column: str | tuple[str, ...]
+    test: str
+    value: Any
+
+    def clause(self, source: Source) -> Column:
+        names = (self.column,) if isinstance(self.column, str) else self.column
+        return sa.or_(*(TESTS[self.test](source.column(name), self.value) for name in names))
+
+
+class Page(NamedTuple):
+    """Which part of a list is wanted.
+
+    :param limit: most rows; None for all.
+    :param marker: key of the row before the first.
+    """
+
+    where: Sequence[Condition] = ()
+    sort_key: str = "id"
+    descending: bool = False
+    limit: int | None = None
+    marker: str | None = None
+
+
+def page(db: Database, source: Source, columns: Collection[str], wanted: Page) -> list[records.Record]:
+    """One page of rows: one statement, two with a marker.
+
+    Rows without a value for the sort key come first in ascending order, on every database; ties are broken by age.
+
+    :param columns: what to read of each row, besides id and the marker's key.
+    :raises NotFound: there is no row with the marker's key.
+    """
+    names = dict.fromkeys(("id", source.key, *columns))
+    statement = sa.select(*(source.column(name).label(name) for name in names))
+    statement = statement.where(*(condition.clause(source) for condition in wanted.where))
+    sorted_by = source.column(wanted.sort_key)
+    own_id = source.table.c.id
+    with db.single() as connection:
+        if wanted.marker is not None:
+            statement = statement.where(_beyond(connection, source, wanted))
+        statement = statement.order_by(*_order(sorted_by, own_id, wanted.descending)).limit(wanted.limit)
+        return _records(connection.execute(statement))
+
+
+def _order(sorted_by: Column, own_id: Column, descending: bool) -> list[Column]:
+    if sorted_by is own_id:
+        return [own_id.desc() if descending else own_id]
+    empty_first = sa.case((sorted_by.is_(None), 0), else_=1)
+    return [empty_first.desc(), sorted_by.desc(), own_id] if descending else [empty_first, sorted_by, own_id]
+
+
+def _beyond(connection: sa.Connection, source: Source, wanted: Page) -> Column:
+    """The condition for rows that come after the marker's."""
+    own_id = source.table.c.id
+    sorted_by = source.column(wanted.sort_key)
+    statement = sa.select(own_id, sorted_by.label("value")).where(source.table.c[source.key] == wanted.marker)
+    marker = connection.execute(statement).first()
+    if marker is None:
+        raise errors.NotFound(noun=source.noun, ident=wanted.marker)
+    if sorted_by is own_id:
+        return own_id < marker.id if wanted.descending else own_id > marker.id
+    younger = own_id > marker.id
+    if marker.value is None:
+        tied = sa.and_(sorted_by.is_(None), younger)
+        return tied if wanted.descending else sa.or_(tied, sorted_by.is_not(None))
+    tied = sa.and_(sorted_by == marker.value, younger)
+    if wanted.descending:
+        return sa.or_(sorted_by < marker.value, sorted_by.is_(None), tied)
+    return sa.or_(sorted_by > marker.value, tied)
+
+
+def _records(result: sa.CursorResult[Any]) -> list[records.Record]:
+    names = tuple(result.keys())
+    return [records.Record(**dict(zip(names, row, strict=True))) for row in result]
+
+
+def one(
+    db: Database, source: Source, condition: Condition, columns: Collection[str] | None = None
+) -> records.Record | None:
+    """The row that a condition on a unique column finds.
+
+    :param columns: what to read; everything by default.
+    """
+    names = dict.fromkeys(("id", *columns)) if columns is not None else (*source.table.c.keys(), *source.computed)
+    statement = sa.select(*(source.column(name).label(name) for name in names)).where(condition.clause(source))
+    with db.single() as connection:
+        found = _records(connection.execute(statement))
+    return found[0] if found else None

@@ -1,0 +1,96 @@
+"""Writing rows of nouns that have no state machine: ports, portgroups, chassis, deploy templates."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+from oslo_utils import uuidutils
+
+from ingot.common import errors
+from ingot.db import listing, records, types
+
+# What to call a column in the message about a value that is taken.
+_CALLED = {"address": "MAC address", "uuid": "UUID"}
+
+
+def empty(table: sa.Table) -> dict[str, Any]:
+    """What the JSON columns of a new row hold."""
+    kinds = {column.name: column.type for column in table.c}
+    return {name: kind.empty() for name, kind in kinds.items() if isinstance(kind, types.Json) and kind.empty}
+
+
+def get(db: Any, source: listing.Source, ident: str) -> records.Record:
+    """A row by uuid or, where the noun has names, by name.
+
+    :raises NotFound: there is none.
+    """
+    column = "uuid" if uuidutils.is_uuid_like(ident) or "name" not in source.table.c else "name"
+    found = listing.one(db, source, listing.Condition(column, "equals", ident))
+    if found is None:
+        raise errors.NotFound(noun=source.noun, ident=ident)
+    return found
+
+
+def insert(connection: sa.Connection, source: listing.Source, values: Mapping[str, Any]) -> int:
+    """Adds a row; its uuid is made up when none is given.
+
+    :returns: its id.
+    :raises Duplicate: a unique value is taken.
+    """
+    row = {**empty(source.table), **values, "uuid": values.get("uuid") or uuidutils.generate_uuid()}
+    try:
+        result = connection.execute(sa.insert(source.table).values(row))
+    except db_exc.DBDuplicateEntry as exc:
+        raise duplicate(exc, source, row) from exc
+    return int((result.inserted_primary_key or ())[0])
+
+
+def update(
+    connection: sa.Connection,
+    source: listing.Source,
+    row: records.Record,
+    values: Mapping[str, Any],
+    also: sa.ColumnElement[bool] | None = None,
+) -> None:
+    """Changes a row if it is still as it was read.
+
+    :param row: as read; its updated_at is what is compared.
+    :param also: a further condition, e.g. that its node is not locked.
+    :raises ChangedMeanwhile: it was changed or deleted meanwhile, or the further condition does not hold.
+    :raises Duplicate: a unique value is taken.
+    """
+    table = source.table
+    conditions = [table.c.id == row.id, listing.TESTS["equals"](table.c.updated_at, row.updated_at)]
+    if also is not None:
+        conditions.append(also)
+    # A column has to be named even when only children of the row change (steps of a template).
+    statement = sa.update(table).where(*conditions).values(**values or {"uuid": row.uuid})
+    try:
+        written = connection.execute(statement).rowcount
+    except db_exc.DBDuplicateEntry as exc:
+        raise duplicate(exc, source, values) from exc
+    if written != 1:
+        raise errors.ChangedMeanwhile(
+            f"{source.noun} {row.uuid} was changed by another request while this one was handled. Read it again and "
+            "retry."
+        )
+
+
+def delete(
+    connection: sa.Connection, source: listing.Source, row: records.Record, also: sa.ColumnElement[bool] | None = None
+) -> bool:
+    """Removes a row.
+
+    :returns: whether it was there and the further condition held.
+    """
+    conditions = [source.table.c.id == row.id] + ([also] if also is not None else [])
+    return connection.execute(sa.delete(source.table).where(*conditions)).rowcount == 1
+
+
+def duplicate(exc: db_exc.DBDuplicateEntry, source: listing.Source, values: Mapping[str, Any]) -> errors.Duplicate:
+    """The error for a taken value. Which column it was, databases tell in different words."""
+    complaint = " ".join(map(str, exc.columns or ())) + str(exc.inner_exception)
+    unique = [column.name for column in source.table.c if column.unique and values.get(column.name) is not None]
+    taken = next((name for name in unique if name != "uuid" and name in complaint), "uuid")
+    return errors.Duplicate(noun=source.noun.lower(), field=_CALLED.get(taken, taken), value=values.get(taken))

@@ -1,0 +1,142 @@
+"""The API on a real database, with a conductor that answers as it is told: for tests of the API through HTTP."""
+
+import json
+from typing import Any
+
+from ingot.api import app as api_app
+from ingot.common import interfaces
+from ingot.db import conductors
+from ingot.rpcapi import client, methods, transport, wire
+from tests import database
+
+HOST = "conductor-1"
+LATEST = "1.115"
+NODE = {"driver": "fake-hardware"}
+
+
+class FakeConductor:
+    """An RPC endpoint: remembers what it was asked, and answers (or raises) what it was told to.
+
+    :ivar answers: by method, a value or an exception.
+    :ivar asked: (method, arguments) of each call and cast.
+    """
+
+    def __init__(self) -> None:
+        self.answers: dict[str, Any] = {
+            "get_boot_device": {"boot_device": "pxe", "persistent": False},
+            "get_driver_properties": {"ipmi_address": "address of the BMC"},
+            "get_steps": [],
+            "get_supported_boot_devices": ["pxe", "disk"],
+            "validate_node": {},
+        }
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def __getattr__(self, method: str) -> Any:
+        if method not in methods.METHODS:
+            raise AttributeError(method)
+        return lambda _ctx, **arguments: wire.answer(self._answer, method, arguments)
+
+    def _answer(self, method: str, arguments: dict[str, Any]) -> Any:
+        self.asked.append((method, arguments))
+        answer = self.answers.get(method)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def bells(self) -> list[str]:
+        """Why it was rung."""
+        return [arguments["why"] for method, arguments in self.asked if method == "advance"]
+
+
+def enabled(hardware_type: str, **names: list[str]) -> list[conductors.EnabledInterface]:
+    """Interfaces of a hardware type, ``fake`` of each kind unless told otherwise; the first is the default."""
+    return [
+        conductors.EnabledInterface(hardware_type, kind, name, name == offered[0])
+        for kind in interfaces.KINDS
+        for offered in [names.get(kind, ["fake"])]
+        for name in offered
+    ]
+
+
+PLAIN = {"network": ["noop"], "storage": ["noop"]}
+
+
+class Answer:
+    """What came back."""
+
+    def __init__(self, response: Any) -> None:
+        self.status: int = response.status_code
+        self.headers = response.headers
+        self.text: str = response.get_data(as_text=True)
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def message(self) -> str:
+        """The message of an error, in whichever of its shapes."""
+        body = self.json
+        inner = json.loads(body["error_message"]) if "error_message" in body else body
+        return str(inner.get("faultstring", inner.get("description")))
+
+    def __repr__(self) -> str:
+        return f"{self.status} {self.text[:500]}"
+
+
+class ApiCase(database.TestCase):
+    """``self.api(method, path, body)`` is a request; ``self.conductor`` is who is rung and called."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.conf = self.database.conf
+        self.configure()
+        self.conductor = FakeConductor()
+        bus = transport.LocalTransport()
+        bus.serve(HOST, self.conductor)
+        self.register(HOST, enabled("fake-hardware", boot=["fake", "ipxe"], **PLAIN))
+        self.client = client.ConductorClient(self.conf, self.db, bus)
+        self.http = api_app.create_app(self.conf, self.db, self.client).test_client()
+
+    def configure(self) -> None:
+        """Override to set options before the application is made."""
+
+    def register(self, host: str, offered: list[conductors.EnabledInterface], group: str = "") -> None:
+        """Enters an online conductor."""
+        about = {"conductor_group": group, "release": "0.1", "rpc_version": methods.RPC_VERSION}
+        conductors.register(self.db, host, about, offered)
+
+    def api(self, method: str, path: str, body: Any = None, version: str | None = LATEST, **headers: str) -> Answer:
+        """Sends a request.
+
+        :param body: sent as JSON; bytes are sent as they are.
+        """
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if version is not None:
+            sent["X-OpenStack-Ironic-API-Version"] = version
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        return Answer(self.http.open(path, method=method, data=data, headers=sent, content_type="application/json"))
+
+    def good(self, method: str, path: str, body: Any = None, version: str | None = LATEST) -> Any:
+        """Sends a request that must succeed.
+
+        :returns: the JSON of the answer; None for an empty one.
+        """
+        answer = self.api(method, path, body, version)
+        self.assertIn(answer.status, (200, 201, 202, 204), answer)
+        return answer.json if answer.text else None
+
+    def refused(self, status: int, method: str, path: str, body: Any = None, version: str | None = LATEST) -> str:
+        """Sends a request that must be refused.
+
+        :returns: the message.
+        """
+        answer = self.api(method, path, body, version)
+        self.assertEqual(status, answer.status, answer)
+        return answer.message
+
+    def node(self, **values: Any) -> dict[str, Any]:
+        """Creates a node through the API."""
+        created: dict[str, Any] = self.good("POST", "/v1/nodes", {**NODE, **values})
+        return created

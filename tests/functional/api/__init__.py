@@ -1,0 +1,1 @@
+"""The whole API over HTTP, measured against the contract."""
