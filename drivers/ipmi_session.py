@@ -61,11 +61,13 @@ class _Silence(Exception):
     """The deadline passed without the answer."""
 
 
-class _Session(simplesession.Session):  # type: ignore[misc]  # pyghmi has no types
+class _Session(simplesession.Session):
     """Waits until a deadline, not longer, and sends again what may have been lost.
 
     pyghmi calls :meth:`wait_for_rsp` while it logs in and :meth:`awaitresponse` for a command.
     """
+
+    lastpayload: Any  # what was sent last and is not answered yet
 
     def __init__(self, address: Address, deadline: float) -> None:
         self._deadline = deadline
@@ -173,6 +175,10 @@ def _explained(address: Address, timeout: float) -> Iterator[None]:
         ) from exc
     except exceptions.IpmiException as exc:
         reason = str(exc)
+        if "transmit" in reason:
+            raise errors.HardwareUnreachable(
+                what=bmc, reason="its name has no address; check driver_info ipmi_address"
+            ) from exc
         if "password" in reason.lower() or "name" in reason.lower():
             reason += "; check driver_info ipmi_username and ipmi_password"
         raise errors.HardwareError(what=f"Logging in to {bmc}", reason=reason) from exc

@@ -5,6 +5,8 @@ The protocol, as measured from the real agent: ``POST /v1/commands/?wait=...&age
 all commands since the agent's start.
 """
 
+import dataclasses
+import ssl
 import urllib.parse
 from collections.abc import Mapping
 from typing import Any
@@ -72,6 +74,25 @@ def port_for_agent(port: records.Record) -> dict[str, Any]:
     return {name: getattr(port, name) for name in _PORT_FIELDS}
 
 
+class NotThere(errors.AgentError):
+    """The agent answered 404: it has no such command or extension."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Request:
+    """:param repeatable: whether it does no harm when the agent gets it twice."""
+
+    label: str
+    method: str = "GET"
+    path: str = "/v1/commands/"
+    body: Mapping[str, Any] | None = None
+    wait: bool | None = None
+    repeatable: bool = True
+
+    def query(self, token: str) -> dict[str, str]:
+        return {"agent_token": token} | ({} if self.wait is None else {"wait": str(self.wait).lower()})
+
+
 class AgentClient:
     """One conversation with the agent of a node.
 
@@ -94,94 +115,70 @@ class AgentClient:
         return self._post(name, params, wait=False)
 
     def ask(self, name: str, params: Mapping[str, Any]) -> Any:
-        """Runs a quick command that changes nothing, or nothing more when repeated; returns its result."""
+        """Runs a quick command that changes nothing, or nothing more when repeated; returns its result.
+
+        :raises NotThere: the agent does not know the command.
+        """
         command = self._post(name, params, wait=True)
         if command["command_status"] != SUCCEEDED:
-            raise errors.AgentError(what=self._what(name), reason=complaint(command))
+            raise errors.AgentError(what=self._what(f"command {name}"), reason=complaint(command))
         return command["command_result"]
 
     def commands(self) -> list[Command]:
         """All commands since the agent started, oldest first."""
-        answer = self._request("GET", "/v1/commands/", "list of commands", repeatable=True)
-        listed: list[Command] = answer["commands"]
+        listed: list[Command] = self._answer(_Request("request for its commands"))["commands"]
         return listed
 
     def command(self, ident: str) -> Command | None:
         """A command by its id; None if the agent, perhaps started anew, does not know it."""
-        path = f"/v1/commands/{ident}"
-        return self._request("GET", path, f"command {ident}", repeatable=True, missing_is_none=True)
+        try:
+            found: Command = self._answer(_Request(f"request for command {ident}", path=f"/v1/commands/{ident}"))
+        except NotThere:
+            return None
+        return found
 
     def _post(self, name: str, params: Mapping[str, Any], wait: bool) -> Command:
         body = {"name": name, "params": params}
-        answer = self._request("POST", "/v1/commands/", name, body=body, wait=wait, repeatable=wait)
-        command: Command = answer
-        return command
+        posted: Command = self._answer(_Request(f"command {name}", "POST", body=body, wait=wait, repeatable=wait))
+        return posted
 
-    def _what(self, name: str) -> str:
-        return f"Agent command {name} at {self._where}"
+    def _what(self, label: str) -> str:
+        return f"Agent {label} at {self._where}"
 
-    def _request(
-        self,
-        method: str,
-        path: str,
-        name: str,
-        *,
-        body: Mapping[str, Any] | None = None,
-        wait: bool | None = None,
-        repeatable: bool,
-        missing_is_none: bool = False,
-    ) -> Any:
-        self._check_url(name)
-        query = {"agent_token": self._token} | ({} if wait is None else {"wait": str(wait).lower()})
-        response = self._sent(method, path, name, query, body, repeatable)
-        if missing_is_none and response.status_code == requests.codes.not_found:
-            return None
-        if response.status_code == requests.codes.conflict:
-            raise errors.AgentBusy(what=self._what(name), reason=self._said(response))
+    def _answer(self, request: _Request) -> Any:
+        what = self._what(request.label)
+        if not self._url:
+            raise errors.AgentUnreachable(what=what, reason="no agent has called for this node")
+        if self._options.require_tls and not self._url.startswith("https://"):
+            raise errors.AgentError(what=what, reason="it does not use TLS, which [agent] require_tls asks for")
+        response = self._sent(request)
         if not response.ok:
-            raise errors.AgentError(
-                what=self._what(name), reason=f"HTTP {response.status_code}: {self._said(response)}"
-            )
+            kind = _REFUSALS.get(response.status_code, errors.AgentError)
+            raise kind(what=what, reason=f"HTTP {response.status_code}: {self._said(response)}")
         try:
             return response.json()
         except ValueError:
-            raise errors.AgentError(what=self._what(name), reason="its answer is not JSON") from None
+            raise errors.AgentError(what=what, reason="its answer is not JSON") from None
 
-    def _check_url(self, name: str) -> None:
-        if not self._url:
-            raise errors.AgentUnreachable(what=self._what(name), reason="no agent has called for this node")
-        if self._options.require_tls and not self._url.startswith("https://"):
-            raise errors.AgentError(
-                what=self._what(name), reason="it does not use TLS, which [agent] require_tls asks for"
-            )
-
-    def _sent(
-        self,
-        method: str,
-        path: str,
-        name: str,
-        query: Mapping[str, str],
-        body: Mapping[str, Any] | None,
-        repeatable: bool,
-    ) -> requests.Response:
+    def _sent(self, request: _Request) -> requests.Response:
         session = _CONNECTIONS.to(self._url, self._certificate)
-        for left in reversed(range(self._options.max_command_attempts)):
+        left: int = self._options.max_command_attempts
+        while True:
+            left -= 1
             try:
                 return session.request(
-                    method,
-                    self._url + path,
-                    params=query,
-                    json=body,
+                    request.method,
+                    self._url + request.path,
+                    params=request.query(self._token),
+                    json=request.body,
                     timeout=self._options.command_timeout,
                     allow_redirects=False,
                 )
             except requests.RequestException as exc:
-                safe = repeatable or _never_arrived(exc)
-                if left and safe and not isinstance(exc, requests.exceptions.SSLError):
-                    continue
-                # Without a cause: it has the URL, and with it the token.
-                raise errors.AgentUnreachable(what=self._what(name), reason=self._reason(exc)) from None
-        raise AssertionError("max_command_attempts is at least 1")
+                if left <= 0 or not _worth_repeating(exc, request):
+                    # Without a cause: it has the URL, and with it the token.
+                    what = self._what(request.label)
+                    raise errors.AgentUnreachable(what=what, reason=self._reason(exc)) from None
 
     def _reason(self, exc: requests.RequestException) -> str:
         root: BaseException = exc
@@ -198,16 +195,18 @@ class AgentClient:
         return connection.without_token(str(said))
 
 
-def _never_arrived(exc: requests.RequestException) -> bool:
-    """Whether no connection was made, so that the agent cannot have got the request."""
-    if isinstance(exc, requests.exceptions.ConnectTimeout):
-        return True
-    chain: BaseException | None = exc
-    while chain is not None:
-        if isinstance(chain, ConnectionRefusedError):
-            return True
-        chain = chain.__cause__ or chain.__context__
-    return False
+_REFUSALS: dict[int, type[errors.AgentError]] = {404: NotThere, 409: errors.AgentBusy}
+
+
+def _worth_repeating(exc: requests.RequestException, request: _Request) -> bool:
+    """A failed verification stays failed; what must not arrive twice is repeated only if it never arrived."""
+    causes: list[BaseException] = [exc]
+    while (deeper := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(deeper)
+    if any(isinstance(cause, ssl.SSLError) for cause in causes):
+        return False
+    refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
+    return request.repeatable or refused or isinstance(exc, requests.exceptions.ConnectTimeout)
 
 
 def complaint(command: Command) -> str:

@@ -101,11 +101,7 @@ def get_steps(task: Task, kind: str) -> list[dict[str, Any]]:
     agent = client.AgentClient(task.conf, task.node)
     try:
         answer = agent.ask(f"{kind}.get_{kind}_steps", _about(task))
-    except errors.AgentUnreachable:
-        raise
-    except errors.AgentError as exc:
-        if "HTTP 404" not in exc.message:
-            raise
+    except client.NotThere:
         answer = {}  # an agent older than the extension (specification 000)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for offered in (answer.get(f"{kind}_steps") or {}).values():

@@ -1,7 +1,7 @@
 """A task in memory, with real configuration and the real factory: what interfaces are tested with."""
 
 import uuid
-from typing import Any
+from typing import Any, ClassVar
 
 import testtools
 from oslo_config import cfg
@@ -11,9 +11,7 @@ from ingot.common.conf import loader
 from ingot.db import models, records
 from ingot.drivers import factory, results
 
-DICTIONARIES = {
-    column.name for column in models.table(models.Node).c if column.type.__class__.__name__ == "Json"
-}
+DICTIONARIES = {column.name for column in models.table(models.Node).c if column.type.__class__.__name__ == "Json"}
 
 
 def configuration(**options: Any) -> cfg.ConfigOpts:
@@ -42,12 +40,18 @@ def node(**columns: Any) -> records.Record:
     return records.Record(**values | columns)
 
 
+def port(address: str = "52:54:00:00:00:01", **columns: Any) -> records.Record:
+    """A port's row as a query returns it."""
+    values: dict[str, Any] = {column.name: None for column in models.table(models.Port).c}
+    values |= {name: {} for name in ("local_link_connection", "internal_info", "extra")}
+    values |= {"uuid": str(uuid.uuid4()), "address": address, "pxe_enabled": True, "is_smartnic": False}
+    return records.Record(**values | columns)
+
+
 class MemoryTask:
     """A task whose node is a record in memory; ``saved`` counts the writes."""
 
-    def __init__(
-        self, conf: cfg.ConfigOpts, node: records.Record, hardware: factory.Hardware | None = None
-    ) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, node: records.Record, hardware: factory.Hardware | None = None) -> None:
         self.conf = conf
         self.context = context.admin()
         self.node = node
@@ -77,8 +81,8 @@ class MemoryTask:
 class DriverTestCase(testtools.TestCase):
     """Makes tasks on nodes of fake hardware; ``options`` of a subclass are set in the configuration."""
 
-    options: dict[str, Any] = {}
-    columns: dict[str, Any] = {}
+    options: ClassVar[dict[str, Any]] = {}
+    columns: ClassVar[dict[str, Any]] = {}
 
     def task(self, **columns: Any) -> MemoryTask:
         conf = configuration(**{"enabled_hardware_types": ["fake-hardware"], **self.options})

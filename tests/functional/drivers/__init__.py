@@ -1,0 +1,1 @@
+"""Tests of drivers against the virtual rack: real BMCs, real agents' protocol."""
