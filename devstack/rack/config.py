@@ -1,4 +1,23 @@
-"""The rack's settings: their defaults, where they come from (file, flags) and what is allowed in them."""
+"""The rack's settings: their defaults, where they come from (file, flags) and what is allowed in them.
+
+A file holds the settings of ``RackConfig``, ``[[machine]]`` what the first, second, ... machine has of its own, and
+``[[steps]]`` in-band steps that all agents offer beside the usual ones::
+
+    machines = 3
+    boot_url = "http://127.0.0.1:6385/boot/ipxe/{mac}"
+
+    [[machine]]
+    name = "storage"
+    disk_sizes = ["8G", "8G", "100G"]
+
+    [[steps]]
+    step = "burn_in"
+    interface = "deploy"
+    priority = 95
+    duration = 20.0
+    abortable = true
+    kinds = ["clean"]
+"""
 
 import json
 import re

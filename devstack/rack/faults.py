@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # Name -> (what its value must be, what it does). The control API shows this table.
-KNOWN: dict[str, tuple[type | tuple[type, ...] | None, str]] = {
+KNOWN: dict[str, tuple[type | None, str]] = {
     "bmc_silent": (None, "the BMC answers nothing"),
     "bmc_wrong_password": (None, "the BMC has another password; sessions in progress end"),
     "power_stuck": (None, "the BMC accepts power commands and does nothing"),
@@ -18,6 +18,8 @@ KNOWN: dict[str, tuple[type | tuple[type, ...] | None, str]] = {
     "slow_answer": (dict, "value {command, seconds}: the agent answers POST of this command late"),
     "heartbeat_lost": (None, "heartbeats do not leave the machine"),
 }
+
+_KIND_NAMES = {str: "a text", dict: "an object"}
 
 
 class FaultError(ValueError):
@@ -45,7 +47,7 @@ class Faults:
         if kind is None and value not in (None, True):
             raise FaultError(f"fault {name} takes no value, got {value!r}")
         if kind is not None and not isinstance(value, kind):
-            raise FaultError(f"fault {name}: value must be {kind}, got {value!r}")
+            raise FaultError(f"fault {name}: value must be {_KIND_NAMES[kind]}, got {value!r}")
         if name == "slow_answer":
             _check_slow_answer(value)
         if times is not None and (not isinstance(times, int) or isinstance(times, bool) or times < 1):

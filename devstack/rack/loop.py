@@ -21,10 +21,11 @@ Result = TypeVar("Result")
 
 QUICK_THREADS = 32
 HEAVY_THREADS = 8
+POOL_PREFIX = "rack-pool"
 
 
 def _pool(size: int, name: str) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=size, thread_name_prefix=name)
+    return ThreadPoolExecutor(max_workers=size, thread_name_prefix=f"{POOL_PREFIX}-{name}")
 
 
 @dataclass
@@ -32,8 +33,8 @@ class Site:
     """One rack's settings and thread pools."""
 
     config: RackConfig
-    quick: ThreadPoolExecutor = field(default_factory=lambda: _pool(QUICK_THREADS, "rack-quick"))
-    heavy: ThreadPoolExecutor = field(default_factory=lambda: _pool(HEAVY_THREADS, "rack-heavy"))
+    quick: ThreadPoolExecutor = field(default_factory=lambda: _pool(QUICK_THREADS, "quick"))
+    heavy: ThreadPoolExecutor = field(default_factory=lambda: _pool(HEAVY_THREADS, "heavy"))
 
     @property
     def state_dir(self) -> Path:

@@ -3,16 +3,21 @@
 import argparse
 import json
 import logging
+import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ingot.rack.config import ConfigError, RackConfig, load
+from ingot.rack.loop import POOL_PREFIX
 from ingot.rack.rack import Rack
 
+# Seconds that requests in progress have when the rack stops.
+THREADS_END = 1.0
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
 
@@ -90,7 +95,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(json.dumps(rack.describe()), flush=True)
     stop.wait()
     rack.stop()
+    _leave_no_thread_waiting()
     return 0
+
+
+def _leave_no_thread_waiting() -> None:
+    """End the process at once if a thread still waits for a server of others, whose answer nobody needs now.
+
+    Python would wait for it, as long as that server likes.
+    """
+    deadline = time.monotonic() + THREADS_END
+    while waiting := [thread.name for thread in threading.enumerate() if thread.name.startswith(POOL_PREFIX)]:
+        if time.monotonic() > deadline:
+            logging.getLogger(__name__).info("left while %s waited for an answer", ", ".join(waiting))
+            logging.shutdown()
+            os._exit(0)
+        time.sleep(0.02)
 
 
 if __name__ == "__main__":

@@ -58,9 +58,7 @@ class BootFaultTest(RackTest):
         agent = self.boot_agent()
         before = agent.run("clean.get_clean_steps")["command_result"]["hardware_manager_version"]
         self.rack.control.order_fault(self.name, "agent_version_after_reboot", "14.1.0")
-        count = len(self.service.heartbeats)
-        self.rack.control.power(self.name, "reset")
-        self.assertEqual("14.1.0", self.service.wait_for_heartbeat(count)["agent_version"])
+        self.restart_with_version("14.1.0")
         agent = self.service.agent()
         self.addCleanup(agent.close)
         for kind in ("clean", "deploy", "service"):
@@ -69,9 +67,11 @@ class BootFaultTest(RackTest):
             answer = agent.run(f"{kind}.execute_{kind}_step", params)
             self.assertEqual(f"{kind.upper()}_VERSION_MISMATCH", answer["command_status"])
         self.rack.control.clear_faults(self.name)
-        count = len(self.service.heartbeats)
+        self.restart_with_version("13.0.0")
+
+    def restart_with_version(self, version: str) -> None:
         self.rack.control.power(self.name, "reset")
-        self.assertEqual("13.0.0", self.service.wait_for_heartbeat(count)["agent_version"])
+        wait_until(lambda: self.service.heartbeats[-1]["agent_version"] == version, 10, f"agent {version}")
 
 
 class AgentFaultTest(RackTest):
@@ -136,6 +136,7 @@ class AgentFaultTest(RackTest):
         agent = self.boot_agent()
         self.rack.control.power(self.name, "off")
         self.assertRaises(requests.ConnectionError, agent.get, "/")
+        time.sleep(0.2)
         count = len(self.service.heartbeats)
         time.sleep(0.7)
         self.assertEqual(count, len(self.service.heartbeats))

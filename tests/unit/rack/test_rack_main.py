@@ -4,6 +4,7 @@ import contextlib
 import io
 import socket
 import tempfile
+import time
 from pathlib import Path
 
 import testtools
@@ -54,6 +55,18 @@ class MainTest(testtools.TestCase):
             self.assertNotIn("hunter2", str(rack.description))
             self.assertEqual("off", rack.control.machine(machine["name"])["power"])
             self.assertEqual(0, rack.stop())
+
+    def test_it_does_not_wait_for_a_server_that_does_not_answer(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/{{mac}}"
+            with RackProcess(self.state, machines=1, bmc_base_port=0, boot_delay=0.0, boot_url=url) as rack:
+                rack.control.power("machine-0", "on")
+                rack.control.wait_for_state("machine-0", "network boot")
+                connection, _ = silent.accept()
+                with connection:
+                    started = time.monotonic()
+                    self.assertEqual(0, rack.stop())
+                    self.assertLess(time.monotonic() - started, 5)
 
     def test_a_taken_port_is_named(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
