@@ -170,8 +170,8 @@ class Hardware:
                 raise errors.ConfigurationError(
                     option="[conductor] clean_step_priority_override",
                     value=overrides,
-                    allowed=f"Clean steps {', '.join(clashing)} of {interface.kind} interface {interface.name} have the "
-                    f"same priority {priority}. Give them different ones, or 0.",
+                    allowed=f"Clean steps {', '.join(clashing)} of {interface.kind} interface {interface.name} have "
+                    f"the same priority {priority}. Give them different ones, or 0.",
                 )
 
 

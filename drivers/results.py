@@ -1,9 +1,9 @@
 """What a step may answer, and the one function that refuses anything else.
 
-A step is called again until it answers done: after each :class:`WaitForAgent` when the agent gives a sign of life, after
-each :class:`LookAgain` when the time has come. Between two calls no thread waits for it; what it must remember it keeps in
-``task.memory``, which is saved with the node. A conductor that takes over calls it with the memory of the last answer,
-so each call must be safe to repeat.
+A step is called again until it answers done: after each :class:`WaitForAgent` when the agent gives a sign of life,
+after each :class:`LookAgain` when the time has come. Between two calls no thread waits for it; what it must remember
+it keeps in ``task.memory``, which is saved with the node. A conductor that takes over calls it with the memory of the
+last answer, so each call must be safe to repeat.
 """
 
 import dataclasses

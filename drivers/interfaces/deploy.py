@@ -8,8 +8,11 @@ from ingot.drivers.task import Task
 
 
 class DeployInterface(BaseInterface):
-    """The flow calls :meth:`prepare` before the deploy steps, :meth:`tear_down` and :meth:`clean_up` when an instance is
-    deleted, and the cleaning pair around clean steps. All of them may answer as steps do and must be safe to repeat."""
+    """What the flows call around their steps; all of it may answer as steps do and must be safe to repeat.
+
+    :meth:`prepare` comes before the deploy steps, :meth:`tear_down` and :meth:`clean_up` when an instance is deleted,
+    the cleaning pair around clean steps.
+    """
 
     kind = "deploy"
     agent_based: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """Fakes: interfaces of machines that are not there. They keep what they are told in the node and do no input or output.
 
-Their steps have priority 0: they run only when somebody asks for them. ``pause`` and ``fail`` of the vendor interface are
-for trying out what a user sees when a step takes long or fails.
+Their steps have priority 0: they run only when somebody asks for them. ``pause`` and ``fail`` of the vendor interface
+are for trying out what a user sees when a step takes long or fails.
 """
 
 import time

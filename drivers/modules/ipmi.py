@@ -1,4 +1,4 @@
-"""Power and boot device of machines whose BMC speaks IPMI 2.0 (tables and codes: IPMI specification 2.0, chapter 28)."""
+"""Power and boot device of machines whose BMC speaks IPMI 2.0 (codes: chapter 28 of the IPMI specification 2.0)."""
 
 import re
 from collections.abc import Mapping

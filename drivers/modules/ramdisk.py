@@ -1,4 +1,4 @@
-"""Deploys ramdisks: the machine boots what the user gives from the network, every time, and nothing is written to disk."""
+"""Deploys ramdisks: the machine boots what the user gives from the network every time; its disks stay as they are."""
 
 from ingot.common import errors
 from ingot.drivers import power_control, results, steps

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ingot.common import errors, states
-from ingot.drivers import results, steps
+from ingot.drivers import configdrive, results, steps
 from ingot.drivers.agent import session
 from ingot.rack import readback
 from tests.functional.drivers.base import DriverRackTest
@@ -28,7 +28,7 @@ class TestDirect(DriverRackTest):
 
     def setUp(self) -> None:
         super().setUp()
-        self.image = disk_images.mbr_image()
+        self.image = disk_images.gpt_image()
         info = self.service.serve_image(self.image)
         self.task.set(
             instance_info={
@@ -39,8 +39,8 @@ class TestDirect(DriverRackTest):
         self.task.driver.deploy.validate(self.task)
 
     def test_a_machine_with_a_mirror_and_a_config_drive_becomes_active(self) -> None:
-        drive = b"config drive" * 100
-        self.task.drive = base64.b64encode(gzip.compress(drive)).decode()
+        self.task.drive = configdrive.build({"user_data": "#!/bin/sh"}, self.task.node, self.task.conf)
+        drive = gzip.decompress(base64.b64decode(self.task.drive))
         self.finish(self.task.driver.deploy.prepare)
         self.step("deploy")
         offered = self.task.driver.deploy.get_in_band_steps(self.task, "deploy")
