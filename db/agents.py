@@ -6,14 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ingot.common import clock
-from ingot.common import errors
-from ingot.common import states
-from ingot.db import models
-from ingot.db import nodes
-from ingot.db import records
-from ingot.db.engine import Database
-from ingot.db.engine import retried
+from ingot.common import clock, errors, states
+from ingot.db import models, nodes, records
+from ingot.db.engine import Database, retried
 
 _NODES = nodes.NODES
 _PORTS = models.table(models.Port)
@@ -32,9 +27,9 @@ _HEARTBEAT = ("id", "uuid", "driver", "conductor_group", "provision_state", "age
 
 
 def find(db: Database, node_uuid: str | None, addresses: Collection[str]) -> records.Record | None:
-    """The node of a uuid, or the one that has a port with one of the MAC addresses; None if there is none, or if the
-    addresses belong to several nodes."""
-    statement = sa.select(*records.columns(_NODES, _LOOKED_UP)).distinct()
+    """The node of a uuid, or the one that has a port with one of the MAC addresses; None if there is none, or
+    if the addresses belong to several nodes."""
+    statement = sa.select(*records.columns(_NODES, _LOOKED_UP))
     if node_uuid is not None:
         statement = statement.where(_NODES.c.uuid == node_uuid)
     else:
@@ -70,8 +65,8 @@ def for_heartbeat(db: Database, ident: str) -> records.Record:
 
 @retried
 def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any]) -> None:
-    """Notes a checked heartbeat without any lock. A node that waits for its agent becomes due in the same statement, so
-    that the sweep finds it even if the bell to its conductor is lost.
+    """Notes a checked heartbeat without any lock. A node that waits for its agent becomes due in the same
+    statement, so that the sweep finds it even if the bell to its conductor is lost.
 
     :param values: agent_url, agent_version, agent_verify_ca, agent_status.
     :raises NotFound: the node was deleted meanwhile.

@@ -1,20 +1,14 @@
 """Queries on conductors and on the hardware interfaces they have enabled (specification 004)."""
 
 import datetime
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Mapping
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from ingot.common import clock
-from ingot.common import errors
-from ingot.db import models
-from ingot.db import records
-from ingot.db.engine import Database
-from ingot.db.engine import retried
+from ingot.common import clock, errors
+from ingot.db import models, records
+from ingot.db.engine import Database, retried
 
 CONDUCTORS = models.table(models.Conductor)
 INTERFACES = models.table(models.ConductorHardwareInterface)
@@ -35,9 +29,7 @@ def _online(timeout: float, moment: datetime.datetime | None = None) -> sa.Colum
 
 
 @retried
-def register(
-    db: Database, hostname: str, values: Mapping[str, Any], interfaces: Iterable[EnabledInterface]
-) -> int:
+def register(db: Database, hostname: str, values: Mapping[str, Any], interfaces: Iterable[EnabledInterface]) -> int:
     """Enters a conductor, or refreshes the entry of an earlier life, with its enabled interfaces.
 
     :param values: conductor_group, release, rpc_version.
@@ -103,8 +95,8 @@ def rpc_versions(db: Database, timeout: float) -> list[tuple[str, str]]:
 def enabled_interfaces(
     db: Database, timeout: float, hardware_types: Collection[str] | None = None, group: str | None = None
 ) -> list[records.Record]:
-    """Enabled interfaces of online conductors: hostname, conductor_group, hardware_type, interface_type, interface_name,
-    default.
+    """Enabled interfaces of online conductors: hostname, conductor_group, hardware_type, interface_type,
+    interface_name, default.
 
     :param hardware_types: only these; None for all.
     :param group: only conductors of this group; None for all.

@@ -2,23 +2,16 @@
 
 import datetime
 import re
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
-from ingot.common import clock
-from ingot.common import errors
-from ingot.common import states
-from ingot.db import models
-from ingot.db import records
-from ingot.db import types
-from ingot.db.engine import Database
-from ingot.db.engine import retried
+from ingot.common import clock, errors, states
+from ingot.db import models, records, types
+from ingot.db.engine import Database, retried
 
 NODES = models.table(models.Node)
 _STEP_RUNS = models.table(models.StepRun)
@@ -173,9 +166,7 @@ def write_locked(
     """
     statement = (
         sa.update(NODES)
-        .where(
-            NODES.c.id == node.id, NODES.c.lock_epoch == node.lock_epoch, NODES.c.reservation == node.reservation
-        )
+        .where(NODES.c.id == node.id, NODES.c.lock_epoch == node.lock_epoch, NODES.c.reservation == node.reservation)
         .values(**values, revision=NODES.c.revision + 1)
     )
     new_runs = [{"node_id": node.id, **row} for row in step_runs]

@@ -1,0 +1,44 @@
+"""What only MariaDB and MySQL are asked."""
+
+import sqlalchemy as sa
+import testtools
+
+from ingot.common import errors
+from ingot.db import nodes
+from ingot.db.engine import Database
+from tests import database
+
+
+class MySQL(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.fixture = self.useFixture(database.DatabaseFixture("mysql"))
+
+    def catalogue(self, statement: str) -> list[tuple[str, ...]]:
+        with self.fixture.db.single() as connection:
+            return [tuple(row) for row in connection.exec_driver_sql(statement)]
+
+    def test_all_tables_lock_rows_and_hold_all_scripts(self) -> None:
+        found = self.catalogue(
+            "SELECT DISTINCT engine, table_collation FROM information_schema.tables "
+            "WHERE table_schema = DATABASE() AND table_name != 'alembic_version'"
+        )
+
+        self.assertEqual([("InnoDB", "utf8mb4_bin")], found)
+
+    def test_all_text_is_compared_byte_by_byte(self) -> None:
+        found = self.catalogue(
+            "SELECT DISTINCT collation_name FROM information_schema.columns WHERE table_schema = DATABASE() "
+            "AND table_name != 'alembic_version' AND collation_name IS NOT NULL"
+        )
+
+        self.assertEqual([("utf8mb4_bin",)], found)
+
+    def test_an_address_that_says_mariadb_has_the_same_errors(self) -> None:
+        url = sa.make_url(self.fixture.url).set(drivername="mariadb+pymysql")
+        db = Database(database.configuration(url.render_as_string(hide_password=False)))
+        self.addCleanup(db.dispose)
+        database.make_node(db, name="taken")
+        node = database.make_node(db)
+
+        self.assertRaises(errors.Duplicate, nodes.compare_and_set, db, node, {"name": "taken"})

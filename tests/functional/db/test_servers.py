@@ -1,0 +1,51 @@
+"""What the unit tests say of SQLite holds on MariaDB and PostgreSQL."""
+
+from tests.unit.db import test_agents, test_conductors, test_engine, test_nodes, test_retention, test_schema
+
+
+class AgentsOnMySQL(test_agents.AgentsOnSQLite):
+    backend = "mysql"
+
+
+class AgentsOnPostgreSQL(test_agents.AgentsOnSQLite):
+    backend = "postgresql"
+
+
+class ConductorsOnMySQL(test_conductors.ConductorsOnSQLite):
+    backend = "mysql"
+
+
+class ConductorsOnPostgreSQL(test_conductors.ConductorsOnSQLite):
+    backend = "postgresql"
+
+
+class EngineOnMySQL(test_engine.EngineOnSQLite):
+    backend = "mysql"
+
+
+class EngineOnPostgreSQL(test_engine.EngineOnSQLite):
+    backend = "postgresql"
+
+
+class NodesOnMySQL(test_nodes.NodesOnSQLite):
+    backend = "mysql"
+
+
+class NodesOnPostgreSQL(test_nodes.NodesOnSQLite):
+    backend = "postgresql"
+
+
+class RetentionOnMySQL(test_retention.RetentionOnSQLite):
+    backend = "mysql"
+
+
+class RetentionOnPostgreSQL(test_retention.RetentionOnSQLite):
+    backend = "postgresql"
+
+
+class SchemaOnMySQL(test_schema.SchemaOnSQLite):
+    backend = "mysql"
+
+
+class SchemaOnPostgreSQL(test_schema.SchemaOnSQLite):
+    backend = "postgresql"

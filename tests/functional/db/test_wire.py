@@ -1,0 +1,119 @@
+"""What really goes over the wire to a database server, and what a broken line does."""
+
+import re
+import threading
+import time
+
+import sqlalchemy as sa
+import testtools
+
+from ingot.common import errors, states
+from ingot.db import agents, nodes
+from ingot.db.engine import Database
+from tests import database
+from tests.functional.db import proxy
+
+_TRANSACTION = re.compile(rb"BEGIN|START TRANSACTION|COMMIT|ROLLBACK|AUTOCOMMIT", re.IGNORECASE)
+
+
+class WireOnMySQL(testtools.TestCase):
+    backend = "mysql"
+
+    def setUp(self) -> None:
+        super().setUp()
+        fixture = self.useFixture(database.DatabaseFixture(self.backend))
+        self.direct = fixture.db
+        server = sa.make_url(fixture.url)
+        assert server.host and server.port
+        self.line = self.useFixture(proxy.Proxy(server.host, server.port))
+        url = server.set(host="127.0.0.1", port=self.line.port)
+        self.db = Database(database.configuration(url.render_as_string(hide_password=False)))
+        self.addCleanup(self.db.dispose)
+        self.node = database.make_node(self.db, provision_state=states.DEPLOYWAIT)
+        with self.db.transaction() as connection:  # from here on both pools hold a connection
+            connection.exec_driver_sql("SELECT 1")
+        self.line.sent.clear()
+
+    def test_single_statements_stand_for_themselves(self) -> None:
+        held = nodes.lock(self.db, self.node.uuid, "one", "deploy")
+        nodes.write_locked(self.db, held, nodes.UNLOCKED)
+        agents.record_heartbeat(self.db, agents.for_heartbeat(self.db, self.node.uuid), {})
+
+        self.assertEqual(2, self.line.sent.count(b"SELECT"))
+        self.assertEqual(3, self.line.sent.count(b"UPDATE"))
+        self.assertEqual([], _TRANSACTION.findall(bytes(self.line.sent)))
+
+    def test_a_transaction_begins_and_commits(self) -> None:
+        held = nodes.lock(self.db, self.node.uuid, "one", "deploy")
+        nodes.write_locked(self.db, held, {}, history=[{"severity": "INFO", "event_type": "x", "event": "y"}])
+
+        self.assertEqual(1, self.line.sent.upper().count(b"COMMIT"))
+
+    def test_a_connection_that_was_in_use_just_now_is_not_pinged(self) -> None:
+        nodes.get(self.db, self.node.uuid, ("uuid",))
+        once = len(self.line.sent)
+        self.line.sent.clear()
+
+        for _ in range(10):
+            nodes.get(self.db, self.node.uuid, ("uuid",))
+
+        self.assertLessEqual(len(self.line.sent), 10 * once)
+
+    def test_a_connection_that_died_while_idle_is_not_used(self) -> None:
+        self.line.cut()
+        self.line.restore()
+        time.sleep(1.1)
+
+        self.assertEqual(self.node.uuid, nodes.get(self.db, self.node.uuid).uuid)
+
+    def test_a_database_that_is_away_is_told_as_such_and_found_again(self) -> None:
+        self.line.cut()
+        for _ in range(2):  # the first has a dead connection, the second none
+            refusal = self.assertRaises(errors.ServiceUnavailable, nodes.get, self.db, self.node.uuid)
+            self.assertNotIn("127.0.0.1", str(refusal))
+        self.assertRaises(errors.ServiceUnavailable, nodes.lock, self.db, self.node.uuid, "one", "deploy")
+
+        self.line.restore()
+        nodes.lock(self.db, self.node.uuid, "one", "deploy")
+
+    def test_a_line_that_breaks_in_a_transaction_undoes_it(self) -> None:
+        def write() -> None:
+            with self.db.transaction() as connection:
+                connection.execute(nodes.NODES.update().values(description="half"))
+                self.line.cut()
+
+        self.assertRaises(errors.ServiceUnavailable, write)
+
+        self.assertIsNone(nodes.get(self.direct, self.node.uuid).description)
+
+    def test_a_line_that_breaks_under_load_breaks_nothing_else(self) -> None:
+        stop = threading.Event()
+        surprises: list[str] = []
+
+        def read() -> None:
+            while not stop.is_set():
+                try:
+                    nodes.get(self.db, self.node.uuid, ("uuid",))
+                except errors.ServiceUnavailable:
+                    time.sleep(0.05)
+                except Exception as exc:  # noqa: BLE001 - any other error is what the test is about
+                    surprises.append(repr(exc))
+
+        threads = [threading.Thread(target=read) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for _ in range(3):
+            time.sleep(0.2)
+            self.line.cut()
+            self.line.restore()
+        time.sleep(0.3)
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+        self.assertEqual([], surprises)
+        self.assertEqual(self.node.uuid, nodes.get(self.db, self.node.uuid).uuid)
+
+
+class WireOnPostgreSQL(WireOnMySQL):
+    backend = "postgresql"

@@ -1,0 +1,100 @@
+"""Who is online, and what the conductors have enabled."""
+
+import datetime
+import threading
+
+from ingot.common import clock, errors
+from ingot.db import conductors
+from ingot.db.conductors import EnabledInterface
+from tests import database
+
+_VALUES = {"conductor_group": "", "release": "0.1.0", "rpc_version": "1.0"}
+_IPMI = EnabledInterface("ipmi", "power", "ipmitool", True)
+_FAKE = EnabledInterface("fake-hardware", "power", "fake", False)
+
+
+class ConductorsOnSQLite(database.TestCase):
+    def register(self, hostname: str, *offers: EnabledInterface, **values: str) -> int:
+        return conductors.register(self.db, hostname, {**_VALUES, **values}, offers)
+
+    def silence(self, conductor_id: int, seconds: float) -> None:
+        table = conductors.CONDUCTORS
+        with self.db.single() as connection:
+            connection.execute(
+                table.update()
+                .where(table.c.id == conductor_id)
+                .values(heartbeat_at=clock.now() - datetime.timedelta(seconds=seconds))
+            )
+
+    def test_is_online_as_long_as_it_gives_signs_of_life(self) -> None:
+        conductor_id = self.register("one")
+        self.assertEqual({"one"}, conductors.online_hosts(self.db, 30))
+
+        self.silence(conductor_id, 31)
+        self.assertEqual(set(), conductors.online_hosts(self.db, 30))
+        self.assertFalse(conductors.get(self.db, "one", 30).alive)
+
+        conductors.touch(self.db, conductor_id)
+        self.assertTrue(conductors.get(self.db, "one", 30).alive)
+
+    def test_is_offline_at_once_after_an_orderly_stop(self) -> None:
+        conductor_id = self.register("one", _IPMI)
+
+        conductors.unregister(self.db, conductor_id)
+
+        self.assertEqual(set(), conductors.online_hosts(self.db, 30))
+        self.assertEqual([], conductors.enabled_interfaces(self.db, 30))
+        self.assertEqual(["one"], [conductor.hostname for conductor in conductors.listed(self.db, 30)])
+
+    def test_a_second_life_replaces_the_first(self) -> None:
+        first = self.register("one", _IPMI, _FAKE)
+        second = self.register("one", _FAKE, conductor_group="west")
+
+        self.assertEqual(first, second)
+        self.assertEqual([("one", "west", "fake-hardware")], conductors.ring_members(self.db, 30))
+
+    def test_many_that_register_at_once_are_all_there(self) -> None:
+        start = threading.Barrier(6)
+        failures: list[BaseException] = []
+
+        def enter(number: int) -> None:
+            start.wait()
+            try:
+                self.register(f"host-{number}", _IPMI, _FAKE)
+            except Exception as exc:  # noqa: BLE001 - any error is what the test is about
+                failures.append(exc)
+
+        threads = [threading.Thread(target=enter, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        self.assertEqual([], failures)
+        self.assertEqual({f"host-{number}" for number in range(6)}, conductors.online_hosts(self.db, 30))
+        self.assertEqual(12, len(conductors.enabled_interfaces(self.db, 30)))
+
+    def test_rings_are_made_of_online_conductors_only(self) -> None:
+        self.register("one", _IPMI, _FAKE)
+        self.register("two", _IPMI, conductor_group="west")
+        self.silence(self.register("dead", _IPMI), 100)
+
+        self.assertEqual(
+            {("one", "", "ipmi"), ("one", "", "fake-hardware"), ("two", "west", "ipmi")},
+            set(conductors.ring_members(self.db, 30)),
+        )
+        self.assertEqual([("0.1.0", "1.0")] * 2, conductors.rpc_versions(self.db, 30))
+
+    def test_enabled_interfaces_are_told_by_hardware_type_and_group(self) -> None:
+        self.register("one", _IPMI, _FAKE)
+        self.register("two", _IPMI, conductor_group="west")
+
+        of_ipmi = conductors.enabled_interfaces(self.db, 30, hardware_types=["ipmi"])
+        of_west = conductors.enabled_interfaces(self.db, 30, group="west")
+
+        self.assertEqual(["one", "two"], [offer.hostname for offer in of_ipmi])
+        self.assertEqual([("two", "ipmitool", True)], [(o.hostname, o.interface_name, o.default) for o in of_west])
+        self.assertEqual([], conductors.enabled_interfaces(self.db, 30, hardware_types=["redfish"]))
+
+    def test_an_unknown_conductor_is_not_found(self) -> None:
+        self.assertRaises(errors.NotFound, conductors.get, self.db, "nobody", 30)

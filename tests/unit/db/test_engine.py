@@ -1,0 +1,122 @@
+"""Single statements, transactions, forks, and what is done when two transactions are in each other's way."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import testtools
+
+from ingot.common import errors
+from ingot.db import nodes
+from ingot.db.engine import Database, retried
+from tests import database
+
+
+class EngineOnSQLite(database.TestCase):
+    def test_a_transaction_is_all_or_nothing(self) -> None:
+        node = database.make_node(self.db)
+
+        def write_and_fail() -> None:
+            with self.db.transaction() as connection:
+                connection.execute(nodes.NODES.update().values(description="half"))
+                raise LookupError
+
+        self.assertRaises(LookupError, write_and_fail)
+        self.assertIsNone(nodes.get(self.db, node.uuid).description)
+
+    def test_a_single_statement_is_there_for_others_at_once(self) -> None:
+        node = database.make_node(self.db)
+        with self.db.single() as connection:
+            connection.execute(nodes.NODES.update().values(description="x"))
+            self.assertEqual("x", nodes.get(self.database.another(), node.uuid).description)
+
+    def test_a_transaction_that_reads_first_can_write_later(self) -> None:
+        database.make_node(self.db, description="0")
+
+        @retried
+        def count_up() -> None:
+            with self.db.transaction() as connection:
+                row = connection.execute(nodes.NODES.select().with_for_update()).one()
+                connection.execute(nodes.NODES.update().values(description=str(int(row.description) + 1)))
+
+        _together([count_up] * 10)
+
+        with self.db.single() as connection:
+            self.assertEqual("10", connection.execute(nodes.NODES.select()).one().description)
+
+    def test_transactions_that_wait_for_each_other_are_tried_again(self) -> None:
+        ids = [database.make_node(self.db).id for _ in range(2)]
+
+        def write(order: list[int]) -> None:
+            with self.db.transaction() as connection:
+                for node_id in order:
+                    update = nodes.NODES.update().where(nodes.NODES.c.id == node_id)
+                    connection.execute(update.values(revision=nodes.NODES.c.revision + 1))
+                    time.sleep(0.2)
+
+        _together([lambda: retried(write)(ids), lambda: retried(write)(ids[::-1])])
+
+        with self.db.single() as connection:
+            self.assertEqual([2, 2], [row.revision for row in connection.execute(nodes.NODES.select())])
+
+    def test_a_child_process_uses_no_connection_of_its_parent(self) -> None:
+        node = database.make_node(self.db)
+        child = os.fork()
+        if child == 0:
+            try:
+                for _ in range(50):
+                    nodes.get(self.db, node.uuid)
+            finally:
+                os._exit(0 if self.db.engines[0].pool.checkedin() == 1 else 1)
+        for _ in range(50):
+            self.assertEqual(node.uuid, nodes.get(self.db, node.uuid).uuid)
+
+        self.assertEqual(0, os.waitpid(child, 0)[1])
+
+
+class SQLiteFile(testtools.TestCase):
+    def test_belongs_to_its_owner_alone(self) -> None:
+        path = self.useFixture(database.DatabaseFixture(migrated=False)).url.removeprefix("sqlite:///")
+
+        self.assertEqual(0o600, os.stat(path).st_mode & 0o777)
+
+    def test_a_place_that_cannot_be_written_is_told(self) -> None:
+        refusal = self.assertRaises(
+            errors.ConfigurationError, Database, database.configuration("sqlite:////dev/null/ingot.sqlite")
+        )
+
+        self.assertIn("/dev/null/ingot.sqlite", str(refusal))
+
+    def test_memory_is_refused_because_connections_would_not_share_it(self) -> None:
+        self.assertRaises(errors.ConfigurationError, Database, database.configuration("sqlite://"))
+
+    def test_a_writer_that_does_not_end_makes_the_database_unavailable(self) -> None:
+        fixture = self.useFixture(database.DatabaseFixture())
+
+        def write_impatiently() -> None:
+            with fixture.db.single() as connection:
+                connection.exec_driver_sql("PRAGMA busy_timeout=10")
+                connection.execute(nodes.NODES.update().values(maintenance=True))
+
+        with fixture.another().transaction():
+            self.assertRaises(errors.ServiceUnavailable, write_impatiently)
+        write_impatiently()
+
+
+def _together(calls: Sequence[Callable[[], None]]) -> None:
+    failures: list[BaseException] = []
+
+    def run(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as exc:  # noqa: BLE001 - any error fails the test
+            failures.append(exc)
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]

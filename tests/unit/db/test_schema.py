@@ -1,0 +1,109 @@
+"""The migrated schema is the one of the models, however many processes make it."""
+
+import threading
+import warnings
+
+import alembic.autogenerate
+import sqlalchemy as sa
+import testtools
+from alembic.runtime import migration
+
+from ingot.common import errors
+from ingot.db import models, schema
+from tests import database
+
+
+class SchemaOnSQLite(testtools.TestCase):
+    backend = "sqlite"
+
+    def fixture(self, migrated: bool = False) -> database.DatabaseFixture:
+        return self.useFixture(database.DatabaseFixture(self.backend, migrated))
+
+    def stamped(self, revision: str) -> database.DatabaseFixture:
+        """A database that was migrated by a release of another time."""
+        fixture = self.fixture(migrated=True)
+        with fixture.db.single() as connection:
+            table = sa.table("alembic_version", sa.column("version_num"))
+            connection.execute(table.update().values(version_num=revision))
+        return fixture
+
+    def test_migrations_and_models_agree(self) -> None:
+        with self.fixture(migrated=True).db.single() as connection, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            context = migration.MigrationContext.configure(connection, opts={"compare_server_default": True})
+            differences = alembic.autogenerate.compare_metadata(context, models.Base.metadata)
+
+        self.assertEqual([], differences)
+
+    def test_an_empty_database_is_refused_by_services(self) -> None:
+        db = self.fixture().db
+
+        self.assertIsNone(schema.version(db))
+        refusal = self.assertRaises(errors.ConfigurationError, schema.require, db)
+        self.assertIn("run ingot-dbsync upgrade", str(refusal))
+
+    def test_is_made_once(self) -> None:
+        db = self.fixture().db
+
+        schema.ensure(db)
+        schema.ensure(db)
+
+        self.assertTrue(schema.is_current(db))
+        schema.require(db)
+        database.make_node(db, name="r1u1")
+
+    def test_a_later_schema_is_good_enough_and_left_alone(self) -> None:
+        db = self.stamped("9999").db
+
+        schema.require(db)
+        schema.ensure(db)
+
+        self.assertFalse(schema.is_current(db))
+        refusal = self.assertRaises(errors.Invalid, schema.upgrade, db)
+        self.assertIn("9999", str(refusal))
+
+    def test_an_unknown_revision_is_told(self) -> None:
+        db = self.fixture(migrated=True).db
+
+        refusal = self.assertRaises(errors.Invalid, schema.upgrade, db, "0815")
+
+        self.assertIn("'0815'", str(refusal))
+        self.assertRaises(errors.Invalid, schema.stamp, db, "0815")
+        self.assertTrue(schema.is_current(db))
+
+    def test_a_revision_can_be_noted_by_hand(self) -> None:
+        db = self.stamped("9999").db
+
+        schema.stamp(db, "0001")
+
+        self.assertEqual("0001", schema.version(db))
+
+    def test_several_may_upgrade_at_once(self) -> None:
+        fixture = self.fixture()
+        start = threading.Barrier(4)
+        failures: list[BaseException] = []
+
+        def upgrade() -> None:
+            db = fixture.another()
+            start.wait()
+            try:
+                schema.ensure(db)
+            except Exception as exc:  # noqa: BLE001 - any error is what the test is about
+                failures.append(exc)
+
+        threads = [threading.Thread(target=upgrade) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        self.assertEqual([], failures)
+        self.assertTrue(schema.is_current(fixture.db))
+
+    def test_rows_go_with_what_they_belong_to(self) -> None:
+        db = self.fixture(migrated=True).db
+        node = database.make_node(db)
+        database.make_port(db, node)
+        with db.single() as connection:
+            connection.execute(models.table(models.Node).delete())
+            self.assertEqual([], connection.execute(models.table(models.Port).select()).all())
