@@ -1,4 +1,4 @@
-"""Initial ramdisks: cpio archives in the "newc" format that Linux unpacks (Documentation/driver-api/early-userspace)."""
+"""Initial ramdisks: cpio archives in the "newc" format (Linux: Documentation/driver-api/early-userspace)."""
 
 import gzip
 import stat

@@ -9,9 +9,7 @@ BIOS. Only the standard library is used: it runs while the environment is still 
 
 import argparse
 import hashlib
-import os
 import platform
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -140,7 +138,7 @@ class _Builder:
         return debs.read_first(found[kernel], "./boot/vmlinuz-"), busybox
 
     def _file(self, *places: str) -> Path:
-        """Return the file at the first of the places where there is one: packages move, the older the system the less."""
+        """Return the file at the first of the places where there is one; newer systems have moved some."""
         for place in places:
             if (self._tools / place).exists():
                 return self._tools / place

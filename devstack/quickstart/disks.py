@@ -1,0 +1,111 @@
+"""Looking at the machines' disks behind everybody's back: filling them with rubbish, proving what is on them."""
+
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pycdlib
+
+from ingot.rack import partitions, readback
+from quickstart.failure import Failure
+
+RUBBISH = b"somebody else's secrets\n"
+_BLOCK = 2**20
+_LATEST = "/openstack/latest"
+
+
+def fill_with_rubbish(disk: Path) -> int:
+    """Write a previous owner's data to the beginning, the middle and the end of a disk; return how many bytes."""
+    data = (RUBBISH * (_BLOCK // len(RUBBISH) + 1))[:_BLOCK]
+    size = disk.stat().st_size
+    places = (0, size // 2, size - _BLOCK)
+    with disk.open("r+b") as file:
+        for place in places:
+            file.seek(place)
+            file.write(data)
+    return len(places) * _BLOCK
+
+
+def check_erased(disk: Path) -> None:
+    """Make sure that a disk holds nothing but zeros.
+
+    :raises Failure: with the place of the first byte that is something else.
+    """
+    with disk.open("rb") as file:
+        for start, end in _written(file.fileno(), disk.stat().st_size):
+            file.seek(start)
+            for place in range(start, end, _BLOCK):
+                block = file.read(min(_BLOCK, end - place))
+                if block.count(0) != len(block):
+                    first = place + len(block) - len(block.lstrip(b"\0"))
+                    raise Failure(f"{disk} was to be erased, but at byte {first} there is data")
+
+
+def _written(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a sparse file that were ever written; the holes between them read as zeros."""
+    end = 0
+    while end < size:
+        try:
+            start = os.lseek(descriptor, end, os.SEEK_DATA)
+        except OSError:
+            return  # ENXIO: only a hole is left
+        end = os.lseek(descriptor, start, os.SEEK_HOLE)
+        yield start, end
+
+
+def check_image(disk: Path, image: Path) -> str:
+    """Make sure that a disk begins with an image; return the digest that both have.
+
+    Compared are the bytes of the whole image except the partition table, which agents move to the end of the larger
+    disk, and the partitions one by one.
+
+    :raises Failure: saying what differs.
+    """
+    length = image.stat().st_size
+    wanted, found = readback.content_digest(image, length), readback.content_digest(disk, length)
+    if wanted != found:
+        raise Failure(f"{disk} does not hold the image: the SHA-256 of its content is {found}, not {wanted}")
+    ours, theirs = (partitions.partitions(readback.DiskFile(path)) for path in (image, disk))
+    if theirs[: len(ours)] != ours:
+        raise Failure(f"{disk} has the partitions {theirs}, the image {ours}")
+    return found
+
+
+def check_config_drive(disk: Path, wanted: Mapping[str, Any]) -> list[str]:
+    """Make sure that a disk's config drive holds what was asked for; return the files that were compared.
+
+    :param wanted: ``meta_data``, ``user_data`` and ``network_data``, as the API takes them.
+    :raises Failure: saying which file is missing or different.
+    """
+    image = readback.config_drive(disk)
+    if image is None:
+        raise Failure(f"{disk} has no partition with a config drive")
+    files = {
+        f"{_LATEST}/meta_data.json": wanted["meta_data"],
+        f"{_LATEST}/user_data": wanted["user_data"],
+        f"{_LATEST}/network_data.json": wanted["network_data"],
+    }
+    for name, value in files.items():
+        content = read_iso_file(image, name)
+        found = json.loads(content) if name.endswith(".json") else content.decode()
+        if found != value:
+            raise Failure(f"{name} in the config drive of {disk} is {found!r}, but should be {value!r}")
+    return [name.rpartition("/")[2] for name in files]
+
+
+def read_iso_file(image: bytes, name: str) -> bytes:
+    """Return a file of an ISO 9660 image, under the long name that Linux shows it by.
+
+    :raises Failure: there is no such file, or the image cannot be read.
+    """
+    iso, content = pycdlib.PyCdlib(), io.BytesIO()
+    try:
+        iso.open_fp(io.BytesIO(image))
+        long_names = "rr_path" if iso.has_rock_ridge() else "joliet_path"
+        iso.get_file_from_iso_fp(content, **{long_names: name})
+    except pycdlib.pycdlibexception.PyCdlibException as error:
+        raise Failure(f"{name} cannot be read from the config drive: {error}") from error
+    return content.getvalue()
