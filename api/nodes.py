@@ -89,15 +89,16 @@ def index(call: Call) -> Reply:
         raise errors.Invalid(
             field="detail", value="True", allowed="Lists take it from version 1.43; use /v1/nodes/detail."
         )
-    return collection.index(call, NODES, _beside_filters(call))
+    return collection.index(call, NODES, beside_filters(call))
 
 
 @operation(*NODES.detail_params)
 def detail(call: Call) -> Reply:
-    return collection.index(call, NODES, _beside_filters(call), detail=True)
+    return collection.index(call, NODES, beside_filters(call), detail=True)
 
 
-def _beside_filters(call: Call) -> list[listing.Condition]:
+def beside_filters(call: Call) -> list[listing.Condition]:
+    """The conditions of a list of nodes that are not those of single columns."""
     where = []
     if "parent_node" in call.query:
         parent = call.query["parent_node"]

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from ingot.api import call as calls
-from ingot.api import collection, fields, kinds, params, patch, schemas
+from ingot.api import collection, crud, fields, kinds, params, schemas
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
@@ -12,9 +11,6 @@ from ingot.common import errors, states
 from ingot.db import listing, node_crud, nodes, records, rows
 from ingot.db import portgroups as portgroup_rows
 from ingot.db import ports as port_rows
-
-NAMES_SINCE = 88
-"""Minor version from which ports are found by name."""
 
 _LINK_KEYS = {
     **{name: {"type": "string"} for name in ("port_id", "switch_info", "hostname", "switch_id", "fabric_name")},
@@ -82,77 +78,36 @@ PORTS = collection.Collection("ports", TABLE, port_rows.SOURCE, FILTERS)
 _OF_ONE_NODE = ("address", "node", "node_uuid", "portgroup")
 
 
-@operation(*PORTS.index_params)
-def index(call: Call) -> Reply:
-    return collection.index(call, PORTS, _beside_filters(call))
-
-
-@operation(*PORTS.detail_params)
-def detail(call: Call) -> Reply:
-    return collection.index(call, PORTS, _beside_filters(call), detail=True)
-
-
-@operation(*params.PAGING, params.FIELDS, params.DETAIL)
-def of_node(call: Call, node: str) -> Reply:
-    return collection.index(call, PORTS, [_of_node(api_nodes.read(call, node, "id").id)])
-
-
-@operation(*params.PAGING, params.FIELDS, params.DETAIL)
-def of_portgroup(call: Call, portgroup: str) -> Reply:
-    found = rows.get(call.db, portgroup_rows.SOURCE, kinds.ident("portgroup", portgroup))
-    return collection.index(call, PORTS, [listing.Condition("portgroup_id", "equals", found.id)])
-
-
 def _of_node(node_id: int) -> listing.Condition:
     return listing.Condition("node_id", "equals", node_id)
 
 
-def _beside_filters(call: Call) -> list[listing.Condition]:
+def _in_portgroup(call: Call, ident: str) -> listing.Condition:
+    return listing.Condition("portgroup_id", "equals", rows.get(call.db, portgroup_rows.SOURCE, ident).id)
+
+
+def _where(call: Call) -> list[listing.Condition]:
     query = call.query
     if "conductor_groups" in query and any(name in query for name in _OF_ONE_NODE):
         raise errors.Invalid(
             f"Filtering by conductor_groups cannot be combined with {', '.join(_OF_ONE_NODE)}: leave one out."
         )
-    where = []
     node = query.get("node") or query.get("node_uuid")
-    if node is not None:
-        where.append(_of_node(node_crud.resolve(call.db, node)[0]))
-    if "portgroup" in query:
-        found = rows.get(call.db, portgroup_rows.SOURCE, query["portgroup"])
-        where.append(listing.Condition("portgroup_id", "equals", found.id))
-    return where
+    where = [] if node is None else [_of_node(node_crud.resolve(call.db, node)[0])]
+    return where + ([_in_portgroup(call, query["portgroup"])] if "portgroup" in query else [])
 
 
-def _read(call: Call, ident: str) -> records.Record:
-    return rows.get(call.db, port_rows.SOURCE, kinds.ident("port", ident))
-
-
-@operation(params.FIELDS)
-def show(call: Call, port: str) -> Reply:
-    return Reply(collection.show(call, PORTS, _read(call, port)))
-
-
-@operation(body=TABLE.creation)
-def create(call: Call) -> Reply:
-    ident = call.body.get("node_uuid") or call.body.get("node_ident")
-    if ident is None:
-        raise errors.Invalid("Schema error for port: 'node_uuid' (or from version 1.94 'node_ident') is required.")
-    row = collection.stored(TABLE, call.body) | {"node_uuid": ident}
-    return _created(call, port_rows.create(call.db, _references(call, row)))
-
-
-def _created(call: Call, row_id: int) -> Reply:
-    port = listing.one(call.db, port_rows.SOURCE, listing.Condition("id", "equals", row_id))
-    assert port is not None  # noqa: S101 - it was written a moment ago
-    return calls.created(call, collection.show(call, PORTS, port), f"/v1/ports/{port.uuid}")
-
-
-def _references(call: Call, values: dict[str, Any], node_id: int | None = None) -> dict[str, Any]:
-    """The columns for written values: what names node and portgroup becomes their ids."""
+def _prepare(call: Call, values: dict[str, Any], port: records.Record | None) -> dict[str, Any]:
+    """What names node and portgroup becomes their ids."""
     row = {name: value for name, value in values.items() if name not in ("node_uuid", "node_ident", "portgroup_uuid")}
+    node = values.get("node_uuid") or values.get("node_ident")
+    node_id = port.node_id if port else None
+    if node is None and node_id is None:
+        raise errors.Invalid("Schema error for port: 'node_uuid' (or from version 1.94 'node_ident') is required.")
     try:
-        if values.get("node_uuid"):
-            row["node_id"] = node_id = node_crud.resolve(call.db, values["node_uuid"])[0]
+        # Taking the node away from a port is accepted and changes nothing: a port always has one.
+        if node is not None:
+            row["node_id"] = node_id = node_crud.resolve(call.db, node)[0]
         if "portgroup_uuid" in values:
             row["portgroup_id"] = values["portgroup_uuid"] and _portgroup(call, values["portgroup_uuid"], node_id)
     except errors.NotFound as exc:
@@ -165,21 +120,6 @@ def _portgroup(call: Call, uuid: str, node_id: int | None) -> int:
     if portgroup.node_id != node_id:
         raise errors.Invalid(field="portgroup_uuid", value=uuid, allowed="The portgroup belongs to another node.")
     return int(portgroup.id)
-
-
-@operation(body=patch.BODY)
-def update(call: Call, port: str) -> Reply:
-    return Reply(collection.show(call, PORTS, _read(call, calls.retried(lambda: _update(call, port)))))
-
-
-def _update(call: Call, ident: str) -> str:
-    port = _read(call, ident)
-    changes = collection.patched(call, PORTS, port)
-    _refuse_update(call, port, changes)
-    # Taking the node away is accepted and changes nothing: a port always has a node.
-    kept = {name: value for name, value in changes.items() if name != "node_uuid" or value is not None}
-    port_rows.update(call.db, port, _references(call, kept, port.node_id))
-    return str(port.uuid)
 
 
 _CONNECTIVITY = frozenset(("local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"))
@@ -204,7 +144,14 @@ def _refuse_update(call: Call, port: records.Record, changes: dict[str, Any]) ->
         )
 
 
-@operation()
-def delete(call: Call, port: str) -> Reply:
-    port_rows.delete(call.db, _read(call, port))
-    return calls.NO_CONTENT
+CRUD = crud.Crud(PORTS, port_rows, prepare=_prepare, refuse_update=_refuse_update, where=_where)
+
+
+@operation(*params.PAGING, params.FIELDS, params.DETAIL)
+def of_node(call: Call, node: str) -> Reply:
+    return collection.index(call, PORTS, [_of_node(api_nodes.read(call, node, "id").id)])
+
+
+@operation(*params.PAGING, params.FIELDS, params.DETAIL)
+def of_portgroup(call: Call, ident: str) -> Reply:
+    return collection.index(call, PORTS, [_in_portgroup(call, kinds.ident("portgroup", ident))])

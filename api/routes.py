@@ -3,9 +3,27 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ingot.api import agents, boot, node_states, nodes, ports, provision, root
+from ingot.api import (
+    agents,
+    boot,
+    chassis,
+    conductors,
+    deploy_templates,
+    drivers,
+    node_history,
+    node_management,
+    node_states,
+    node_traits,
+    nodes,
+    portgroups,
+    ports,
+    provision,
+    root,
+    timeline,
+)
 from ingot.api.call import Operation
 from ingot.api.collection import without_ident
+from ingot.api.crud import Crud
 from ingot.common import errors
 
 _HIDDEN = {"GET": 404, "*": 404}
@@ -46,9 +64,18 @@ class Route(NamedTuple):
         return refusal(f"{method} {self.path} needs API version 1.{self.since} or newer.")
 
 
+def _all(crud: Crud) -> Mapping[str, Operation]:
+    return {"GET": crud.index, "POST": crud.create, "PATCH": without_ident, "DELETE": without_ident}
+
+
+def _one(crud: Crud) -> Mapping[str, Operation]:
+    return {"GET": crud.show, "PATCH": crud.update, "DELETE": crud.delete}
+
+
 ROUTES: tuple[Route, ...] = (
     Route("/", {"GET": root.service}, public=True, any_version=True),
     Route("/v1", {"GET": root.version_1}, public=True),
+    # what machines and their agents ask for
     Route("/boot/ipxe/<mac>", {"GET": boot.ipxe}, public=True, any_version=True, text=True),
     Route("/v1/lookup", {"GET": agents.lookup}, 22, public=True),
     Route("/v1/heartbeat/<node>", {"POST": agents.heartbeat}, 22, public=True),
@@ -58,6 +85,7 @@ ROUTES: tuple[Route, ...] = (
         {"GET": nodes.index, "POST": nodes.create, "PATCH": without_ident, "DELETE": without_ident},
     ),
     Route("/v1/nodes/detail", {"GET": nodes.detail}),
+    Route("/v1/nodes/validate", {"GET": node_management.validate_named}),
     Route("/v1/nodes/<node>", {"GET": nodes.show, "PATCH": nodes.update, "DELETE": nodes.delete}),
     Route("/v1/nodes/<node>/states", {"GET": node_states.show}),
     Route("/v1/nodes/<node>/states/power", {"PUT": node_states.set_power}),
@@ -67,12 +95,49 @@ ROUTES: tuple[Route, ...] = (
         "/v1/nodes/<node>/maintenance",
         {"PUT": node_states.set_maintenance, "DELETE": node_states.clear_maintenance},
     ),
-    Route("/v1/nodes/<node>/ports", {"GET": ports.of_node}),
-    # ports
     Route(
-        "/v1/ports",
-        {"GET": ports.index, "POST": ports.create, "PATCH": without_ident, "DELETE": without_ident},
+        "/v1/nodes/<node>/management/boot_device",
+        {"GET": node_management.boot_device, "PUT": node_management.set_boot_device},
     ),
-    Route("/v1/ports/detail", {"GET": ports.detail}),
-    Route("/v1/ports/<port>", {"GET": ports.show, "PATCH": ports.update, "DELETE": ports.delete}),
+    Route("/v1/nodes/<node>/management/boot_device/supported", {"GET": node_management.supported_boot_devices}),
+    Route("/v1/nodes/<node>/validate", {"GET": node_management.validate}),
+    Route("/v1/nodes/<node>/cleaning/steps", {"GET": node_management.cleaning_steps}),
+    Route(
+        "/v1/nodes/<node>/traits",
+        {"GET": node_traits.index, "PUT": node_traits.replace, "DELETE": node_traits.clear},
+        37,
+        _HIDDEN_406,
+    ),
+    Route("/v1/nodes/<node>/traits/<trait>", {"PUT": node_traits.add, "DELETE": node_traits.remove}, 37, _HIDDEN_406),
+    Route("/v1/nodes/<node>/history", {"GET": node_history.index}, 78),
+    Route("/v1/nodes/<node>/history/<uuid>", {"GET": node_history.show}, 78),
+    Route("/v1/nodes/<node>/ports", {"GET": ports.of_node}),
+    Route("/v1/nodes/<node>/portgroups", {"GET": portgroups.of_node}, 24),
+    # ports and portgroups
+    Route("/v1/ports", _all(ports.CRUD)),
+    Route("/v1/ports/detail", {"GET": ports.CRUD.detail}),
+    Route("/v1/ports/<ident>", _one(ports.CRUD)),
+    Route("/v1/portgroups", _all(portgroups.CRUD), 23),
+    Route("/v1/portgroups/detail", {"GET": portgroups.CRUD.detail}, 23),
+    Route("/v1/portgroups/<ident>", _one(portgroups.CRUD), 23),
+    Route("/v1/portgroups/<ident>/ports", {"GET": ports.of_portgroup}, 24),
+    # chassis
+    Route("/v1/chassis", _all(chassis.CRUD)),
+    Route("/v1/chassis/detail", {"GET": chassis.CRUD.detail}),
+    Route("/v1/chassis/<ident>", _one(chassis.CRUD)),
+    Route("/v1/chassis/<ident>/nodes", {"GET": chassis.nodes_in}),
+    Route("/v1/chassis/<ident>/nodes/detail", {"GET": chassis.nodes_in_detail}),
+    # deploy templates; with a hyphen as specification 003 has it
+    Route("/v1/deploy_templates", _all(deploy_templates.CRUD), 55, _HIDDEN_405),
+    Route("/v1/deploy_templates/<ident>", _one(deploy_templates.CRUD), 55, _HIDDEN_405),
+    Route("/v1/deploy-templates", _all(deploy_templates.HYPHENATED), 55, _HIDDEN_405),
+    Route("/v1/deploy-templates/<ident>", _one(deploy_templates.HYPHENATED), 55, _HIDDEN_405),
+    # drivers and conductors
+    Route("/v1/drivers", {"GET": drivers.index}),
+    Route("/v1/drivers/<name>", {"GET": drivers.show}),
+    Route("/v1/drivers/<name>/properties", {"GET": drivers.properties}),
+    Route("/v1/conductors", {"GET": conductors.index}, 49),
+    Route("/v1/conductors/<hostname>", {"GET": conductors.show}, 49),
+    # Ingot's own
+    Route("/ingot/v1/nodes/<node>/timeline", {"GET": timeline.show}, any_version=True),
 )

@@ -1,0 +1,42 @@
+"""Chassis: what nodes are mounted in."""
+
+from ingot.api import collection, crud, fields, kinds, nodes
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import POST, Field
+from ingot.db import chassis as rows
+from ingot.db import listing
+
+TABLE = fields.Table(
+    "chassis",
+    (
+        Field("uuid", kind=kinds.UUID, write=POST, brief=True, sortable=True),
+        Field("description", kind=kinds.TEXT, brief=True, sortable=True),
+        fields.links("chassis"),
+        Field("created_at", sortable=True),
+        Field("updated_at", sortable=True),
+        Field("extra", kind=kinds.OBJECT),
+        # A list in a list: clients know it like that.
+        Field(
+            "nodes",
+            compute=lambda chassis, call: [fields.link_pair(call, f"chassis/{chassis.uuid}/nodes")],
+            needs=("uuid",),
+        ),
+    ),
+)
+
+CRUD = crud.Crud(collection.Collection("chassis", TABLE, rows.SOURCE), rows, ident=kinds.uuid)
+
+
+@operation(*nodes.NODES.index_params)
+def nodes_in(call: Call, ident: str) -> Reply:
+    return collection.index(call, nodes.NODES, _inside(call, ident))
+
+
+@operation(*nodes.NODES.detail_params)
+def nodes_in_detail(call: Call, ident: str) -> Reply:
+    return collection.index(call, nodes.NODES, _inside(call, ident), detail=True)
+
+
+def _inside(call: Call, ident: str) -> list[listing.Condition]:
+    chassis = CRUD.read(call, ident)
+    return [*nodes.beside_filters(call), listing.Condition("chassis_id", "equals", chassis.id)]

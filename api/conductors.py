@@ -1,0 +1,45 @@
+"""Conductors: who ever registered, and who is alive."""
+
+from ingot.api import collection, fields, params
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.db import conductor_lists, conductors, records
+
+TABLE = fields.Table(
+    "conductor",
+    (
+        Field("hostname", 49, brief=True, sortable=True),
+        Field("conductor_group", 49, brief=True, sortable=True),
+        fields.links("conductors", "hostname"),
+        Field("alive", 49, brief=True),
+        Field("created_at", 49, sortable=True),
+        Field("updated_at", 49, sortable=True),
+        Field("drivers", 49),
+    ),
+)
+
+
+def _complete(call: Call, found: list[records.Record], selection: fields.Selection) -> None:
+    timeout = call.conf.conductor.heartbeat_timeout
+    if "alive" in selection.names:
+        online = conductors.online_hosts(call.db, timeout)
+        for conductor in found:
+            conductor.alive = conductor.hostname in online
+    if "drivers" in selection.names:
+        known = conductor_lists.hardware_types(call.db)
+        for conductor in found:
+            conductor.drivers = known.get(conductor.id, [])
+
+
+CONDUCTORS = collection.Collection("conductors", TABLE, conductor_lists.SOURCE, complete=_complete)
+
+
+@operation(*CONDUCTORS.index_params)
+def index(call: Call) -> Reply:
+    return collection.index(call, CONDUCTORS)
+
+
+@operation(params.FIELDS)
+def show(call: Call, hostname: str) -> Reply:
+    found = conductors.get(call.db, hostname, call.conf.conductor.heartbeat_timeout)
+    return Reply(collection.show(call, CONDUCTORS, found))

@@ -1,0 +1,98 @@
+"""Drivers: the hardware types that online conductors have enabled (specification 004)."""
+
+from ingot.api import composition, fields, params
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.api.params import Param
+from ingot.common import errors, interfaces
+from ingot.db import conductors, records
+
+TYPES = ("classic", "dynamic")
+"""Hardware types are dynamic; the classic drivers before them do not exist here."""
+
+# The kinds of interface that are younger than the details of hardware types.
+_KIND_SINCE = {"storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
+
+
+def _of_kind(kind: str) -> tuple[Field, Field]:
+    since = _KIND_SINCE.get(kind, 30)
+    return (
+        Field(
+            f"default_{interfaces.field(kind)}",
+            since,
+            compute=lambda driver, _call: driver.offer.defaults.get(kind),
+            needs=("offer",),
+        ),
+        Field(
+            f"enabled_{interfaces.field(kind)}s",
+            since,
+            compute=lambda driver, _call: driver.offer.enabled.get(kind, []),
+            needs=("offer",),
+        ),
+    )
+
+
+def _properties(driver: records.Record, call: Call) -> list[dict[str, str]]:
+    return fields.link_pair(call, f"drivers/{driver.name}/properties")
+
+
+TABLE = fields.Table(
+    "driver",
+    (
+        Field("name", brief=True),
+        Field("hosts", brief=True),
+        fields.links("drivers", "name"),
+        Field("properties", 14, brief=True, compute=_properties, needs=("name",)),
+        Field("type", 30, brief=True, compute=lambda _driver, _call: "dynamic"),
+        *(field for kind in interfaces.KINDS for field in _of_kind(kind)),
+    ),
+)
+
+
+def _type(name: str, given: str) -> str:
+    if given not in TYPES:
+        raise errors.Invalid(field=name, value=given[:80], allowed=f"Allowed are: {', '.join(TYPES)}.")
+    return given
+
+
+_FIELDS = params.FIELDS._replace(since=77)
+
+
+@operation(Param("type", _type, 30), params.DETAIL._replace(since=30), _FIELDS)
+def index(call: Call) -> Reply:
+    names = call.query.get("fields")
+    if call.query.get("detail") and names is not None:
+        raise errors.Invalid("Can not specify ?detail=True and fields in the same request: leave one out.")
+    selection = TABLE.select(call.minor, names, bool(call.query.get("detail")))
+    found = [] if call.query.get("type") == "classic" else _enabled(call)
+    return Reply({"drivers": [selection.render(driver, call) for driver in found]})
+
+
+@operation(_FIELDS)
+def show(call: Call, name: str) -> Reply:
+    selection = TABLE.select(call.minor, call.query.get("fields"))
+    return Reply(selection.render(_one(call, name), call))
+
+
+@operation()
+def properties(call: Call, name: str) -> Reply:
+    host = _one(call, name).hosts[0]
+    return Reply(call.client.call_host(call.ctx, host, "get_driver_properties", hardware_type=name))
+
+
+def _one(call: Call, name: str) -> records.Record:
+    found = _enabled(call, [name])
+    if not found:
+        raise errors.NotFound(noun="Hardware type", ident=name[:80])
+    return found[0]
+
+
+def _enabled(call: Call, names: list[str] | None = None) -> list[records.Record]:
+    """Hardware types with name, hosts and offer, sorted by name: one statement."""
+    by_name: dict[str, list[records.Record]] = {}
+    for row in conductors.enabled_interfaces(call.db, call.conf.conductor.heartbeat_timeout, names):
+        by_name.setdefault(row.hardware_type, []).append(row)
+    return [
+        records.Record(name=name, hosts=sorted({row.hostname for row in rows}), offer=composition.of_rows(name, rows))
+        for name, rows in sorted(by_name.items())
+    ]

@@ -1,0 +1,54 @@
+"""The history of a node: what an operator reads when a machine misbehaves."""
+
+from ingot.api import collection, fields, nodes, params
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.db import history, listing, records
+
+_SHORT = 251
+
+
+def _links(entry: records.Record, call: Call) -> list[dict[str, str]]:
+    node = call.path.split("/")[3]
+    return [{"href": f"{call.base}/v1/nodes/{node}/history/{entry.uuid}", "rel": "self"}]
+
+
+TABLE = fields.Table(
+    "history entry",
+    (
+        Field("uuid", 78, brief=True, sortable=True),
+        Field("created_at", 78, brief=True, sortable=True),
+        Field("severity", 78, brief=True, sortable=True),
+        Field("event", 78, brief=True),
+        Field("links", 78, brief=True, compute=_links, needs=("uuid",)),
+        Field("event_type", 78, sortable=True),
+        Field("conductor", 78, sortable=True),
+        Field("user", 78, sortable=True),
+        Field("project", 113, sortable=True),
+        Field("state", 115, sortable=True),
+        Field("target_provision_state", 115, sortable=True),
+        Field("duration_seconds", 115, sortable=True),
+    ),
+)
+
+
+def _shorten(call: Call, found: list[records.Record], selection: fields.Selection) -> None:
+    if "conductor" not in selection.names:
+        for entry in found:
+            if len(entry.event) > _SHORT:
+                entry.event = f"{entry.event[:_SHORT]}..."
+
+
+HISTORY = collection.Collection("history", TABLE, history.SOURCE, complete=_shorten)
+
+
+@operation(*params.PAGING, params.DETAIL)
+def index(call: Call, node: str) -> Reply:
+    found = nodes.read(call, node, "id")
+    return collection.index(call, HISTORY, [listing.Condition("node_id", "equals", found.id)])
+
+
+@operation()
+def show(call: Call, node: str, uuid: str) -> Reply:
+    entry = history.get(call.db, nodes.read(call, node, "id").id, uuid)
+    return Reply(TABLE.select(call.minor).render(entry, call))

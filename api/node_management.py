@@ -1,0 +1,61 @@
+"""What only the node's conductor can tell or do at once: boot device, validation, the steps of its cleaning."""
+
+from typing import Any
+
+from ingot.api import call as calls
+from ingot.api import fields, kinds, nodes
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.api.params import Param
+from ingot.common import errors
+
+
+def _ask(call: Call, node: str, method: str, **arguments: Any) -> Any:
+    """Asks the conductor that owns a node; see :meth:`ingot.rpcapi.client.ConductorClient.call`."""
+    found = nodes.read(call, node, "uuid", "driver", "conductor_group")
+    return call.client.call(call.ctx, found, method, **arguments)
+
+
+@operation()
+def boot_device(call: Call, node: str) -> Reply:
+    return Reply(_ask(call, node, "get_boot_device"))
+
+
+@operation()
+def supported_boot_devices(call: Call, node: str) -> Reply:
+    return Reply({"supported_boot_devices": _ask(call, node, "get_supported_boot_devices")})
+
+
+_BOOT_DEVICE = fields.Body(
+    "boot device request",
+    (
+        Field("boot_device", kind=kinds.text(80, shortest=1, nullable=False), required=True),
+        Field("persistent", kind=kinds.FLAG),
+    ),
+)
+
+
+@operation(body=_BOOT_DEVICE)
+def set_boot_device(call: Call, node: str) -> Reply:
+    given = call.body
+    _ask(call, node, "set_boot_device", device=given["boot_device"], persistent=given.get("persistent", False))
+    return calls.NO_CONTENT
+
+
+@operation()
+def validate(call: Call, node: str) -> Reply:
+    return Reply(_ask(call, node, "validate_node"))
+
+
+@operation(Param("node", kinds.ident), Param("node_uuid", kinds.uuid))
+def validate_named(call: Call) -> Reply:
+    named = call.query.get("node") or call.query.get("node_uuid")
+    if named is None:
+        raise errors.Invalid("Say which node: send node= (a UUID or name) or node_uuid=.")
+    return Reply(_ask(call, named, "validate_node"))
+
+
+@operation()
+def cleaning_steps(call: Call, node: str) -> Reply:
+    """The enabled clean steps in the order in which they would run (specification 002)."""
+    return Reply(_ask(call, node, "get_steps", kind="clean"))
