@@ -10,7 +10,7 @@ import os
 import pathlib
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -37,6 +37,22 @@ retried = oslo_db_api.wrap_db_retry(
 transaction."""
 
 
+def _mysql_session(group: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:
+    settings = {"sql_mode": group.mysql_sql_mode, "wsrep_sync_wait": group.mysql_wsrep_sync_wait}
+    wanted = [f"SESSION {name} = {value!r}" for name, value in settings.items() if value not in (None, "")]
+    return {"init_command": f"SET {', '.join(wanted)}"} if wanted else {}
+
+
+_CONNECT_ARGS: Mapping[str, Callable[[cfg.ConfigOpts.GroupAttr], dict[str, Any]]] = {
+    "mysql": _mysql_session,
+    "postgresql": lambda _group: {},
+    "sqlite": lambda _group: {"timeout": 30, "check_same_thread": False},
+}
+
+
+_URLS = "Use mysql+pymysql://user:password@host/name, postgresql+psycopg://user:password@host/name or sqlite:////file."
+
+
 class Database:
     """What every query function takes first.
 
@@ -45,9 +61,7 @@ class Database:
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        url = sa.make_url(conf.database.connection)
-        # oslo.db knows a MariaDB's errors (a deadlock, a duplicate) only under the name mysql.
-        self.url = url.set(drivername=url.drivername.replace("mariadb", "mysql", 1))
+        self.url = _parsed(conf.database.connection).update_query_string(conf.database.connection_parameters)
         if self.url.get_backend_name() == "sqlite":
             _create_file(self.url)
         self._single = self._make(conf, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
@@ -74,9 +88,19 @@ class Database:
         with _translated(), self._multi.begin() as connection:
             yield connection
 
+    @contextlib.contextmanager
+    def own_connection(self) -> Iterator[sa.Connection]:
+        """A connection on which nothing has begun yet and that nobody gets after: for changing the session itself.
+
+        :raises ServiceUnavailable: the database is away.
+        """
+        with _translated(), self._multi.connect() as connection:
+            connection.detach()
+            yield connection
+
     @property
     def engines(self) -> tuple[sa.Engine, sa.Engine]:
-        """Both engines, for those who listen to statements (tests count them) or migrate the schema."""
+        """Both engines, for those who listen to statements (tests count them)."""
         return self._single, self._multi
 
     def dispose(self) -> None:
@@ -92,8 +116,7 @@ class Database:
             "max_overflow": group.max_overflow,
             "pool_timeout": group.pool_timeout or 30,
         }
-        if self.url.get_backend_name() == "sqlite":
-            options["connect_args"] = {"timeout": 30, "check_same_thread": False}
+        options["connect_args"] = _CONNECT_ARGS[self.url.get_backend_name()](group)
         engine = sa.create_engine(self.url, **options)
         exc_filters.register_engine(engine)
         if self.url.get_backend_name() != "sqlite":
@@ -126,6 +149,21 @@ def _translated() -> Iterator[None]:
     ) as exc:
         LOG.error("The database does not work: %s", str(exc).splitlines()[0])  # noqa: TRY400 - the cause is in the text
         raise errors.ServiceUnavailable(what="The database", reason="the log tells the cause") from exc
+
+
+def _parsed(text: str) -> sa.URL:
+    try:
+        url = sa.make_url(text)
+    except sa.exc.ArgumentError as exc:
+        # The text may hold a password, and what is wrong with it hides where.
+        raise errors.ConfigurationError(option="[database] connection", value="***", allowed=_URLS) from exc
+    # oslo.db knows a MariaDB's errors (a deadlock, a duplicate) only under the name mysql.
+    url = url.set(drivername=url.drivername.replace("mariadb", "mysql", 1))
+    if url.get_backend_name() not in _CONNECT_ARGS:
+        raise errors.ConfigurationError(
+            option="[database] connection", value=url.render_as_string(hide_password=True), allowed=_URLS
+        )
+    return url
 
 
 def _create_file(url: sa.URL) -> None:

@@ -20,7 +20,7 @@ from ingot.common import errors
 from ingot.db.engine import Database
 
 LOG = logging.getLogger(__name__)
-logging.getLogger("alembic.runtime.migration").setLevel(logging.WARNING)  # chatty even about reading the version
+logging.getLogger("alembic.runtime").setLevel(logging.WARNING)  # chatty even about reading the version
 
 _LOCK_PATIENCE = 600  # seconds: as long as the slowest migration of a large fleet may take
 
@@ -157,8 +157,7 @@ def _told(db: Database, revision: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _exclusive(db: Database) -> Iterator[sa.Connection]:
     """A transaction on a connection of its own, while no other process migrates this database."""
-    with db.engines[1].connect() as connection:
-        connection.detach()  # what is set for the session, and its lock, end with it
+    with db.own_connection() as connection:  # what is set for the session, and its lock, end with it
         backend = connection.dialect.name
         if backend == "sqlite":
             # Copying a table drops the old one, and that would delete the rows that refer to it.

@@ -34,6 +34,9 @@ class MySQL(testtools.TestCase):
 
         self.assertEqual([("utf8mb4_bin",)], found)
 
+    def test_a_value_that_does_not_fit_is_refused_and_not_cut(self) -> None:
+        self.assertIn("STRICT_ALL_TABLES", self.catalogue("SELECT @@sql_mode")[0][0])
+
     def test_an_address_that_says_mariadb_has_the_same_errors(self) -> None:
         url = sa.make_url(self.fixture.url).set(drivername="mariadb+pymysql")
         db = Database(database.configuration(url.render_as_string(hide_password=False)))

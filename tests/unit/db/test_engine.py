@@ -91,6 +91,13 @@ class SQLiteFile(testtools.TestCase):
     def test_memory_is_refused_because_connections_would_not_share_it(self) -> None:
         self.assertRaises(errors.ConfigurationError, Database, database.configuration("sqlite://"))
 
+    def test_an_address_that_names_no_database_is_told_without_its_password(self) -> None:
+        for url in ("oracle://ingot:secret@192.0.2.1/x", "ingot:secret@192.0.2.1"):
+            refusal = self.assertRaises(errors.ConfigurationError, Database, database.configuration(url))
+
+            self.assertIn("Use mysql+pymysql://", str(refusal))
+            self.assertNotIn("secret", str(refusal))
+
     def test_a_writer_that_does_not_end_makes_the_database_unavailable(self) -> None:
         fixture = self.useFixture(database.DatabaseFixture())
 

@@ -4,6 +4,8 @@ import datetime
 import threading
 import uuid
 
+import sqlalchemy as sa
+
 from ingot.common import clock, errors, states
 from ingot.db import models, nodes
 from tests import database
@@ -150,6 +152,19 @@ class NodesOnSQLite(database.TestCase):
 
         self.assertRaises(errors.LockLost, nodes.write_locked, self.db, earlier, {"last_error": "late"})
         nodes.write_locked(self.db, again, nodes.UNLOCKED)
+
+    def test_a_lock_that_is_stolen_before_it_is_read_back_is_none(self) -> None:
+        node = database.make_node(self.db)
+        others = self.database.another()
+
+        def steal(*_event: object) -> None:
+            sa.event.remove(self.db.engines[0], "after_cursor_execute", steal)
+            nodes.lock(others, node.uuid, "two", "take over", steal_from={"one"})
+
+        sa.event.listen(self.db.engines[0], "after_cursor_execute", steal)
+        refusal = self.assertRaises(errors.NodeLocked, nodes.lock, self.db, node.uuid, "one", "deploy")
+
+        self.assertIn("two for take over", str(refusal))
 
     def test_only_the_named_hosts_are_stolen_from(self) -> None:
         node = database.make_node(self.db)
