@@ -1,0 +1,1 @@
+"""Whole deployments: Ingot as processes, a rack, real protocols between them."""

@@ -1,0 +1,340 @@
+"""A laboratory: Ingot's processes, a rack of machines, an image server, and a user who talks HTTP."""
+
+import functools
+import hashlib
+import http.server
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import fixtures
+import requests
+
+from ingot.rack import readback
+from ingot.rack.process import RackProcess
+from tests.functional.rack.base import FAST
+from tests.unit.rack import disk_images
+
+PATIENCE = 90.0
+"""Seconds after which a test gives up waiting; a passing test waits far less."""
+
+MIRROR = {
+    "raid_config": {
+        "logical_disks": [{"size_gb": "MAX", "raid_level": "1", "controller": "software", "is_root_volume": True}]
+    },
+    "delete_existing": True,
+}
+
+# Quick enough for a test; an operator's figures are ten times these.
+_CONDUCTOR = {"heartbeat_interval": 1, "heartbeat_timeout": 4, "sweep_interval": 1, "sync_power_state_interval": 5}
+
+
+def free_port() -> int:
+    """A TCP port of the loopback that nobody listens on at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Process:
+    """A command of Ingot's, with its output in a file."""
+
+    def __init__(self, command: list[str], log: pathlib.Path) -> None:
+        self.name = log.stem
+        self.log = log
+        self._command = [str(pathlib.Path(sys.executable).parent / command[0]), *command[1:]]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, "PYTHONWARNINGS": "ignore"},
+            )
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Sends a signal and waits for the end; kills what does not end."""
+        if self._process is None:
+            return 0
+        self._process.send_signal(number)
+        try:
+            return self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return self._process.wait()
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests are not worth a line in a test's output."""
+
+
+class FileServer(fixtures.Fixture):
+    """Serves a directory over HTTP: kernel, ramdisk, image."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        super().__init__()
+        self._directory = directory
+
+    def _setUp(self) -> None:
+        handler = functools.partial(_Quiet, directory=str(self._directory))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+
+
+class Lab(fixtures.Fixture):
+    """Everything for whole deployments.
+
+    :param database_url: where the nodes are; None: SQLite in the lab's directory.
+    :param rabbit_url: transport of the cluster; None: the all-in-one, without a bus.
+    :param conductors: how many conductors the cluster has.
+    :param machines: how many machines the rack has.
+    :param rack: further settings of the rack.
+    :param options: further options of Ingot: {group: {name: value}}.
+    """
+
+    def __init__(
+        self,
+        database_url: str | None = None,
+        rabbit_url: str | None = None,
+        conductors: int = 1,
+        machines: int = 1,
+        rack: Mapping[str, Any] | None = None,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        super().__init__()
+        self._database_url = database_url
+        self._rabbit_url = rabbit_url
+        self._names = [f"conductor-{number}" for number in range(conductors)]
+        self._rack_settings = {"machines": machines, **FAST, **(rack or {})}
+        self._options = options or {}
+        self.conductors: dict[str, Process] = {}
+
+    def _setUp(self) -> None:
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        files = self.directory / "files"
+        files.mkdir()
+        self.image = disk_images.gpt_image()
+        (files / "image.raw").write_bytes(self.image)
+        (files / "original.raw").write_bytes(self.image)
+        (files / "deploy.kernel").write_bytes(b"kernel")
+        (files / "deploy.initramfs").write_bytes(b"ramdisk")
+        self.files = self.useFixture(FileServer(files))
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.rack = RackProcess(
+            self.directory / "rack",
+            boot_url=self.url + "/boot/ipxe/{mac}",
+            bmc_base_port=0,
+            **self._rack_settings,
+        )
+        self.addCleanup(self.rack.stop)
+        self.rack.start()
+        self._start_processes()
+        self.user = User(self.url)
+        self.wait_until_served()
+
+    def _start_processes(self) -> None:
+        if self._rabbit_url is None:
+            self.process = self._make(["ingot"], self._names[0])
+            self.conductors[self._names[0]] = self.process
+            self.process.start()
+            return
+        upgrade = self._make(["ingot-dbsync"], "dbsync", "upgrade")
+        upgrade.start()
+        if upgrade._process is None or upgrade._process.wait(60) != 0:
+            raise AssertionError(upgrade.log.read_text())
+        for name in self._names:
+            self.conductors[name] = self._make(["ingot-conductor"], name)
+            self.conductors[name].start()
+        self.process = self._make(["ingot-api"], "api")
+        self.process.start()
+
+    def _make(self, command: list[str], name: str, *arguments: str) -> Process:
+        config = self.directory / f"{name}.conf"
+        config.write_text(self._configuration(name))
+        process = Process([*command, "--config-file", str(config), *arguments], self.directory / f"{name}.log")
+        self.addCleanup(process.stop)
+        return process
+
+    def _configuration(self, host: str) -> str:
+        groups: dict[str, dict[str, Any]] = {
+            "DEFAULT": {
+                "host": host,
+                "my_ip": "127.0.0.1",
+                "state_path": self.directory,
+                "debug": True,
+                "enabled_hardware_types": "ipmi,fake-hardware",
+                "rpc_response_timeout": 10,
+            },
+            "api": {"host_ip": "127.0.0.1", "port": self.port},
+            "conductor": dict(_CONDUCTOR),
+            "ipmi": {"command_retry_timeout": 3},
+            "deploy": {
+                "deploy_kernel": f"{self.files.url}/deploy.kernel",
+                "deploy_ramdisk": f"{self.files.url}/deploy.initramfs",
+            },
+        }
+        if self._database_url:
+            groups["database"] = {"connection": self._database_url}
+        if self._rabbit_url:
+            groups["DEFAULT"]["transport_url"] = self._rabbit_url
+        for group, values in self._options.items():
+            groups.setdefault(group, {}).update(values)
+        lines = [
+            line
+            for group, values in groups.items()
+            for line in (f"[{group}]", *(f"{name} = {value}" for name, value in values.items()))
+        ]
+        return "\n".join(lines) + "\n"
+
+    def wait_until_served(self) -> None:
+        """Returns when the API answers and all conductors are alive."""
+
+        def check() -> bool:
+            try:
+                known = self.user.get("/v1/conductors")["conductors"]
+            except requests.ConnectionError:
+                return False
+            return sum(conductor["alive"] for conductor in known) >= len(self._names)
+
+        self.eventually(check, "API and conductors are up")
+
+    def eventually(self, check: Callable[[], Any], what: str) -> Any:
+        """The first true answer of ``check``; after :data:`PATIENCE` seconds an error with the ends of all logs."""
+        until = time.monotonic() + PATIENCE
+        while not (answer := check()):
+            if time.monotonic() > until:
+                raise AssertionError(f"not within {PATIENCE:.0f} s: {what}\n{self.logs()}")
+            time.sleep(0.1)
+        return answer
+
+    def logs(self, lines: int = 60) -> str:
+        """The ends of the logs of all processes and machines."""
+        parts = []
+        for log in sorted(self.directory.glob("*.log")):
+            parts += [f"--- {log.name}", *log.read_text(errors="replace").splitlines()[-lines:]]
+        for machine in self.rack.machines:
+            parts += [f"--- {machine['name']}", *self.rack.control.log(machine["name"])[-20:]]
+        return "\n".join(parts)
+
+    # What a user does
+
+    def enroll(self, index: int = 0, **fields: Any) -> str:
+        """Enrolls a machine of the rack with its port; returns the node's uuid."""
+        machine = self.rack.machines[index]
+        body = {
+            "name": machine["name"],
+            "driver": "ipmi",
+            "driver_info": {
+                "ipmi_address": machine["bmc_address"],
+                "ipmi_port": machine["bmc_port"],
+                "ipmi_username": "admin",
+                "ipmi_password": "password",
+            },
+            **fields,
+        }
+        uuid: str = self.user.post("/v1/nodes", body)["uuid"]
+        for mac in machine["macs"]:
+            self.user.post("/v1/ports", {"node_uuid": uuid, "address": mac})
+        return uuid
+
+    def make_available(self, uuid: str) -> None:
+        """manage, and provide, which cleans."""
+        self.user.provision(uuid, "manage")
+        self.reach(uuid, "manageable")
+        self.user.provision(uuid, "provide")
+        self.reach(uuid, "available")
+
+    def set_image(self, uuid: str, **more: Any) -> None:
+        info = {
+            "image_source": f"{self.files.url}/image.raw",
+            "image_os_hash_algo": "sha256",
+            "image_os_hash_value": hashlib.sha256(self.image).hexdigest(),
+            "image_disk_format": "raw",
+            **more,
+        }
+        self.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": info})
+
+    def reach(self, uuid: str, state: str) -> dict[str, Any]:
+        """Waits until a node is in a provision state; an error as soon as it failed instead."""
+
+        def check() -> dict[str, Any] | None:
+            node = self.user.node(uuid)
+            found = node["provision_state"]
+            if (found.endswith("failed") or found == "error") and found != state:
+                raise AssertionError(f"{found} instead of {state}: {node['last_error']}\n{self.logs()}")
+            return node if found == state and node["target_provision_state"] in (None, state, "active") else None
+
+        node: dict[str, Any] = self.eventually(check, f"node {uuid} is {state}")
+        return node
+
+    def journal(self, uuid: str) -> list[dict[str, Any]]:
+        """The steps of the node's latest run, as its timeline tells."""
+        steps: list[dict[str, Any]] = self.user.get(f"/ingot/v1/nodes/{uuid}/timeline")["steps"]
+        return steps
+
+    def holds_image(self, index: int, disk: int = 0) -> bool:
+        """Whether a disk of a machine holds the image, byte by byte."""
+        path = self.rack.control.machine(self.rack.machines[index]["name"])["disks"][disk]["path"]
+        expected = readback.content_digest(self.directory / "files" / "original.raw", len(self.image))
+        return readback.content_digest(path, len(self.image)) == expected
+
+
+class User:
+    """Somebody who uses the API over HTTP, at its newest version."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._session = requests.Session()
+        self._session.trust_env = False
+        self._session.headers["X-OpenStack-Ironic-API-Version"] = "latest"
+
+    def request(self, method: str, path: str, body: Any = None) -> requests.Response:
+        return self._session.request(method, self.url + path, json=body, timeout=60)
+
+    def _ok(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.request(method, path, body)
+        if answer.status_code >= 400:
+            raise AssertionError(f"{method} {path}: {answer.status_code} {answer.text}")
+        return answer.json() if answer.content else None
+
+    def get(self, path: str) -> Any:
+        return self._ok("GET", path)
+
+    def post(self, path: str, body: Any) -> Any:
+        return self._ok("POST", path, body)
+
+    def put(self, path: str, body: Any) -> Any:
+        return self._ok("PUT", path, body)
+
+    def delete(self, path: str) -> Any:
+        return self._ok("DELETE", path)
+
+    def patch(self, path: str, values: Mapping[str, Any]) -> Any:
+        return self._ok("PATCH", path, [{"op": "add", "path": name, "value": value} for name, value in values.items()])
+
+    def node(self, uuid: str) -> dict[str, Any]:
+        node: dict[str, Any] = self.get(f"/v1/nodes/{uuid}")
+        return node
+
+    def provision(self, uuid: str, target: str, **more: Any) -> None:
+        self.put(f"/v1/nodes/{uuid}/states/provision", {"target": target, **more})

@@ -1,0 +1,94 @@
+"""Deployments on the embedded default: the command ingot, SQLite, no bus."""
+
+import signal
+from typing import Any
+
+import testtools
+
+from tests.functional.deployment import lab
+
+CORE = [
+    ("deploy", 100),
+    ("write_image", 80),
+    ("prepare_instance_boot", 60),
+    ("tear_down_agent", 40),
+    ("switch_to_tenant_network", 30),
+    ("boot_instance", 20),
+]
+
+
+def ran(steps: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    """(step, priority) of what was done, without what the flow itself did."""
+    return [(row["step"], row["priority"]) for row in steps if row["state"] == "done" and row["origin"] != "flow"]
+
+
+class TestDeployment(testtools.TestCase):
+    def test_a_machine_becomes_active_and_comes_back_clean(self) -> None:
+        bench = self.useFixture(lab.Lab(machines=2))
+        template = {"interface": "raid", "step": "apply_configuration", "args": lab.MIRROR, "priority": 90}
+        bench.user.post("/v1/deploy_templates", {"name": "CUSTOM_RAID_MIRROR", "steps": [template]})
+        plain, mirrored = bench.enroll(0), bench.enroll(1)
+        for uuid in (plain, mirrored):
+            bench.make_available(uuid)
+        bench.user.put(f"/v1/nodes/{mirrored}/traits/CUSTOM_RAID_MIRROR", None)
+        bench.set_image(plain)
+        bench.set_image(mirrored, traits=["CUSTOM_RAID_MIRROR"])
+        for uuid in (plain, mirrored):
+            bench.user.provision(uuid, "active", configdrive={"meta_data": {"instance-id": uuid}})
+        for uuid in (plain, mirrored):
+            bench.reach(uuid, "active")
+
+        self.assertEqual(CORE, ran(bench.journal(plain)))
+        self.assertEqual([CORE[0], ("apply_configuration", 90), *CORE[1:]], ran(bench.journal(mirrored)))
+        self.assertTrue(bench.holds_image(0))
+        self.assertTrue(bench.holds_image(1, disk=0) and bench.holds_image(1, disk=1))
+        node = bench.user.node(mirrored)
+        self.assertEqual("power on", node["power_state"])
+        self.assertEqual("1", node["raid_config"]["logical_disks"][0]["raid_level"])
+        device = bench.user.get(f"/v1/nodes/{plain}/management/boot_device")
+        self.assertEqual({"boot_device": "disk", "persistent": True}, device)
+        bench.rack.control.wait_for_state(bench.rack.machines[0]["name"], "os")
+
+        bench.user.provision(plain, "deleted")
+        bench.reach(plain, "available")
+        self.assertFalse(bench.holds_image(0))
+        self.assertEqual({}, bench.user.node(plain)["instance_info"])
+
+    def test_killed_while_the_agent_writes_it_goes_on_by_itself(self) -> None:
+        """The agent works on while nobody listens; its next heartbeat continues the deployment."""
+        bench = self.useFixture(lab.Lab(rack={"heartbeat_max": 0.5}))
+        uuid = bench.enroll()
+        bench.make_available(uuid)
+        bench.set_image(uuid)
+        bench.user.provision(uuid, "active")
+        bench.eventually(
+            lambda: bench.user.node(uuid)["deploy_step"].get("step") == "write_image", "the image is being written"
+        )
+        bench.process.stop(signal.SIGKILL)
+        bench.process.start()
+        bench.reach(uuid, "active")
+        self.assertTrue(bench.holds_image(0))
+
+    def test_killed_inside_a_step_it_repeats_the_step(self) -> None:
+        """The journal shows the attempt that was lost and the one that was made again."""
+        bench = self.useFixture(lab.Lab())
+        uuid = bench.enroll()
+        bench.make_available(uuid)
+        bench.set_image(uuid)
+        slow = {"command": "deploy.execute_deploy_step", "seconds": 4}
+        bench.rack.control.order_fault("machine-0", "slow_answer", slow, times=1)
+        bench.user.provision(uuid, "active")
+
+        def asked_to_write() -> bool:
+            node = bench.user.node(uuid)
+            return bool(node["deploy_step"].get("step") == "write_image" and node["reservation"])
+
+        bench.eventually(asked_to_write, "the conductor asks the agent to write")
+        bench.process.stop(signal.SIGKILL)
+        bench.process.start()
+        bench.reach(uuid, "active")
+        attempts = [
+            (row["attempt"], row["state"]) for row in bench.journal(uuid) if row["step"] == "write_image"
+        ]
+        self.assertEqual([(1, "interrupted"), (2, "done")], attempts)
+        self.assertTrue(bench.holds_image(0))

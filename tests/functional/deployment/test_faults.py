@@ -1,0 +1,151 @@
+"""What goes wrong with machines: the node ends in the right state, the error names step and cause, and the same node
+deploys once the fault is gone."""
+
+from typing import Any
+
+import testtools
+
+from tests.functional.deployment import lab
+
+MACHINE = "machine-0"
+
+IMPATIENT = {
+    "conductor": {"deploy_callback_timeout": 6, "clean_callback_timeout": 6, "power_state_change_timeout": 6},
+    "agent": {"command_timeout": 3, "max_command_attempts": 1},
+}
+"""Options with which a test need not wait half an hour for an agent."""
+
+
+class TestFaults(testtools.TestCase):
+    """One lab for each test: a fault of one must not help or hurt another."""
+
+    def available(self, **settings: Any) -> tuple[lab.Lab, str]:
+        bench = self.useFixture(lab.Lab(options=IMPATIENT, **settings))
+        uuid = bench.enroll()
+        bench.make_available(uuid)
+        bench.set_image(uuid)
+        return bench, uuid
+
+    def fails(self, bench: lab.Lab, uuid: str, *expected: str) -> dict[str, Any]:
+        """Deploys into a fault: the failure must say all of ``expected``."""
+        bench.user.provision(uuid, "active")
+        node = bench.reach(uuid, "deploy failed")
+        for words in expected:
+            self.assertIn(words, node["last_error"])
+        self.assertIsNone(node["reservation"])
+        self.assertFalse(node["maintenance"])
+        return node
+
+    def recovers(self, bench: lab.Lab, uuid: str) -> None:
+        bench.rack.control.clear_faults(MACHINE)
+        bench.user.provision(uuid, "active")
+        bench.reach(uuid, "active")
+        self.assertTrue(bench.holds_image(0))
+
+    def test_image_server_says_404(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "image_404")
+        node = self.fails(bench, uuid, "deploy.write_image", "404")
+        self.assertEqual("write_image", node["deploy_step"]["step"])
+        self.recovers(bench, uuid)
+
+    def test_checksum_is_wrong(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "checksum_wrong")
+        self.fails(bench, uuid, "deploy.write_image", "sha256")
+        self.recovers(bench, uuid)
+
+    def test_disk_is_too_small(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "disk_too_small")
+        self.fails(bench, uuid, "deploy.write_image")
+        self.recovers(bench, uuid)
+
+    def test_agent_dies_in_a_step(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "agent_dies_at_step", "write_image")
+        self.fails(bench, uuid, "deploy.write_image", "did not answer")
+        self.recovers(bench, uuid)
+
+    def test_agent_hangs_in_a_step(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "agent_hangs_at_step", "write_image")
+        bench.user.provision(uuid, "active")
+        bench.eventually(lambda: bench.user.node(uuid)["deploy_step"].get("step") == "write_image", "it hangs")
+        bench.rack.control.order_fault(MACHINE, "heartbeat_lost")
+        node = bench.reach(uuid, "deploy failed")
+        self.assertIn("deploy.write_image", node["last_error"])
+        self.assertIn("timed out", node["last_error"])
+        self.recovers(bench, uuid)
+
+    def test_heartbeats_are_lost(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "heartbeat_lost")
+        self.fails(bench, uuid, "deploy.deploy", "timed out")
+        self.recovers(bench, uuid)
+
+    def test_bmc_is_silent(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "bmc_silent")
+        self.fails(bench, uuid, "deploy.prepare", "127.0.0.1", "nothing came back")
+        self.recovers(bench, uuid)
+
+    def test_bmc_has_another_password(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "bmc_wrong_password")
+        node = self.fails(bench, uuid, "deploy.prepare", "password")
+        self.assertNotIn("'password'", node["last_error"])
+        self.recovers(bench, uuid)
+
+    def test_power_is_stuck(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "power_stuck")
+        self.fails(bench, uuid, "deploy.deploy", "power")
+        self.recovers(bench, uuid)
+
+    def test_machine_hangs_before_it_boots(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "boot_hang")
+        self.fails(bench, uuid, "deploy.deploy", "timed out")
+        self.recovers(bench, uuid)
+
+    def test_another_agent_answers_after_a_reboot(self) -> None:
+        step = {"step": "flash", "interface": "deploy", "priority": 90, "kinds": ["deploy"], "reboot_requested": True}
+        bench, uuid = self.available(rack={"steps": [step]})
+        # The fault counts boots: the first is the deployment's own, so it is ordered when that one is over.
+        slow = {"command": "deploy.execute_deploy_step", "seconds": 2}
+        bench.rack.control.order_fault(MACHINE, "slow_answer", slow, times=1)
+        bench.user.provision(uuid, "active")
+        bench.eventually(lambda: bench.user.node(uuid)["deploy_step"].get("step") == "flash", "the step runs")
+        bench.rack.control.order_fault(MACHINE, "agent_version_after_reboot", "13.1.0")
+        node = bench.reach(uuid, "deploy failed")
+        self.assertIn("deploy.flash", node["last_error"])
+        self.assertIn("13.1.0", node["last_error"])
+
+    def test_wrong_password_in_driver_info_is_found_by_manage(self) -> None:
+        bench = self.useFixture(lab.Lab())
+        uuid = bench.enroll()
+        bench.user.patch(f"/v1/nodes/{uuid}", {"/driver_info/ipmi_password": "guess"})
+        bench.user.provision(uuid, "manage")
+        node = bench.eventually(
+            lambda: (found := bench.user.node(uuid))["last_error"] and found, "verification has failed"
+        )
+        self.assertEqual("enroll", node["provision_state"])
+        self.assertIn("password", node["last_error"])
+        self.assertNotIn("guess", node["last_error"])
+
+    def test_a_failed_cleaning_needs_an_operator(self) -> None:
+        bench = self.useFixture(lab.Lab(options=IMPATIENT))
+        uuid = bench.enroll()
+        bench.user.provision(uuid, "manage")
+        bench.reach(uuid, "manageable")
+        bench.rack.control.order_fault(MACHINE, "agent_dies_at_step", "erase_devices_metadata")
+        bench.user.provision(uuid, "provide")
+        node = bench.reach(uuid, "clean failed")
+        self.assertEqual((True, "clean failure"), (node["maintenance"], node["fault"]))
+        self.assertIn("erase_devices_metadata", node["last_error"])
+        self.assertEqual("power on", node["power_state"])
+        bench.rack.control.clear_faults(MACHINE)
+        bench.user.delete(f"/v1/nodes/{uuid}/maintenance")
+        bench.user.provision(uuid, "provide")
+        bench.reach(uuid, "available")
