@@ -57,18 +57,7 @@ class AgentDeploy(DeployInterface):
         task.driver.boot.clean_up_instance(task)
 
     def get_in_band_steps(self, task: Task, kind: str) -> list[dict[str, Any]]:
-        """Without those that the node's own interfaces declare: these know how to run them and what to record."""
-        declared = {
-            (step["interface"], step["step"])
-            for interface in task.driver.all_interfaces()
-            for step in interface.declared_steps(kind)
-        }
-        offered = commands.get_steps(task, kind)
-        return [
-            {**step, "priority": self._priority(kind, step)}
-            for step in offered
-            if (step["interface"], step["step"]) not in declared
-        ]
+        return [{**step, "priority": self._priority(kind, step)} for step in commands.get_steps(task, kind)]
 
     def _priority(self, kind: str, step: dict[str, Any]) -> int:
         """How disks are erased by default is the operator's to say."""

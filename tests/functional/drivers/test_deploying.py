@@ -45,7 +45,6 @@ class TestDirect(DriverRackTest):
         self.step("deploy")
         offered = self.task.driver.deploy.get_in_band_steps(self.task, "deploy")
         self.assertIn("erase_devices_metadata", [step["step"] for step in offered])
-        self.assertNotIn("write_image", [step["step"] for step in offered])
         built = self.step("apply_configuration", "raid", raid_config=MIRROR)
         for hook in steps.hooks_after("deploy", "raid", "apply_configuration"):
             hook(self.task, built.hook_result)
