@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 import requests
@@ -55,6 +56,9 @@ def main() -> int:
         _run(lab, given, display)
     except (Failure, RackError, SDKException, ClientException, requests.RequestException, OSError) as error:
         display.bad(f"FAILED after {display.elapsed:.1f} s: {error}\nLogs, database and disks are in {work_dir}")
+        return 1
+    except Exception:  # noqa: BLE001 - the edge: a mistake of the quickstart's own, or an answer that it does not know
+        display.bad(f"FAILED after {display.elapsed:.1f} s: {traceback.format_exc()}Logs are in {work_dir}")
         return 1
     except KeyboardInterrupt:
         display.bad(f"interrupted after {display.elapsed:.1f} s; logs, database and disks are in {work_dir}")

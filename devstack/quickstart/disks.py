@@ -1,5 +1,6 @@
 """Looking at the machines' disks behind everybody's back: filling them with rubbish, proving what is on them."""
 
+import hashlib
 import io
 import json
 import os
@@ -11,9 +12,13 @@ import pycdlib
 
 from ingot.rack import partitions, readback
 from quickstart.failure import Failure
+from quickstart.gpt import SECTOR
 
 RUBBISH = b"somebody else's secrets\n"
 _BLOCK = 2**20
+_GPT_END = 34 * SECTOR
+_GPT = slice(SECTOR, _GPT_END)
+_MBR_TABLE = slice(446, 510)
 _LATEST = "/openstack/latest"
 
 
@@ -56,22 +61,35 @@ def _written(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def check_image(disk: Path, image: Path) -> str:
-    """Make sure that a disk begins with an image; return the digest that both have.
+def check_image(disk: Path, image: Path, sha256: str) -> None:
+    """Make sure that a disk begins with an image: read back, it has the image's checksum.
 
-    Compared are the bytes of the whole image except the partition table, which agents move to the end of the larger
-    disk, and the partitions one by one.
+    An agent makes the partition table fit the larger disk. So the bytes of the table are taken from the image, and the
+    partitions that the disk's own table holds are compared one by one.
 
     :raises Failure: saying what differs.
     """
-    length = image.stat().st_size
-    wanted, found = readback.content_digest(image, length), readback.content_digest(disk, length)
-    if wanted != found:
-        raise Failure(f"{disk} does not hold the image: the SHA-256 of its content is {found}, not {wanted}")
     ours, theirs = (partitions.partitions(readback.DiskFile(path)) for path in (image, disk))
     if theirs[: len(ours)] != ours:
         raise Failure(f"{disk} has the partitions {theirs}, the image {ours}")
-    return found
+    found = _digest(disk, image)
+    if found != sha256:
+        raise Failure(f"{disk} does not hold the image: read back, its SHA-256 is {found}, but should be {sha256}")
+
+
+def _digest(disk: Path, image: Path) -> str:
+    """Return the SHA-256 of a disk as far as the image goes, with the image's partition table in place of its own."""
+    digest = hashlib.sha256()
+    with disk.open("rb") as written, image.open("rb") as original:
+        head, table = bytearray(written.read(_GPT_END)), original.read(_GPT_END)
+        head[_MBR_TABLE] = table[_MBR_TABLE]
+        head[_GPT] = table[_GPT]
+        digest.update(head)
+        left = image.stat().st_size - len(head)
+        while left > 0 and (block := written.read(min(_BLOCK, left))):
+            digest.update(block)
+            left -= len(block)
+    return digest.hexdigest()
 
 
 def check_config_drive(disk: Path, wanted: Mapping[str, Any]) -> list[str]:

@@ -54,7 +54,8 @@ class Lab:
             self.files = FileServer(self._image_dir, self.logs / "files.log")
             self._stack.callback(self.files.stop)
             ingot, rack = self._start("ingot", *self._ingot()), self._start("ingot-rack", *self._rack())
-            self.machines = self._wait_for_rack(rack)
+            self.rack = self._wait_for_rack(rack)
+            self.machines = self.rack.machines()
             ingot.wait_for(self._api_answers)
         except BaseException:
             self._stack.close()
@@ -93,7 +94,7 @@ class Lab:
         return ([program("ingot"), "--config-file", str(path)],)
 
     def _rack(self) -> tuple[list[str], Path]:
-        """Write the rack's configuration; return its command, and the file for what it says of its machines."""
+        """Write the rack's configuration; return its command, and the file for what it says when it is ready."""
         settings = {
             "machines": self.count,
             "disks": DISKS_PER_MACHINE,
@@ -107,20 +108,19 @@ class Lab:
         path = self.work_dir / "rack.json"
         path.touch(mode=0o600)
         path.write_text(json.dumps(settings, indent=2))
-        return [program("ingot-rack"), "--config-file", str(path)], self.work_dir / "rack-machines.json"
+        return [program("ingot-rack"), "--config-file", str(path)], self.work_dir / "rack-ready.json"
 
-    def _wait_for_rack(self, rack: Child) -> list[dict[str, Any]]:
-        described = self.work_dir / "rack-machines.json"
+    def _wait_for_rack(self, rack: Child) -> RackControl:
+        described = self.work_dir / "rack-ready.json"
 
         def description() -> dict[str, Any] | None:
             text = described.read_text()
             return json.loads(text) if text.endswith("\n") else None
 
         found = rack.wait_for(description)
-        self.rack = RackControl(found["control_url"])
-        self._stack.callback(self.rack.close)
-        machines: list[dict[str, Any]] = found["machines"]
-        return machines
+        control = RackControl(found["control_url"])
+        self._stack.callback(control.close)
+        return control
 
     def _api_answers(self) -> bool | None:
         try:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Machine:
     mirrored: bool
     node: Node
     config_drive: dict[str, Any]
+    runs: list[timeline.Run] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -93,7 +94,7 @@ class Story:
             self._manage()
             self._clean()
             self._deploy()
-            self._show_timelines(self._machines)
+            self._show_timelines()
             self._prove()
             self._undeploy(self._machines[-1])
         finally:
@@ -124,6 +125,7 @@ class Story:
         written = sum(disks.fill_with_rubbish(disk) for machine in self._machines for disk in machine.disks)
         self._display.heading(f"provide: automated cleaning erases {written >> 20} MiB of a previous owner's data")
         self._ask("provide", "available")
+        self._note_timelines(self._machines)
         for machine in self._machines:
             self._check_erased(machine)
 
@@ -138,13 +140,14 @@ class Story:
             self._user.ask(machine.node, "active", machine.config_drive)
         self._user.wait(self._nodes, "active")
         self._display.settle()
+        self._note_timelines(self._machines)
 
     def _undeploy(self, machine: Machine) -> None:
         self._display.heading(f"undeploy {machine.name}: tear down, automated cleaning, available again")
         self._user.ask(machine.node, "deleted")
         self._user.wait([machine.node], "available")
         self._display.settle()
-        self._show_timelines([machine], last=2)
+        self._display.say("\n".join(f"  {line}" for line in timeline.lines(self._user.timeline(machine.node))))
         self._check_erased(machine)
         gone = self._user.look([machine.node])[0]
         if gone.instance_info:
@@ -170,10 +173,15 @@ class Story:
 
     # What is shown and proved
 
-    def _show_timelines(self, machines: Sequence[Machine], last: int = 0) -> None:
-        self._display.heading("who did what, and how long it took")
+    def _note_timelines(self, machines: Sequence[Machine]) -> None:
+        """Keep what has just ended: the service shows the last flow of a node, or one that is asked for by its ID."""
         for machine in machines:
-            for run in self._user.timeline(machine.node)[-last:]:
+            machine.runs.append(self._user.timeline(machine.node))
+
+    def _show_timelines(self) -> None:
+        self._display.heading("who did what, and how long it took")
+        for machine in self._machines:
+            for run in machine.runs:
                 title, *table = timeline.lines(run)
                 self._display.say("\n".join([f"  {machine.name}: {title}", *(f"  {row}" for row in table), ""]))
 
@@ -186,9 +194,7 @@ class Story:
             self._check_power(machine)
 
     def _check_steps(self, machine: Machine) -> None:
-        run = next(run for run in reversed(self._user.timeline(machine.node)) if run.flow == "deploy")
-        done = [step for step in run.steps if step.state == "done"]
-        found = [(step.interface, step.step, step.priority, step.origin) for step in done]
+        found = [(step.interface, step.step, step.priority, step.origin) for step in machine.runs[-1].done]
         wanted = expected_steps(machine.mirrored)
         if found != wanted:
             raise Failure(f"{machine.name} was deployed by the steps {found}, but should be by {wanted}")
@@ -198,8 +204,8 @@ class Story:
     def _check_disks(self, machine: Machine) -> None:
         written = machine.disks if machine.mirrored else machine.disks[:1]
         for disk in written:
-            digest = disks.check_image(disk, self._image_path)
-            self._display.good(f"{machine.name}: {disk.name} holds the image, content sha256 {digest[:16]}...")
+            disks.check_image(disk, self._image_path, self._image.sha256)
+            self._display.good(f"{machine.name}: {disk.name} read back has the image's sha256 {self._image.sha256}")
             names = disks.check_config_drive(disk, machine.config_drive)
             self._display.good(f"{machine.name}: {disk.name} config drive as given: {', '.join(names)}")
         for disk in machine.disks[len(written) :]:

@@ -1,87 +1,76 @@
 """The timeline of a node (``GET /ingot/v1/nodes/<id>/timeline``) as a table that people read."""
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 _COLUMNS = ("started", "took", "priority", "step", "asked for by")
-# The times and the priority are numbers and stand at the right.
+# Times and priorities are numbers and stand at the right.
 _RIGHT = (True, True, True, False, False)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt of one step; ``started`` and ``finished`` know their time zone."""
+    """One attempt of one step. ``started`` is None while the step is only planned, ``finished`` until it has ended."""
 
-    run_id: str
-    flow: str
     interface: str
     step: str
     priority: int
     origin: str
     state: str
     number: int
-    started: datetime.datetime
+    started: datetime.datetime | None
     finished: datetime.datetime | None
     error: str | None
-
-    @property
-    def took(self) -> float | None:
-        """Seconds, None while it runs."""
-        return (self.finished - self.started).total_seconds() if self.finished else None
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a flow: a cleaning, a deployment, ..."""
+    """One run of a flow, such as a cleaning or a deployment."""
 
     flow: str
     attempts: tuple[Attempt, ...]
 
     @property
-    def started(self) -> datetime.datetime:
-        return self.attempts[0].started
+    def started(self) -> datetime.datetime | None:
+        return min((attempt.started for attempt in self.attempts if attempt.started), default=None)
 
     @property
     def seconds(self) -> float:
         """From the first step's start to the end of the last that has ended."""
         ends = [attempt.finished for attempt in self.attempts if attempt.finished]
-        return (max(ends) - self.started).total_seconds() if ends else 0.0
+        return (max(ends) - self.started).total_seconds() if ends and self.started else 0.0
 
     @property
-    def steps(self) -> list[Attempt]:
-        """What driver, agent, template or request asked for, without what belongs to the flow itself."""
-        return [attempt for attempt in self.attempts if attempt.origin != "flow"]
+    def done(self) -> list[Attempt]:
+        """What driver, agent, template or request asked for and got, without what belongs to the flow itself."""
+        return [attempt for attempt in self.attempts if attempt.origin != "flow" and attempt.state == "done"]
 
 
-def read(entries: Iterable[Mapping[str, Any]]) -> list[Run]:
-    """Return the runs in the journal's entries, oldest first."""
-    attempts = sorted((_attempt(entry) for entry in entries), key=lambda attempt: attempt.started)
-    runs: dict[str, list[Attempt]] = {}
-    for attempt in attempts:
-        runs.setdefault(attempt.run_id, []).append(attempt)
-    return [Run(found[0].flow, tuple(found)) for found in runs.values()]
+def read(answer: Mapping[str, Any]) -> Run:
+    """Return the run in an answer of the API."""
+    return Run(answer["flow"], tuple(_attempt(step) for step in answer["steps"]))
 
 
-def _attempt(entry: Mapping[str, Any]) -> Attempt:
+def _attempt(step: Mapping[str, Any]) -> Attempt:
     return Attempt(
-        run_id=entry["run_id"],
-        flow=entry["flow"],
-        interface=entry["interface"],
-        step=entry["step"],
-        priority=entry["priority"],
-        origin=entry["origin"],
-        state=entry["state"],
-        number=entry["attempt"],
-        started=_time(entry["started_at"]),
-        finished=_time(entry["finished_at"]) if entry["finished_at"] else None,
-        error=entry["error"],
+        interface=step["interface"],
+        step=step["step"],
+        priority=step["priority"],
+        origin=step["origin"],
+        state=step["state"],
+        number=step["attempt"],
+        started=_time(step["started_at"]),
+        finished=_time(step["finished_at"]),
+        error=step["error"],
     )
 
 
-def _time(text: str) -> datetime.datetime:
+def _time(text: str | None) -> datetime.datetime | None:
     """Return a time; one without a zone is in UTC, as OpenStack's APIs have it."""
+    if text is None:
+        return None
     found = datetime.datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
 
@@ -94,14 +83,15 @@ def lines(run: Run) -> list[str]:
     return [title, *(_line(row, widths) for row in cells), *_errors(run)]
 
 
-def _cells(attempt: Attempt, start: datetime.datetime) -> tuple[str, ...]:
+def _cells(attempt: Attempt, start: datetime.datetime | None) -> tuple[str, ...]:
+    began, ended = attempt.started, attempt.finished
     again = f" (attempt {attempt.number})" if attempt.number > 1 else ""
-    ended = "" if attempt.state == "done" else f" {attempt.state}"
+    outcome = "" if attempt.state == "done" else f" {attempt.state}"
     return (
-        f"+{(attempt.started - start).total_seconds():.2f} s",
-        "" if attempt.took is None else f"{attempt.took:.2f} s",
+        f"+{(began - start).total_seconds():.2f} s" if began and start else "",
+        f"{(ended - began).total_seconds():.2f} s" if began and ended else "",
         str(attempt.priority) if attempt.priority else "",
-        f"{attempt.interface}.{attempt.step}{again}{ended}",
+        f"{attempt.interface}.{attempt.step}{again}{outcome}",
         attempt.origin,
     )
 

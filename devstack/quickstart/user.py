@@ -106,9 +106,10 @@ class User:
             "image_disk_format": "raw",
         }
         if mirrored:
-            self._api.add_node_trait(node, TEMPLATE)
+            # By its ID: given the object, openstacksdk notes the trait in it and would send it again with what follows.
+            self._api.add_node_trait(node.id, TEMPLATE)
             wanted["traits"] = [TEMPLATE]
-        self._api.update_node(node, instance_info=wanted)
+        self._api.update_node(node.id, instance_info=wanted)
 
     def validate(self, node: Node) -> None:
         """Have the service check everything that a deployment needs."""
@@ -147,13 +148,13 @@ class User:
         answer = self._api.get_node_boot_device(node)
         return str(answer["boot_device"]), bool(answer["persistent"])
 
-    def timeline(self, node: Node) -> list[timeline.Run]:
-        """Return the runs of a node's steps, oldest first. This is Ingot's own API; openstacksdk does not know it."""
+    def timeline(self, node: Node) -> timeline.Run:
+        """Return what a node's last flow did. This is Ingot's own API, which openstacksdk does not know."""
         url = f"{self._api_url}/ingot/v1/nodes/{node.id}/timeline"
         answer = requests.get(url, timeout=30)
         if answer.status_code != 200:
             raise Failure(f"GET {url}: HTTP {answer.status_code} {answer.text[:300]}")
-        return timeline.read(answer.json()["timeline"])
+        return timeline.read(answer.json())
 
 
 def _check(node: Node, wanted: str) -> None:

@@ -1,5 +1,6 @@
 """The proofs must not be blind: each is shown what it must accept, and what it must refuse."""
 
+import hashlib
 import io
 import json
 import os
@@ -70,6 +71,7 @@ class DiskTest(testtools.TestCase):
         """Write an image to the disk as an agent does, its partition table made to fit."""
         gpt.write(self.image, 4 * gpt.MEBIBYTE, "boot", b"code")
         FileStorage(self.image).write(gpt.FIRST_PARTITION + 1000, b"kernel")
+        self.sha256 = hashlib.sha256(self.image.read_bytes()).hexdigest()
         FileStorage(self.disk).write(0, self.image.read_bytes())
 
 
@@ -100,17 +102,17 @@ class ImageTest(DiskTest):
     def test_a_larger_disk_with_the_image_is_accepted(self) -> None:
         self._write_image()
         partitions.move_backup_to_end(FileStorage(self.disk))
-        disks.check_image(self.disk, self.image)
+        disks.check_image(self.disk, self.image, self.sha256)
 
     def test_one_changed_byte_is_noticed(self) -> None:
         self._write_image()
         FileStorage(self.disk).write(gpt.FIRST_PARTITION + 1000, b"K")
-        self.assertRaises(Failure, disks.check_image, self.disk, self.image)
+        self.assertRaises(Failure, disks.check_image, self.disk, self.image, self.sha256)
 
     def test_a_lost_partition_is_noticed(self) -> None:
         self._write_image()
         FileStorage(self.disk).write(gpt.SECTOR, bytes(gpt.SECTOR))
-        self.assertRaises(Failure, disks.check_image, self.disk, self.image)
+        self.assertRaises(Failure, disks.check_image, self.disk, self.image, self.sha256)
 
 
 class ConfigDriveTest(DiskTest):
