@@ -1,0 +1,92 @@
+"""IPMI against real BMCs: what they do, and what they do not answer."""
+
+import threading
+import time
+from typing import Any, ClassVar
+
+from ingot.common import errors, states
+from ingot.drivers import ipmi_session, power_control, results
+from tests.functional.drivers.base import DriverRackTest
+
+STATUS = ipmi_session.Request(0x00, 0x01)
+
+
+class IPMITest(DriverRackTest):
+    settings: ClassVar[dict[str, Any]] = {"machines": 20}
+
+    def _address(self, index: int = 0, **changes: Any) -> ipmi_session.Address:
+        port = self.rack.machines[index]["bmc_port"]
+        return ipmi_session.Address("127.0.0.1", port, "admin", "password")._replace(**changes)
+
+    def test_power_is_what_another_client_sees(self) -> None:
+        for target, seen in ((states.POWER_ON, "on"), (states.REBOOT, "on"), (states.POWER_OFF, "off")):
+            self.finish(lambda task, target=target: power_control.change(task, target))
+            self.assertIn(f"Power is {seen}", self.ipmitool("power", "status").stdout)
+
+    def test_boot_devices_are_what_another_client_sees(self) -> None:
+        management = self.task.driver.management
+        self.assertEqual({"boot_device": None, "persistent": None}, management.get_boot_device(self.task))
+        for device in management.get_supported_boot_devices(self.task):
+            for persistent in (True, False):
+                management.set_boot_device(self.task, device, persistent=persistent)
+                expected = {"boot_device": device, "persistent": persistent}
+                self.assertEqual(expected, management.get_boot_device(self.task))
+        management.set_boot_device(self.task, "pxe", persistent=False)
+        self.assertIn("Force PXE", self.ipmitool("chassis", "bootparam", "get", "5").stdout)
+        error = self.assertRaises(errors.Invalid, management.set_boot_device, self.task, "tape")
+        self.assertIn("pxe, disk", error.message)
+
+    def test_wrong_credentials_are_told_apart_from_silence(self) -> None:
+        for changes in ({"password": "wrong"}, {"username": "nobody"}):
+            error = self.assertRaises(errors.HardwareError, ipmi_session.call, self._address(**changes), 5, STATUS)
+            self.assertNotIsInstance(error, errors.HardwareUnreachable)
+            self.assertIn("ipmi_username and ipmi_password", error.message)
+
+    def test_a_silent_bmc_is_reported_in_time_and_works_again_later(self) -> None:
+        self.rack.control.order_fault(self.name, "bmc_silent")
+        began = time.monotonic()
+        error = self.assertRaises(errors.HardwareUnreachable, ipmi_session.call, self._address(), 2, STATUS)
+        self.assertTrue(1.5 < time.monotonic() - began < 4)
+        self.assertIn(self._address().where, error.message)
+        self.rack.control.clear_faults(self.name)
+        self.assertEqual(0, ipmi_session.call(self._address(), 5, STATUS)[0][0] & 1)
+
+    def test_a_name_without_address_is_reported(self) -> None:
+        nowhere = self._address(host="no-such-host.invalid")
+        error = self.assertRaises(errors.HardwareUnreachable, ipmi_session.call, nowhere, 5, STATUS)
+        self.assertIn("ipmi_address", error.message)
+
+    def test_a_request_that_the_bmc_refuses_is_named(self) -> None:
+        error = self.assertRaises(
+            errors.HardwareError, ipmi_session.call, self._address(), 5, ipmi_session.Request(0x2C, 0x77)
+        )
+        self.assertIn("0x2c/0x77", error.message)
+
+    def test_many_threads_and_many_bmcs_with_a_silent_one_among_them(self) -> None:
+        self.rack.control.order_fault(self.name, "bmc_silent")
+        self.rack.control.order_fault(self.rack.machines[1]["name"], "bmc_wrong_password")
+        outcomes: dict[int, list[str]] = {index: [] for index in range(20)}
+
+        def ask(index: int) -> None:
+            try:
+                ipmi_session.call(self._address(index), 2, STATUS)
+                outcomes[index].append("answered")
+            except errors.HardwareError as exc:
+                outcomes[index].append(type(exc).__name__)
+
+        threads = [threading.Thread(target=ask, args=(number % 20,)) for number in range(100)]
+        began = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertTrue(time.monotonic() - began < 10)
+        self.assertEqual(["HardwareUnreachable"] * 5, outcomes[0])
+        self.assertEqual(["HardwareError"] * 5, outcomes[1])
+        self.assertEqual([["answered"] * 5] * 18, [outcomes[index] for index in range(2, 20)])
+
+    def test_a_soft_power_off_that_nobody_obeys_becomes_a_hard_one_in_flows(self) -> None:
+        self.task.conf.set_override("power_state_change_timeout", 2, "conductor")
+        self.finish(power_control.power_on)
+        self.assertEqual(results.DONE, self.finish(power_control.soft_power_off))
+        self.assertIn("Power is off", self.ipmitool("power", "status").stdout)

@@ -1,0 +1,115 @@
+"""What instance_info says of an image is checked and passed on, or refused with the key's name."""
+
+import hashlib
+import http.server
+import threading
+from typing import Any
+
+from ingot.common import errors
+from ingot.drivers import images
+from tests.unit.drivers import fakes
+
+SHA = hashlib.sha256(b"image").hexdigest()
+LONG = hashlib.sha512(b"image").hexdigest()
+GOOD = {"image_source": "http://images/one.qcow2", "image_checksum": SHA}
+
+
+class FileServer:
+    """Serves a dictionary of paths."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200 if self.path in files else 404)
+                self.end_headers()
+                self.wfile.write(files.get(self.path, b""))
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Stay silent."""
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class RequestedTest(fakes.DriverTestCase):
+    def _refused(self, **changes: Any) -> str:
+        info = {key: value for key, value in {**GOOD, **changes}.items() if value is not None}
+        return self.assertRaises(errors.Invalid, images.requested, info).message
+
+    def test_a_good_one(self) -> None:
+        image = images.requested(GOOD)
+        self.assertEqual(("qcow2", SHA, None), (image.disk_format, image.checksum, image.algorithm))
+
+    def test_hash_algorithm_and_value(self) -> None:
+        image = images.requested(
+            {"image_source": "https://a/b.img", "image_os_hash_algo": "sha512", "image_os_hash_value": LONG.upper()}
+        )
+        self.assertEqual(("raw", LONG, "sha512"), (image.disk_format, image.checksum, image.algorithm))
+
+    def test_what_is_missing_is_named(self) -> None:
+        self.assertIn("Missing instance_info: image_source", self._refused(image_source=None))
+        self.assertIn("image_checksum", self._refused(image_checksum=None))
+
+    def test_what_is_wrong_is_named(self) -> None:
+        self.assertIn("instance_info.image_source: 'ftp://a/b.raw'", self._refused(image_source="ftp://a/b.raw"))
+        self.assertIn("instance_info.image_source: 'http://[b'", self._refused(image_source="http://[b"))
+        self.assertIn("instance_info.image_checksum: 'abc'", self._refused(image_checksum="abc"))
+        self.assertIn("SHA-256", self._refused(image_checksum="d" * 32))
+        self.assertIn("image_os_hash_algo: 'md5'", self._refused(image_os_hash_value=SHA, image_os_hash_algo="md5"))
+        self.assertIn("image_os_hash_value", self._refused(image_os_hash_value=SHA, image_os_hash_algo="sha512"))
+        self.assertIn("image_disk_format: None", self._refused(image_source="http://a/b"))
+        self.assertIn("image_disk_format: 'vmdk'", self._refused(image_disk_format="vmdk"))
+        self.assertIn("Whole-disk", self._refused(image_type="partition"))
+
+
+class InfoTest(fakes.DriverTestCase):
+    def _info(self, files: dict[str, str], **info: Any) -> dict[str, Any]:
+        server = FileServer({path: text.encode() for path, text in files.items()})
+        self.addCleanup(server.stop)
+        asked = {"image_source": f"{server.url}/one.raw", "image_checksum": f"{server.url}/SUMS", **info}
+        return images.info(self.task(instance_info=asked))
+
+    def test_files_of_checksums_in_the_usual_forms(self) -> None:
+        other = "0" * 64
+        for text in (
+            f"{other}  two.raw\n{SHA}  one.raw\n",
+            f"{SHA} *./one.raw\n",
+            f"# signed\nSHA256 (two.raw) = {other}\nSHA256 (one.raw) = {SHA}\n",
+            f"{SHA}\n",
+        ):
+            self.assertEqual(("sha256", SHA), self._hash(self._info({"/SUMS": text})))
+        self.assertEqual(("sha512", LONG), self._hash(self._info({"/SUMS": f"{SHA}  one.raw\n{LONG}  one.raw\n"})))
+
+    @staticmethod
+    def _hash(info: dict[str, Any]) -> tuple[str, str]:
+        return info["os_hash_algo"], info["os_hash_value"]
+
+    def test_a_file_without_the_image_or_no_file_fail_with_the_url(self) -> None:
+        for files in ({"/SUMS": f"{SHA}  two.raw\n"}, {"/SUMS": "d41d8cd98f00b204e9800998ecf8427e  one.raw"}, {}):
+            error = self.assertRaises(errors.ImageError, self._info, files)
+            self.assertIn("/SUMS", error.message)
+        gone = self.assertRaises(errors.ImageError, self._info, {}, image_checksum="http://user:hush@127.0.0.1:1/S")
+        self.assertIn("cannot be fetched", gone.message)
+        self.assertNotIn("hush", gone.message)
+
+    def test_what_the_agent_is_told(self) -> None:
+        task = self.task(instance_info={**GOOD, "image_source": "http://images/one.raw"})
+        info = images.info(task)
+        self.assertEqual(["http://images/one.raw"], info["urls"])
+        self.assertEqual(("one.raw", "raw", True), (info["id"], info["disk_format"], info["stream_raw_images"]))
+        self.assertEqual(("uefi", task.node.uuid), (info["deploy_boot_mode"], info["node_uuid"]))
+
+    def test_the_boot_mode_is_the_users_then_the_machines_then_the_default(self) -> None:
+        for columns, expected in (
+            ({"instance_info": {**GOOD, "capabilities": {"boot_mode": "bios"}}}, "bios"),
+            ({"instance_info": GOOD, "properties": {"capabilities": "a:b,boot_mode:bios"}}, "bios"),
+            ({"instance_info": GOOD}, "uefi"),
+        ):
+            self.assertEqual(expected, images.info(self.task(**columns))["deploy_boot_mode"])
+        wrong = self.task(instance_info={**GOOD, "capabilities": "boot_mode:coal"})
+        self.assertIn("'coal'", self.assertRaises(errors.Invalid, images.info, wrong).message)
