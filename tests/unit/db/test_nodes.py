@@ -158,10 +158,9 @@ class NodesOnSQLite(database.TestCase):
         others = self.database.another()
 
         def steal(*_event: object) -> None:
-            sa.event.remove(self.db.engines[0], "after_cursor_execute", steal)
             nodes.lock(others, node.uuid, "two", "take over", steal_from={"one"})
 
-        sa.event.listen(self.db.engines[0], "after_cursor_execute", steal)
+        sa.event.listen(self.db.engines[0], "after_cursor_execute", steal, once=True)
         refusal = self.assertRaises(errors.NodeLocked, nodes.lock, self.db, node.uuid, "one", "deploy")
 
         self.assertIn("two for take over", str(refusal))
