@@ -6,14 +6,14 @@ import urllib.parse
 from typing import Any
 
 import requests
+from oslo_config import cfg
 
 from ingot.common import errors, masking
-from ingot.drivers import boot_mode
+from ingot.drivers import boot_mode, published
 from ingot.drivers.task import Task
 
 _FORMATS = {"qcow2": "qcow2", "raw": "raw", "img": "raw"}
 _LENGTHS = {64: "sha256", 128: "sha512"}
-_SCHEMES = ("http", "https")
 _CHECKSUM_FILE_LIMIT = 1024 * 1024
 _TIMEOUT = 30
 
@@ -35,7 +35,7 @@ class Image:
     algorithm: str | None
 
 
-def requested(instance_info: dict[str, Any]) -> Image:
+def requested(instance_info: dict[str, Any], conf: cfg.ConfigOpts) -> Image:
     """The image that a user asks for, checked without fetching anything.
 
     :raises MissingParameter: no image, or no checksum.
@@ -44,7 +44,10 @@ def requested(instance_info: dict[str, Any]) -> Image:
     source = instance_info.get("image_source")
     if not source:
         raise errors.MissingParameter(where="instance_info", names="image_source (URL of the image to write)")
-    _check_url("image_source", source)
+    if published.is_file(source):
+        published.path_of(source, conf)
+    else:
+        _check_url("image_source", source, "An http, https or file URL.")
     if instance_info.get("kernel") or instance_info.get("image_type") == "partition":
         raise errors.Invalid(
             field="instance_info.image_type",
@@ -71,7 +74,7 @@ def _requested_checksum(instance_info: dict[str, Any]) -> tuple[str, str | None]
             "image_os_hash_value",
         )
     if "://" in str(checksum):
-        _check_url("image_checksum", checksum)
+        _check_url("image_checksum", checksum, "An http or https URL.")
         return checksum, None
     return _hexadecimal("image_checksum", checksum, None), None
 
@@ -87,14 +90,14 @@ def _hexadecimal(key: str, value: Any, algorithm: str | None) -> str:
     return str(value).lower()
 
 
-def _check_url(key: str, value: Any) -> None:
+def _check_url(key: str, value: Any, allowed: str) -> None:
     try:
         parts = urllib.parse.urlsplit(str(value))
-        usable = parts.scheme in _SCHEMES and bool(parts.hostname)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         usable = False
     if not usable:
-        raise errors.Invalid(field=f"instance_info.{key}", value=value, allowed="An http or https URL.")
+        raise errors.Invalid(field=f"instance_info.{key}", value=value, allowed=allowed)
 
 
 def _disk_format(instance_info: dict[str, Any], source: str) -> str:
@@ -111,18 +114,20 @@ def _disk_format(instance_info: dict[str, Any], source: str) -> str:
 
 
 def info(task: Task) -> dict[str, Any]:
-    """What the agent is told about the image; fetches the file of checksums if there is one.
+    """What the agent is told about the image; fetches the file of checksums if there is one, and publishes an image
+    that is a file of this host.
 
-    :raises ImageError: the file of checksums cannot be fetched or does not have the image.
+    :raises ImageError: the file of checksums cannot be fetched or does not have the image; the image's file is not
+        there or cannot be published.
     """
-    image = requested(task.node.instance_info)
+    image = requested(task.node.instance_info, task.conf)
     checksum = image.checksum
     if "://" in checksum:
         checksum = _looked_up(checksum, image.source)
     raw = image.disk_format == "raw"
     return {
         "id": image.source.rpartition("/")[2] or image.source,
-        "urls": [image.source],
+        "urls": [published.url(task, image.source) if published.is_file(image.source) else image.source],
         "disk_format": image.disk_format,
         "container_format": "bare",
         "image_type": "whole-disk",

