@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ingot.api import call as calls
-from ingot.api import fields, params, patch, schemas
+from ingot.api import fields, kinds, params, patch, schemas
 from ingot.api.call import Call, Reply
 from ingot.common import errors
 from ingot.db import listing, records
@@ -23,6 +23,7 @@ class Collection(NamedTuple):
 
     :param name: key of the list in answers, e.g. ``ports``.
     :param filters: query parameters that narrow the list.
+    :param marker: parses what names the last item of a page; a uuid for most resources.
     :param complete: adds to records what is in other tables, one statement for all of them.
     """
 
@@ -30,17 +31,18 @@ class Collection(NamedTuple):
     table: fields.Table
     source: listing.Source
     filters: tuple[params.Param, ...] = ()
+    marker: Callable[[str, str], str] = kinds.uuid
     complete: Callable[[Call, list[records.Record], fields.Selection], None] = _nothing
 
     @property
     def index_params(self) -> tuple[params.Param, ...]:
         """The query parameters of the list."""
-        return (*self.filters, *params.PAGING, params.FIELDS, params.DETAIL)
+        return (*self.filters, *params.paging(self.marker), params.FIELDS, params.DETAIL)
 
     @property
     def detail_params(self) -> tuple[params.Param, ...]:
         """The query parameters of the list at .../detail."""
-        return (*self.filters, *params.PAGING)
+        return (*self.filters, *params.paging(self.marker))
 
 
 def index(

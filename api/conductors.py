@@ -31,7 +31,9 @@ def _complete(call: Call, found: list[records.Record], selection: fields.Selecti
             conductor.drivers = known.get(conductor.id, [])
 
 
-CONDUCTORS = collection.Collection("conductors", TABLE, conductor_lists.SOURCE, complete=_complete)
+CONDUCTORS = collection.Collection(
+    "conductors", TABLE, conductor_lists.SOURCE, marker=params.filled, complete=_complete
+)
 
 
 @operation(*CONDUCTORS.index_params)

@@ -6,7 +6,7 @@ from typing import Any
 
 import os_traits
 
-from ingot.api import collection, crud, fields, kinds, steps
+from ingot.api import collection, crud, fields, kinds, params, steps
 from ingot.api.call import Call
 from ingot.api.fields import POST, Field
 from ingot.common import errors
@@ -69,7 +69,7 @@ def _prepare(_call: Call, values: dict[str, Any], _row: records.Record | None) -
     return {name: value for name, value in values.items() if name != "description"}
 
 
-_TEMPLATES = collection.Collection("deploy_templates", TABLE, rows.SOURCE, complete=_complete)
+_TEMPLATES = collection.Collection("deploy_templates", TABLE, rows.SOURCE, marker=params.filled, complete=_complete)
 
 CRUD = crud.Crud(_TEMPLATES, rows, prepare=_prepare)
 

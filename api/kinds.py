@@ -109,6 +109,11 @@ def whole(least: int) -> Kind:
     return Kind({"type": ["integer", "string", "null"], "maxLength": 12}, parse)
 
 
+def _portgroup_name(name: str, value: str) -> str | None:
+    """As the name of a node, but it may look like a uuid, and an empty one is none."""
+    return (value if uuidutils.is_uuid_like(value) else logical_name(name, value)) if value else None
+
+
 _STRING = {"type": "string"}
 _OPTIONAL_STRING = {"type": ["string", "null"]}
 _FLAG = {"type": ["boolean", "string", "null"]}
@@ -125,4 +130,4 @@ REQUIRED_UUID = Kind(_STRING, uuid)
 MAC = Kind(_STRING, mac)
 OPTIONAL_MAC = Kind(_OPTIONAL_STRING, mac)
 NAME = Kind(_OPTIONAL_STRING, logical_name)
-PORTGROUP_NAME = Kind(_OPTIONAL_STRING, lambda name, value: logical_name(name, value) if value else None)
+PORTGROUP_NAME = Kind(_OPTIONAL_STRING, _portgroup_name)

@@ -42,7 +42,7 @@ def _shorten(call: Call, found: list[records.Record], selection: fields.Selectio
 HISTORY = collection.Collection("history", TABLE, history.SOURCE, complete=_shorten)
 
 
-@operation(*params.PAGING, params.DETAIL)
+@operation(*params.paging(), params.DETAIL)
 def index(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, "id")
     return collection.index(call, HISTORY, [listing.Condition("node_id", "equals", found.id)])

@@ -63,7 +63,7 @@ def _complete(call: Call, found: list[records.Record], selection: Selection) -> 
             node.traits = known.get(node.id, [])
 
 
-NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, _complete)
+NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, complete=_complete)
 
 
 def ident(call: Call, given: str) -> str:

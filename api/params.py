@@ -32,6 +32,13 @@ def text(_name: str, given: str) -> str:
     return given
 
 
+def filled(name: str, given: str) -> str:
+    """Text that is not empty."""
+    if not given:
+        raise errors.Invalid(field=name, value=given, allowed="Send a value, or leave the parameter out.")
+    return given
+
+
 def names(_name: str, given: str) -> tuple[str, ...]:
     """A list separated by commas."""
     return tuple(dict.fromkeys(part.strip() for part in given.split(",") if part.strip()))
@@ -54,12 +61,18 @@ def direction(name: str, given: str) -> str:
 FIELDS = Param("fields", names, since=8, repeats=True)
 DETAIL = Param("detail", kinds.flag)
 
-PAGING: tuple[Param, ...] = (
-    Param("sort_key", text),
-    Param("sort_dir", direction),
-    Param("limit", limit),
-    Param("marker", text),
-)
+
+def paging(marker: Callable[[str, str], str] = kinds.uuid) -> tuple[Param, ...]:
+    """The parameters of every list.
+
+    :param marker: parses what names the last item of the page before.
+    """
+    return (
+        Param("sort_key", text),
+        Param("sort_dir", direction),
+        Param("limit", limit),
+        Param("marker", marker),
+    )
 
 
 def read(declared: Mapping[str, Param], given: MultiDict[str, str], minor: int) -> dict[str, Any]:

@@ -116,7 +116,15 @@ def _arguments(call: Call, verb: str) -> dict[str, Any]:
     for name in ("clean_steps", "deploy_steps", "service_steps"):
         if name in given:
             given[name] = steps.with_numbers(given[name])
+            _refuse_children(name, given[name])
     return given
+
+
+def _refuse_children(name: str, asked: list[dict[str, Any]]) -> None:
+    if any(step.get("execute_on_child_nodes") for step in asked):
+        raise errors.Invalid(
+            field=name, value="execute_on_child_nodes", allowed="Steps on child nodes are not supported: leave it out."
+        )
 
 
 def _check_drive(call: Call, drive: dict[str, Any] | str | None) -> None:

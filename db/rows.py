@@ -43,7 +43,7 @@ def insert(connection: sa.Connection, source: listing.Source, values: Mapping[st
         result = connection.execute(sa.insert(source.table).values(row))
     except db_exc.DBDuplicateEntry as exc:
         raise duplicate(exc, source, row) from exc
-    return int((result.inserted_primary_key or ())[0])
+    return int(next(iter(result.inserted_primary_key or ())))
 
 
 def update(

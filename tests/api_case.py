@@ -1,7 +1,10 @@
 """The API on a real database, with a conductor that answers as it is told: for tests of the API through HTTP."""
 
 import json
+import logging
 from typing import Any
+
+import fixtures
 
 from ingot.api import app as api_app
 from ingot.common import interfaces
@@ -90,6 +93,7 @@ class ApiCase(database.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
+        self.useFixture(fixtures.FakeLogger(level=logging.WARNING))  # a failing test shows what was logged
         self.conf = self.database.conf
         self.configure()
         self.conductor = FakeConductor()
