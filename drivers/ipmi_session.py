@@ -22,6 +22,9 @@ from ingot.common import errors
 
 _RETRANSMIT = 1.0
 
+# Completion codes of IPMI 2.0 table 5-2: busy; took too long; cannot answer at this moment
+_TRY_LATER = frozenset((0xC0, 0xC3, 0xCE))
+
 # What pyghmi runs into when a packet is not what it takes it for.
 _GARBLED = (struct.error, IndexError, KeyError, TypeError, ValueError)
 
@@ -58,7 +61,7 @@ class Request(NamedTuple):
 
 
 class _Silence(Exception):
-    """The deadline passed without the answer."""
+    """The deadline passed without the answer; the argument is whether the BMC talked until it got the user's name."""
 
 
 class _Session(simplesession.Session):
@@ -71,6 +74,7 @@ class _Session(simplesession.Session):
 
     def __init__(self, address: Address, deadline: float) -> None:
         self._deadline = deadline
+        self._name_unanswered = False
         login = (address.host, address.username, address.password, address.port, address.kg)
         try:
             super().__init__(*login, privlevel=address.privilege)
@@ -78,10 +82,18 @@ class _Session(simplesession.Session):
             self.close()
             raise
 
+    def _send_rakp1(self) -> None:
+        self._name_unanswered = True
+        super()._send_rakp1()
+
+    def _send_rakp3(self) -> None:
+        self._name_unanswered = False
+        super()._send_rakp3()
+
     def wait_for_rsp(self, timeout: float | None = None, callout: bool = True) -> None:
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise _Silence(*([self.sessioncontext] if self.sessioncontext == "EXPECTINGRAKP2" else []))
+            raise _Silence(self._name_unanswered)
         if select.select([self.socket], [], [], min(left, _RETRANSMIT))[0]:
             self.process_pktqueue()
         elif self.lastpayload:
@@ -148,7 +160,8 @@ def call(address: Address, timeout: float, *requests: Request) -> list[bytes]:
 def _answer(session: _Session, address: Address, request: Request) -> bytes:
     answer: dict[str, Any] = session.raw_command(netfn=request.netfn, command=request.command, data=request.data)
     if "error" in answer:
-        raise errors.HardwareError(
+        kind = errors.HardwareUnreachable if answer["code"] in _TRY_LATER else errors.HardwareError
+        raise kind(
             what=f"IPMI request {request.netfn:#x}/{request.command:#x} to BMC {address.where}",
             reason=answer["error"],
         )
@@ -162,7 +175,7 @@ def _explained(address: Address, timeout: float) -> Iterator[None]:
     try:
         yield
     except _Silence as exc:
-        if exc.args:
+        if exc.args[0]:
             raise errors.HardwareError(
                 what=f"Logging in to {bmc}",
                 reason="it answers, but not to this user; check driver_info ipmi_username (many BMCs do not answer "

@@ -1,14 +1,59 @@
 """IPMI against real BMCs: what they do, and what they do not answer."""
 
+import select
+import socket
 import threading
 import time
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 from ingot.common import errors, states
 from ingot.drivers import ipmi_session, power_control, results
 from tests.functional.drivers.base import DriverRackTest
 
+RAKP2 = 0x13
 STATUS = ipmi_session.Request(0x00, 0x01)
+
+
+class LossyRelay:
+    """Passes packets on to a BMC and back, but for some.
+
+    :param lost: whether a packet is, given its number, counted in both directions, and its content.
+    """
+
+    def __init__(self, bmc_port: int, lost: Callable[[int, bytes], bool]) -> None:
+        self._bmc = ("127.0.0.1", bmc_port)
+        self._lost = lost
+        self._front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._front.bind(("127.0.0.1", 0))
+        self._back = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.port: int = self._front.getsockname()[1]
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._relay, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._front.close()
+        self._back.close()
+
+    def _relay(self) -> None:
+        passed, client = 0, None
+        while not self._ended.is_set():
+            for ready in select.select([self._front, self._back], [], [], 0.05)[0]:
+                packet, sender = ready.recvfrom(4096)
+                passed += 1
+                client = sender if ready is self._front else client
+                if self._lost(passed, packet):
+                    continue
+                if ready is self._front:
+                    self._back.sendto(packet, self._bmc)
+                else:
+                    self._front.sendto(packet, client)
 
 
 class IPMITest(DriverRackTest):
@@ -50,6 +95,27 @@ class IPMITest(DriverRackTest):
         self.assertIn(self._address().where, error.message)
         self.rack.control.clear_faults(self.name)
         self.assertEqual(0, ipmi_session.call(self._address(), 5, STATUS)[0][0] & 1)
+
+    def test_what_was_lost_is_sent_again(self) -> None:
+        self.rack.control.order_fault(self.name, "bmc_silent")
+        timer = threading.Timer(1.5, self.rack.control.clear_faults, (self.name,))
+        timer.start()
+        self.addCleanup(timer.join)
+        self.assertEqual(0, ipmi_session.call(self._address(), 10, STATUS)[0][0] & 1)
+
+    def test_an_answer_that_was_lost_is_asked_for_again(self) -> None:
+        for number in range(1, 12):  # one packet is lost, at each place of log-in and request in turn
+            with LossyRelay(self._address().port, lambda passed, _packet, n=number: passed == n) as relay:
+                answers = ipmi_session.call(self._address(port=relay.port), 10, STATUS, STATUS)
+                self.assertEqual(2, len(answers), number)
+
+    def test_a_bmc_that_does_not_answer_its_users_name_is_told_apart(self) -> None:
+        with LossyRelay(self._address().port, lambda _passed, packet: packet[5] == RAKP2) as relay:
+            error = self.assertRaises(
+                errors.HardwareError, ipmi_session.call, self._address(port=relay.port), 4, STATUS
+            )
+        self.assertNotIsInstance(error, errors.HardwareUnreachable)
+        self.assertIn("check driver_info ipmi_username", error.message)
 
     def test_a_name_without_address_is_reported(self) -> None:
         nowhere = self._address(host="no-such-host.invalid")
