@@ -22,7 +22,7 @@ from ingot.rack.process import RackProcess
 from tests.functional.rack.base import FAST
 from tests.unit.rack import disk_images
 
-PATIENCE = 90.0
+PATIENCE = 60.0
 """Seconds after which a test gives up waiting; a passing test waits far less."""
 
 MIRROR = {
@@ -210,18 +210,16 @@ class Lab(fixtures.Fixture):
         """Returns when the API answers and all conductors are alive."""
 
         def check() -> bool:
-            try:
-                known = self.user.get("/v1/conductors")["conductors"]
-            except requests.ConnectionError:
-                return False
+            known = self.user.get("/v1/conductors")["conductors"]
             return sum(conductor["alive"] for conductor in known) >= len(self._names)
 
         self.eventually(check, "API and conductors are up")
 
     def eventually(self, check: Callable[[], Any], what: str) -> Any:
-        """The first true answer of ``check``; after :data:`PATIENCE` seconds an error with the ends of all logs."""
+        """The first true answer of ``check``; after :data:`PATIENCE` seconds an error with the ends of all logs. While
+        nobody listens at the API there is no answer."""
         until = time.monotonic() + PATIENCE
-        while not (answer := check()):
+        while not (answer := _heard(check)):
             if time.monotonic() > until:
                 raise AssertionError(f"not within {PATIENCE:.0f} s: {what}\n{self.logs()}")
             time.sleep(0.1)
@@ -282,7 +280,7 @@ class Lab(fixtures.Fixture):
             found = node["provision_state"]
             if (found.endswith("failed") or found == "error") and found != state:
                 raise AssertionError(f"{found} instead of {state}: {node['last_error']}\n{self.logs()}")
-            return node if found == state and node["target_provision_state"] in (None, state, "active") else None
+            return node if found == state and node["reservation"] is None else None
 
         node: dict[str, Any] = self.eventually(check, f"node {uuid} is {state}")
         return node
@@ -297,6 +295,13 @@ class Lab(fixtures.Fixture):
         path = self.rack.control.machine(self.rack.machines[index]["name"])["disks"][disk]["path"]
         expected = readback.content_digest(self.directory / "files" / "original.raw", len(self.image))
         return readback.content_digest(path, len(self.image)) == expected
+
+
+def _heard(check: Callable[[], Any]) -> Any:
+    try:
+        return check()
+    except requests.ConnectionError:
+        return None
 
 
 class User:
