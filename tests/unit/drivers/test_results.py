@@ -1,0 +1,57 @@
+"""What steps answer: typed, or refused; in phases, one after the other across calls."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import testtools
+
+from ingot.common import errors, states
+from ingot.drivers import results
+
+
+class TypedTest(testtools.TestCase):
+    def test_the_answers_of_the_specifications(self) -> None:
+        self.assertEqual(results.DONE, results.typed(None, "x"))
+        self.assertEqual(results.WaitForAgent(again=False), results.typed(states.DEPLOYWAIT, "x"))
+        for answer in (results.Done(1), results.WaitForAgent(5), results.LookAgain(2)):
+            self.assertIs(answer, results.typed(answer, "x"))
+
+    def test_anything_else_is_refused_with_the_steps_name(self) -> None:
+        for answer in (True, "done", states.ACTIVE, 0):
+            self.assertIn("power.on", self.assertRaises(errors.StepFailed, results.typed, answer, "power.on").message)
+
+
+class PhasesTest(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.task = SimpleNamespace(memory={"mine": 1})
+        self.calls: list[str] = []
+
+    def _phase(self, name: str, *answers: Any) -> Any:
+        left = list(answers)
+
+        def phase(task: Any) -> Any:
+            self.calls.append(name)
+            task.memory[name] = True
+            return left.pop(0)
+
+        return phase
+
+    def test_each_goes_on_where_it_stopped_and_forgets_what_was_its_own(self) -> None:
+        phases = (
+            self._phase("a", None),
+            self._phase("b", results.LookAgain(3), results.WaitForAgent(), None),
+            self._phase("c", results.Done("end")),
+        )
+        self.assertEqual(results.LookAgain(3), results.in_phases(self.task, *phases))
+        self.assertNotIn("a", self.task.memory)
+        self.assertEqual(results.WaitForAgent(), results.in_phases(self.task, *phases))
+        self.assertEqual(results.Done("end"), results.in_phases(self.task, *phases))
+        self.assertEqual(["a", "b", "b", "b", "c"], self.calls)
+        self.assertEqual({"mine": 1}, self.task.memory)
+
+    def test_a_wait_that_a_heartbeat_ends_leads_to_the_next_phase(self) -> None:
+        phases = (self._phase("a", states.CLEANWAIT), self._phase("b", None))
+        self.assertEqual(results.WaitForAgent(), results.in_phases(self.task, *phases))
+        self.assertEqual(results.DONE, results.in_phases(self.task, *phases))
+        self.assertEqual(["a", "b"], self.calls)
