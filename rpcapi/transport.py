@@ -65,9 +65,15 @@ class OsloTransport:
     """oslo.messaging: RabbitMQ by ``transport_url``. One topic; each conductor is a server of it."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
+        # oslo.messaging 18 reads this option from the object it is given and registers it on the global one only.
+        tracing = cfg.BoolOpt("tracing_enabled", default=False, help="Trace RPC calls with OpenTelemetry.")
+        conf.register_opts([tracing], group="oslo_messaging_tracing")
         self._transport = oslo_messaging.get_rpc_transport(conf)
         target = oslo_messaging.Target(topic=rpcapi.TOPIC)
-        self._client = oslo_messaging.get_rpc_client(self._transport, target, version_cap=methods.RPC_VERSION)
+        # A request must not wait for a broker that is away: the sweep makes up for a bell, a call answers 503.
+        self._client = oslo_messaging.get_rpc_client(
+            self._transport, target, version_cap=methods.RPC_VERSION, retry=1
+        )
 
     def server(self, host: str, endpoint: Any) -> Any:
         """The RPC server of a conductor; its ``start``, ``stop`` and ``wait`` are the caller's."""
