@@ -90,8 +90,8 @@ def binary(name: str) -> str:
 def mariadb_prepare(site: Site) -> list[list[str]]:
     site.write(
         "init.sql",
-        f"CREATE USER '{USER}'@'127.0.0.1' IDENTIFIED BY '{site.password}';"
-        f" GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'127.0.0.1' WITH GRANT OPTION;\n",
+        f"CREATE USER '{USER}'@'127.0.0.1' IDENTIFIED BY '{site.password}';\n"  # an init file has a statement a line
+        f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'127.0.0.1' WITH GRANT OPTION;\n",
     )
     data = f"--datadir={site.directory}/data"
     return [[binary("mariadb-install-db"), "--no-defaults", data, "--skip-test-db", "--skip-name-resolve"]]
