@@ -4,6 +4,7 @@ import signal
 import sys
 import threading
 
+from oslo_config import cfg
 from oslo_log import log
 
 from ingot.api import server, service
@@ -17,7 +18,7 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stopped.set())
     try:
-        conf = loader.load(sys.argv[1:], prog="ingot-api")
+        conf = loader.load(sys.argv[1:], prog="ingot-api", into=cfg.CONF)
         log.setup(conf, "ingot")
         web = server.Server(conf, service.build(conf))
         web.start()

@@ -62,12 +62,12 @@ class LocalTransport:
 
 
 class OsloTransport:
-    """oslo.messaging: RabbitMQ by ``transport_url``. One topic; each conductor is a server of it."""
+    """oslo.messaging: RabbitMQ by ``transport_url``. One topic; each conductor is a server of it.
+
+    :param conf: must be oslo.config's global object, see ``ingot.common.conf.loader.load``.
+    """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        # oslo.messaging 18 reads this option from the object it is given and registers it on the global one only.
-        tracing = cfg.BoolOpt("tracing_enabled", default=False, help="Trace RPC calls with OpenTelemetry.")
-        conf.register_opts([tracing], group="oslo_messaging_tracing")
         self._transport = oslo_messaging.get_rpc_transport(conf)
         target = oslo_messaging.Target(topic=rpcapi.TOPIC)
         # A request must not wait for a broker that is away: the sweep makes up for a bell, a call answers 503.

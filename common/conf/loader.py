@@ -1,5 +1,6 @@
 """Reads configuration files and command line once and gives the result to the command that asked."""
 
+import importlib.metadata
 import pathlib
 from collections.abc import Sequence
 
@@ -11,14 +12,12 @@ from ingot.common import errors
 from ingot.common.conf import opts
 
 
-def new() -> cfg.ConfigOpts:
-    """An options object with all of Ingot's groups registered and nothing read yet."""
-    conf = cfg.ConfigOpts()
+def register(conf: cfg.ConfigOpts) -> None:
+    """Makes all of Ingot's groups known to an options object; nothing is read."""
     for group, options in opts.GROUPS.items():
         conf.register_opts(options, group=None if group == "DEFAULT" else group)
     db_options.set_defaults(conf)
     log.register_options(conf)
-    return conf
 
 
 def load(
@@ -26,6 +25,7 @@ def load(
     prog: str,
     files: Sequence[str] | None = None,
     cli_opts: Sequence[cfg.Opt] = (),
+    into: cfg.ConfigOpts | None = None,
 ) -> cfg.ConfigOpts:
     """Reads what a command was started with.
 
@@ -34,11 +34,15 @@ def load(
     :param prog: name of the command; ``ingot.conf`` in the usual places (~/.ingot, /etc/ingot) is its default file.
     :param files: configuration files to read instead of the default ones.
     :param cli_opts: further options of this command's command line.
+    :param into: the options object to fill; a new one by default. Processes on RabbitMQ give ``cfg.CONF``: parts of
+        oslo.messaging register their options nowhere else, whatever object they are given.
     :raises ConfigurationError: options contradict each other.
     """
-    conf = new()
-    conf.register_cli_opts(cli_opts)
-    conf(list(arguments), project="ingot", prog=prog, default_config_files=files)
+    conf = cfg.ConfigOpts() if into is None else into
+    register(conf)
+    conf.register_cli_opts(list(cli_opts))
+    version = importlib.metadata.version("ingot")
+    conf(list(arguments), project="ingot", prog=prog, version=version, default_config_files=files)
     if conf.conductor.heartbeat_timeout < 3 * conf.conductor.heartbeat_interval:
         raise errors.ConfigurationError(
             option="[conductor] heartbeat_timeout",

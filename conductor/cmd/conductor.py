@@ -2,6 +2,7 @@
 
 import sys
 
+from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors
@@ -15,7 +16,7 @@ from ingot.rpcapi import transport
 
 def main() -> int:
     """Entry point. Exit code 0 after an orderly stop, 1 when it cannot start."""
-    conf = loader.load(sys.argv[1:], prog="ingot-conductor")
+    conf = loader.load(sys.argv[1:], prog="ingot-conductor", into=cfg.CONF)
     log.setup(conf, "ingot")
     try:
         db = Database(conf)
