@@ -17,7 +17,6 @@ DICTIONARIES = {column.name for column in models.table(models.Node).c if column.
 def configuration(**options: Any) -> cfg.ConfigOpts:
     """Real options with defaults; ``group__name=value`` or ``name=value`` sets some."""
     conf = loader.load([], prog="ingot-tests", files=[])
-    conf([], project="ingot", default_config_files=[], default_config_dirs=[])
     for key, value in options.items():
         group, _, name = key.rpartition("__")
         conf.set_override(name, value, group=group or None)
