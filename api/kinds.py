@@ -1,6 +1,7 @@
 """Kinds of values that clients may write: the JSON schema of each, and how it is normalised."""
 
 import re
+import uuid as stdlib_uuid
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -41,11 +42,11 @@ def text(longest: int = 255, shortest: int = 0, nullable: bool = True) -> Kind:
     schema: dict[str, Any] = {"type": ["string", "null"] if nullable else "string", "maxLength": longest}
     if shortest:
         schema["minLength"] = shortest
-    return Kind(schema, _storable)
+    return Kind(schema, storable)
 
 
-def _storable(name: str, value: str) -> str:
-    # PostgreSQL cannot keep it, and no name of anything has it.
+def storable(name: str, value: str) -> str:
+    """The text, unless it holds what no database keeps."""
     if "\x00" in value:
         raise errors.Invalid(field=name, value=value[:80], allowed="Characters NUL are not accepted.")
     return value
@@ -63,7 +64,12 @@ def uuid(name: str, value: str) -> str:
     """A uuid in its usual form."""
     if not uuidutils.is_uuid_like(value):
         raise errors.Invalid(field=name, value=value[:80], allowed="Expected a UUID.")
-    return str(value).lower()
+    return canonical(value)
+
+
+def canonical(value: str) -> str:
+    """A uuid, in whichever of its spellings, as it is stored."""
+    return str(stdlib_uuid.UUID(value))
 
 
 def mac(name: str, value: str) -> str:
@@ -92,7 +98,9 @@ def is_logical_name(value: str) -> bool:
 
 def ident(name: str, value: str) -> str:
     """What may name an object in a URL or body: a uuid, or a name."""
-    if not (uuidutils.is_uuid_like(value) or is_logical_name(value)):
+    if uuidutils.is_uuid_like(value):
+        return canonical(value)
+    if not is_logical_name(value):
         raise errors.Invalid(field=name, value=value[:300], allowed="Expected a UUID or a name.")
     return value
 
@@ -101,7 +109,8 @@ def whole(least: int) -> Kind:
     """A whole number, or its digits as text."""
 
     def parse(name: str, value: Any) -> int:
-        number = int(value) if isinstance(value, int) or value.removeprefix("-").isdecimal() else None
+        digits = isinstance(value, int | float) or (value.isascii() and value.removeprefix("-").isdecimal())
+        number = int(value) if digits else None  # JSON's 5.0 is a whole number too
         if number is None or number < least:
             raise errors.Invalid(field=name, value=value, allowed=f"Send a whole number from {least} on.")
         return number
@@ -126,7 +135,6 @@ FLAG = Kind(_FLAG, flag, empty=False)
 FLAG_ON = Kind(_FLAG, flag, empty=True)
 TRISTATE = Kind(_FLAG, flag)
 UUID = Kind(_OPTIONAL_STRING, uuid)
-REQUIRED_UUID = Kind(_STRING, uuid)
 MAC = Kind(_STRING, mac)
 OPTIONAL_MAC = Kind(_OPTIONAL_STRING, mac)
 NAME = Kind(_OPTIONAL_STRING, logical_name)

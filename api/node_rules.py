@@ -72,7 +72,8 @@ def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> 
 
 
 def _composed(call: Call, node: records.Record, changes: Mapping[str, Any], reset: bool) -> dict[str, str]:
-    kept = {} if reset else {name: getattr(node, name) for name in interfaces.FIELDS}
+    named = {operation["path"].split("/")[1] for operation in call.body}
+    kept = {name: getattr(node, name) for name in interfaces.FIELDS if not reset or name in named}
     driver, group = changes.get("driver", node.driver), changes.get("conductor_group", node.conductor_group)
     return composition.offer(call, driver, group).settle({**kept, **changes})
 

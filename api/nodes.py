@@ -42,7 +42,7 @@ FILTERS = (
     Param("driver", params.text, 16, "driver"),
     Param("resource_class", params.text, 21, "resource_class"),
     Param("fault", _known(FAULTS), 42, "fault"),
-    Param("conductor_group", lambda _name, given: given.lower(), 46, "conductor_group"),
+    Param("conductor_group", params.lowered, 46, "conductor_group"),
     Param("conductor", params.text, 49),
     Param("owner", params.text, 50, "owner"),
     Param("lessee", params.text, 65, "lessee"),

@@ -28,24 +28,27 @@ class Param(NamedTuple):
     repeats: bool = False
 
 
-def text(_name: str, given: str) -> str:
-    return given
+text = kinds.storable
+
+
+def lowered(name: str, given: str) -> str:
+    return text(name, given).lower()
 
 
 def filled(name: str, given: str) -> str:
     """Text that is not empty."""
     if not given:
         raise errors.Invalid(field=name, value=given, allowed="Send a value, or leave the parameter out.")
-    return given
+    return text(name, given)
 
 
-def names(_name: str, given: str) -> tuple[str, ...]:
+def names(name: str, given: str) -> tuple[str, ...]:
     """A list separated by commas."""
-    return tuple(dict.fromkeys(part.strip() for part in given.split(",") if part.strip()))
+    return tuple(dict.fromkeys(part.strip() for part in text(name, given).split(",") if part.strip()))
 
 
 def limit(name: str, given: str) -> int:
-    if not given.removeprefix("-").isdecimal() or len(given) > 12:
+    if not given.isascii() or not given.removeprefix("-").isdecimal() or len(given) > 12:
         raise errors.Invalid(field=name, value=given, allowed="Send a whole number from 1 on.")
     if int(given) < 1:
         raise errors.Invalid(field=name, value=given, allowed="Send a whole number from 1 on; limit must be positive.")

@@ -27,7 +27,7 @@ TABLE = fields.Table(
         fields.links("portgroups"),
         Field("created_at", 23, sortable=True),
         Field("updated_at", 23, sortable=True),
-        Field("node_uuid", 23, kinds.REQUIRED_UUID, required=True),
+        Field("node_uuid", 23, kinds.UUID),
         Field("extra", 23, kinds.OBJECT),
         Field("internal_info", 23),
         Field("standalone_ports_supported", 23, kinds.FLAG_ON, sortable=True),
@@ -57,7 +57,10 @@ def _where(call: Call) -> list[listing.Condition]:
     return [_of_node(node_crud.resolve(call.db, call.query["node"])[0])]
 
 
-def _prepare(call: Call, values: dict[str, Any], _row: records.Record | None) -> dict[str, Any]:
+def _prepare(call: Call, values: dict[str, Any], portgroup: records.Record | None) -> dict[str, Any]:
+    if portgroup is None and values["node_uuid"] is None:
+        raise errors.Invalid("Schema error for portgroup: 'node_uuid' is a required property")
+    # Taking the node away is accepted and changes nothing: a portgroup always has one.
     row = {name: value for name, value in values.items() if name != "node_uuid"}
     if values.get("node_uuid"):
         try:

@@ -1,0 +1,84 @@
+"""openstacksdk, a client nobody here wrote, against the API on a real socket."""
+
+import socket
+
+import openstack
+import requests
+
+from ingot.api import server
+from tests import api_case
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class OpenStackSdk(api_case.ApiCase):
+    def configure(self) -> None:
+        self.conf.set_override("host_ip", "127.0.0.1", group="api")
+        self.conf.set_override("port", free_port(), group="api")
+        self.conf.set_override("api_workers", 2, group="api")
+
+    def setUp(self) -> None:
+        super().setUp()
+        web = server.Server(self.conf, self.http.application)
+        web.start()
+        self.addCleanup(web.stop)
+        self.url = f"http://127.0.0.1:{self.conf.api.port}"
+        connection = openstack.connection.Connection(
+            auth_type="none", baremetal_endpoint_override=self.url, baremetal_api_version="1.115"
+        )
+        self.addCleanup(connection.close)
+        self.sdk = connection.baremetal
+
+    def test_a_node_is_created_found_changed_and_deleted(self) -> None:
+        node = self.sdk.create_node(driver="fake-hardware", name="sdk-1", properties={"cpus": 4})
+        self.assertEqual("sdk-1", self.sdk.get_node(node.id).name)
+        self.assertEqual(["sdk-1"], [found.name for found in self.sdk.nodes()])
+        self.sdk.update_node(node, resource_class="large", extra={"rack": "r1"})
+        self.assertEqual({"rack": "r1"}, self.sdk.get_node("sdk-1").extra)
+        self.sdk.delete_node(node)
+        self.assertIsNone(self.sdk.find_node("sdk-1"))
+
+    def test_ports_traits_and_maintenance(self) -> None:
+        node = self.sdk.create_node(driver="fake-hardware", name="sdk-2")
+        port = self.sdk.create_port(node_id=node.id, address="52:54:00:11:22:33")
+        self.assertEqual([port.id], [found.id for found in self.sdk.ports(node=node.id)])
+        self.sdk.set_node_traits(node, ["CUSTOM_GOLD"])
+        self.assertEqual(["CUSTOM_GOLD"], self.sdk.get_node(node.id).traits)
+        self.sdk.set_node_maintenance(node, "broken fan")
+        self.assertTrue(self.sdk.get_node(node.id).is_maintenance)
+
+    def test_provisioning_and_power_are_accepted(self) -> None:
+        node = self.sdk.create_node(driver="fake-hardware", name="sdk-3")
+        self.sdk.set_node_provision_state(node, "manage", wait=False)
+        self.assertEqual("verifying", self.sdk.get_node(node.id).provision_state)
+        self.sdk.set_node_power_state(node, "power on")
+        self.assertEqual("power on", self.sdk.get_node(node.id).target_power_state)
+        self.assertEqual(["manage", "power on"], self.conductor.bells)
+
+    def test_deploy_templates_drivers_and_conductors(self) -> None:
+        step = {"interface": "raid", "step": "apply_configuration", "args": {}, "priority": 90}
+        self.sdk.create_deploy_template(name="CUSTOM_RAID", steps=[step])
+        self.assertEqual([step], self.sdk.get_deploy_template("CUSTOM_RAID").steps)
+        self.assertEqual(["fake-hardware"], [driver.name for driver in self.sdk.drivers()])
+        self.assertEqual([True], [conductor.alive for conductor in self.sdk.conductors()])
+
+    def test_many_nodes_come_page_by_page(self) -> None:
+        for number in range(7):
+            self.node(name=f"n{number}")
+        self.assertEqual([f"n{number}" for number in range(7)], [node.name for node in self.sdk.nodes(limit=2)])
+
+    def test_a_refusal_carries_the_message(self) -> None:
+        refusal = self.assertRaises(
+            openstack.exceptions.BadRequestException, self.sdk.create_node, driver="no-such-type"
+        )
+        self.assertIn("no-such-type", str(refusal))
+
+    def test_a_chunked_body_is_read_and_bounded(self) -> None:
+        small = requests.post(f"{self.url}/v1/chassis", data=iter([b'{"extra":', b' {"a": 1}}']), timeout=10)
+        self.assertEqual(201, small.status_code)
+        large = requests.post(f"{self.url}/v1/chassis", data=iter([b" " * 2**20] * 2), timeout=10)
+        self.assertEqual(413, large.status_code)

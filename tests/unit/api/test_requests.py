@@ -1,0 +1,118 @@
+"""What happens around every request: routing, body, errors."""
+
+import json
+from typing import Any
+
+from ingot.api import routes
+from ingot.common import errors
+from tests import api_case
+
+
+class Routing(api_case.ApiCase):
+    def test_an_unknown_url_is_404_in_the_shape_of_routing_errors(self) -> None:
+        answer = self.api("GET", "/v1/nope")
+        inner = json.loads(answer.json["error_message"])
+        self.assertEqual((404, 404, "Not Found"), (answer.status, inner["code"], inner["title"]))
+        self.assertNotIn("X-OpenStack-Ironic-API-Version", answer.headers)
+
+    def test_a_refusal_of_a_handler_has_a_faultstring(self) -> None:
+        answer = self.api("GET", "/v1/nodes/nobody")
+        inner = json.loads(answer.json["error_message"])
+        self.assertEqual({"faultcode": "Client", "faultstring": answer.message, "debuginfo": None}, inner)
+        self.assertEqual("application/json", answer.headers["Content-Type"])
+
+    def test_a_trailing_slash_is_fine(self) -> None:
+        self.assertEqual([], self.good("GET", "/v1/nodes/")["nodes"])
+
+    def test_every_route_tells_its_methods(self) -> None:
+        for route in routes.ROUTES:
+            path = route.path.replace("<", "").replace(">", "")
+            answer = self.api("TRACE", path)
+            self.assertEqual((405, ", ".join(route.operations)), (answer.status, answer.headers["Allow"]), path)
+            self.assertEqual(405, self.api("HEAD", path).status, path)
+            options = self.api("OPTIONS", path)
+            self.assertEqual((200, ""), (options.status, options.text), path)
+
+    def test_every_route_has_handlers_that_take_its_identifiers(self) -> None:
+        for route in routes.ROUTES:
+            wanted = {part.strip("<>") for part in route.path.split("/") if part.startswith("<")}
+            for method, operation in route.operations.items():
+                code = getattr(operation.handler, "__wrapped__", operation.handler).__code__
+                taken = set(code.co_varnames[: code.co_argcount]) - {"self", "call"}
+                self.assertEqual(wanted, taken, f"{method} {route.path}")
+
+    def test_a_request_id_is_on_every_answer(self) -> None:
+        for path in ("/", "/v1/nodes", "/v1/nodes/nobody", "/nope"):
+            headers = self.api("GET", path).headers
+            self.assertRegex(headers["OpenStack-Request-Id"], r"^req-[0-9a-f-]{36}$")
+            self.assertEqual(headers["OpenStack-Request-Id"], headers["X-OpenStack-Request-Id"])
+
+    def test_an_answer_that_cannot_be_accepted_is_406(self) -> None:
+        for wanted in ("text/html", "application/xml"):
+            self.assertEqual(406, self.api("GET", "/v1/nodes", Accept=wanted).status)
+        for wanted in ("*/*", "application/*", "text/html, application/json;q=0.5"):
+            self.assertEqual(200, self.api("GET", "/v1/nodes", Accept=wanted).status)
+
+    def test_a_whole_collection_cannot_be_deleted(self) -> None:
+        self.assertIn("/v1/ports/<ident>", self.refused(400, "DELETE", "/v1/ports"))
+
+
+class Bodies(api_case.ApiCase):
+    def test_malformed_json_names_the_place(self) -> None:
+        message = self.refused(400, "POST", "/v1/nodes", b'{"driver": "fake')
+        self.assertIn("line 1 column 17", message)
+
+    def test_what_is_no_json_is_refused(self) -> None:
+        for body in (b"hello", b"<a/>", b'{"a":\xff}', b"null", b'{"extra": {"a": NaN}}', b"{" * 5000):
+            self.refused(400, "POST", "/v1/chassis", body)
+
+    def test_a_body_of_the_wrong_type_is_refused(self) -> None:
+        for body in (b"[]", b'"x"', b"5", b"true"):
+            self.assertIn("is not of type 'object'", self.refused(400, "POST", "/v1/nodes", body))
+
+    def test_too_large_and_too_deep_are_not_wrapped(self) -> None:
+        large = self.api("POST", "/v1/chassis", {"description": "x" * 2**20})
+        self.assertEqual((413, "Client"), (large.status, large.json["faultcode"]))
+        deep: Any = 1
+        for _level in range(25):
+            deep = {"a": deep}
+        too_deep = self.api("POST", "/v1/chassis", {"extra": deep})
+        self.assertEqual((400, "Client"), (too_deep.status, too_deep.json["faultcode"]))
+        self.good("POST", "/v1/chassis", {"extra": deep["a"]})
+
+    def test_an_unknown_key_is_named_with_what_is_allowed(self) -> None:
+        message = self.refused(400, "POST", "/v1/chassis", {"colour": "red"})
+        self.assertIn("colour", message)
+        self.assertIn("description, extra, uuid", message)
+
+    def test_a_wrong_value_is_named_with_its_field(self) -> None:
+        self.assertIn("name: 7 is not of type", self.refused(400, "POST", "/v1/nodes", {**api_case.NODE, "name": 7}))
+
+    def test_an_unknown_parameter_is_named_with_what_is_allowed(self) -> None:
+        message = self.refused(400, "GET", "/v1/nodes/x?colour=red&size=3")
+        self.assertIn("colour, size", message)
+        self.assertIn("fields", message)
+
+    def test_a_parameter_given_twice_is_refused(self) -> None:
+        self.assertIn("only once", self.refused(400, "GET", "/v1/nodes?limit=1&limit=2"))
+
+
+class Trouble(api_case.ApiCase):
+    def test_a_defect_is_500_tells_nothing_and_is_logged(self) -> None:
+        self.node(name="n")
+        self.conductor.answers["get_boot_device"] = ZeroDivisionError("secret detail")
+        answer = self.api("GET", "/v1/nodes/n/management/boot_device")
+        self.assertEqual(500, answer.status)
+        self.assertNotIn("secret detail", answer.text)
+
+    def test_what_is_not_available_may_be_tried_again(self) -> None:
+        self.node(name="n")
+        self.conductor.answers["get_boot_device"] = errors.ServiceUnavailable(what="The BMC", reason="it sleeps")
+        answer = self.api("GET", "/v1/nodes/n/management/boot_device")
+        self.assertEqual((503, "5"), (answer.status, answer.headers["Retry-After"]))
+
+    def test_an_error_of_the_conductor_keeps_its_status(self) -> None:
+        self.node(name="n")
+        self.conductor.answers["set_boot_device"] = errors.Invalid(field="boot_device", value="moon", allowed="disk.")
+        message = self.refused(400, "PUT", "/v1/nodes/n/management/boot_device", {"boot_device": "moon"})
+        self.assertIn("moon", message)
