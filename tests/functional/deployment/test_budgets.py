@@ -1,0 +1,116 @@
+"""SQL statements of whole operations, counted with COMMIT and ROLLBACK, as Ironic's were on MariaDB.
+
+MariaDB is sent no BEGIN, and with SQLite that is a local lock and no round trip: it is not counted.
+"""
+
+import pathlib
+from typing import Any
+
+import fixtures
+import testtools
+import testtools.content
+
+from ingot.api import app, server
+from ingot.common import states
+from ingot.conductor import manager
+from ingot.db import nodes
+from ingot.rack.process import RackProcess
+from ingot.rpcapi import client, transport
+from tests import conductor_case, database, sql_counter
+from tests.functional.deployment import lab
+from tests.functional.rack.base import FAST
+from tests.unit.rack import disk_images
+
+_STEPS = [{"step": name, "interface": "deploy", "priority": priority, "kinds": ["deploy"]} for name, priority in
+          (("prepare_disks", 95), ("configure_loader", 70), ("configure_system", 45))]  # fmt: skip
+
+
+class Bench(fixtures.Fixture):
+    """The all-in-one in the test's own process, so that its statements can be counted, and a rack beside it."""
+
+    def __init__(self, **rack: Any) -> None:
+        super().__init__()
+        self._rack = rack
+
+    def _setUp(self) -> None:
+        stored = self.useFixture(database.DatabaseFixture())
+        self.db, conf = stored.db, stored.conf
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.image = disk_images.gpt_image()
+        for name, content in (("image.raw", self.image), ("kernel", b"kernel"), ("ramdisk", b"ramdisk")):
+            (directory / name).write_bytes(content)
+        self.files = self.useFixture(lab.FileServer(directory))
+        port = lab.free_port()
+        for name, value, group in (
+            ("host", "conductor-1", None),
+            ("host_ip", "127.0.0.1", "api"),
+            ("port", port, "api"),
+            ("sync_power_state_interval", 0, "conductor"),
+            ("sweep_interval", 60, "conductor"),
+            ("heartbeat_interval", 60, "conductor"),
+            ("heartbeat_timeout", 300, "conductor"),
+            ("deploy_kernel", f"{self.files.url}/kernel", "deploy"),
+            ("deploy_ramdisk", f"{self.files.url}/ramdisk", "deploy"),
+        ):
+            conf.set_override(name, value, group=group)
+        conductor = manager.Conductor(conf, self.db)
+        bus = transport.LocalTransport()
+        bus.serve("conductor-1", conductor.endpoint)
+        conductor.start()
+        self.addCleanup(conductor.stop)
+        web = server.Server(conf, app.create_app(conf, self.db, client.ConductorClient(conf, self.db, bus)))
+        web.start()
+        self.addCleanup(web.stop)
+        self.user = lab.User(f"http://127.0.0.1:{port}")
+        self.rack = RackProcess(
+            directory / "rack",
+            boot_url=f"http://127.0.0.1:{port}/boot/ipxe/{{mac}}",
+            bmc_base_port=0,
+            **{"machines": 1, **FAST, "heartbeat_max": 30, **self._rack},
+        )
+        self.addCleanup(self.rack.stop)
+        self.rack.start()
+
+    def reach(self, uuid: str, state: str) -> None:
+        """Waits for a state without asking the API: what is counted is Ingot's own."""
+
+        def check() -> bool:
+            node = nodes.get(self.db, uuid, ("provision_state", "reservation", "flow", "last_error"))
+            if node.provision_state != state and node.last_error:
+                raise AssertionError(node.last_error)
+            return node.provision_state == state and node.reservation is None and node.flow is None
+
+        conductor_case.eventually(check, f"{uuid} is {state}")
+
+
+class TestBudgets(testtools.TestCase):
+    def deploy(self, bench: Bench, uuid: str) -> int:
+        """Deploys a node; returns how many statements Ingot needed."""
+        with sql_counter.counting(bench.db) as counted:
+            bench.user.provision(uuid, "active")
+            bench.reach(uuid, states.ACTIVE)
+        looks = "SELECT nodes.provision_state, nodes.reservation, nodes.flow, nodes.last_error FROM nodes"
+        sent = [text for text in counted.statements if not text.startswith((looks, "BEGIN"))]
+        self.addDetail("statements", testtools.content.text_content("\n".join(sent)))
+        return len(sent) + counted.commits + counted.rollbacks
+
+    def test_a_fake_deployment_takes_at_most_25_statements(self) -> None:
+        bench = self.useFixture(Bench())
+        fakes = {f"{kind}_interface": "fake" for kind in ("power", "management", "boot", "deploy")}
+        uuid = bench.user.post("/v1/nodes", {"driver": "fake-hardware", **fakes})["uuid"]
+        nodes.set_always(bench.db, uuid, {"provision_state": states.AVAILABLE})
+        self.assertLessEqual(self.deploy(bench, uuid), 25)
+
+    def test_an_agent_deployment_with_four_in_band_steps_takes_at_most_90(self) -> None:
+        """Ironic 39 needs 751. The agent: lookup, a heartbeat after each command; write_image is the fourth step."""
+        bench = self.useFixture(Bench(steps=_STEPS))
+        machine = bench.rack.machines[0]
+        interfaces = {"power": "ipmitool", "management": "ipmitool", "boot": "ipxe", "deploy": "direct"}
+        info = {"ipmi_address": machine["bmc_address"], "ipmi_port": machine["bmc_port"]}
+        info |= {"ipmi_username": "admin", "ipmi_password": "password"}
+        body = {"driver": "ipmi", "driver_info": info}
+        uuid = bench.user.post("/v1/nodes", {**body, **{f"{k}_interface": v for k, v in interfaces.items()}})["uuid"]
+        bench.user.post("/v1/ports", {"node_uuid": uuid, "address": machine["macs"][0]})
+        nodes.set_always(bench.db, uuid, {"provision_state": states.AVAILABLE})
+        lab.Lab.set_image(bench, uuid)  # type: ignore[arg-type]
+        self.assertLessEqual(self.deploy(bench, uuid), 90)
