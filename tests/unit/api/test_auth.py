@@ -1,0 +1,65 @@
+"""HTTP basic authentication."""
+
+import base64
+import pathlib
+
+import bcrypt
+import fixtures
+
+from ingot.api import auth
+from ingot.common import errors
+from tests import api_case
+
+
+def line(name: str, password: str) -> str:
+    return f"{name}:{bcrypt.hashpw(password.encode(), bcrypt.gensalt(rounds=4)).decode()}\n"
+
+
+def basic(name: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+
+
+class HttpBasic(api_case.ApiCase):
+    def configure(self) -> None:
+        self.file = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "htpasswd"
+        self.file.write_text("# operators\n\n" + line("ada", "secret"))
+        self.conf.set_override("auth_strategy", "http_basic")
+        self.conf.set_override("http_basic_auth_user_file", str(self.file))
+
+    def status(self, path: str = "/v1/nodes", **headers: str) -> int:
+        return self.api("GET", path, **headers).status
+
+    def test_the_right_password_opens_again_and_again(self) -> None:
+        for _time in range(2):
+            self.assertEqual(200, self.status(Authorization=basic("ada", "secret")))
+
+    def test_anything_else_is_challenged(self) -> None:
+        for header in (
+            "",
+            "Bearer x",
+            "Basic rubbish",
+            basic("ada", "wrong"),
+            basic("bob", "secret"),
+            basic("ada", "x" * 100),
+        ):
+            answer = self.api("GET", "/v1/nodes", Authorization=header)
+            self.assertEqual(401, answer.status, header)
+            self.assertIn("Basic realm=", answer.headers["WWW-Authenticate"])
+
+    def test_agents_machines_and_version_documents_need_none(self) -> None:
+        self.assertEqual([200, 200, 200], [self.status(path) for path in ("/", "/v1", "/boot/ipxe/52-54-00-00-00-01")])
+        self.assertEqual(404, self.status("/v1/lookup?addresses=52:54:00:00:00:01"))
+        self.assertEqual(404, self.api("POST", "/v1/heartbeat/n", {"callback_url": "https://x", "agent_version": "1",
+                                                                  "agent_token": "x"}).status)  # fmt: skip
+
+    def test_the_file_is_read_again_when_it_changes(self) -> None:
+        self.assertEqual(200, self.status(Authorization=basic("ada", "secret")))
+        self.file.write_text(line("eve", "other password"))
+        self.assertEqual(401, self.status(Authorization=basic("ada", "secret")))
+        self.assertEqual(200, self.status(Authorization=basic("eve", "other password")))
+
+    def test_a_file_that_cannot_be_used_is_told_at_the_start(self) -> None:
+        self.file.write_text("ada:plain\n")
+        self.assertIn("line 1", self.assertRaises(errors.ConfigurationError, auth.authenticator, self.conf).message)
+        self.file.unlink()
+        self.assertRaises(errors.ConfigurationError, auth.authenticator, self.conf)

@@ -1,0 +1,300 @@
+"""Accepting provision and power requests: what is written, who is asked, what is refused."""
+
+import base64
+from typing import Any
+
+import sqlalchemy as sa
+
+from ingot.api import provision
+from ingot.common import errors, states
+from ingot.db import conductors, nodes, records
+from tests import api_case, sql_counter
+
+CLEAN = [{"interface": "deploy", "step": "erase_devices"}]
+DRIVE = base64.b64encode(b"gzip").decode()
+
+
+class ProvisionCase(api_case.ApiCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.uuid = self.node(name="n")["uuid"]
+
+    def put(self, **values: Any) -> None:
+        """Writes columns of the node past the API."""
+        with self.db.single() as connection:
+            connection.execute(sa.update(nodes.NODES).where(nodes.NODES.c.uuid == self.uuid).values(values))
+
+    @property
+    def row(self) -> records.Record:
+        return nodes.get(self.db, self.uuid, [column.name for column in nodes.NODES.c])
+
+    def ask(self, target: str, version: str = api_case.LATEST, **arguments: Any) -> api_case.Answer:
+        return self.api("PUT", "/v1/nodes/n/states/provision", {"target": target, **arguments}, version)
+
+    def accepted(self, target: str, version: str = api_case.LATEST, **arguments: Any) -> records.Record:
+        answer = self.ask(target, version, **arguments)
+        self.assertEqual((202, ""), (answer.status, answer.text))
+        self.assertEqual(f"http://localhost/v1/nodes/{self.uuid}/states", answer.headers["Location"])
+        return self.row
+
+    def not_accepted(self, status: int, target: str, version: str = api_case.LATEST, **arguments: Any) -> str:
+        before = self.row
+        answer = self.ask(target, version, **arguments)
+        self.assertEqual(status, answer.status, answer)
+        self.assertEqual(before.as_dict(), self.row.as_dict())
+        self.assertEqual([], self.conductor.bells)
+        return answer.message
+
+
+class Accepting(ProvisionCase):
+    def test_each_verb_starts_its_flow(self) -> None:
+        for verb, state, reached, target, flow, arguments in (
+            ("manage", states.ENROLL, states.VERIFYING, states.MANAGEABLE, "verify", {}),
+            ("provide", states.MANAGEABLE, states.CLEANING, states.AVAILABLE, "automated_clean", {}),
+            ("clean", states.MANAGEABLE, states.CLEANING, states.MANAGEABLE, "manual_clean", {"clean_steps": CLEAN}),
+            ("active", states.AVAILABLE, states.DEPLOYING, states.ACTIVE, "deploy", {}),
+            ("deploy", states.AVAILABLE, states.DEPLOYING, states.ACTIVE, "deploy", {}),
+            ("rebuild", states.ACTIVE, states.DEPLOYING, states.ACTIVE, "deploy", {}),
+            ("deleted", states.ACTIVE, states.DELETING, states.AVAILABLE, "delete", {}),
+            ("undeploy", states.ACTIVE, states.DELETING, states.AVAILABLE, "delete", {}),
+        ):
+            self.put(provision_state=state, last_error="old", run_id="old", due_at=None, abort_requested=True)
+            self.conductor.asked.clear()
+            row = self.accepted(verb, **arguments)
+            seen = (row.provision_state, row.target_provision_state, row.flow, row.last_error, row.run_id)
+            self.assertEqual((reached, target, flow, None, None), seen, verb)
+            self.assertFalse(row.abort_requested)
+            self.assertIsNotNone(row.due_at)
+            self.assertEqual([verb], self.conductor.bells)
+
+    def test_a_mere_change_of_state_needs_no_conductor(self) -> None:
+        for state in (states.AVAILABLE, states.CLEANFAIL, states.ADOPTFAIL, states.INSPECTFAIL):
+            self.put(provision_state=state, last_error="old")
+            row = self.accepted("manage")
+            seen = (row.provision_state, row.target_provision_state, row.last_error, row.flow, row.due_at)
+            self.assertEqual((states.MANAGEABLE, None, None, None, None), seen)
+        self.assertEqual([], self.conductor.asked)
+
+    def test_a_cleaning_keeps_its_steps(self) -> None:
+        self.put(provision_state=states.MANAGEABLE)
+        steps = [{**CLEAN[0], "args": {"a": 1}, "order": "2"}]
+        row = self.accepted("clean", clean_steps=steps, disable_ramdisk=True)
+        self.assertEqual({"clean_steps": [{**steps[0], "order": 2}], "disable_ramdisk": True}, row.request)
+
+    def test_a_deployment_is_validated_before_it_is_accepted(self) -> None:
+        self.put(provision_state=states.AVAILABLE)
+        self.accepted("active", deploy_steps=[{**CLEAN[0], "args": {}, "priority": "90"}])
+        method, arguments = self.conductor.asked[0]
+        self.assertEqual(("validate_deploy", self.row.request), (method, arguments["request"]))
+        self.assertEqual(90, self.row.request["deploy_steps"][0]["priority"])
+
+    def test_what_the_conductor_finds_wrong_is_told_and_nothing_changes(self) -> None:
+        self.put(provision_state=states.AVAILABLE)
+        self.conductor.answers["validate_deploy"] = errors.MissingParameter(where="instance_info", names="image_source")
+        self.assertIn("image_source", self.not_accepted(400, "active"))
+
+    def test_config_drives_as_text_url_and_object(self) -> None:
+        parts = {"meta_data": {"a": 1}, "user_data": "x"}
+        for drive, column, in_request in (
+            (DRIVE, DRIVE, None),
+            ("http://files/drive.gz", None, "http://files/drive.gz"),
+            (parts, None, parts),
+        ):
+            self.put(provision_state=states.AVAILABLE, configdrive="left over")
+            row = self.accepted("active", configdrive=drive)
+            self.assertEqual((column, in_request), (row.configdrive, row.request.get("configdrive")))
+
+    def test_a_rebuild_keeps_the_config_drive_unless_a_new_one_is_given(self) -> None:
+        self.put(provision_state=states.ACTIVE, configdrive="kept")
+        self.assertEqual(("kept", True), (self.accepted("rebuild").configdrive, self.row.request["rebuild"]))
+        self.put(provision_state=states.ACTIVE)
+        self.assertEqual(DRIVE, self.accepted("rebuild", configdrive=DRIVE).configdrive)
+
+    def test_an_abort_is_a_wish_that_needs_no_lock(self) -> None:
+        for state in (states.DEPLOYWAIT, states.CLEANWAIT):
+            self.put(provision_state=state, abort_requested=False, due_at=None, reservation="conductor-1")
+            row = self.accepted("abort")
+            self.assertEqual((state, True), (row.provision_state, row.abort_requested))
+            self.assertIsNotNone(row.due_at)
+
+    def test_the_work_is_kept_when_the_bell_is_lost(self) -> None:
+        conductors.register(self.db, "elsewhere", {"conductor_group": "far", "release": "0.1", "rpc_version": "1.0"}, [
+            *api_case.enabled("fake-hardware", **api_case.PLAIN)])  # fmt: skip
+        self.put(conductor_group="far")
+        self.assertEqual("verify", self.accepted("manage").flow)
+        self.assertEqual(1, self.client.lost_bells)
+
+    def test_another_write_in_between_does_not_fail_the_request(self) -> None:
+        self.put(provision_state=states.AVAILABLE)
+        power_readings = iter(range(2))
+
+        def a_power_reading_meanwhile(**_arguments: Any) -> None:
+            if next(power_readings, None) is not None:
+                nodes.set_unlocked(self.db, self.uuid, {"power_state": "power on"})
+
+        self.conductor.validate_deploy = lambda _ctx, **arguments: {  # type: ignore[attr-defined]
+            "result": a_power_reading_meanwhile(**arguments)
+        }
+        self.assertEqual(states.DEPLOYING, self.accepted("active").provision_state)
+
+    def test_accepting_costs_two_statements(self) -> None:
+        self.accepted("manage")  # fills the caches of ring and RPC version
+        self.put(provision_state=states.MANAGEABLE)
+        with sql_counter.counting(self.db) as counted:
+            self.accepted("provide")
+        statements = [text for text in counted.statements if "configdrive" not in text]  # our own reading
+        self.assertEqual(2, len(statements), counted)
+
+
+class Refusing(ProvisionCase):
+    def test_a_verb_that_the_state_does_not_allow(self) -> None:
+        message = self.not_accepted(400, "active")
+        self.assertIn('"active" can not be performed', message)
+        self.assertIn("Possible here: manage", message)
+
+    def test_an_unknown_target(self) -> None:
+        for target in ("sleep", "", None):
+            self.assertIn("abort, active", self.not_accepted(400, target))  # type: ignore[arg-type]
+
+    def test_a_verb_before_its_version(self) -> None:
+        for verb, minor in (("deploy", 72), ("clean", 14), ("inspect", 5), ("abort", 12)):
+            self.assertIn(f"1.{minor + 1}", self.not_accepted(406, verb, f"1.{minor}"))
+        self.put(provision_state=states.DEPLOYWAIT)
+        self.not_accepted(406, "abort", "1.109")
+
+    def test_undeploy_has_no_version(self) -> None:
+        self.put(provision_state=states.ACTIVE)
+        self.accepted("undeploy", "1.72")
+
+    def test_a_locked_node_says_who_holds_it(self) -> None:
+        self.put(reservation="conductor-9", lock_purpose="verify")
+        self.assertIn("conductor-9 for verify", self.not_accepted(409, "manage"))
+        self.assertIn("conductor-9", self.not_accepted(409, "active"))
+
+    def test_deployments_in_maintenance(self) -> None:
+        self.put(provision_state=states.AVAILABLE, maintenance=True, maintenance_reason="broken fan")
+        for verb in ("active", "deploy"):
+            self.assertIn("broken fan", self.not_accepted(400, verb))
+        self.accepted("manage")
+
+    def test_protected_and_retired_nodes(self) -> None:
+        self.put(provision_state=states.ACTIVE, protected=True, protected_reason="vip")
+        for verb in ("deleted", "undeploy", "rebuild"):
+            self.assertIn("vip", self.not_accepted(403, verb))
+        self.put(provision_state=states.MANAGEABLE, retired=True, retired_reason="old")
+        self.assertIn("old", self.not_accepted(400, "provide"))
+
+    def test_what_no_hardware_does_yet(self) -> None:
+        for verb, state, arguments in (
+            ("inspect", states.MANAGEABLE, {}),
+            ("adopt", states.MANAGEABLE, {}),
+            ("rescue", states.ACTIVE, {"rescue_password": "x"}),
+            ("service", states.ACTIVE, {"service_steps": CLEAN}),
+        ):
+            self.put(provision_state=state)
+            self.assertIn(f"does not support {verb}", self.not_accepted(400, verb, **arguments))
+
+    def test_arguments_that_the_verb_does_not_take(self) -> None:
+        for verb, arguments, told in (
+            ("manage", {"clean_steps": CLEAN}, '"clean_steps" is only valid when setting'),
+            ("manage", {"configdrive": DRIVE}, "to active, deploy, rebuild, not manage"),
+            ("manage", {"rescue_password": "x"}, "rescue"),
+            ("manage", {"disable_ramdisk": True}, "clean"),
+            ("clean", {}, '"clean_steps" is required'),
+            ("clean", {"clean_steps": []}, "required"),
+            ("service", {}, "service_steps"),
+            ("rescue", {"rescue_password": "  "}, "rescue_password"),
+            ("manage", {"colour": 1}, "colour"),
+        ):
+            self.assertIn(told, self.not_accepted(400, verb, **arguments))
+
+    def test_steps_of_the_wrong_form(self) -> None:
+        self.put(provision_state=states.MANAGEABLE)
+        for step, told in (
+            ({"step": "x"}, "clean_steps.0: 'interface' is a required property"),
+            ({"interface": "moon", "step": "x"}, "'moon' is not one of ['vendor', 'power'"),
+            ({**CLEAN[0], "priority": 1}, "'priority' was unexpected"),
+            ({**CLEAN[0], "args": []}, "clean_steps.0.args"),
+            ({**CLEAN[0], "execute_on_child_nodes": True}, "child nodes"),
+        ):
+            self.assertIn(told, self.not_accepted(400, "clean", clean_steps=[step]))
+
+    def test_config_drives_of_the_wrong_form(self) -> None:
+        self.put(provision_state=states.AVAILABLE)
+        for drive in (5, [], {"colour": 1}, "not base64!"):
+            self.assertIn("configdrive", self.not_accepted(400, "active", configdrive=drive))
+        self.not_accepted(406, "active", "1.55", configdrive={"meta_data": {}})
+        self.not_accepted(406, "active", "1.58", configdrive={"vendor_data": {}})
+        self.not_accepted(400, "rebuild", "1.34", configdrive=DRIVE)
+
+    def test_an_unknown_runbook(self) -> None:
+        self.assertIn("tidy-up", self.not_accepted(404, "clean", runbook="tidy-up"))
+
+    def test_every_verb_has_a_flow_or_is_told_to_be_unsupported(self) -> None:
+        self.assertEqual(set(), set(provision.FLOWS) - set(states.VERBS))
+
+
+class Power(ProvisionCase):
+    def power(self, target: Any, version: str = api_case.LATEST, **arguments: Any) -> api_case.Answer:
+        return self.api("PUT", "/v1/nodes/n/states/power", {"target": target, **arguments}, version)
+
+    def test_a_request_is_written_and_the_conductor_rung(self) -> None:
+        for asked, target in (
+            ("power on", "power on"),
+            ("power off", "power off"),
+            ("rebooting", "power on"),
+            ("soft rebooting", "power on"),
+            ("soft power off", "power off"),
+        ):
+            self.assertEqual(202, self.power(asked, timeout=30).status)
+            row = self.row
+            self.assertEqual((target, {"target": asked, "timeout": 30}), (row.target_power_state, row.power_request))
+            self.assertIsNotNone(row.due_at)
+            self.assertEqual(asked, self.conductor.bells[-1])
+
+    def test_what_is_refused(self) -> None:
+        for target, arguments, told in (
+            ("sleep", {}, "power on, power off, rebooting"),
+            (None, {}, "power on"),
+            (5, {}, "target: 5"),
+            ("power on", {"timeout": 0}, "from 1 on"),
+            ("power on", {"timeout": "soon"}, "from 1 on"),
+            ("power on", {"force": True}, "force"),
+        ):
+            answer = self.power(target, **arguments)
+            self.assertEqual(400, answer.status)
+            self.assertIn(told, answer.message)
+        self.assertEqual(406, self.power("soft rebooting", "1.26").status)
+
+    def test_nothing_is_switched_during_cleaning(self) -> None:
+        for state in (states.CLEANING, states.CLEANWAIT):
+            self.put(provision_state=state)
+            self.assertIn(state, self.power("power off").message)
+        self.assertIsNone(self.row.target_power_state)
+
+    def test_a_machine_that_must_not_be_switched_off(self) -> None:
+        self.put(disable_power_off=True)
+        self.assertIn("disable_power_off", self.power("power off").message)
+        self.assertEqual(202, self.power("rebooting").status)
+
+
+class MaintenanceAndRaid(ProvisionCase):
+    def test_maintenance_is_set_and_cleared_even_when_locked(self) -> None:
+        self.put(reservation="conductor-9")
+        self.good("PUT", "/v1/nodes/n/maintenance", {"reason": "hot"})
+        self.assertEqual((True, "hot"), (self.row.maintenance, self.row.maintenance_reason))
+        self.good("DELETE", "/v1/nodes/n/maintenance")
+        self.assertEqual((False, None), (self.row.maintenance, self.row.maintenance_reason))
+
+    def test_a_raid_configuration_is_checked_and_kept(self) -> None:
+        disk = {"size_gb": "MAX", "raid_level": "1", "controller": "software", "is_root_volume": True}
+        self.good("PUT", "/v1/nodes/n/states/raid", {"logical_disks": [disk]})
+        self.assertEqual({"logical_disks": [disk]}, self.good("GET", "/v1/nodes/n/states")["target_raid_config"])
+        for wrong in ([], [{**disk, "raid_level": "7"}], [disk, disk], [{"size_gb": 1}], [{**disk, "colour": 1}]):
+            self.refused(400, "PUT", "/v1/nodes/n/states/raid", {"logical_disks": wrong})
+        self.good("PUT", "/v1/nodes/n/states/raid", {})
+        self.assertEqual({}, self.row.target_raid_config)
+
+    def test_a_node_without_raid_gets_none(self) -> None:
+        self.put(raid_interface="no-raid")
+        self.assertIn("no-raid", self.refused(400, "PUT", "/v1/nodes/n/states/raid", {}))
