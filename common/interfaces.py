@@ -22,8 +22,21 @@ STEP_KINDS: tuple[str, ...] = ("vendor", "power", "management", "firmware", "dep
 TIE_ORDER: dict[str, int] = {
     kind: rank
     for rank, kind in enumerate(
-        ("power", "management", "deploy", "firmware", "bios", "raid", "boot", "network", "storage", "inspect",
-         "console", "rescue", "vendor")
+        (
+            "power",
+            "management",
+            "deploy",
+            "firmware",
+            "bios",
+            "raid",
+            "boot",
+            "network",
+            "storage",
+            "inspect",
+            "console",
+            "rescue",
+            "vendor",
+        )
     )
 }
 """Which interface goes first when priorities are equal: specification 002 names power, management, deploy; the rest is

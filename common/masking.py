@@ -19,7 +19,8 @@ def mask(value: Any) -> Any:
     """A copy of nested dictionaries and lists with every secret's value replaced by ``******``."""
     if isinstance(value, Mapping):
         return {
-            key: MASK if is_secret(str(key)) and inner not in (None, "") else mask(inner) for key, inner in value.items()
+            key: MASK if is_secret(str(key)) and inner not in (None, "") else mask(inner)
+            for key, inner in value.items()
         }
     if isinstance(value, list):
         return [mask(inner) for inner in value]

@@ -6,18 +6,15 @@ from typing import Any
 import oslo_messaging
 
 from ingot.common import context
-from ingot.conductor import task_manager
-from ingot.conductor import validation
+from ingot.conductor import task_manager, validation
 from ingot.conductor.node_queue import NodeQueues
-from ingot.conductor.task_manager import Services
-from ingot.conductor.task_manager import Task
-from ingot.rpcapi import methods
-from ingot.rpcapi import wire
+from ingot.conductor.task_manager import Services, Task
+from ingot.rpcapi import methods, wire
 
 
 class Endpoint:
-    """The methods of ``ingot.rpcapi.methods``. Each takes the context as a dictionary and keyword arguments, and returns
-    an envelope (``wire.answer``)."""
+    """The methods of ``ingot.rpcapi.methods``. Each takes the context as a dictionary and keyword arguments, and
+    returns an envelope (``wire.answer``)."""
 
     target = oslo_messaging.Target(version=methods.RPC_VERSION)
 
@@ -54,9 +51,7 @@ class Endpoint:
         return self._shared(ctx, node_uuid, lambda task: task.driver.management.get_supported_boot_devices(task))
 
     @oslo_messaging.expose
-    def set_boot_device(
-        self, ctx: dict[str, Any], node_uuid: str, device: str, persistent: bool
-    ) -> dict[str, Any]:
+    def set_boot_device(self, ctx: dict[str, Any], node_uuid: str, device: str, persistent: bool) -> dict[str, Any]:
         """Sets the boot device under the node's lock, after whatever stands in the node's queue before it."""
 
         def work(task: Task) -> None:

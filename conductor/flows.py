@@ -7,15 +7,11 @@ from typing import Any
 
 from oslo_log import log
 
-from ingot.common import errors
-from ingot.common import states
+from ingot.common import errors, states
 from ingot.conductor.steps import catalog
-from ingot.conductor.steps.flow import Entry
-from ingot.conductor.steps.flow import Flow
+from ingot.conductor.steps.flow import Entry, Flow
 from ingot.conductor.task_manager import Task
-from ingot.drivers import configdrive
-from ingot.drivers import power_control
-from ingot.drivers import results
+from ingot.drivers import configdrive, power_control, results
 from ingot.drivers.agent import session
 
 LOG = log.getLogger(__name__)

@@ -10,25 +10,16 @@ from futurist import periodics
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import clock
-from ingot.common import context
-from ingot.common import errors
-from ingot.common import hash_ring
-from ingot.conductor import power
-from ingot.conductor import task_manager
+from ingot.common import clock, context, errors, hash_ring
+from ingot.conductor import power, task_manager
 from ingot.conductor.endpoint import Endpoint
 from ingot.conductor.flows import FLOWS
-from ingot.conductor.node_queue import Alarms
-from ingot.conductor.node_queue import NodeQueues
+from ingot.conductor.node_queue import Alarms, NodeQueues
 from ingot.conductor.steps import engine
-from ingot.db import conductors
-from ingot.db import nodes
-from ingot.db import records
-from ingot.db import retention
+from ingot.db import conductors, nodes, records, retention
 from ingot.db.engine import Database
 from ingot.drivers import factory
-from ingot.rpcapi import methods
-from ingot.rpcapi import releases
+from ingot.rpcapi import methods, releases
 
 LOG = log.getLogger(__name__)
 
@@ -100,8 +91,8 @@ class Conductor:
         self._synchroniser.stop()
 
     def sweep(self) -> None:
-        """Finds the nodes of this conductor that are due, whatever the reason: a bell that was not heard, a wait that is
-        over, a lock whose holder is dead. Its cost grows with the work there is, not with the fleet."""
+        """Finds the nodes of this conductor that are due, whatever the reason: a bell that was not heard, a wait that
+        is over, a lock whose holder is dead. Its cost grows with the work there is, not with the fleet."""
         db, host = self.services.db, self.services.host
         online = conductors.online_hosts(db, self._timeout) | {host}
         reserved = nodes.reserved(db)

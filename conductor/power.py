@@ -6,17 +6,11 @@ from typing import Any
 import futurist
 from oslo_log import log
 
-from ingot.common import clock
-from ingot.common import context
-from ingot.common import errors
-from ingot.common import states
+from ingot.common import clock, context, errors, states
 from ingot.conductor import task_manager
-from ingot.conductor.task_manager import Services
-from ingot.conductor.task_manager import Task
-from ingot.db import nodes
-from ingot.db import records
-from ingot.drivers import power_control
-from ingot.drivers import results
+from ingot.conductor.task_manager import Services, Task
+from ingot.db import nodes, records
+from ingot.drivers import power_control, results
 
 LOG = log.getLogger(__name__)
 

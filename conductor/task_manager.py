@@ -5,20 +5,14 @@ writes nothing any more. Changes are collected by :meth:`Task.set` and written o
 """
 
 import contextlib
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import context
-from ingot.common import errors
-from ingot.db import nodes
-from ingot.db import records
-from ingot.db import task_reads
+from ingot.common import context, errors
+from ingot.db import nodes, records, task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
 from ingot.drivers import factory
@@ -98,9 +92,7 @@ class Task:
             nodes.write_locked(self.db, self.node, self._dirty, step_runs, history)
             self._dirty = {}
 
-    def release(
-        self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()
-    ) -> None:
+    def release(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
         """The last write of the task: what was collected, and the lock given back, in one statement."""
         nodes.write_locked(self.db, self.node, {**self._dirty, **nodes.UNLOCKED}, step_runs, history)
         self._dirty = {}

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ingot.common import errors
-from ingot.common import interfaces
+from ingot.common import errors, interfaces
 from ingot.conductor.flows import FLOWS
 from ingot.conductor.steps import catalog
 from ingot.conductor.task_manager import Task
@@ -63,7 +62,7 @@ def _check_steps(task: Task) -> None:
     wanted = task.node.instance_info.get("traits")
     if wanted:
         _check_traits(wanted, task.traits)
-    in_band = None if task.driver.deploy.agent_based else []
+    in_band: list[dict[str, Any]] | None = None if task.driver.deploy.agent_based else []
     FLOWS["deploy"].plan(task, in_band)
 
 

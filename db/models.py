@@ -1,19 +1,16 @@
-"""The tables. Query functions use them through SQLAlchemy Core: a node has some eighty columns, and mapping each row to an
-instrumented object is what made our predecessors slow.
+"""The tables. Query functions use them through SQLAlchemy Core: a node has some eighty columns, and mapping each row
+to an instrumented object is what made our predecessors slow.
 
 A column's ``doc`` is its documentation; what the API shows of a node is declared in ``ingot.api.node_fields``.
 """
 
 import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 import sqlalchemy as sa
-from sqlalchemy.orm import DeclarativeBase
-from sqlalchemy.orm import Mapped
-from sqlalchemy.orm import mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from ingot.common import clock
-from ingot.common import interfaces
+from ingot.common import clock, interfaces
 from ingot.db import types
 
 _NAMES = {
@@ -26,7 +23,7 @@ _NAMES = {
 
 class Base(DeclarativeBase):
     metadata = sa.MetaData(naming_convention=_NAMES)
-    type_annotation_map = {
+    type_annotation_map: ClassVar[dict[Any, Any]] = {
         str: types.string(),
         datetime.datetime: types.moment(),
         dict[str, Any]: types.Json(dict),

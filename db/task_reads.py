@@ -4,8 +4,7 @@ from collections.abc import Collection
 
 import sqlalchemy as sa
 
-from ingot.db import models
-from ingot.db import records
+from ingot.db import models, records
 from ingot.db.engine import Database
 
 _PORTS = models.table(models.Port)

@@ -114,9 +114,7 @@ class Instance:
             if self._processes[-1].poll() is not None:
                 raise ServiceError(f"{self.server.name} ended while it started: {self._complaint()}")
             if time.monotonic() > deadline:
-                raise ServiceError(
-                    f"{self.server.name}: no answer in {START_TIMEOUT_S} s: {self._complaint()}"
-                )
+                raise ServiceError(f"{self.server.name}: no answer in {START_TIMEOUT_S} s: {self._complaint()}")
             time.sleep(0.2)
 
     def stop(self) -> None:

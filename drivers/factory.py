@@ -64,6 +64,18 @@ class Hardware:
         """The interface that a node gets when its record names none."""
         return self._defaults[hardware_type, kind]
 
+    def properties(self, hardware_type: str) -> dict[str, str]:
+        """What the default interfaces of a hardware type read from driver_info: key -> description.
+
+        :raises NotFound: the hardware type is not enabled here.
+        """
+        if hardware_type not in self.hardware_types:
+            raise errors.NotFound(noun="Driver", ident=hardware_type)
+        found: dict[str, str] = {}
+        for kind in interfaces.KINDS:
+            found |= self.interface(kind, self.default(hardware_type, kind)).get_properties()
+        return found
+
     def interface(self, kind: str, name: str) -> BaseInterface:
         """An enabled interface.
 

@@ -6,16 +6,10 @@ from typing import Any
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import context
-from ingot.common import errors
-from ingot.common import hash_ring
-from ingot.db import conductors
-from ingot.db import records
+from ingot.common import context, errors, hash_ring
+from ingot.db import conductors, records
 from ingot.db.engine import Database
-from ingot.rpcapi import methods
-from ingot.rpcapi import releases
-from ingot.rpcapi import transport
-from ingot.rpcapi import wire
+from ingot.rpcapi import methods, releases, transport, wire
 
 LOG = log.getLogger(__name__)
 

@@ -1,17 +1,14 @@
 """The two ways to a conductor: oslo.messaging between processes, a direct hand-over inside one process."""
 
-from typing import Any
-from typing import Protocol
+from typing import Any, Protocol
 
 import oslo_messaging
 from oslo_config import cfg
 from oslo_log import log
 
 from ingot import rpcapi
-from ingot.common import context
-from ingot.common import errors
-from ingot.rpcapi import methods
-from ingot.rpcapi import wire
+from ingot.common import context, errors
+from ingot.rpcapi import methods, wire
 
 LOG = log.getLogger(__name__)
 
@@ -27,9 +24,7 @@ class Transport(Protocol):
         self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
     ) -> dict[str, Any]: ...
 
-    def cast(
-        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
-    ) -> None: ...
+    def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None: ...
 
 
 class LocalTransport:
@@ -55,9 +50,7 @@ class LocalTransport:
         )
         return served
 
-    def cast(
-        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
-    ) -> None:
+    def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
         self.call(host, method, version, ctx, args)
 
 
@@ -71,9 +64,7 @@ class OsloTransport:
         self._transport = oslo_messaging.get_rpc_transport(conf)
         target = oslo_messaging.Target(topic=rpcapi.TOPIC)
         # A request must not wait for a broker that is away: the sweep makes up for a bell, a call answers 503.
-        self._client = oslo_messaging.get_rpc_client(
-            self._transport, target, version_cap=methods.RPC_VERSION, retry=1
-        )
+        self._client = oslo_messaging.get_rpc_client(self._transport, target, version_cap=methods.RPC_VERSION, retry=1)
 
     def server(self, host: str, endpoint: Any) -> Any:
         """The RPC server of a conductor; its ``start``, ``stop`` and ``wait`` are the caller's."""
@@ -96,9 +87,7 @@ class OsloTransport:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
         return envelope
 
-    def cast(
-        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
-    ) -> None:
+    def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
         try:
             self._client.prepare(server=host, version=version).cast(ctx.to_dict(), method, **wire.primitive(args))
         except oslo_messaging.MessagingException as exc:

@@ -6,13 +6,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ingot.common import clock
-from ingot.common import context
-from ingot.common import states
+from ingot.common import clock, context, states
 from ingot.conductor import manager
-from ingot.db import models
-from ingot.db import nodes
-from ingot.db import records
+from ingot.db import models, nodes, records
 from ingot.db.engine import Database
 from tests import database
 

@@ -1,7 +1,6 @@
 """Options of the [conductor] group: membership, workers, time limits, what is done automatically."""
 
-from oslo_config import cfg
-from oslo_config import types
+from oslo_config import cfg, types
 
 
 def _timeout(name: str, what: str) -> cfg.Opt:
@@ -33,7 +32,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "sweep_interval",
             default=5,
             min=1,
-            help="Seconds between two looks for nodes whose work is due: lost messages, expired waits, dead conductors.",
+            help="Seconds between two looks for nodes whose work is due: lost messages, expired waits, dead "
+            "conductors.",
         ),
         cfg.IntOpt(
             "workers_pool_size",

@@ -55,9 +55,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=["/var/lib/ingot/images"],
             help="Directories that an image given as file:// may be in; all other files of the host stay private.",
         ),
-        cfg.IntOpt(
-            "configdrive_max_size", default=64, min=1, help="Largest config drive in MiB, after decoding."
-        ),
+        cfg.IntOpt("configdrive_max_size", default=64, min=1, help="Largest config drive in MiB, after decoding."),
     ],
     "agent": [
         cfg.BoolOpt(

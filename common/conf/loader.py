@@ -42,7 +42,13 @@ def load(
     register(conf)
     conf.register_cli_opts(list(cli_opts))
     version = importlib.metadata.version("ingot")
-    conf(list(arguments), project="ingot", prog=prog, version=version, default_config_files=files)
+    conf(
+        list(arguments),
+        project="ingot",
+        prog=prog,
+        version=version,
+        default_config_files=None if files is None else list(files),
+    )
     if conf.conductor.heartbeat_timeout < 3 * conf.conductor.heartbeat_interval:
         raise errors.ConfigurationError(
             option="[conductor] heartbeat_timeout",

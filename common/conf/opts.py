@@ -2,10 +2,7 @@
 
 from oslo_config import cfg
 
-from ingot.common.conf import api
-from ingot.common.conf import conductor
-from ingot.common.conf import default
-from ingot.common.conf import deploy
+from ingot.common.conf import api, conductor, default, deploy
 
 GROUPS: dict[str, list[cfg.Opt]] = {**default.OPTIONS, **api.OPTIONS, **conductor.OPTIONS, **deploy.OPTIONS}
 

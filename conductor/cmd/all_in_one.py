@@ -4,16 +4,14 @@ import sys
 
 from oslo_log import log
 
-from ingot.api import app
-from ingot.api import server
+from ingot.api import app, server
 from ingot.common import errors
 from ingot.common.conf import loader
 from ingot.conductor import manager
 from ingot.conductor.cmd import signals
 from ingot.db import schema
 from ingot.db.engine import Database
-from ingot.rpcapi import client
-from ingot.rpcapi import transport
+from ingot.rpcapi import client, transport
 
 
 def main() -> int:

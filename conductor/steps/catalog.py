@@ -7,8 +7,7 @@ priority first; equal priorities by interface, :data:`ingot.common.interfaces.TI
 from collections.abc import Iterable
 from typing import Any
 
-from ingot.common import errors
-from ingot.common import interfaces
+from ingot.common import errors, interfaces
 from ingot.conductor.steps.flow import Step
 from ingot.conductor.task_manager import Task
 from ingot.db import task_reads

@@ -19,12 +19,9 @@ from typing import Any
 from oslo_log import log
 from oslo_utils import uuidutils
 
-from ingot.common import clock
-from ingot.common import errors
-from ingot.common import states
+from ingot.common import clock, errors, states
 from ingot.conductor.steps import catalog
-from ingot.conductor.steps.flow import Flow
-from ingot.conductor.steps.flow import Step
+from ingot.conductor.steps.flow import Flow, Step
 from ingot.conductor.task_manager import Task
 from ingot.db import nodes
 from ingot.drivers import results
@@ -199,7 +196,8 @@ class Run:
             except errors.HardwareUnreachable as exc:
                 answer = self._retry_later(exc)
             if isinstance(answer, results.WaitForAgent):
-                return self._wait(answer)
+                self._wait(answer)
+                return None
             if isinstance(answer, results.LookAgain):
                 return self._poll(answer)
             if not self._next(answer):

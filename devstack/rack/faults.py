@@ -19,7 +19,7 @@ KNOWN: dict[str, tuple[type | None, str]] = {
     "heartbeat_lost": (None, "heartbeats do not leave the machine"),
 }
 
-_KIND_NAMES = {str: "a text", dict: "an object"}
+_KIND_NAMES: dict[type, str] = {str: "a text", dict: "an object"}
 
 
 class FaultError(ValueError):

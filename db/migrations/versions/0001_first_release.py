@@ -3,6 +3,8 @@
 Revision 0001 of the schema.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -14,7 +16,11 @@ branch_labels = None
 depends_on = None
 
 # Whatever the server's defaults are: text of all scripts, and rows that are locked one by one.
-_OPTIONS = {"mysql_engine": "InnoDB", "mysql_default_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
+_OPTIONS: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_default_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+}
 
 
 def _chassis() -> None:

@@ -87,8 +87,6 @@ class TestDeployment(testtools.TestCase):
         bench.process.stop(signal.SIGKILL)
         bench.process.start()
         bench.reach(uuid, "active")
-        attempts = [
-            (row["attempt"], row["state"]) for row in bench.journal(uuid) if row["step"] == "write_image"
-        ]
+        attempts = [(row["attempt"], row["state"]) for row in bench.journal(uuid) if row["step"] == "write_image"]
         self.assertEqual([(1, "interrupted"), (2, "done")], attempts)
         self.assertTrue(bench.holds_image(0))

@@ -1,10 +1,8 @@
 """Flows on fake hardware, from acceptance to end: what the node, the journal and the history say."""
 
-from ingot.common import clock
-from ingot.common import states
+from ingot.common import clock, states
 from ingot.db import nodes
-from tests import conductor_case
-from tests import database
+from tests import conductor_case, database
 
 
 def step(name: str, priority: int = 50, interface: str = "vendor", **args: object) -> dict[str, object]:

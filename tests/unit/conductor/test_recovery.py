@@ -1,17 +1,12 @@
-"""What happens to work whose conductor is gone: found by the sweep, repeated where that is safe, fenced where it is not."""
+"""What happens to work whose conductor is gone: found by the sweep, repeated where safe, fenced where not."""
 
 import datetime
 import uuid
 
-from ingot.common import clock
-from ingot.common import context
-from ingot.common import errors
-from ingot.common import states
+from ingot.common import clock, context, errors, states
 from ingot.conductor import task_manager
-from ingot.db import nodes
-from ingot.db import records
-from tests import conductor_case
-from tests import database
+from ingot.db import nodes, records
+from tests import conductor_case, database
 
 _AGO = datetime.timedelta(hours=1)
 
@@ -70,9 +65,7 @@ class TestRecovery(conductor_case.ConductorCase):
         self.start(self.conductor)
         done = self.settled(node)
         self.assertEqual((states.ACTIVE, None), (done.provision_state, done.last_error))
-        self.assertEqual(
-            [(1, "interrupted"), (2, "done")], [(row.attempt, row.state) for row in self.journal(node)]
-        )
+        self.assertEqual([(1, "interrupted"), (2, "done")], [(row.attempt, row.state) for row in self.journal(node)])
 
     def test_another_step_of_a_dead_conductor_fails_the_flow_and_says_why(self) -> None:
         node = self.node_in_step(planned("deploy", "deploy", idempotent=False))
