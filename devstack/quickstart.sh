@@ -64,7 +64,7 @@ build_image() {
 # The environment is made once and again when the requirements change; the code in it is always the checkout's.
 install() {
     local wanted
-    wanted=$(cat "$root/setup.cfg" "$root/pyproject.toml" "${BASH_SOURCE[0]}" | sha256sum)
+    wanted=$({ echo "$root" && "$python" -VV && cat "$root/setup.cfg" "$root/pyproject.toml"; } | sha256sum)
     if [ "$(cat "$build/installed" 2>/dev/null)" != "$wanted" ]; then
         echo "installing Ingot and openstacksdk into $build/venv"
         "$python" -m venv --clear "$build/venv"
@@ -85,9 +85,13 @@ esac
 
 mkdir -p "$build"
 find_python
+# Two that start at once share what the first one installs.
+exec 9>"$build/lock"
+flock 9
 build_image
 install
 wait_for_image
+exec 9>&-
 
 # From here on this process is the quickstart itself, which stops what it starts.
 export PYTHONPATH=$root/devstack

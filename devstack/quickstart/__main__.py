@@ -47,8 +47,8 @@ def main() -> int:
     """Entry point. Exit code 0 when everything was as it must be, 1 with the reason otherwise."""
     given = arguments()
     display = Display()
-    signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGHUP, _stop)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # as Ctrl-C
     work_dir = given.work_dir or Path(tempfile.mkdtemp(prefix="run-", dir=given.build_dir))
     work_dir.mkdir(parents=True, exist_ok=True)
     lab = Lab(work_dir.absolute(), given.image, given.machines)
@@ -66,10 +66,6 @@ def main() -> int:
     if not given.work_dir and not given.keep:
         shutil.rmtree(work_dir)
     return 0
-
-
-def _stop(number: int, _frame: object) -> None:
-    raise SystemExit(128 + number)
 
 
 def _run(lab: Lab, given: argparse.Namespace, display: Display) -> None:

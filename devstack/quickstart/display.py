@@ -55,11 +55,11 @@ class Display:
         :param details: by machine, what changes all the time: shown on a terminal only.
         """
         if self.is_terminal:
-            self._redraw([f"  {name:<12} {row:<44} {details.get(name, '')}" for name, row in rows.items()])
+            self._redraw([f"  {name:<10} {row:<42} {details.get(name, '')}" for name, row in rows.items()])
             return
         for name, row in rows.items():
             if self._last.get(name) != row:
-                self._write(f"  {self.elapsed:6.1f} s  {name:<12} {row}\n")
+                self._write(f"  {self.elapsed:6.1f} s  {name:<10} {row}\n")
         self._last.update(rows)
 
     def settle(self) -> None:

@@ -1,6 +1,7 @@
 """A small HTTP server for what machines fetch: kernel, ramdisk, image. Loopback only."""
 
 import functools
+import sys
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,8 +17,7 @@ class FileServer:
     def __init__(self, directory: Path, log: Path) -> None:
         self._log = log.open("a", buffering=1)
         handler = functools.partial(_Handler, directory=str(directory), log=self._log)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, name="files", daemon=True)
         self._thread.start()
 
@@ -31,6 +31,15 @@ class FileServer:
         self._server.server_close()
         self._thread.join()
         self._log.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing when a machine loses its power while it downloads; the base class tells the rest."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(SimpleHTTPRequestHandler):

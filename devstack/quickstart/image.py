@@ -10,6 +10,7 @@ BIOS. Only the standard library is used: it runs while the environment is still 
 import argparse
 import hashlib
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
@@ -207,6 +208,7 @@ def main() -> int:
     """Entry point. Exit code 1 with the reason on standard error when there is no image."""
     parser = argparse.ArgumentParser(prog="quickstart.image", description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=Path)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the scratch directory would stay behind
     try:
         print(build(parser.parse_args().directory.absolute()))
     except (ImageError, debs.PackageError, OSError) as error:

@@ -53,7 +53,9 @@ class Lab:
         try:
             self.files = FileServer(self._image_dir, self.logs / "files.log")
             self._stack.callback(self.files.stop)
-            ingot, rack = self._start("ingot", *self._ingot()), self._start("ingot-rack", *self._rack())
+            # Stopped in the opposite order: without its BMCs, Ingot would wait for their answers.
+            rack = self._start("ingot-rack", *self._rack())
+            ingot = self._start("ingot", *self._ingot())
             self.rack = self._wait_for_rack(rack)
             self.machines = self.rack.machines()
             ingot.wait_for(self._api_answers)

@@ -168,7 +168,7 @@ class Story:
         if self._display.is_terminal:
             for machine in self._lab.rack.machines():
                 used = sum(disk["used"] for disk in machine["disks"]) / 2**20
-                details[machine["name"]] = f"{machine['state']:<13} {used:6.1f} MiB on disk"
+                details[machine["name"]] = f"{used:5.1f} MiB, {machine['state']}"
         self._display.progress(rows, details)
 
     # What is shown and proved
