@@ -131,10 +131,10 @@ class Conductor:
             self._alarms.set(uuid, again)
 
     def _advance(self, task: task_manager.Task) -> float | None:
-        if task.node.flow is not None:
-            return engine.advance(task, FLOWS)
         if task.node.power_request:
             return power.advance(task)
+        if task.node.flow is not None:
+            return engine.advance(task, FLOWS)
         if task.node.due_at is not None:
             task.set(due_at=None)
         return None

@@ -15,36 +15,54 @@ from ingot.drivers import power_control, results
 LOG = log.getLogger(__name__)
 
 POWER_FAULT = "power failure"
-_ENDED: dict[str, Any] = {"power_request": {}, "target_power_state": None, "due_at": None}
 
 
 def advance(task: Task) -> float | None:
     """Does what can be done now for a power change, and gives the lock back.
 
-    :returns: seconds after which somebody must look again; None when it has ended.
+    A flow that is under way waits meanwhile; its turn comes when the change has ended.
+
+    :returns: seconds after which somebody must look again; None when there is nothing more to do.
     """
     request = task.node.power_request
     task.memory = dict(request.get("memory", {}))
     try:
-        answer = power_control.change(task, request["target"])
-    except errors.ServiceUnavailable:
-        raise
+        answer = _change(task, request["target"])
+    except (errors.LockLost, errors.ServiceUnavailable):
+        raise  # not the machine's fault; the request stands
     except errors.IngotError as exc:
-        _fail(task, request["target"], exc)
-        return None
+        return _fail(task, request["target"], exc.message)
+    except Exception as exc:  # the edge of a worker
+        LOG.exception("Node %s: the power change met a bug", task.node.uuid)
+        return _fail(task, request["target"], f"unexpected {type(exc).__name__}: {exc}")
     if isinstance(answer, results.LookAgain):
         task.set(power_request={**request, "memory": task.memory}, due_at=clock.after(answer.after))
         task.release()
         return answer.after
-    task.set(**_ENDED, last_error=None)
+    _end(task, None)
     task.release()
-    return None
+    return 0.0 if task.node.flow else None
 
 
-def _fail(task: Task, target: str, exc: errors.IngotError) -> None:
-    message = f"Power change to '{target}' failed on conductor {task.services.host}: {exc.message}"
+def _change(task: Task, target: str) -> results.Result:
+    if task.driver.power is None:
+        raise errors.Invalid(task.missing["power"])
+    return power_control.change(task, target)
+
+
+def _end(task: Task, error: str | None) -> None:
+    task.set(
+        power_request={},
+        target_power_state=None,
+        due_at=clock.now() if task.node.flow else None,
+        last_error=error,
+    )
+
+
+def _fail(task: Task, target: str, reason: str) -> float | None:
+    message = f"Power change to '{target}' failed on conductor {task.services.host}: {reason}"
     LOG.error("Node %s: %s", task.node.uuid, message)
-    task.set(**_ENDED, last_error=message)
+    _end(task, message)
     event = {
         "conductor": task.services.host,
         "severity": "ERROR",
@@ -57,6 +75,7 @@ def _fail(task: Task, target: str, exc: errors.IngotError) -> None:
         "duration_seconds": None,
     }
     task.release(history=[event])
+    return 0.0 if task.node.flow else None
 
 
 class Synchroniser:

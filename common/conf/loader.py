@@ -16,7 +16,8 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Makes all of Ingot's groups known to an options object; nothing is read."""
     for group, options in opts.GROUPS.items():
         conf.register_opts(options, group=None if group == "DEFAULT" else group)
-    db_options.set_defaults(conf)
+    # Connections are used for milliseconds; a pool smaller than the threads would open and close them all the time.
+    db_options.set_defaults(conf, max_pool_size=30, max_overflow=100)
     log.register_options(conf)
 
 

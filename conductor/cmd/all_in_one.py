@@ -23,14 +23,14 @@ def main() -> int:
         db = Database(conf)
         schema.ensure(db)
         conductor = manager.Conductor(conf, db)
+        bus = transport.LocalTransport()
+        bus.serve(conf.host, conductor.endpoint)
+        web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
+        web.start()
     except errors.IngotError as exc:
         print(f"ingot cannot start: {exc.message}", file=sys.stderr)
         return 1
-    bus = transport.LocalTransport()
-    bus.serve(conf.host, conductor.endpoint)
     conductor.start()
-    web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
-    web.start()
     signals.wait_for_stop()
     web.stop()
     conductor.stop()

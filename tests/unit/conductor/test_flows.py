@@ -129,3 +129,23 @@ class TestPower(conductor_case.ConductorCase):
             self.ring(node)
             done = self.settled(node)
             self.assertEqual((expected, None, None), (done.power_state, done.target_power_state, done.due_at))
+
+    def test_a_power_change_does_not_disturb_a_waiting_flow(self) -> None:
+        node = database.make_node(self.db)
+        self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[step("pause", seconds=2)])
+        self.ring(node)
+        conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).step_state == "polling", "the step polls")
+        asked = {"power_request": {"target": states.POWER_ON}, "target_power_state": "power on", "due_at": clock.now()}
+        nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
+        self.ring(node)
+        done = self.settled(node)
+        self.assertEqual((states.ACTIVE, states.POWER_ON), (done.provision_state, done.power_state))
+
+    def test_a_power_change_that_fails_says_why(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ACTIVE, power_interface="not-enabled")
+        asked = {"power_request": {"target": states.POWER_ON}, "target_power_state": "power on", "due_at": clock.now()}
+        nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
+        self.ring(node)
+        failed = self.settled(node)
+        self.assertIn("not-enabled", failed.last_error)
+        self.assertEqual("power", self.history(node)[-1].event_type)
