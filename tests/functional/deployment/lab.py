@@ -290,6 +290,13 @@ class Lab(fixtures.Fixture):
         steps: list[dict[str, Any]] = self.user.get(f"/ingot/v1/nodes/{uuid}/timeline")["steps"]
         return steps
 
+    def ipmitool(self, *words: str, index: int = 0) -> str:
+        """Asks a machine's BMC with ipmitool; returns what it prints."""
+        machine = self.rack.machines[index]
+        address = ["-H", machine["bmc_address"], "-p", str(machine["bmc_port"])]
+        command = ["ipmitool", "-I", "lanplus", *address, "-U", "admin", "-P", "password", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
     def holds_image(self, index: int, disk: int = 0) -> bool:
         """Whether a disk of a machine holds the image, byte by byte."""
         path = self.rack.control.machine(self.rack.machines[index]["name"])["disks"][disk]["path"]

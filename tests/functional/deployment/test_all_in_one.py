@@ -54,6 +54,30 @@ class TestDeployment(testtools.TestCase):
         self.assertFalse(bench.holds_image(0))
         self.assertEqual({}, bench.user.node(plain)["instance_info"])
 
+    def test_ipmitool_agrees_about_power_and_boot_device(self) -> None:
+        """A client that nobody here wrote sees what Ingot says it did."""
+        bench = self.useFixture(lab.Lab())
+        uuid = bench.enroll()
+        bench.user.provision(uuid, "manage")
+        bench.reach(uuid, "manageable")
+        for target, expected in (("power on", "on"), ("rebooting", "on"), ("power off", "off")):
+            bench.user.put(f"/v1/nodes/{uuid}/states/power", {"target": target})
+            bench.eventually(lambda: not bench.user.node(uuid)["target_power_state"], f"{target} is done")
+            self.assertEqual(f"power {expected}", bench.user.node(uuid)["power_state"])
+            self.assertIn(f"is {expected}", bench.ipmitool("power", "status"))
+        for device, persistent, expected in (("pxe", False, "Force PXE"), ("disk", True, "Force Boot from default")):
+            body = {"boot_device": device, "persistent": persistent}
+            bench.user.put(f"/v1/nodes/{uuid}/management/boot_device", body)
+            self.assertEqual(body, bench.user.get(f"/v1/nodes/{uuid}/management/boot_device"))
+            told = bench.ipmitool("chassis", "bootparam", "get", "5")
+            self.assertIn(expected, told)
+            self.assertIn("all future boots" if persistent else "only next boot", told)
+        bench.ipmitool("chassis", "bootdev", "bios")
+        device = bench.user.get(f"/v1/nodes/{uuid}/management/boot_device")
+        self.assertEqual({"boot_device": "bios", "persistent": False}, device)
+        bench.ipmitool("power", "on")
+        bench.eventually(lambda: bench.user.node(uuid)["power_state"] == "power on", "the change is found")
+
     def test_killed_while_the_agent_writes_it_goes_on_by_itself(self) -> None:
         """The agent works on while nobody listens; its next heartbeat continues the deployment."""
         bench = self.useFixture(lab.Lab(rack={"heartbeat_max": 0.5}))
