@@ -52,9 +52,10 @@ class Display:
         """Show where each machine is.
 
         :param rows: by machine, what is worth a line of its own when it changes.
-        :param details: by machine, what changes all the time: shown on a terminal only.
+        :param details: by machine, what changes all the time: shown only where lines can be redrawn, on a terminal that
+            is high enough.
         """
-        if self.is_terminal:
+        if self.is_terminal and len(rows) < shutil.get_terminal_size().lines:
             self._redraw([f"  {name:<10} {row:<42} {details.get(name, '')}" for name, row in rows.items()])
             return
         for name, row in rows.items():
