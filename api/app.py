@@ -88,7 +88,9 @@ class Api:
             raise errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
         if not route.text and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
             raise errors.NotAcceptable(accept=request.headers["Accept"][:80])
-        user = None if route.public else self._authenticate(request.authorization)
+        user = None
+        if self._authenticate and not route.public:
+            user = self._authenticate(request.authorization)
         if route.any_version:
             flask.g.minor = versions.MAX
         else:
@@ -108,7 +110,7 @@ class Api:
             minor=minor,
             base=self._public_endpoint or request.host_url.rstrip("/"),
             path=request.path,
-            query=params.read(operation.query, request.args, minor),
+            query=params.read(operation.query, request.args, minor) if request.args else {},
             body=operation.body.check(self._body(request), minor) if operation.body else None,
         )
 
@@ -154,13 +156,13 @@ class Api:
         response.headers["X-OpenStack-Request-Id"] = request_id
         if "minor" in flask.g:
             _tell_range(response)
-            response.headers[versions.HEADER] = versions.text(flask.g.minor)
+            response.headers[versions.HEADER] = versions.TEXT[flask.g.minor]
         return response
 
 
 def _tell_range(response: flask.Response) -> None:
-    response.headers[versions.MIN_HEADER] = versions.text(versions.MIN)
-    response.headers[versions.MAX_HEADER] = versions.text(versions.MAX)
+    response.headers[versions.MIN_HEADER] = versions.TEXT[versions.MIN]
+    response.headers[versions.MAX_HEADER] = versions.TEXT[versions.MAX]
 
 
 def _context(request: flask.Request, user: str | None) -> context.RequestContext:

@@ -18,8 +18,8 @@ from ingot.common import errors
 
 LOG = log.getLogger(__name__)
 
-Authenticate = Callable[[Authorization | None], str | None]
-"""Gets a request's credentials, gives the user's name (None: nobody in particular), raises NotAuthenticated."""
+Authenticate = Callable[[Authorization | None], str]
+"""Gets a request's credentials, gives the user's name, raises NotAuthenticated."""
 
 CHALLENGE = 'Basic realm="Baremetal API", charset="UTF-8"'
 
@@ -27,14 +27,14 @@ _BCRYPT = (b"$2a$", b"$2b$", b"$2y$")
 _LONGEST_PASSWORD = 72  # bcrypt looks at no more, and refuses to be asked
 
 
-def authenticator(conf: cfg.ConfigOpts) -> Authenticate:
-    """What the option auth_strategy names.
+def authenticator(conf: cfg.ConfigOpts) -> Authenticate | None:
+    """What the option auth_strategy names; None for no authentication.
 
     :raises ConfigurationError: the users' file cannot be read.
     """
     if conf.auth_strategy == "http_basic":
         return HttpBasic(pathlib.Path(conf.http_basic_auth_user_file))
-    return lambda _authorization: None
+    return None
 
 
 class _Users(NamedTuple):
@@ -55,7 +55,7 @@ class HttpBasic:
         self._nobody = bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(rounds=10))
         self._current()
 
-    def __call__(self, authorization: Authorization | None) -> str | None:
+    def __call__(self, authorization: Authorization | None) -> str:
         if authorization is None or authorization.type != "basic" or authorization.username is None:
             raise errors.NotAuthenticated(reason="send a user name and password with HTTP basic authentication")
         name, password = authorization.username, (authorization.password or "").encode()

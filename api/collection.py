@@ -24,6 +24,7 @@ class Collection(NamedTuple):
     :param name: key of the list in answers, e.g. ``ports``.
     :param filters: query parameters that narrow the list.
     :param marker: parses what names the last item of a page; a uuid for most resources.
+    :param selects: whether the list takes ``fields=``.
     :param complete: adds to records what is in other tables, one statement for all of them.
     """
 
@@ -32,12 +33,14 @@ class Collection(NamedTuple):
     source: listing.Source
     filters: tuple[params.Param, ...] = ()
     marker: Callable[[str, str], str] = kinds.uuid
+    selects: bool = True
     complete: Callable[[Call, list[records.Record], fields.Selection], None] = _nothing
 
     @property
     def index_params(self) -> tuple[params.Param, ...]:
         """The query parameters of the list."""
-        return (*self.filters, *params.paging(self.marker), params.FIELDS, params.DETAIL)
+        selecting = (params.FIELDS, params.DETAIL) if self.selects else (params.DETAIL,)
+        return (*self.filters, *params.paging(self.marker), *selecting)
 
     @property
     def detail_params(self) -> tuple[params.Param, ...]:
@@ -82,7 +85,8 @@ def index(
 def _next(call: Call, collection: Collection, selection: fields.Selection, last: records.Record, limit: int) -> str:
     kept = {name: call.query[name] for name in _LINKED if name in call.query}
     kept |= {name: value for name, value in call.query.items() if name not in (*_LINKED, *_LAST)}
-    if "fields" in call.query or not (call.query.get("detail") or call.path.endswith("/detail")):
+    detail = call.query.get("detail") or call.path.endswith("/detail")
+    if collection.selects and not detail:
         kept["fields"] = tuple(name for name in collection.table.fields if name in selection.names and name != "links")
     kept |= {"limit": limit, "marker": getattr(last, collection.source.key)}
     return f"{call.base}{call.path}?{urllib.parse.urlencode({name: _text(value) for name, value in kept.items()})}"

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from ingot.api import call as calls
 from ingot.api import collection, kinds, params, patch, versions
 from ingot.api.call import Call, Operation, Reply, operation
-from ingot.db import listing, records, rows
+from ingot.db import listing, records
 from ingot.db.engine import Database
 
 Record = records.Record
@@ -75,7 +75,7 @@ class Crud:
         :raises NotFound: there is none.
         """
         noun = self._described.source.noun.lower()
-        record = rows.get(call.db, self._described.source, self._ident(noun, given))
+        record = listing.get(call.db, self._described.source, self._ident(noun, given))
         return self._completed(call, record)
 
     def _completed(self, call: Call, record: Record) -> Record:

@@ -30,7 +30,7 @@ class Field(NamedTuple):
     :param brief: whether items of a list show it when the client asks for nothing particular.
     :param sortable: whether lists can be sorted by it.
     :param compute: makes the shown value of a record; without it the column of the same name is shown.
-    :param needs: the columns that ``compute`` works with.
+    :param needs: the columns that ``compute``, or what completes the record, works with.
     :param patch_since: where PATCH takes it at older versions than answers show it.
     :param required: whether a POST must have it, and a PATCH cannot remove it.
     :param hidden: whether answers never show it.
@@ -50,7 +50,7 @@ class Field(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return self.needs if self.compute else (self.name,)
+        return self.needs or (() if self.compute else (self.name,))
 
 
 class Body:
@@ -86,7 +86,9 @@ def object_schema(declared: Iterable[Field]) -> dict[str, Any]:
 def parsed(field: Field, value: Any) -> Any:
     """A written value in the form that is stored."""
     assert field.kind is not None  # noqa: S101 - only writable fields get here
-    return copy.copy(field.kind.empty) if value is None else field.kind.parse(field.name, value)
+    if value is None:
+        return copy.copy(field.kind.empty)
+    return value if field.kind.parse is None else field.kind.parse(field.name, value)
 
 
 def refuse_newer(used: Iterable[Field], minor: int) -> None:

@@ -16,20 +16,17 @@ _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}", re.ASCII)
 
 
-def _as_it_is(_name: str, value: Any) -> Any:
-    return value
-
-
 class Kind(NamedTuple):
     """A kind of value.
 
     :param schema: JSON schema of what may be sent.
-    :param parse: gets the field's name and the value (never None), gives what is stored; raises Invalid.
+    :param parse: gets the field's name and the value (never None), gives what is stored; raises Invalid. None: the
+        value is stored as it is.
     :param empty: what is stored for null, and what remains when the field is removed.
     """
 
     schema: dict[str, Any]
-    parse: Callable[[str, Any], Any] = _as_it_is
+    parse: Callable[[str, Any], Any] | None = None
     empty: Any = None
 
 

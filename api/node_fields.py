@@ -8,7 +8,7 @@ from typing import Any
 from ingot.api import fields, kinds, schemas
 from ingot.api.call import Call
 from ingot.api.fields import PATCH, POST, Field
-from ingot.common import clock, errors, interfaces, masking, states
+from ingot.common import clock, interfaces, masking, states
 from ingot.db import records
 
 _NETWORK_DATA = schemas.Schema(
@@ -58,7 +58,7 @@ def _driver_internal_info(node: records.Record, _call: Call) -> dict[str, Any]:
     agent = {
         "agent_url": node.agent_url,
         "agent_version": node.agent_version,
-        "agent_last_heartbeat": clock.iso(node.agent_last_heartbeat),
+        "agent_last_heartbeat": node.agent_last_heartbeat and clock.iso(node.agent_last_heartbeat),
         "agent_secret_token": node.agent_token,
     }
     told = {name: value for name, value in agent.items() if value is not None}
@@ -67,14 +67,6 @@ def _driver_internal_info(node: records.Record, _call: Call) -> dict[str, Any]:
 
 
 INTERNAL_INFO_NEEDS = ("driver_internal_info", "agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
-
-
-def _conductor(node: records.Record, call: Call) -> str | None:
-    """The conductor that owns the node now; None when none can."""
-    try:
-        return call.client.owner(node)
-    except errors.NoConductor:
-        return None
 
 
 def _nothing(_node: records.Record, _call: Call) -> None:
@@ -123,7 +115,7 @@ TABLE = fields.Table(
         Field("automated_clean", 47, kinds.TRISTATE, sortable=True),
         Field("protected", 48, kinds.FLAG, write=PATCH, sortable=True),
         Field("protected_reason", 48, kinds.LONG_TEXT, write=PATCH, sortable=True),
-        Field("conductor", 49, compute=_conductor, needs=("uuid", "driver", "conductor_group")),
+        Field("conductor", 49, needs=("uuid", "driver", "conductor_group")),
         Field("owner", 50, kinds.TEXT, sortable=True),
         Field("description", 51, kinds.text(4096), sortable=True),
         Field("allocation_uuid", 52, compute=_nothing),

@@ -1,6 +1,6 @@
 """The history of a node: what an operator reads when a machine misbehaves."""
 
-from ingot.api import collection, fields, nodes, params
+from ingot.api import collection, fields, nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.db import history, listing, records
@@ -39,10 +39,10 @@ def _shorten(call: Call, found: list[records.Record], selection: fields.Selectio
                 entry.event = f"{entry.event[:_SHORT]}..."
 
 
-HISTORY = collection.Collection("history", TABLE, history.SOURCE, complete=_shorten)
+HISTORY = collection.Collection("history", TABLE, history.SOURCE, selects=False, complete=_shorten)
 
 
-@operation(*params.paging(), params.DETAIL)
+@operation(*HISTORY.index_params)
 def index(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, "id")
     return collection.index(call, HISTORY, [listing.Condition("node_id", "equals", found.id)])

@@ -8,7 +8,7 @@ from ingot.api import composition
 from ingot.api.call import Call
 from ingot.api.node_fields import TABLE
 from ingot.common import errors, interfaces, states
-from ingot.db import chassis, node_crud, records, rows
+from ingot.db import chassis, listing, node_crud, records
 
 RESERVED_NAMES = ("detail", "maintenance", "management", "states", "validate", "vendor_passthru")
 """They would hide behind URLs of other meaning."""
@@ -103,7 +103,7 @@ def _referred(call: Call, field: str, ident: str) -> Any:
     try:
         if field == "parent_node":
             return node_crud.resolve(call.db, ident)[1]
-        return rows.get(call.db, chassis.SOURCE, ident).id
+        return listing.get(call.db, chassis.SOURCE, ident).id
     except errors.NotFound as exc:
         raise errors.Invalid(f"{field}: {exc.message}") from exc
 

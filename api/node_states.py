@@ -28,14 +28,6 @@ def show(call: Call, node: str) -> Reply:
     return Reply(selection.render(api_nodes.read(call, node, *selection.columns), call))
 
 
-def refuse_locked(node: records.Record) -> None:
-    """
-    :raises NodeLocked: a conductor works on the node.
-    """
-    if node.reservation is not None:
-        raise nodes.locked(node)
-
-
 @operation(
     body=fields.Body(
         "power request",
@@ -53,7 +45,8 @@ def _set_power(call: Call, given: str) -> Reply:
     node = api_nodes.read(call, given, *LOCK, "provision_state", "disable_power_off")
     asked = call.body["target"]
     _refuse_power(call, node, asked)
-    refuse_locked(node)
+    if node.reservation is not None:
+        raise nodes.locked(node)
     values = {
         "target_power_state": _POWER_TARGETS[asked][0],
         "power_request": {"target": asked, "timeout": call.body.get("timeout")},
@@ -89,7 +82,8 @@ def _set_raid(call: Call, given: str) -> Reply:
     found = api_nodes.read(call, given, *LOCK, "raid_interface")
     if found.raid_interface == "no-raid":
         raise errors.UnsupportedInterface(driver=found.driver, what="RAID with the interface no-raid")
-    refuse_locked(found)
+    if found.reservation is not None:
+        raise nodes.locked(found)
     nodes.compare_and_set(call.db, found, {"target_raid_config": call.body})
     return calls.NO_CONTENT
 

@@ -1,5 +1,6 @@
 """Nodes: listing, showing, creating, editing, deleting."""
 
+import uuid
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +14,7 @@ from ingot.api.node_fields import TABLE
 from ingot.api.params import Param
 from ingot.common import errors, states
 from ingot.db import chassis as chassis_rows
-from ingot.db import listing, node_crud, node_lists, nodes, records, rows, traits
+from ingot.db import listing, node_crud, node_lists, nodes, records, traits
 
 FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
 
@@ -61,6 +62,21 @@ def _complete(call: Call, found: list[records.Record], selection: Selection) -> 
         known = traits.of_nodes(call.db, [node.id for node in found]) if found else {}
         for node in found:
             node.traits = known.get(node.id, [])
+    if "conductor" in selection.names:
+        _find_owners(call, found)
+
+
+def _find_owners(call: Call, found: Iterable[records.Record]) -> None:
+    """Sets ``conductor`` of each node to the hostname that owns it now, or None."""
+    unserved = set()
+    for node in found:
+        node.conductor = None
+        served_by = (node.driver, node.conductor_group)
+        if served_by not in unserved:  # the ring looks for newcomers each time it is asked in vain
+            try:
+                node.conductor = call.client.owner(node)
+            except errors.NoConductor:
+                unserved.add(served_by)
 
 
 NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, complete=_complete)
@@ -72,15 +88,16 @@ def ident(call: Call, given: str) -> str:
     :raises Invalid: nothing is called like that.
     :raises NotFound: it is a name, and the request's version does not know names.
     """
-    kinds.ident("node", given)
-    if call.minor < NAMES_SINCE and not uuidutils.is_uuid_like(given):
-        raise errors.NotFound(noun="Node", ident=given)
-    return given
+    if uuidutils.is_uuid_like(given):
+        return str(uuid.UUID(given))
+    if call.minor < NAMES_SINCE:
+        raise errors.NotFound(noun="Node", ident=given[:80])
+    return kinds.ident("node", given)
 
 
 def read(call: Call, given: str, *columns: str) -> records.Record:
     """The named columns of the node that a URL means."""
-    return node_lists.get(call.db, ident(call, given), columns)
+    return listing.get(call.db, node_lists.SOURCE, ident(call, given), columns)
 
 
 @operation(*NODES.index_params)
@@ -108,7 +125,7 @@ def beside_filters(call: Call) -> list[listing.Condition]:
     if "conductor" in call.query:
         where.append(listing.Condition("uuid", "one_of", _owned_by(call, call.query["conductor"])))
     if "chassis_uuid" in call.query:
-        rows.get(call.db, chassis_rows.SOURCE, call.query["chassis_uuid"])
+        listing.get(call.db, chassis_rows.SOURCE, call.query["chassis_uuid"])
     return where
 
 
@@ -120,24 +137,15 @@ def _uuid_of(call: Call, given: str) -> str | None:
 
 
 def _owned_by(call: Call, hostname: str) -> list[str]:
-    unserved = set()
-    owned = []
-    for node in node_lists.ring_keys(call.db):
-        key = (node.driver, node.conductor_group)
-        if key in unserved:
-            continue
-        try:
-            if call.client.owner(node) == hostname:
-                owned.append(node.uuid)
-        except errors.NoConductor:
-            unserved.add(key)
-    return owned
+    every = node_lists.ring_keys(call.db)
+    _find_owners(call, every)
+    return [node.uuid for node in every if node.conductor == hostname]
 
 
 @operation(params.FIELDS)
 def show(call: Call, node: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
-    found = node_lists.get(call.db, ident(call, node), selection.columns_of(NODES.source))
+    found = listing.get(call.db, node_lists.SOURCE, ident(call, node), selection.columns_of(NODES.source))
     return Reply(collection.show(call, NODES, found))
 
 
@@ -156,7 +164,7 @@ def update(call: Call, node: str) -> Reply:
 
 
 def _update(call: Call, given: str) -> str:
-    node = node_lists.get(call.db, ident(call, given), node_rules.EDITED)
+    node = listing.get(call.db, node_lists.SOURCE, ident(call, given), node_rules.EDITED)
     changes = collection.patched(call, NODES, node)
     node_rules.refuse_update(node, call.body, changes)
     values = node_rules.for_update(call, node, changes)
@@ -175,4 +183,6 @@ def delete(call: Call, node: str) -> Reply:
 
 def _whole(call: Call, uuid: str) -> dict[str, Any]:
     selection = TABLE.select(call.minor)
-    return collection.show(call, NODES, node_lists.get(call.db, uuid, selection.columns_of(NODES.source)))
+    return collection.show(
+        call, NODES, listing.get(call.db, node_lists.SOURCE, uuid, selection.columns_of(NODES.source))
+    )

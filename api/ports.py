@@ -8,7 +8,7 @@ from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
 from ingot.api.params import Param
 from ingot.common import errors, states
-from ingot.db import listing, node_crud, nodes, records, rows
+from ingot.db import listing, node_crud, nodes, records
 from ingot.db import portgroups as portgroup_rows
 from ingot.db import ports as port_rows
 
@@ -83,7 +83,7 @@ def _of_node(node_id: int) -> listing.Condition:
 
 
 def _in_portgroup(call: Call, ident: str) -> listing.Condition:
-    return listing.Condition("portgroup_id", "equals", rows.get(call.db, portgroup_rows.SOURCE, ident).id)
+    return listing.Condition("portgroup_id", "equals", listing.get(call.db, portgroup_rows.SOURCE, ident).id)
 
 
 def _where(call: Call) -> list[listing.Condition]:
@@ -116,7 +116,7 @@ def _prepare(call: Call, values: dict[str, Any], port: records.Record | None) ->
 
 
 def _portgroup(call: Call, uuid: str, node_id: int | None) -> int:
-    portgroup = rows.get(call.db, portgroup_rows.SOURCE, uuid)
+    portgroup = listing.get(call.db, portgroup_rows.SOURCE, uuid)
     if portgroup.node_id != node_id:
         raise errors.Invalid(field="portgroup_uuid", value=uuid, allowed="The portgroup belongs to another node.")
     return int(portgroup.id)

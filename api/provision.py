@@ -149,8 +149,8 @@ def _is_url(drive: str) -> bool:
 
 def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, Any]) -> Reply:
     reached = states.asked_for(node.provision_state, verb)
-    if verb != "abort" or reached is None:
-        node_states.refuse_locked(node)
+    if node.reservation is not None and (verb != "abort" or reached is None):
+        raise nodes.locked(node)
     if reached is None:
         raise errors.StateTransitionRefused(
             action=verb,

@@ -24,8 +24,8 @@ def _version(call: Call) -> dict[str, Any]:
         "id": "v1",
         "links": [{"href": f"{call.base}/v1/", "rel": "self"}],
         "status": "CURRENT",
-        "min_version": versions.text(versions.MIN),
-        "version": versions.text(versions.MAX),
+        "min_version": versions.TEXT[versions.MIN],
+        "version": versions.TEXT[versions.MAX],
     }
 
 

@@ -138,9 +138,8 @@ _NUMBER = re.compile(r"(-?\d{1,6})\.(\d{1,6})", re.ASCII)
 _SERVICE = re.compile(r"\s*baremetal\s+(\S+)\s*", re.ASCII | re.IGNORECASE)
 
 
-def text(minor: int) -> str:
-    """The number of a version as clients write it."""
-    return f"1.{minor}"
+TEXT: dict[int, str] = {minor: f"1.{minor}" for minor in HISTORY}
+"""Versions as clients write them."""
 
 
 @functools.lru_cache(maxsize=512)

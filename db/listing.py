@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from oslo_utils import uuidutils
 
 from ingot.common import errors
 from ingot.db import records
@@ -123,12 +124,25 @@ def _records(result: sa.CursorResult[Any]) -> list[records.Record]:
     return [records.Record(**dict(zip(names, row, strict=True))) for row in result]
 
 
+def get(db: Database, source: Source, ident: str, columns: Collection[str] | None = None) -> records.Record:
+    """A row by uuid or, where the noun has names, by name.
+
+    :param columns: what to read besides the id; everything by default.
+    :raises NotFound: there is none.
+    """
+    by = "uuid" if uuidutils.is_uuid_like(ident) or "name" not in source.table.c else "name"
+    found = one(db, source, Condition(by, "equals", ident), columns)
+    if found is None:
+        raise errors.NotFound(noun=source.noun, ident=ident)
+    return found
+
+
 def one(
     db: Database, source: Source, condition: Condition, columns: Collection[str] | None = None
 ) -> records.Record | None:
     """The row that a condition on a unique column finds.
 
-    :param columns: what to read; everything by default.
+    :param columns: what to read besides the id; everything by default.
     """
     names = dict.fromkeys(("id", *columns)) if columns is not None else (*source.table.c.keys(), *source.computed)
     statement = sa.select(*(source.column(name).label(name) for name in names)).where(condition.clause(source))

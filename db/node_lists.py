@@ -1,10 +1,9 @@
 """Nodes for showing and listing: with their chassis, and with what the API's filters ask for."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
-from ingot.common import errors
 from ingot.db import listing, models, nodes, records
 from ingot.db.engine import Database
 
@@ -15,19 +14,6 @@ SOURCE = listing.Source(
     nodes.NODES,
     {"chassis_uuid": sa.select(_CHASSIS.c.uuid).where(_CHASSIS.c.id == nodes.NODES.c.chassis_id).scalar_subquery()},
 )
-
-
-def get(db: Database, ident: str, columns: Collection[str]) -> records.Record:
-    """A node by uuid or name, with ``chassis_uuid`` if that is among the columns.
-
-    :raises NotFound: there is no such node.
-    """
-    statement = sa.select(*(SOURCE.column(name).label(name) for name in dict.fromkeys(("id", *columns))))
-    with db.single() as connection:
-        node = records.one(connection.execute(statement.where(nodes.by_ident(ident))))
-    if node is None:
-        raise errors.NotFound(noun="Node", ident=ident)
-    return node
 
 
 def ring_keys(db: Database) -> Sequence[records.Record]:

@@ -1,5 +1,6 @@
 """Writing rows of nouns that have no state machine: ports, portgroups, chassis, deploy templates."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,18 +19,6 @@ def empty(table: sa.Table) -> dict[str, Any]:
     """What the JSON columns of a new row hold."""
     kinds = {column.name: column.type for column in table.c}
     return {name: kind.empty() for name, kind in kinds.items() if isinstance(kind, types.Json) and kind.empty}
-
-
-def get(db: Any, source: listing.Source, ident: str) -> records.Record:
-    """A row by uuid or, where the noun has names, by name.
-
-    :raises NotFound: there is none.
-    """
-    column = "uuid" if uuidutils.is_uuid_like(ident) or "name" not in source.table.c else "name"
-    found = listing.one(db, source, listing.Condition(column, "equals", ident))
-    if found is None:
-        raise errors.NotFound(noun=source.noun, ident=ident)
-    return found
 
 
 def insert(connection: sa.Connection, source: listing.Source, values: Mapping[str, Any]) -> int:
@@ -89,8 +78,9 @@ def delete(
 
 
 def duplicate(exc: db_exc.DBDuplicateEntry, source: listing.Source, values: Mapping[str, Any]) -> errors.Duplicate:
-    """The error for a taken value. Which column it was, databases tell in different words."""
-    complaint = " ".join(map(str, exc.columns or ())) + str(exc.inner_exception)
-    unique = [column.name for column in source.table.c if column.unique and values.get(column.name) is not None]
-    taken = next((name for name in unique if name != "uuid" and name in complaint), "uuid")
+    """The error for a taken value."""
+    # Only the database's own words: those of SQLAlchemy repeat the statement, which names all columns.
+    told = str(exc.inner_exception.orig)
+    unique = [column.name for column in source.table.c if column.unique]
+    taken = next((name for name in unique if re.search(rf"{source.table.name}[._]{name}\b|\({name}\)", told)), "uuid")
     return errors.Duplicate(noun=source.noun.lower(), field=_CALLED.get(taken, taken), value=values.get(taken))

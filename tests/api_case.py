@@ -5,6 +5,7 @@ import logging
 from typing import Any
 
 import fixtures
+import flask
 
 from ingot.api import app as api_app
 from ingot.common import interfaces
@@ -101,10 +102,14 @@ class ApiCase(database.TestCase):
         bus.serve(HOST, self.conductor)
         self.register(HOST, enabled("fake-hardware", boot=["fake", "ipxe"], **PLAIN))
         self.client = client.ConductorClient(self.conf, self.db, bus)
-        self.http = api_app.create_app(self.conf, self.db, self.client).test_client()
+        self.http = self.application().test_client()
 
     def configure(self) -> None:
         """Override to set options before the application is made."""
+
+    def application(self) -> flask.Flask:
+        """A new application with the configuration as it is now."""
+        return api_app.create_app(self.conf, self.db, self.client)
 
     def register(self, host: str, offered: list[conductors.EnabledInterface], group: str = "") -> None:
         """Enters an online conductor."""

@@ -1,0 +1,82 @@
+"""What a request may cost: statements, and files of the product that it runs through."""
+
+import pathlib
+import sys
+import types
+from typing import Any
+
+from ingot.api import app as api_app
+from ingot.common import states
+from tests import api_case, database, sql_counter
+
+ROOT = pathlib.Path(api_app.__file__).parents[1]
+MOST_FILES = 14
+
+MESSAGE = {f"rpcapi/{name}.py" for name in ("methods", "releases", "transport", "wire")}
+"""What carries a message to the conductor: counted is the way up to it."""
+
+
+def files_of(run: Any) -> set[str]:
+    """The product's files in which functions ran."""
+    seen: set[str] = set()
+
+    def note(frame: types.FrameType, _event: str, _argument: Any) -> None:
+        seen.add(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    folders = {"api", "common", "conductor", "db", "drivers", "rpcapi"}
+    inside = {pathlib.Path(name).relative_to(ROOT) for name in seen if name.startswith(f"{ROOT}/")}
+    return {str(path) for path in inside if path.parts[0] in folders} - MESSAGE
+
+
+class Budgets(api_case.ApiCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.known = database.make_node(self.db, name="n", provision_state=states.MANAGEABLE)
+        self.good("PUT", "/v1/nodes/n/traits/CUSTOM_A")
+        # Fills the caches: ring, versions, selections.
+        self.good("GET", "/v1/nodes/n")
+        self.good("PUT", "/v1/nodes/n/states/power", {"target": "power on"})
+
+    def statements(self, method: str, path: str, body: Any = None) -> int:
+        with sql_counter.counting(self.db) as counted:
+            self.good(method, path, body)
+        return len(counted)
+
+    def test_showing_a_node_costs_two_statements(self) -> None:
+        self.assertEqual(2, self.statements("GET", "/v1/nodes/n"))
+        self.assertEqual(1, self.statements("GET", "/v1/nodes/n?fields=uuid,power_state,chassis_uuid"))
+        self.assertEqual(1, self.statements("GET", "/v1/nodes/n/states"))
+
+    def test_a_list_costs_the_same_however_long(self) -> None:
+        costs = {}
+        for length in (1, 50):
+            while len(self.good("GET", "/v1/nodes")["nodes"]) < length:
+                database.make_node(self.db, driver=f"driver-{length}")  # no conductor has these drivers
+            costs[length] = [self.statements("GET", path) for path in ("/v1/nodes", "/v1/nodes/detail?limit=49")]
+        self.assertEqual(costs[1][0], costs[50][0])
+        self.assertEqual((1, 3), (costs[50][0], costs[50][1]))  # the third: does anybody serve these drivers now?
+
+    def test_writing_costs_little(self) -> None:
+        self.assertLessEqual(self.statements("POST", "/v1/nodes", api_case.NODE), 4)
+        patch = [{"op": "add", "path": "/extra/a", "value": 1}]
+        self.assertLessEqual(self.statements("PATCH", "/v1/nodes/n", patch), 4)
+        port = {"node_uuid": self.known.uuid, "address": "52:54:00:00:00:01"}
+        self.assertLessEqual(self.statements("POST", "/v1/ports", port), 3)
+
+    def test_a_request_runs_through_few_files(self) -> None:
+        node = f"/v1/nodes/{self.known.uuid}"
+        requests = (
+            ("GET", node, None),
+            ("GET", "/v1/nodes", None),
+            ("GET", f"{node}/states", None),
+            ("PUT", f"{node}/states/provision", {"target": "provide"}),
+            ("PUT", f"{node}/maintenance", {"reason": "hot"}),
+        )
+        for method, path, body in requests:
+            used = files_of(lambda method=method, path=path, body=body: self.good(method, path, body))
+            self.assertLessEqual(len(used), MOST_FILES, f"{method} {path}: {sorted(used)}")

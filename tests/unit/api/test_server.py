@@ -1,0 +1,68 @@
+"""The web server in the process, and what the commands say when they cannot start."""
+
+import contextlib
+import io
+import pathlib
+import socket
+import sys
+
+import fixtures
+import requests
+
+from ingot.api import cmd, server, service
+from ingot.common import errors
+from tests import api_case
+
+
+class ServerTests(api_case.ApiCase):
+    def configure(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.conf.set_override("port", probe.getsockname()[1], group="api")
+        self.conf.set_override("host_ip", "127.0.0.1", group="api")
+        self.conf.set_override("api_workers", 1, group="api")
+
+    def serve(self) -> server.Server:
+        web = server.Server(self.conf, self.http.application)
+        web.start()
+        self.addCleanup(web.stop)
+        return web
+
+    def test_serves_until_it_is_stopped(self) -> None:
+        web = self.serve()
+        url = f"http://127.0.0.1:{self.conf.api.port}/v1/nodes"
+        self.assertEqual([], requests.get(url, timeout=10).json()["nodes"])
+        web.stop()
+        self.assertRaises(requests.ConnectionError, requests.get, url, timeout=2)
+
+    def test_a_port_that_is_taken_is_told(self) -> None:
+        self.serve()
+        refusal = self.assertRaises(errors.ConfigurationError, server.Server(self.conf, self.http.application).start)
+        self.assertIn(str(self.conf.api.port), refusal.message)
+
+    def test_links_use_the_public_endpoint(self) -> None:
+        self.conf.set_override("public_endpoint", "https://metal.example.com/", group="api")
+        http = self.application().test_client()
+        links = http.get("/v1").get_json()["nodes"]
+        self.assertEqual("https://metal.example.com/v1/nodes/", links[0]["href"])
+
+
+class Starting(api_case.ApiCase):
+    def test_an_api_of_its_own_needs_a_bus(self) -> None:
+        self.conf.set_override("rpc_transport", "none")
+        self.assertIn("rpc_transport", self.assertRaises(errors.ConfigurationError, service.build, self.conf).message)
+
+    def test_the_command_says_why_it_cannot_start(self) -> None:
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        config = directory / "ingot.conf"
+        config.write_text(
+            f"[DEFAULT]\ntransport_url = fake:/\n[database]\nconnection = sqlite:///{directory}/new.sqlite\n"
+        )
+        self.useFixture(fixtures.MonkeyPatch("sys.argv", ["ingot-api", "--config-file", str(config)]))
+        self.useFixture(fixtures.MonkeyPatch("oslo_log.log.setup", lambda *_arguments: None))
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            self.assertEqual(1, cmd.main())
+        self.assertIn("ingot-api cannot start", told.getvalue())
+        self.assertIn("ingot-dbsync upgrade", told.getvalue())
+        self.assertNotIn("Traceback", told.getvalue())
+        self.assertTrue(sys.argv)
