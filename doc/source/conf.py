@@ -7,7 +7,8 @@ copyright = "the Ingot contributors, Apache License 2.0"
 release = metadata.version("ingot")
 version = release
 
-extensions = ["reno.sphinxext"]
+extensions = ["reno.sphinxext", "sphinx.ext.graphviz"]  # graphviz: Debian's package has the program dot
+graphviz_output_format = "svg"
 root_doc = "index"
 html_theme = "alabaster"
 html_theme_options = {"description": "Bare-metal machines behind an API", "fixed_sidebar": True}
