@@ -1,0 +1,30 @@
+"""The API on MariaDB and PostgreSQL: the unit tests whose outcome a database could change, run there again."""
+
+from tests.functional.api import test_contract_replay
+from tests.unit.api import test_agents, test_lists, test_patch, test_provision, test_resources
+
+REPEATED: tuple[type, ...] = (
+    test_agents.Heartbeat,
+    test_agents.Lookup,
+    test_contract_replay.Replay,
+    test_lists.NodeFilters,
+    test_lists.OtherLists,
+    test_lists.Pages,
+    test_patch.Concurrency,
+    test_patch.Rules,
+    test_provision.Accepting,
+    test_resources.ChassisTests,
+    test_resources.Creating,
+    test_resources.Deleting,
+    test_resources.DeployTemplates,
+    test_resources.Portgroups,
+    test_resources.Ports,
+    test_resources.Traits,
+)
+
+
+# Each class once for each server; skipped where there is none.
+for _backend in ("mysql", "postgresql"):
+    for _repeated in REPEATED:
+        _name = f"{_repeated.__name__}On{_backend.capitalize()}"
+        globals()[_name] = type(_name, (_repeated,), {"backend": _backend, "__module__": __name__})
