@@ -8,9 +8,9 @@
 #   --work-dir DIR   where database, disks and logs go (default: a new one in .quickstart, removed after a success)
 #   --keep           keep that directory also after a success; after a failure it is always kept
 #
-# Needs Debian or Ubuntu with Python 3.11. What is installed into the system is Debian's python3-venv, and only if it is
-# missing (as root or through sudo); everything else stays in .quickstart: the environment, and the image with the
-# packages that it is made of. PYTHON names another interpreter than python3.
+# Needs Debian or Ubuntu with Python 3.11 or newer. Debian's python3 and python3-venv are installed if they are missing (as
+# root or through sudo), nothing else; the environment and the image stay in .quickstart. PYTHON names another
+# interpreter than python3.
 
 set -euo pipefail
 
