@@ -60,6 +60,10 @@ class DatabaseFixture(fixtures.Fixture):
 
     def __init__(self, backend: str = "sqlite", migrated: bool = True) -> None:
         super().__init__()
+        if backend in SERVERS and not os.environ.get(SERVERS[backend]):  # not in _setUp, which may not skip
+            raise testtools.TestCase.skipException(
+                f"{SERVERS[backend]} names no server: run under devstack/services.py run -- COMMAND"
+            )
         self.backend = backend
         self.migrated = migrated
 
@@ -84,9 +88,7 @@ class DatabaseFixture(fixtures.Fixture):
         return f"sqlite:///{path}"
 
     def _on_server(self) -> str:
-        server = os.environ.get(SERVERS[self.backend])
-        if not server:
-            raise testtools.TestCase.skipException(f"{SERVERS[self.backend]} names no server")
+        server = os.environ[SERVERS[self.backend]]
         url = sa.make_url(server).set(database=f"ingot_{uuid.uuid4().hex[:12]}")
         self._administer(server, f"CREATE DATABASE {url.database}")
         force = " WITH (FORCE)" if self.backend == "postgresql" else ""

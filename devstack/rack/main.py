@@ -1,6 +1,7 @@
 """The command ingot-rack: a rack of virtual machines with real BMCs."""
 
 import argparse
+import importlib.metadata
 import json
 import logging
 import os
@@ -24,6 +25,7 @@ LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 def parser() -> argparse.ArgumentParser:
     """Return the command line's parser. A flag that is not given leaves the file's or the default value."""
     made = argparse.ArgumentParser(prog="ingot-rack", description=__doc__, argument_default=argparse.SUPPRESS)
+    made.add_argument("--version", action="version", version=importlib.metadata.version("ingot"))
     made.add_argument("--config-file", help="TOML or JSON file; its keys are those of the flags, with underscores")
     made.add_argument("--machines", type=int, help=f"how many (default {RackConfig.machines})")
     made.add_argument("--address", help=f"IP address of BMCs and agents (default {RackConfig.address})")

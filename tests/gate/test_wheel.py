@@ -103,6 +103,13 @@ class WheelTest(testtools.TestCase):
         lines = self.setup_cfg["options.entry_points"]["console_scripts"].strip().splitlines()
         return [line.split("=")[0].strip() for line in lines]
 
+    def configured(self) -> pathlib.Path:
+        """A configuration file with a migrated database: importing the WSGI module starts the API."""
+        config = self.work / "ingot.conf"
+        config.write_text(f"[DEFAULT]\nstate_path = {self.work}\ntransport_url = rabbit://127.0.0.1/\n")
+        run(self.programs / "ingot-dbsync", "--config-file", config, "upgrade", cwd=self.work)
+        return config
+
     def test_the_wheel_holds_every_file_of_the_packages_and_no_other(self) -> None:
         self.assertEqual(sorted(self.expected_names()), sorted(self.names_in_wheel()))
 
@@ -110,7 +117,8 @@ class WheelTest(testtools.TestCase):
         files = [pathlib.PurePosixPath(n) for n in self.names_in_wheel() if n.endswith(".py")]
         names = {".".join(f.parent.parts if f.stem == "__init__" else f.with_suffix("").parts) for f in files}
         wanted = json.dumps(sorted(names - NOT_IMPORTABLE))
-        answer = run(self.programs / "python", "-I", "-c", IMPORT_EACH, input=wanted, cwd=self.work)
+        environment = {**os.environ, "INGOT_CONFIG_FILES": str(self.configured())}
+        answer = run(self.programs / "python", "-c", IMPORT_EACH, input=wanted, cwd=self.work, env=environment)
         failures = json.loads(answer)
         self.assertEqual([], sorted(failures), "\n".join(failures.values()))
 
