@@ -56,6 +56,7 @@ _PORT_FIELDS = (
 )
 
 
+_COMMANDS = "/v1/commands/"
 _CONNECTIONS = connection.Connections()
 
 
@@ -84,7 +85,6 @@ class _Request:
 
     label: str
     method: str = "GET"
-    path: str = "/v1/commands/"
     body: Mapping[str, Any] | None = None
     wait: bool | None = None
     repeatable: bool = True
@@ -131,11 +131,7 @@ class AgentClient:
 
     def command(self, ident: str) -> Command | None:
         """A command by its id; None if the agent, perhaps started anew, does not know it."""
-        try:
-            found: Command = self._answer(_Request(f"request for command {ident}", path=f"/v1/commands/{ident}"))
-        except NotThere:
-            return None
-        return found
+        return next((command for command in self.commands() if command["id"] == ident), None)
 
     def _post(self, name: str, params: Mapping[str, Any], wait: bool) -> Command:
         body = {"name": name, "params": params}
@@ -168,7 +164,7 @@ class AgentClient:
             try:
                 return session.request(
                     request.method,
-                    self._url + request.path,
+                    self._url + _COMMANDS,
                     params=request.query(self._token),
                     json=request.body,
                     timeout=self._options.command_timeout,
