@@ -1,6 +1,7 @@
 """Boots a machine into the agent's ramdisk, and takes it down again, as phases of steps."""
 
 from oslo_log import log
+from oslo_utils import strutils
 
 from ingot.common import errors
 from ingot.drivers import power_control, results
@@ -8,6 +9,9 @@ from ingot.drivers.agent import client, session
 from ingot.drivers.task import Task
 
 LOG = log.getLogger(__name__)
+
+FORCE_OUT_OF_BAND = "deploy_forces_oob_reboot"
+"""Key of driver_info: true for machines on which an agent that switches off leaves something behind."""
 
 _PATIENCE = 30.0
 
@@ -53,15 +57,19 @@ def _ask(task: Task) -> None:
     agent = client.AgentClient(task.conf, task.node)
     try:
         agent.ask("standby.sync", {})
-        if not task.node.disable_power_off:
+        if not task.node.disable_power_off and not _forced(task):
             agent.start("standby.power_off", {})
     except errors.AgentError as exc:
         LOG.warning("Node %s: its agent does not shut down by itself: %s", task.node.uuid, exc)
-        return
+
+
+def _forced(task: Task) -> bool:
+    """Whether the operator wants the BMC, and not the agent, to switch this machine off."""
+    return strutils.bool_from_string(task.node.driver_info.get(FORCE_OUT_OF_BAND), default=False)
 
 
 def _see_it_off(task: Task) -> results.Result:
-    if not task.driver.power.sees_changes:
+    if _forced(task) or not task.driver.power.sees_changes:
         return power_control.power_off(task)
     return power_control.watch_off(task, _PATIENCE)
 

@@ -85,7 +85,12 @@ class DirectDeploy(AgentDeploy):
     """The deploy interface ``direct``."""
 
     def get_properties(self) -> dict[str, str]:
-        return {"deploy_kernel": "See the boot interface.", "deploy_ramdisk": "See the boot interface."}
+        return {
+            "deploy_kernel": "See the boot interface.",
+            "deploy_ramdisk": "See the boot interface.",
+            booting.FORCE_OUT_OF_BAND: "Whether the BMC switches the machine off after a deployment, and not the agent. "
+            "Optional, default false.",
+        }
 
     def validate(self, task: Task) -> None:
         task.driver.boot.validate(task)
