@@ -88,8 +88,8 @@ class DirectDeploy(AgentDeploy):
         return {
             "deploy_kernel": "See the boot interface.",
             "deploy_ramdisk": "See the boot interface.",
-            booting.FORCE_OUT_OF_BAND: "Whether the BMC switches the machine off after a deployment, and not the agent. "
-            "Optional, default false.",
+            booting.FORCE_OUT_OF_BAND: "Whether the BMC, and not the agent, switches the machine off after a "
+            "deployment. Optional, default false.",
         }
 
     def validate(self, task: Task) -> None:
