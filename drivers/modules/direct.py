@@ -84,6 +84,8 @@ class AgentDeploy(DeployInterface):
 class DirectDeploy(AgentDeploy):
     """The deploy interface ``direct``."""
 
+    agent_based = True
+
     def get_properties(self) -> dict[str, str]:
         return {
             "deploy_kernel": "See the boot interface.",

@@ -66,6 +66,24 @@ class TestVerbs(testtools.TestCase):
         bench.user.provision(uuid, "active")
         bench.reach(uuid, "active")
 
+    def test_a_request_may_name_steps_that_only_the_agent_knows(self) -> None:
+        steps = [{"step": "flash", "interface": "bios", "kinds": ["deploy"]}]
+        bench = self.useFixture(lab.Lab(rack={"steps": steps}))
+        uuid = bench.enroll()
+        bench.make_available(uuid)
+        bench.set_image(uuid)
+        flash = {"interface": "bios", "step": "flash", "args": {}, "priority": 85}
+        bench.user.provision(uuid, "active", deploy_steps=[flash])
+        bench.reach(uuid, "active")
+        self.assertEqual([CORE[0], ("flash", 85), *CORE[1:]], ran(bench.journal(uuid)))
+        asked_by = {row["step"]: row["origin"] for row in bench.journal(uuid)}
+        self.assertEqual("request", asked_by["flash"])
+
+        for wrong, expected in (({"step": "juggle"}, "bios.juggle"), ({"priority": 30}, "41")):
+            bench.user.provision(uuid, "rebuild", deploy_steps=[{**flash, **wrong}])
+            node = bench.reach(uuid, "deploy failed")
+            self.assertIn(expected, node["last_error"])
+
     def test_a_machine_runs_a_ramdisk_of_the_users(self) -> None:
         bench = self.useFixture(lab.Lab())
         uuid = bench.enroll(deploy_interface="ramdisk")
