@@ -111,6 +111,7 @@ class Database:
     def _make(self, conf: cfg.ConfigOpts, **options: Any) -> sa.Engine:
         group = conf.database
         options |= {
+            "hide_parameters": True,  # an error's text goes to logs and last_error, and rows hold secrets
             "pool_recycle": group.connection_recycle_time,
             "pool_size": group.max_pool_size or 5,
             "max_overflow": group.max_overflow,
