@@ -48,6 +48,7 @@ class Task:
         self.memory: dict[str, Any] = {}
         self.released = shared
         self._dirty: dict[str, Any] = {}
+        self._written = node.as_dict()
         self._ports: list[records.Record] | None = None
         self._traits: list[str] | None = None
 
@@ -78,7 +79,9 @@ class Task:
         self.write()
 
     def discard(self) -> None:
-        """Forgets what :meth:`set` has collected and was not written."""
+        """Takes back what :meth:`set` has collected and was not written."""
+        vars(self.node).clear()
+        vars(self.node).update(self._written)
         self._dirty = {}
 
     def write(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -90,7 +93,7 @@ class Task:
             raise RuntimeError(f"a shared task must not write {sorted(self._dirty)}")
         if self._dirty or step_runs or history:
             nodes.write_locked(self.db, self.node, self._dirty, step_runs, history)
-            self._dirty = {}
+            self._dirty, self._written = {}, self.node.as_dict()
 
     def release(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
         """The last write of the task: what was collected, and the lock given back, in one statement."""

@@ -180,13 +180,19 @@ def write_locked(
             connection.execute(sa.insert(_HISTORY), new_history)
 
 
-def due_unless_heard(since: datetime.datetime, deadline: datetime.datetime | None) -> Any:
-    """A value for due_at: now if the agent was heard since a moment, else a deadline (None: never).
+def due_unless_called(node: records.Record, since: datetime.datetime, deadline: datetime.datetime | None) -> Any:
+    """A value for due_at: a deadline (None: never); now if the agent was heard since a moment, or if somebody asked
+    for an abort.
 
-    Decided by the database, in the statement that begins the wait: a heartbeat that arrived while the lock was held is
-    not overlooked.
+    Decided by the database, in the statement that begins the wait: what arrived while the lock was held is not
+    overlooked, even if its bell was lost.
+
+    :param node: as the lock returned it; the abort that it shows already is known to whoever waits.
     """
-    return sa.case((NODES.c.agent_last_heartbeat >= since, clock.now()), else_=sa.literal(deadline, types.moment()))
+    called = NODES.c.agent_last_heartbeat >= since
+    if not node.abort_requested:
+        called = sa.or_(called, NODES.c.abort_requested.is_(True))
+    return sa.case((called, clock.now()), else_=sa.literal(deadline, types.moment()))
 
 
 def configdrive(db: Database, node: records.Record) -> str | None:

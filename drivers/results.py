@@ -59,7 +59,7 @@ def typed(answer: Any, step: str) -> Result:
         return answer
     if answer is None:
         return DONE
-    if answer in states.WAITING:
+    if isinstance(answer, str) and answer in states.WAITING:
         return WaitForAgent(again=False)
     raise errors.StepFailed(
         f"step {step} returned {answer!r}; it must return None, Done, WaitForAgent, LookAgain or a wait state"

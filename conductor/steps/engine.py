@@ -56,6 +56,9 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
     :returns: seconds after which somebody must look again; None: at a heartbeat, at the node's due time, or never.
     :raises LockLost: the lock was taken over meanwhile; whoever has it goes on.
     """
+    if task.node.flow not in flows:
+        Run(task, _unknown(task)).fail(errors.StepFailed("this conductor's release does not know it"))
+        return None
     run = Run(task, flows[task.node.flow])
     try:
         again = run.go_on()
@@ -64,15 +67,36 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
     except errors.IngotError as exc:
         run.fail(exc)
         return None
-    except Exception as exc:
+    except BaseException as exc:  # a driver's sys.exit or cancelled coroutine must not leave the node behind either
         LOG.exception("Node %s: %s met a bug in step %s", task.node.uuid, run.flow.title, run.label)
-        run.fail(errors.StepFailed(f"unexpected {type(exc).__name__}: {exc}"))
+        task.discard()  # it may be what could not be written
+        told = str(exc).partition("\n")[0]  # further lines of a database's error are the statement
+        run.fail(errors.StepFailed(f"unexpected {type(exc).__name__}: {told}"))
         return None
     if run.ended and run.flow.next_flow:
         return advance(task, flows)
     if not task.released:
         task.release()
     return again
+
+
+def _unknown(task: Task) -> Flow:
+    """Stands for a flow that this release does not have: it can only fail.
+
+    Whoever accepted the request runs a newer release than this conductor, or this one was downgraded.
+    """
+    return Flow(
+        name=task.node.flow,
+        title=f"Flow {task.node.flow}",
+        running=task.node.provision_state,
+        done_event="done",
+        advice="Upgrade all conductors to the release of the API, then ask again.",
+    )
+
+
+def _writable(text: str) -> str:
+    """A message of a machine or a driver without what databases refuse: NUL and halves of surrogate pairs."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
 class Run:
@@ -100,10 +124,10 @@ class Run:
         if node.run_id is None:
             if not self._start():
                 return None
-        elif self._aborts():
-            raise errors.StepFailed("somebody asked for it")
         elif node.step_state == "running":
             self._repeat_lost_attempt()
+        elif self._cuts_off():
+            raise errors.StepFailed("somebody asked for it")
         elif node.step_state in ("waiting", "ending"):
             if not self._heard():
                 return self._keep_waiting()
@@ -118,17 +142,27 @@ class Run:
         aborted = node.abort_requested
         where = f"in step {self.label}" if self.step else "before its first step"
         what = "was aborted" if aborted else "failed"
-        message = f"{flow.title} {what} {where} on conductor {self.task.services.host}: {exc.message}"
+        reason = _writable(exc.message)
+        message = f"{flow.title} {what} {where} on conductor {self.task.services.host}: {reason}"
         LOG.error("Node %s: %s", node.uuid, message)
-        if self.step:
-            self._journal_attempt("aborted" if aborted else "failed", exc.message)
-        flow.on_fail(self.task, exc)
+        if self.step and node.run_id:
+            self._journal_attempt("aborted" if aborted else "failed", reason)
+        self._clean_up_after(exc)
         self._enter(states.next_state(node.provision_state, "fail"))
         self.task.set(**_AT_REST, last_error=f"{message.rstrip('.')}. {flow.advice}")
         history = self._history("ERROR", self.task.node.last_error)
         self.task.set(**_ENDED)
         self._release(history)
         self.ended = True
+
+    def _clean_up_after(self, exc: errors.IngotError) -> None:
+        """The flow's own failure hook. Whatever becomes of it, the flow ends."""
+        try:
+            self.flow.on_fail(self.task, exc)
+        except (errors.LockLost, errors.ServiceUnavailable):
+            raise
+        except BaseException:
+            LOG.exception("Node %s: cleaning up after the failure failed too", self.task.node.uuid)
 
     # Planning
 
@@ -180,9 +214,11 @@ class Run:
             offered = task.driver.deploy.get_in_band_steps(task, flow.kind)
         done = self.plan[: self.index + 1]
         rest = flow.plan(task, offered)
-        for step in done:
-            if step in rest:
-                rest.remove(step)
+        for ran in done:
+            # A template or an option may have changed since: what has run does not run again for that.
+            same = [step for step in rest if catalog.key(step) == catalog.key(ran)]
+            if same:
+                rest.remove(ran if ran in same else same[0])
         self.plan = [*done, *rest, *(entry.as_step() for entry in flow.last)]
         task.set(driver_internal_info={**task.node.driver_internal_info, COLLECTED: True})
 
@@ -202,21 +238,20 @@ class Run:
                 return self._poll(answer)
             if not self._next(answer):
                 return None
-            if self._aborts():
-                raise errors.StepFailed("somebody asked for it")
 
     def _call(self) -> results.Result:
         step, task, flow = self.plan[self.index], self.task, self.flow
         task.step, task.memory = step, dict(task.node.step_memory)
         self.called_at = clock.now()
+        kind = "deploy" if step["in_band"] else step["interface"]
+        interface = getattr(task.driver, kind)
+        if interface is None:
+            raise errors.StepFailed(task.missing[kind])
         if step["origin"] == "flow":
             answer = flow.entry(step).run(task)
         elif step["in_band"]:
-            answer = task.driver.deploy.execute_in_band_step(task, flow.kind, step)
+            answer = interface.execute_in_band_step(task, flow.kind, step)
         else:
-            interface = getattr(task.driver, step["interface"])
-            if interface is None:
-                raise errors.StepFailed(task.missing[step["interface"]])
             answer = getattr(interface, f"execute_{flow.kind}_step")(task, step)
         return results.typed(answer, self.label)
 
@@ -253,6 +288,8 @@ class Run:
             self._finish()
             return False
         self._begin(attempt=1)
+        if self.task.node.abort_requested:
+            raise errors.StepFailed("somebody asked for it")
         return True
 
     # Writing down
@@ -273,6 +310,7 @@ class Run:
             step_started_at=clock.now(),
             step_memory=dict(memory or {}),
             step_deadline=None,
+            due_at=clock.now(),  # should this conductor die in the step, the next sweep finds it
         )
         self.task.write(self._journal)
         self._journal = []
@@ -289,7 +327,7 @@ class Run:
             step_memory=self.task.memory,
             step_deadline=deadline,
             provision_updated_at=self.called_at,  # a heartbeat that is younger ends the wait
-            due_at=nodes.due_unless_heard(self.called_at, deadline),
+            due_at=nodes.due_unless_called(self.task.node, self.called_at, deadline),
         )
         self._release()
 
@@ -300,7 +338,7 @@ class Run:
             heard = clock.iso(node.agent_last_heartbeat) or "never"
             waited = (clock.now() - node.provision_updated_at).total_seconds()
             raise errors.StepFailed(f"timed out after waiting {waited:.0f} s for the agent; it was last heard {heard}")
-        self.task.set(due_at=nodes.due_unless_heard(node.provision_updated_at, node.step_deadline))
+        self.task.set(due_at=nodes.due_unless_called(node, node.provision_updated_at, node.step_deadline))
         self._release()
         return None
 
@@ -372,7 +410,8 @@ class Run:
 
     def _history(self, severity: str, event: str) -> list[dict[str, Any]]:
         node, ctx = self.task.node, self.task.context
-        started = datetime.datetime.fromisoformat(node.request["started_at"]).replace(tzinfo=None)
+        began = node.request.get("started_at")
+        started = datetime.datetime.fromisoformat(began).replace(tzinfo=None) if began else self.called_at
         return [
             {
                 "conductor": self.task.services.host,
@@ -394,10 +433,7 @@ class Run:
         node = self.task.node
         return node.agent_last_heartbeat is not None and node.agent_last_heartbeat >= node.provision_updated_at
 
-    def _aborts(self) -> bool:
-        """Whether a requested abort takes effect now: while waiting in an abortable step, and between steps."""
-        node = self.task.node
-        if not node.abort_requested:
-            return False
-        between = node.step_state == "running" and node.step_attempt == 1 and not node.step_memory
-        return between or self.flow.abort_any_step or bool(self.step and self.step["abortable"])
+    def _cuts_off(self) -> bool:
+        """Whether a requested abort takes effect in the middle of the step; between steps it always does."""
+        allowed = self.flow.abort_any_step or bool(self.step and self.step["abortable"])
+        return self.task.node.abort_requested and allowed

@@ -5,7 +5,10 @@ import uuid
 
 from ingot.common import clock, context, errors, states
 from ingot.conductor import task_manager
+from ingot.conductor.flows import FLOWS
+from ingot.conductor.steps import engine
 from ingot.db import nodes, records
+from ingot.drivers import results
 from tests import conductor_case, database
 
 _AGO = datetime.timedelta(hours=1)
@@ -161,6 +164,72 @@ class TestRecovery(conductor_case.ConductorCase):
         self.assertEqual(
             [("factory_reset", "done"), ("pause", "aborted")], [(row.step, row.state) for row in self.journal(node)]
         )
+
+    def test_an_abort_does_not_cut_off_a_step_whose_conductor_died_in_it(self) -> None:
+        node = self.node_in_step(
+            planned("bios", "factory_reset", idempotent=True),
+            flow="manual_clean",
+            provision_state=states.CLEANING,
+            driver_internal_info={
+                "clean_steps": [planned("bios", "factory_reset", True), planned("vendor", "pause", True)],
+                "clean_step_index": 0,
+            },
+            abort_requested=True,
+        )
+        self.start(self.conductor)
+        self.assertEqual(states.CLEANFAIL, self.settled(node).provision_state)
+        self.assertEqual(
+            [("factory_reset", "interrupted"), ("factory_reset", "done"), ("pause", "aborted")],
+            [(row.step, row.state) for row in self.journal(node)],
+        )
+
+    def test_an_abort_takes_effect_after_the_step_that_a_heartbeat_ends(self) -> None:
+        node = self.node_in_step(
+            planned("bios", "factory_reset", idempotent=True),
+            flow="manual_clean",
+            provision_state=states.CLEANWAIT,
+            driver_internal_info={
+                "clean_steps": [planned("bios", "factory_reset", True), planned("vendor", "fail", True)],
+                "clean_step_index": 0,
+            },
+            step_state="ending",
+            agent_last_heartbeat=clock.now(),
+            abort_requested=True,
+            reservation=None,
+        )
+        self.start(self.conductor)
+        failed = self.settled(node)
+        self.assertEqual(states.CLEANFAIL, failed.provision_state)
+        self.assertIn("was aborted", failed.last_error)
+        self.assertEqual("aborted", self.journal(node)[-1].state)
+
+    def test_a_flow_that_this_release_does_not_know_fails_and_says_so(self) -> None:
+        for progress in ({"run_id": None, "request": {}}, {}):
+            node = self.node_in_step(planned("deploy", "deploy", idempotent=True), flow="paint", **progress)
+            self.start(self.make_conductor(self.db))
+            failed = self.settled(node)
+            self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+            self.assertIn("paint", failed.last_error)
+            self.assertIn("Upgrade", failed.last_error)
+
+    def test_a_step_that_begins_is_found_by_the_sweep_should_its_conductor_die(self) -> None:
+        node = self.node_in_step(
+            planned("deploy", "deploy", idempotent=True),
+            step_state="ending",
+            provision_state=states.DEPLOYWAIT,
+            driver_internal_info={
+                "deploy_steps": [planned("bios", "factory_reset", True), planned("vendor", "fail", True)],
+                "deploy_step_index": 0,
+            },
+            agent_last_heartbeat=clock.now(),
+            due_at=None,
+            reservation=None,
+        )
+        services = self.conductor.services
+        with task_manager.acquire(services, context.admin(), node.uuid, "a look") as task:
+            engine.Run(task, FLOWS["deploy"])._next(results.DONE)
+            self.assertEqual("running", nodes.get(self.db, node.uuid).step_state)
+            self.assertGreaterEqual(clock.now(), nodes.get(self.db, node.uuid).due_at)
 
 
 class TestFencing(conductor_case.ConductorCase):
