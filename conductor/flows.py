@@ -36,6 +36,14 @@ def _tear_down(task: Task) -> Any:
     return results.in_phases(task, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
 
 
+def _prepare_cleaning(task: Task) -> Any:
+    return results.DONE if task.node.request.get("disable_ramdisk") else task.driver.deploy.prepare_cleaning(task)
+
+
+def _tear_down_cleaning(task: Task) -> Any:
+    return results.DONE if task.node.request.get("disable_ramdisk") else task.driver.deploy.tear_down_cleaning(task)
+
+
 def _cleaning_is_off(task: Task) -> bool:
     wanted = task.node.automated_clean
     return not (task.conf.conductor.automated_clean if wanted is None else wanted)
@@ -52,7 +60,7 @@ def _configdrive_used(task: Task) -> None:
 def _deploy_failed(task: Task, exc: errors.IngotError) -> None:
     """The machine is switched off, so that a half-written system does not run; the agent's session ends with it."""
     session.forget(task)
-    if isinstance(exc, errors.HardwareUnreachable) or task.driver.power is None:
+    if isinstance(exc, errors.HardwareUnreachable) or task.driver.power is None or task.driver.boot is None:
         return
     try:
         task.driver.power.start_power_change(task, states.POWER_OFF)
@@ -74,8 +82,8 @@ _CLEANING: dict[str, Any] = {
     "running": states.CLEANING,
     "waiting": states.CLEANWAIT,
     "step_field": "clean_step",
-    "first": (Entry("deploy", "prepare_cleaning", lambda task: task.driver.deploy.prepare_cleaning(task)),),
-    "last": (Entry("deploy", "tear_down_cleaning", lambda task: task.driver.deploy.tear_down_cleaning(task)),),
+    "first": (Entry("deploy", "prepare_cleaning", _prepare_cleaning),),
+    "last": (Entry("deploy", "tear_down_cleaning", _tear_down_cleaning),),
     "plan_at_start": False,
     "collect_after": ("deploy", "prepare_cleaning"),
     "timeout_option": "clean_callback_timeout",

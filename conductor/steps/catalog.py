@@ -48,12 +48,24 @@ def verify(task: Task, in_band: list[Step] | None) -> list[Step]:
 
 
 def manual_clean(task: Task, in_band: list[Step] | None) -> list[Step]:
-    """The steps of the request, in its order."""
+    """The steps of the request, in its order.
+
+    :raises Invalid: a step needs the agent, and the request says that none is to be booted.
+    """
     offered = available(task, "clean", in_band or [])
-    return [
+    steps = [
         _requested(offered, {"priority": 0, **wanted}, "request", "clean")
         for wanted in task.node.request.get("clean_steps", [])
     ]
+    if task.node.request.get("disable_ramdisk"):
+        for step in steps:
+            if step["requires_ramdisk"]:
+                raise errors.Invalid(
+                    field="disable_ramdisk",
+                    value=True,
+                    allowed=f"Step {label(step)} runs with the agent's ramdisk only: leave out one of the two.",
+                )
+    return steps
 
 
 def deploy(task: Task, in_band: list[Step] | None) -> list[Step]:

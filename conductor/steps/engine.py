@@ -210,7 +210,7 @@ class Run:
         """Plans again with what the agent offers: what has run stays, the rest is replaced."""
         task, flow = self.task, self.flow
         offered: list[Step] = []
-        if flow.kind and session.alive(task):
+        if flow.kind and session.alive(task) and not task.node.request.get("disable_ramdisk"):
             offered = task.driver.deploy.get_in_band_steps(task, flow.kind)
         done = self.plan[: self.index + 1]
         rest = flow.plan(task, offered)

@@ -1,5 +1,7 @@
 """Flows on fake hardware, from acceptance to end: what the node, the journal and the history say."""
 
+import dataclasses
+
 from ingot.common import clock, states
 from ingot.db import nodes
 from tests import conductor_case, database
@@ -72,6 +74,22 @@ class TestFlows(conductor_case.ConductorCase):
             ["prepare_cleaning", "factory_reset", "pause", "factory_reset", "tear_down_cleaning"],
             [row.step for row in self.journal(node)],
         )
+
+    def test_a_cleaning_without_ramdisk_boots_none_and_refuses_steps_that_need_it(self) -> None:
+        for name, end in (("agent_rattle", states.CLEANFAIL), ("factory_reset", states.MANAGEABLE)):
+            with self.subTest(step=name):
+                self.conductor.services.hardware.interface("deploy", "fake").prepare_cleaning = self._boots  # type: ignore[attr-defined]
+                bios = self.conductor.services.hardware.interface("bios", "fake")
+                declared = bios._declared["clean"]
+                declared["agent_rattle"] = dataclasses.replace(declared["factory_reset"], requires_ramdisk=True)
+                node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+                wanted = [step(name, 0, "bios")]
+                ended = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted, disable_ramdisk=True)
+                self.assertEqual(end, ended.provision_state, ended.last_error)
+
+    @staticmethod
+    def _boots(_task: object) -> None:
+        raise AssertionError("a ramdisk was booted")
 
     def test_an_unknown_step_ends_the_flow_with_what_is_offered(self) -> None:
         node = database.make_node(self.db)
