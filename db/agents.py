@@ -72,9 +72,14 @@ def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any])
     :raises NotFound: the node was deleted meanwhile.
     """
     moment = clock.now()
-    noted = {**values, "agent_last_heartbeat": moment, "updated_at": _NODES.c.updated_at}
-    if node.provision_state in states.WAITING:
-        noted["due_at"] = sa.case((_NODES.c.provision_state == node.provision_state, moment), else_=_NODES.c.due_at)
+    # The database decides, not what was read: the wait may have begun, or ended, since.
+    waits = _NODES.c.provision_state.in_(sorted(states.WAITING))
+    noted = {
+        **values,
+        "agent_last_heartbeat": moment,
+        "updated_at": _NODES.c.updated_at,
+        "due_at": sa.case((waits, moment), else_=_NODES.c.due_at),
+    }
     with db.single() as connection:
         result = connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(noted))
     if result.rowcount != 1:

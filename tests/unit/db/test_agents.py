@@ -64,6 +64,15 @@ class AgentsOnSQLite(database.TestCase):
 
         self.assertIsNone(nodes.get(self.db, node.uuid).due_at)
 
+    def test_a_heartbeat_that_was_checked_before_the_wait_began_makes_the_node_due(self) -> None:
+        node = database.make_node(self.db, provision_state=states.DEPLOYING)
+        checked = agents.for_heartbeat(self.db, node.uuid)
+        nodes.compare_and_set(self.db, node, {"provision_state": states.DEPLOYWAIT})
+
+        agents.record_heartbeat(self.db, checked, _BEAT)
+
+        self.assertIsNotNone(nodes.get(self.db, node.uuid).due_at)
+
     def test_a_heartbeat_of_a_deleted_node_is_not_found(self) -> None:
         checked = agents.for_heartbeat(self.db, database.make_node(self.db).uuid)
         with self.db.single() as connection:
