@@ -12,6 +12,10 @@ from ingot.conductor.task_manager import Services, Task
 from ingot.rpcapi import methods, wire
 
 
+def _management(task: Task) -> Any:
+    return validation.interface(task, "management")
+
+
 class Endpoint:
     """The methods of ``ingot.rpcapi.methods``. Each takes the context as a dictionary and keyword arguments, and
     returns an envelope (``wire.answer``)."""
@@ -44,19 +48,19 @@ class Endpoint:
 
     @oslo_messaging.expose
     def get_boot_device(self, ctx: dict[str, Any], node_uuid: str) -> dict[str, Any]:
-        return self._shared(ctx, node_uuid, lambda task: task.driver.management.get_boot_device(task))
+        return self._shared(ctx, node_uuid, lambda task: _management(task).get_boot_device(task))
 
     @oslo_messaging.expose
     def get_supported_boot_devices(self, ctx: dict[str, Any], node_uuid: str) -> dict[str, Any]:
-        return self._shared(ctx, node_uuid, lambda task: task.driver.management.get_supported_boot_devices(task))
+        return self._shared(ctx, node_uuid, lambda task: _management(task).get_supported_boot_devices(task))
 
     @oslo_messaging.expose
     def set_boot_device(self, ctx: dict[str, Any], node_uuid: str, device: str, persistent: bool) -> dict[str, Any]:
         """Sets the boot device under the node's lock, after whatever stands in the node's queue before it."""
 
         def work(task: Task) -> None:
-            task.driver.management.validate(task)
-            task.driver.management.set_boot_device(task, device, persistent)
+            _management(task).validate(task)
+            _management(task).set_boot_device(task, device, persistent)
 
         return self._exclusive(ctx, node_uuid, "setting the boot device", work)
 

@@ -34,6 +34,7 @@ class Conductor:
     """
 
     def __init__(self, conf: cfg.ConfigOpts, db: Database) -> None:
+        releases.pinned(conf)
         self.conf = conf
         self.services = task_manager.Services(conf, db, factory.Hardware(conf))
         self.queues = NodeQueues(self._look, conf.conductor.workers_pool_size)
@@ -47,28 +48,40 @@ class Conductor:
             conf.hash_partition_exponent,
         )
         self._dead: frozenset[str] = frozenset()
+        self._alive_at = time.monotonic()
+        self._judges_from = time.monotonic()
         self._periodics: list[periodics.PeriodicWorker] = []
 
     @property
     def _timeout(self) -> float:
         return float(self.conf.conductor.heartbeat_timeout)
 
+    @property
+    def _longest_silence(self) -> float:
+        """Seconds between two of this conductor's signs of life, after which those of others may be missing too."""
+        interval = self.conf.conductor.heartbeat_interval
+        return max(self._timeout - 2 * interval, 2 * interval)
+
+    @property
+    def _group(self) -> str:
+        return str(self.conf.conductor.conductor_group.lower())
+
     def start(self) -> None:
         """Registers and begins to work. RPC is served by whoever owns the transport, before this is called."""
         db, host = self.services.db, self.services.host
-        releases.pinned(self.conf)
         enabled = self.services.hardware.enabled()
         self._warn_of_differences(enabled)
         self._id = conductors.register(
             db,
             host,
             {
-                "conductor_group": self.conf.conductor.conductor_group.lower(),
+                "conductor_group": self._group,
                 "release": releases.current(),
                 "rpc_version": methods.RPC_VERSION,
             },
             enabled,
         )
+        self._alive_at = self._judges_from = time.monotonic()
         stale = nodes.release_stale(db, host)
         if stale:
             LOG.warning("%d nodes were locked by an earlier life of %s; their work goes on now", stale, host)
@@ -81,43 +94,70 @@ class Conductor:
         LOG.info("Conductor %s started with %s", host, ", ".join(sorted(self.services.hardware.hardware_types)))
 
     def stop(self) -> None:
-        """Ends in order: offline at once, so that others take over; what runs gets time to reach a safe point."""
-        for worker in self._periodics:
+        """Ends in order: others own the nodes at once; what runs gets time to reach a safe point. Until then this
+        conductor counts as alive, or its locks would be taken from steps that are in the middle of something."""
+        keepalive, *others = self._periodics
+        for worker in others:
             worker.stop()
-        conductors.unregister(self.services.db, self._id)
+        self._tell(conductors.withdraw)
         self._alarms.stop()
         if not self.queues.stop(self.conf.conductor.graceful_shutdown_timeout):
             LOG.warning("Some work did not reach a safe point in time; another conductor will go on with it")
+        keepalive.stop()
+        keepalive.wait(self.conf.conductor.heartbeat_interval)
+        self._tell(conductors.unregister)
         self._synchroniser.stop()
+
+    def _tell(self, what: Callable[[Database, int], None]) -> None:
+        try:
+            what(self.services.db, self._id)
+        except errors.ServiceUnavailable as exc:
+            LOG.warning("The others find out by themselves that this conductor stops: %s", exc.message)
 
     def sweep(self) -> None:
         """Finds the nodes of this conductor that are due, whatever the reason: a bell that was not heard, a wait that
         is over, a lock whose holder is dead. Its cost grows with the work there is, not with the fleet."""
         db, host = self.services.db, self.services.host
-        online = conductors.online_hosts(db, self._timeout) | {host}
         reserved = nodes.reserved(db)
-        self._dead = frozenset(node.reservation for node in reserved) - online
-        due = nodes.due(db, clock.now(), _SWEEP_LIMIT)
-        stale = [node for node in reserved if node.reservation in self._dead or self._forgotten(node)]
-        waiting = [node for node in due if node.reservation is None]
-        for node in {node.uuid: node for node in (*stale, *waiting)}.values():
+        online = conductors.online_hosts(db, self._timeout) | {host}  # after the locks: who joined since is not dead
+        self._dead = frozenset(node.reservation for node in reserved) - online if self._can_judge() else frozenset()
+        due = nodes.due(db, clock.now(), _SWEEP_LIMIT, self._group, self.services.hardware.hardware_types)
+        for node in reserved:
+            if self._forgotten(node) or (node.reservation in self._dead and self._owns(node)):
+                self.queues.ring(node.uuid, "sweep")
+            elif node.reservation in self._dead and self._owner(node) is None:
+                LOG.warning(
+                    "Node %s was locked by dead conductor %s; no conductor owns it", node.uuid, node.reservation
+                )
+                nodes.release_stale(db, node.reservation, node.uuid)
+        for node in due:
             if self._owns(node):
                 self.queues.ring(node.uuid, "sweep")
+
+    def _can_judge(self) -> bool:
+        """Whether others that gave no sign of life are dead. After a time without database (or asleep) nobody's sign
+        of life is fresh, and everybody gets the time to give one."""
+        now = time.monotonic()
+        return now >= self._judges_from and now - self._alive_at <= self._longest_silence
 
     def _forgotten(self, node: records.Record) -> bool:
         """Whether a lock of this conductor's is held by none of its threads: the database was away at the release."""
         return node.reservation == self.services.host and not self.queues.is_busy(node.uuid)
 
     def _owns(self, node: records.Record) -> bool:
+        mine = node.conductor_group == self._group and node.driver in self.services.hardware.hardware_types
+        return mine and self._owner(node) == self.services.host
+
+    def _owner(self, node: records.Record) -> str | None:
         try:
-            owner = self._rings.owner(node.uuid, node.conductor_group, node.driver)
+            return self._rings.owner(node.uuid, node.conductor_group, node.driver)
         except errors.NoConductor:
-            return False
-        return owner == self.services.host
+            return None
 
     def _look(self, uuid: str, why: str) -> None:
         """Answers a bell: does what the node's row says is to be done."""
         LOG.debug("Looking at node %s: %s", uuid, why)
+        again: float | None = None  # stays so when the lock is lost on the way
         try:
             with task_manager.acquire(self.services, context.admin(), uuid, why, steal_from=self._dead) as task:
                 again = self._advance(task)
@@ -162,6 +202,11 @@ class Conductor:
 
     def _keepalive(self) -> None:
         conductors.touch(self.services.db, self._id)
+        now = time.monotonic()
+        if now - self._alive_at > self._longest_silence:
+            LOG.warning("No sign of life for %.0f s; the others get time to give theirs", now - self._alive_at)
+            self._judges_from = now + self._timeout
+        self._alive_at = now
 
     def _sync_power(self) -> None:
         mine = [node for node in nodes.for_power_sync(self.services.db) if self._owns(node)]

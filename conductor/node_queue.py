@@ -15,6 +15,8 @@ from typing import Any
 import futurist
 from oslo_log import log
 
+from ingot.common import errors
+
 LOG = log.getLogger(__name__)
 
 
@@ -43,7 +45,10 @@ class NodeQueues:
                 self._enqueue(uuid, lambda: self._answer(uuid))
 
     def submit(self, uuid: str, job: Callable[[], Any]) -> "futures.Future[Any]":
-        """Runs ``job`` when those before have finished with the node; the future has its result or exception."""
+        """Runs ``job`` when those before have finished with the node; the future has its result or exception.
+
+        :raises ServiceUnavailable: this conductor is being stopped.
+        """
         future: futures.Future[Any] = futures.Future()
 
         def run() -> None:
@@ -54,6 +59,8 @@ class NodeQueues:
                     future.set_exception(exc)
 
         with self._lock:
+            if self._stopped:
+                raise errors.ServiceUnavailable(what="This conductor", reason="it is being stopped")
             self._enqueue(uuid, run)
         return future
 
@@ -98,7 +105,7 @@ class NodeQueues:
             why = self._bells.pop(uuid)
         try:
             self._look(uuid, why)
-        except Exception:  # the edge of a worker: the node stays due, and the sweep comes back to it
+        except BaseException:  # the edge of a worker: the node stays due, and the sweep comes back to it
             LOG.exception("Looking at node %s (%s) failed unexpectedly", uuid, why)
 
 
@@ -109,6 +116,7 @@ class Alarms:
         self._ring = ring
         self._changed = threading.Condition()
         self._heap: list[tuple[float, str]] = []
+        self._next: dict[str, float] = {}
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="alarms", daemon=True)
 
@@ -116,9 +124,11 @@ class Alarms:
         self._thread.start()
 
     def set(self, uuid: str, after: float) -> None:
-        """Rings the bell of a node in ``after`` seconds."""
+        """Rings the bell of a node in ``after`` seconds. Each node has one alarm, the one set last: with more, looks
+        that each set the next would go on side by side."""
         with self._changed:
-            heapq.heappush(self._heap, (time.monotonic() + after, uuid))
+            self._next[uuid] = time.monotonic() + after
+            heapq.heappush(self._heap, (self._next[uuid], uuid))
             self._changed.notify()
 
     def stop(self) -> None:
@@ -136,5 +146,8 @@ class Alarms:
                 if rest is None or rest > 0:
                     self._changed.wait(rest)
                     continue
-                _when, uuid = heapq.heappop(self._heap)
+                when, uuid = heapq.heappop(self._heap)
+                if self._next.get(uuid) != when:
+                    continue
+                del self._next[uuid]
             self._ring(uuid, "alarm")

@@ -137,8 +137,8 @@ class Synchroniser:
         if node.fault == POWER_FAULT:
             changes |= {"maintenance": False, "maintenance_reason": None, "fault": None}
             LOG.info("Node %s: the BMC answers again, maintenance ends", node.uuid)
-        if changes:
-            nodes.set_unlocked(self._services.db, node.uuid, changes)
+        if changes:  # unless somebody asked for something while the BMC was being read
+            nodes.set_unlocked(self._services.db, node.uuid, changes, node.revision)
 
     def _note_failure(self, node: records.Record, exc: errors.HardwareError) -> None:
         count = self._failures[node.uuid] = self._failures.get(node.uuid, 0) + 1
@@ -146,4 +146,4 @@ class Synchroniser:
         if count > self._services.conf.conductor.power_state_sync_max_retries and not node.maintenance:
             reason = f"The power state could not be read {count} times in a row; last: {exc.message}"
             fault = {"maintenance": True, "maintenance_reason": reason, "fault": POWER_FAULT, "last_error": reason}
-            nodes.set_unlocked(self._services.db, node.uuid, fault)
+            nodes.set_unlocked(self._services.db, node.uuid, fault, node.revision)

@@ -30,7 +30,7 @@ def deployment(task: Task, request: dict[str, Any]) -> None:
     """
     task.node.request = request
     for kind in _NEEDED_FOR_DEPLOY:
-        _interface(task, kind).validate(task)
+        interface(task, kind).validate(task)
     _check_steps(task)
 
 
@@ -40,7 +40,11 @@ def steps(task: Task, kind: str) -> list[dict[str, Any]]:
     return [{name: step[name] for name in ("interface", "step", "priority")} for step in plan]
 
 
-def _interface(task: Task, kind: str) -> Any:
+def interface(task: Task, kind: str) -> Any:
+    """The node's interface of a kind.
+
+    :raises Invalid: it has none on this conductor; the message says why.
+    """
     found = getattr(task.driver, kind)
     if found is None:
         raise errors.Invalid(task.missing.get(kind, f"The node has no {kind} interface."))
@@ -49,7 +53,7 @@ def _interface(task: Task, kind: str) -> Any:
 
 def _report(task: Task, kind: str) -> dict[str, Any]:
     try:
-        found = _interface(task, kind)
+        found = interface(task, kind)
         if not found.supported:
             return {"result": None, "reason": f"Interface {found.name} does not support this."}
         found.validate(task)

@@ -60,6 +60,13 @@ def touch(db: Database, conductor_id: int) -> None:
 
 
 @retried
+def withdraw(db: Database, conductor_id: int) -> None:
+    """The beginning of an orderly stop: on no ring any more, but alive; its locks are its own."""
+    with db.single() as connection:
+        connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == conductor_id))
+
+
+@retried
 def unregister(db: Database, conductor_id: int) -> None:
     """An orderly stop: offline at once, and its interfaces are not on offer any more."""
     with db.transaction() as connection:

@@ -57,12 +57,14 @@ def compare_and_set(db: Database, node: records.Record, values: Mapping[str, Any
         raise _why_refused(db, node.uuid)
 
 
-def set_unlocked(db: Database, uuid: str, values: Mapping[str, Any]) -> bool:
+def set_unlocked(db: Database, uuid: str, values: Mapping[str, Any], revision: int | None = None) -> bool:
     """Writes columns that need no lock, unless somebody holds it (power state found by a reading, say).
 
+    :param revision: write only if the node is still as it was read.
     :returns: whether the node was free and was written.
     """
-    return _update(db, sa.and_(NODES.c.uuid == uuid, NODES.c.reservation.is_(None)), values, uuid)
+    free = sa.and_(NODES.c.uuid == uuid, NODES.c.reservation.is_(None))
+    return _update(db, free if revision is None else sa.and_(free, NODES.c.revision == revision), values, uuid)
 
 
 def set_always(db: Database, uuid: str, values: Mapping[str, Any]) -> None:
@@ -201,15 +203,22 @@ def configdrive(db: Database, node: records.Record) -> str | None:
         return connection.execute(sa.select(NODES.c.configdrive).where(NODES.c.id == node.id)).scalar_one()
 
 
-def due(db: Database, moment: datetime.datetime, limit: int) -> list[records.Record]:
-    """Nodes that somebody must look at, longest overdue first: uuid, driver, conductor_group, reservation, due_at.
+def due(
+    db: Database, moment: datetime.datetime, limit: int, group: str, drivers: Collection[str]
+) -> list[records.Record]:
+    """Unlocked nodes that a conductor of a group with these hardware types must look at, longest overdue first: uuid,
+    driver, conductor_group, due_at. Nodes that nobody can work on must not crowd out the others.
 
     The index on due_at holds only nodes with work, so the cost grows with the work and not with the fleet.
     """
-    names = ("uuid", "driver", "conductor_group", "reservation", "due_at")
-    statement = (
-        sa.select(*records.columns(NODES, names)).where(NODES.c.due_at <= moment).order_by(NODES.c.due_at).limit(limit)
+    names = ("uuid", "driver", "conductor_group", "due_at")
+    waiting = (
+        NODES.c.due_at <= moment,
+        NODES.c.reservation.is_(None),
+        NODES.c.conductor_group == group,
+        NODES.c.driver.in_(list(drivers)),
     )
+    statement = sa.select(*records.columns(NODES, names)).where(*waiting).order_by(NODES.c.due_at).limit(limit)
     with db.single() as connection:
         return records.many(connection.execute(statement))
 
@@ -223,19 +232,22 @@ def reserved(db: Database) -> list[records.Record]:
 
 
 @retried
-def release_stale(db: Database, host: str) -> int:
-    """Gives back the locks that a conductor of this name held in an earlier life, at its start.
+def release_stale(db: Database, host: str, uuid: str | None = None) -> int:
+    """Gives back the locks of a conductor that is dead, or that starts again under its name.
 
+    :param uuid: only this node's lock.
     :returns: how many there were.
     """
     stale = sa.update(NODES).where(NODES.c.reservation == host)
+    if uuid is not None:
+        stale = stale.where(NODES.c.uuid == uuid)
     with db.single() as connection:
         return connection.execute(stale.values(**UNLOCKED, lock_epoch=NODES.c.lock_epoch + 1)).rowcount
 
 
 def for_power_sync(db: Database) -> list[records.Record]:
     """Nodes whose power state may be read: unlocked, in a stable or failed state, nothing due."""
-    names = ("uuid", "driver", "conductor_group", "power_state", "maintenance", "fault")
+    names = ("uuid", "driver", "conductor_group", "power_state", "maintenance", "fault", "revision")
     statement = sa.select(*records.columns(NODES, names)).where(
         NODES.c.reservation.is_(None),
         NODES.c.due_at.is_(None),

@@ -30,8 +30,8 @@ def answer(method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, A
     except errors.IngotError as exc:
         return {"error": {"type": type(exc).__name__, "message": exc.message}}
     except Exception:
-        LOG.exception("RPC method %s failed unexpectedly", method.__name__)
-        message = f"Unexpected error in {method.__name__}; the conductor's log has the details."
+        LOG.exception("RPC method %s failed unexpectedly", method.__qualname__)
+        message = "Unexpected error on the conductor; its log has the details."
         return {"error": {"type": "IngotError", "message": message}}
 
 

@@ -37,6 +37,14 @@ class ConductorsOnSQLite(database.TestCase):
         conductors.touch(self.db, conductor_id)
         self.assertTrue(conductors.get(self.db, "one", 30).alive)
 
+    def test_owns_nothing_and_is_alive_while_it_stops(self) -> None:
+        conductor_id = self.register("one", _IPMI)
+
+        conductors.withdraw(self.db, conductor_id)
+
+        self.assertEqual([], conductors.ring_members(self.db, 30))
+        self.assertEqual({"one"}, conductors.online_hosts(self.db, 30))
+
     def test_is_offline_at_once_after_an_orderly_stop(self) -> None:
         conductor_id = self.register("one", _IPMI)
 

@@ -7,7 +7,7 @@ import uuid
 import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
-from ingot.db import models, nodes
+from ingot.db import models, nodes, records
 from tests import database
 
 _STEP_RUN = {
@@ -198,9 +198,53 @@ class NodesOnSQLite(database.TestCase):
             )
         database.make_node(self.db, name="nothing-to-do")
 
-        overdue = [(moment - node.due_at).total_seconds() / 60 for node in nodes.due(self.db, moment, limit=2)]
+        overdue = [(moment - node.due_at).total_seconds() / 60 for node in self.due(moment, limit=2)]
 
         self.assertEqual([3, 2], overdue)
+
+    def due(self, moment: datetime.datetime, limit: int) -> list[records.Record]:
+        return nodes.due(self.db, moment, limit, "", ["fake-hardware"])
+
+    def test_what_nobody_can_work_on_does_not_crowd_out_the_rest(self) -> None:
+        moment = clock.now()
+        for values in ({"driver": "gone"}, {"conductor_group": "elsewhere"}, {"reservation": "busy"}):
+            database.make_node(self.db, due_at=moment - datetime.timedelta(hours=1), **values)
+        mine = database.make_node(self.db, due_at=moment)
+
+        self.assertEqual([mine.uuid], [node.uuid for node in self.due(moment, limit=1)])
+
+    def test_a_reading_that_is_older_than_a_request_is_not_written(self) -> None:
+        read = database.make_node(self.db)
+        nodes.compare_and_set(self.db, read, {"power_request": {"target": "power off"}})
+
+        self.assertFalse(nodes.set_unlocked(self.db, read.uuid, {"power_request": {}}, read.revision))
+        self.assertTrue(nodes.set_unlocked(self.db, read.uuid, {"power_state": "power on"}))
+
+        self.assertEqual({"target": "power off"}, nodes.get(self.db, read.uuid).power_request)
+
+    def test_a_wait_that_begins_after_a_sign_of_life_or_an_abort_is_over(self) -> None:
+        began = clock.now()
+        later = began + datetime.timedelta(hours=1)
+        for noted, due in (
+            ({}, later),
+            ({"abort_requested": True}, None),
+            ({"agent_last_heartbeat": began}, None),
+            ({"agent_last_heartbeat": began - datetime.timedelta(seconds=1)}, later),
+        ):
+            held = nodes.lock(self.db, database.make_node(self.db).uuid, "one", "deploy")
+            if noted:
+                nodes.set_always(self.db, held.uuid, noted)
+            nodes.write_locked(self.db, held, {"due_at": nodes.due_unless_called(held, began, later)})
+            found = nodes.get(self.db, held.uuid).due_at
+            self.assertEqual(due is None, found < later, noted)
+
+    def test_an_abort_that_has_to_wait_does_not_make_the_node_due_again_and_again(self) -> None:
+        later = clock.now() + datetime.timedelta(hours=1)
+        held = nodes.lock(self.db, database.make_node(self.db, abort_requested=True).uuid, "one", "deploy")
+
+        nodes.write_locked(self.db, held, {"due_at": nodes.due_unless_called(held, clock.now(), later)})
+
+        self.assertEqual(later, nodes.get(self.db, held.uuid).due_at)
 
     def test_of_many_who_want_the_lock_exactly_one_gets_it(self) -> None:
         node = database.make_node(self.db)

@@ -1,0 +1,134 @@
+"""Whose work a conductor takes, and what it leaves to others: owners, locks of the dead, starting and stopping."""
+
+import threading
+import time
+
+from ingot.common import clock, errors, states
+from ingot.conductor import node_queue, power
+from ingot.db import conductors, nodes
+from tests import conductor_case, database
+
+
+class TestSweep(conductor_case.ConductorCase):
+    starts = False
+
+    def configure(self) -> None:
+        self.conf.set_override("sweep_interval", 3600, group="conductor")
+
+    def freed(self, uuid: str) -> bool:
+        return nodes.get(self.db, uuid).reservation is None
+
+    def test_a_dead_lock_is_given_back_even_if_nobody_owns_the_node(self) -> None:
+        node = database.make_node(self.db, driver="not-enabled-anywhere", reservation="dead", due_at=clock.now())
+        self.start(self.conductor)
+        conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
+        self.assertIsNotNone(nodes.get(self.db, node.uuid).due_at)
+
+    def test_a_lock_of_its_own_that_no_thread_holds_is_given_back_whoever_owns_the_node(self) -> None:
+        self.start(self.conductor)
+        node = database.make_node(self.db, conductor_group="elsewhere", reservation="conductor-1")
+        self.conductor.sweep()
+        conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
+
+    def test_a_conductor_that_comes_back_takes_no_locks_before_the_others_could_call(self) -> None:
+        self.start(self.conductor)
+        node = database.make_node(self.db, reservation="silent-as-the-database-was-away")
+        self.conductor._alive_at = time.monotonic() - 3600
+        self.conductor.sweep()
+        self.conductor._keepalive()
+        self.conductor.sweep()
+        time.sleep(0.2)
+        self.assertFalse(self.freed(node.uuid))
+        self.conductor._judges_from = time.monotonic()
+        self.conductor.sweep()
+        conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
+
+
+class TestStop(conductor_case.ConductorCase):
+    starts = False
+
+    def test_is_alive_and_owns_nothing_until_its_steps_have_ended(self) -> None:
+        working, seen = threading.Event(), threading.Event()
+
+        def step(_task: object) -> None:
+            working.set()
+            seen.wait(10)
+
+        self.conductor.services.hardware.interface("deploy", "fake").deploy = step  # type: ignore[attr-defined]
+        self.conductor.start()
+        node = database.make_node(self.db)
+        self.accept(node, "deploy", states.DEPLOYING)
+        self.ring(node)
+        self.assertTrue(working.wait(10))
+        stopping = threading.Thread(target=self.conductor.stop)
+        stopping.start()
+        try:
+            conductor_case.eventually(lambda: not conductors.ring_members(self.db, 30), "others own the nodes")
+            self.assertEqual({"conductor-1"}, conductors.online_hosts(self.db, 30))
+            self.assertRaises(errors.ServiceUnavailable, self._asked_too_late)
+        finally:
+            seen.set()
+            stopping.join()
+        self.assertEqual(set(), conductors.online_hosts(self.db, 30))
+        self.assertEqual(states.ACTIVE, nodes.get(self.db, node.uuid).provision_state)
+
+    def _asked_too_late(self) -> None:
+        conductor_case.eventually(lambda: self.conductor.queues._stopped, "the queues stop")
+        self.conductor.queues.submit("another", lambda: None)
+
+
+class TestQueues(database.TestCase):
+    def test_a_node_has_one_alarm(self) -> None:
+        rung: list[str] = []
+        alarms = node_queue.Alarms(lambda uuid, _why: rung.append(uuid))
+        for after in (0.0, 0.1, 0.2):
+            alarms.set("a node", after)
+        alarms.set("another", 0.0)
+        alarms.start()
+        time.sleep(0.6)
+        alarms.stop()
+        self.assertEqual(["another", "a node"], rung)
+
+    def test_a_look_that_ends_its_thread_does_not_end_the_queue(self) -> None:
+        looks: list[str] = []
+
+        def look(_uuid: str, why: str) -> None:
+            looks.append(why)
+            raise SystemExit
+
+        queues = node_queue.NodeQueues(look, 1)
+        for why in ("first", "second"):
+            queues.ring("a node", why)
+            conductor_case.eventually(lambda: not queues.is_busy("a node"), "the look ends")
+        self.assertEqual(["first", "second"], looks)
+        self.assertTrue(queues.stop(1))
+
+
+class TestSynchroniser(conductor_case.ConductorCase):
+    def test_a_reading_does_not_overwrite_a_request_that_came_meanwhile(self) -> None:
+        self.conf.set_override("force_power_state_during_sync", True, group="conductor")
+        node = database.make_node(self.db, provision_state=states.ACTIVE, power_state=states.POWER_ON)
+
+        def reads(_task: object) -> str:
+            asked = {"power_request": {"target": states.POWER_OFF}}
+            nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
+            return states.POWER_OFF
+
+        self.conductor.services.hardware.interface("power", "fake").get_power_state = reads  # type: ignore[attr-defined]
+        synchroniser = power.Synchroniser(self.conductor.services)
+        for reading in synchroniser.start_round(nodes.for_power_sync(self.db)):
+            reading.result(10)
+        self.assertEqual({"target": states.POWER_OFF}, nodes.get(self.db, node.uuid).power_request)
+
+
+class TestQuestions(conductor_case.ConductorCase):
+    def test_a_management_interface_that_is_not_enabled_here_is_named(self) -> None:
+        node = database.make_node(self.db, management_interface="not-enabled")
+        for method, args in (
+            ("get_boot_device", {}),
+            ("get_supported_boot_devices", {}),
+            ("set_boot_device", {"device": "pxe", "persistent": False}),
+        ):
+            answer = getattr(self.conductor.endpoint, method)({}, node_uuid=node.uuid, **args)
+            self.assertEqual("Invalid", answer["error"]["type"], method)
+            self.assertIn("not-enabled", answer["error"]["message"])
