@@ -13,6 +13,8 @@ from ingot.common import errors, masking
 ESCAPES_SINCE = 98
 """Minor version from which paths may hold ~0 and ~1."""
 
+_NO_SUCH_PLACE = "the path leads through something that is not there, or is no object or list; add that first"
+
 _WORDS = r"^(/[\w-]+)+$"
 _WORDS_AND_ESCAPES = r"^(/([\w-]|~[01])+)+$"
 
@@ -79,11 +81,14 @@ def _used(table: fields.Table, patch: list[dict[str, Any]], minor: int) -> dict[
 
 def _run(document: dict[str, Any], operation: dict[str, Any]) -> None:
     # A list or a text where the path expects an object shows as any of these.
-    refusals = (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, ValueError, LookupError)
+    refusals = (jsonpatch.JsonPatchException, TypeError, ValueError, LookupError)
+    told = {key: operation[key] for key in ("op", "path")}
     try:
         jsonpatch.apply_patch(document, [operation], in_place=True)
+    except jsonpointer.JsonPointerException as exc:
+        # Its own words repeat the value that it looked into, secrets and all.
+        raise errors.PatchError(patch=told, reason=_NO_SUCH_PLACE) from exc
     except refusals as exc:
-        told = {key: operation[key] for key in ("op", "path")}
         raise errors.PatchError(patch=told, reason=str(exc)[:300]) from exc
 
 

@@ -73,6 +73,18 @@ class Operations(PatchCase):
         ):
             self.assertIn(told, self.not_patched(400, operation))
 
+    def test_no_refusal_repeats_a_secret(self) -> None:
+        self.patched(add("/driver_info", {"ipmi_password": "s3cr3t", "nested": {"password": "s3cr3t"}}))
+        for operation in (
+            add("/driver_info/a/b", 1),
+            remove("/driver_info/nested/a/b"),
+            {"op": "replace", "path": "/driver_info/ipmi_password/a", "value": 1},
+            remove("/driver_info/a"),
+        ):
+            message = self.not_patched(400, operation)
+            self.assertIn(operation["path"], message)
+            self.assertNotIn("s3cr3t", message)
+
     def test_read_only_and_unknown_fields_are_named_with_what_can_be_patched(self) -> None:
         for name in ("uuid", "provision_state", "links", "colour", "id", "revision"):
             message = self.not_patched(400, add(f"/{name}", "x"))
