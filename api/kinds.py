@@ -102,14 +102,14 @@ def ident(name: str, value: str) -> str:
     return value
 
 
-def whole(least: int) -> Kind:
+def whole(least: int, most: int = 2**31 - 1) -> Kind:
     """A whole number, or its digits as text."""
 
     def parse(name: str, value: Any) -> int:
         digits = isinstance(value, int | float) or (value.isascii() and value.removeprefix("-").isdecimal())
         number = int(value) if digits else None  # JSON's 5.0 is a whole number too
-        if number is None or number < least:
-            raise errors.Invalid(field=name, value=value, allowed=f"Send a whole number from {least} on.")
+        if number is None or not least <= number <= most:
+            raise errors.Invalid(field=name, value=value, allowed=f"Send a whole number from {least} to {most}.")
         return number
 
     return Kind({"type": ["integer", "string", "null"], "maxLength": 12}, parse)

@@ -257,8 +257,10 @@ class Power(ProvisionCase):
             ("sleep", {}, "power on, power off, rebooting"),
             (None, {}, "power on"),
             (5, {}, "target: 5"),
-            ("power on", {"timeout": 0}, "from 1 on"),
-            ("power on", {"timeout": "soon"}, "from 1 on"),
+            ("power on", {"timeout": 0}, "from 1 to"),
+            ("power on", {"timeout": "soon"}, "from 1 to"),
+            ("power on", {"timeout": 1e300}, "to 2147483647"),
+            ("power on", {"timeout": "99999999999"}, "to 2147483647"),
             ("power on", {"force": True}, "force"),
         ):
             answer = self.power(target, **arguments)
