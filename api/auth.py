@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import os
 import pathlib
+import re
 import secrets
 import threading
 from collections.abc import Callable
@@ -23,7 +24,7 @@ Authenticate = Callable[[Authorization | None], str]
 
 CHALLENGE = 'Basic realm="Baremetal API", charset="UTF-8"'
 
-_BCRYPT = (b"$2a$", b"$2b$", b"$2y$")
+_LINE = re.compile(r"([^:]+):(\$2[aby]\$(?:0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53})", re.ASCII)
 _LONGEST_PASSWORD = 72  # bcrypt looks at no more, and refuses to be asked
 
 
@@ -59,18 +60,23 @@ class HttpBasic:
         if authorization is None or authorization.type != "basic" or authorization.username is None:
             raise errors.NotAuthenticated(reason="send a user name and password with HTTP basic authentication")
         name, password = authorization.username, (authorization.password or "").encode()
-        if not self._is_right(name, password):
+        try:
+            users = self._current()
+        except errors.ConfigurationError as exc:
+            LOG.error("Nobody can be authenticated: %s", exc.message)  # noqa: TRY400 - the message says it all
+            raise errors.ServiceUnavailable(what="Authentication", reason="the log tells the cause") from exc
+        if not self._is_right(users, name, password):
             raise errors.NotAuthenticated(reason="user name or password is wrong")
         return name
 
-    def _is_right(self, name: str, password: bytes) -> bool:
-        users = self._current()
+    def _is_right(self, users: _Users, name: str, password: bytes) -> bool:
         known = users.hashes.get(name)
         digest = hmac.digest(self._key, name.encode() + b"\0" + password, hashlib.sha256)
         if known is not None and hmac.compare_digest(self._right.get(name, b""), digest):
             return True
-        # An unknown name takes as long as a wrong password.
-        right = len(password) <= _LONGEST_PASSWORD and bcrypt.checkpw(password, known or self._nobody)
+        # An unknown name takes as long as a wrong password: another user's hash has the same cost.
+        compared = known or next(iter(users.hashes.values()), self._nobody)
+        right = len(password) <= _LONGEST_PASSWORD and bcrypt.checkpw(password, compared)
         if right and known is not None:
             with self._lock:
                 if users is self._users:
@@ -95,14 +101,20 @@ class HttpBasic:
 
     def _read(self) -> dict[str, bytes]:
         users = {}
-        for number, line in enumerate(self._path.read_bytes().splitlines(), 1):
-            name, _colon, hashed = line.strip().partition(b":")
-            if not name or name.startswith(b"#"):
+        for number, line in enumerate(self._text().splitlines(), 1):
+            if not line.strip() or line.strip().startswith("#"):
                 continue
-            if not hashed.startswith(_BCRYPT):
-                raise self._unusable(f"line {number} has no bcrypt hash after the colon (make one with htpasswd -B)")
-            users[name.decode()] = hashed
+            user = _LINE.fullmatch(line.strip())
+            if user is None:
+                raise self._unusable(f"line {number} is not name:bcrypt-hash (make one with htpasswd -B)")
+            users[user[1]] = user[2].encode()
         return users
+
+    def _text(self) -> str:
+        try:
+            return self._path.read_text(errors="replace")
+        except OSError as exc:
+            raise self._unusable(str(exc)) from exc
 
     def _unusable(self, why: str) -> errors.ConfigurationError:
         return errors.ConfigurationError(

@@ -58,8 +58,16 @@ class HttpBasic(api_case.ApiCase):
         self.assertEqual(401, self.status(Authorization=basic("ada", "secret")))
         self.assertEqual(200, self.status(Authorization=basic("eve", "other password")))
 
+    def test_a_file_that_gets_lost_is_told_in_the_log_only(self) -> None:
+        self.file.unlink()
+        answer = self.api("GET", "/v1/nodes", Authorization=basic("ada", "secret"))
+        self.assertEqual(503, answer.status)
+        self.assertNotIn(str(self.file), answer.text)
+
     def test_a_file_that_cannot_be_used_is_told_at_the_start(self) -> None:
-        self.file.write_text("ada:plain\n")
-        self.assertIn("line 1", self.assertRaises(errors.ConfigurationError, auth.authenticator, self.conf).message)
+        for text in ("ada:plain", "ada", "ada:$2y$05$cut short", "ada:$2y$99$" + "a" * 53):
+            self.file.write_text(text + "\n")
+            refusal = self.assertRaises(errors.ConfigurationError, auth.authenticator, self.conf)
+            self.assertIn("line 1", refusal.message)
         self.file.unlink()
         self.assertRaises(errors.ConfigurationError, auth.authenticator, self.conf)
