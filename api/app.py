@@ -21,6 +21,7 @@ from ingot.rpcapi.client import ConductorClient
 
 _GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
+_LONGEST_NAME = 255  # of who asks, in the history of a node
 
 
 def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> flask.Flask:
@@ -82,6 +83,8 @@ class Api:
     def _answer(self, route: routes.Route, request: flask.Request, ident: dict[str, str]) -> flask.Response:
         if request.method == "OPTIONS":
             return flask.Response(status=200, mimetype=_JSON)
+        if "\0" in request.path:
+            raise errors.RouteNotFound()  # nothing is called like that, and not every database may be asked
         operation = route.operations.get(request.method)
         if operation is None:
             flask.g.allow = ", ".join(route.operations)
@@ -119,11 +122,11 @@ class Api:
 
         :raises TooLarge: it has more bytes than are accepted.
         :raises TooDeep: its lists and objects are nested deeper than is accepted.
-        :raises Invalid: it is not JSON.
+        :raises Invalid: it is not JSON, or did not arrive whole.
         """
         most = self._conf.api.max_json_body_size
         declared = request.content_length or 0
-        raw = b"" if declared > most else request.stream.read(most + 1)
+        raw = b"" if declared > most else _read(request, most + 1)
         if declared > most or len(raw) > most:
             raise faults.TooLarge(size=max(declared, len(raw)), limit=most)
         if not raw.strip():
@@ -160,6 +163,18 @@ class Api:
         return response
 
 
+def _read(request: flask.Request, most: int) -> bytes:
+    try:
+        raw = request.stream.read(most)
+    except (OSError, ValueError) as exc:
+        raise errors.Invalid(
+            f"The request body cannot be read: {exc}. Send a Content-Length that is true, or whole chunks."
+        ) from exc
+    if len(raw) < (request.content_length or 0):
+        raise errors.Invalid(f"The request body ended after {len(raw)} of {request.content_length} bytes.")
+    return raw
+
+
 def _tell_range(response: flask.Response) -> None:
     response.headers[versions.MIN_HEADER] = versions.TEXT[versions.MIN]
     response.headers[versions.MAX_HEADER] = versions.TEXT[versions.MAX]
@@ -168,8 +183,8 @@ def _tell_range(response: flask.Response) -> None:
 def _context(request: flask.Request, user: str | None) -> context.RequestContext:
     given = request.headers.get("X-OpenStack-Request-ID", "")
     flask.g.ctx = context.RequestContext(
-        user_id=user or request.headers.get("X-User-Id"),
-        project_id=request.headers.get("X-Project-Id"),
+        user_id=user or request.headers.get("X-User-Id", "")[:_LONGEST_NAME] or None,
+        project_id=request.headers.get("X-Project-Id", "")[:_LONGEST_NAME] or None,
         is_admin=True,
         global_request_id=given if _GLOBAL_REQUEST_ID.fullmatch(given) else None,
         overwrite=False,

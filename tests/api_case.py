@@ -24,6 +24,7 @@ class FakeConductor:
 
     :ivar answers: by method, a value or an exception.
     :ivar asked: (method, arguments) of each call and cast.
+    :ivar contexts: who asked, of each call and cast.
     """
 
     def __init__(self) -> None:
@@ -35,13 +36,15 @@ class FakeConductor:
             "validate_node": {},
         }
         self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.contexts: list[dict[str, Any]] = []
 
     def __getattr__(self, method: str) -> Any:
         if method not in methods.METHODS:
             raise AttributeError(method)
-        return lambda _ctx, **arguments: wire.answer(self._answer, method, arguments)
+        return lambda ctx, **arguments: wire.answer(self._answer, ctx, method, arguments)
 
-    def _answer(self, method: str, arguments: dict[str, Any]) -> Any:
+    def _answer(self, ctx: dict[str, Any], method: str, arguments: dict[str, Any]) -> Any:
+        self.contexts.append(ctx)
         self.asked.append((method, arguments))
         answer = self.answers.get(method)
         if isinstance(answer, Exception):

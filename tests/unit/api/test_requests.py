@@ -97,6 +97,21 @@ class Bodies(api_case.ApiCase):
         self.assertIn("only once", self.refused(400, "GET", "/v1/nodes?limit=1&limit=2"))
 
 
+class Identifiers(api_case.ApiCase):
+    def test_what_no_database_keeps_names_nothing(self) -> None:
+        self.node(name="n")
+        for path in ("conductors/%00", "drivers/a%00b", "nodes/n/history/%00", "nodes/%00/states", "ports/%00"):
+            self.refused(404, "GET", f"/v1/{path}")
+
+
+class WhoAsks(api_case.ApiCase):
+    def test_goes_along_no_longer_than_the_history_of_a_node_takes_it(self) -> None:
+        self.node(name="n")
+        self.api("GET", "/v1/nodes/n/management/boot_device", X_User_Id="u" * 5000, X_Project_Id="p" * 5000)
+        ctx = self.conductor.contexts[-1]
+        self.assertEqual(("u" * 255, "p" * 255), (ctx["user"], ctx["project_id"]))
+
+
 class Trouble(api_case.ApiCase):
     def test_a_defect_is_500_tells_nothing_and_is_logged(self) -> None:
         self.node(name="n")

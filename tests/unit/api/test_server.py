@@ -35,6 +35,27 @@ class ServerTests(api_case.ApiCase):
         web.stop()
         self.assertRaises(requests.ConnectionError, requests.get, url, timeout=2)
 
+    def test_a_body_that_does_not_arrive_whole_is_refused(self) -> None:
+        self.serve()
+        for length, body, told in (
+            ("Content-Length: 100", "{}", "100"),
+            ("Content-Length: -5", "{}", "Content-Length"),
+            ("Transfer-Encoding: chunked", "zz\r\n{}\r\n0\r\n\r\n", "chunk"),
+            ("Transfer-Encoding: chunked", "10\r\n{}", "chunk"),
+        ):
+            head = f"POST /v1/chassis HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{length}\r\n\r\n"
+            answer = self.exchange(head + body)
+            self.assertIn(" 400 ", answer.splitlines()[0])
+            self.assertIn(told, answer)
+
+    def exchange(self, request: str) -> str:
+        """Sends what no HTTP client would."""
+        with socket.create_connection(("127.0.0.1", self.conf.api.port), timeout=10) as connection:
+            connection.sendall(request.encode())
+            connection.shutdown(socket.SHUT_WR)
+            with connection.makefile() as answer:
+                return answer.read()
+
     def test_a_port_that_is_taken_is_told(self) -> None:
         self.serve()
         refusal = self.assertRaises(errors.ConfigurationError, server.Server(self.conf, self.http.application).start)
