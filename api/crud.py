@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from oslo_utils import uuidutils
+
 from ingot.api import call as calls
 from ingot.api import collection, kinds, params, patch, versions
 from ingot.api.call import Call, Operation, Reply, operation
@@ -76,9 +78,6 @@ class Crud:
         """
         noun = self._described.source.noun.lower()
         record = listing.get(call.db, self._described.source, self._ident(noun, given))
-        return self._completed(call, record)
-
-    def _completed(self, call: Call, record: Record) -> Record:
         self._described.complete(call, [record], self._described.table.select(versions.MAX))
         return record
 
@@ -96,11 +95,10 @@ class Crud:
 
     def _create(self, call: Call) -> Reply:
         values = self._prepare(call, collection.stored(self._described.table, call.body), None)
-        new_id = self._store.create(call.db, values)
-        record = listing.one(call.db, self._described.source, listing.Condition("id", "equals", new_id))
-        assert record is not None  # noqa: S101 - it was written a moment ago
-        shown = self._shown(call, self._completed(call, record))
-        return calls.created(call, shown, f"{call.path.rstrip('/')}/{record.uuid}")
+        values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
+        self._store.create(call.db, values)
+        shown = self._shown(call, self.read(call, values["uuid"]))
+        return calls.created(call, shown, f"{call.path.rstrip('/')}/{values['uuid']}")
 
     def _update(self, call: Call, ident: str) -> Reply:
         uuid = calls.retried(lambda: self._change(call, ident))

@@ -175,7 +175,11 @@ def _update(call: Call, given: str) -> str:
 
 @operation()
 def delete(call: Call, node: str) -> Reply:
-    found = read(call, node, *node_rules.DELETED)
+    return calls.retried(lambda: _delete(call, node))
+
+
+def _delete(call: Call, given: str) -> Reply:
+    found = read(call, given, *node_rules.DELETED)
     node_rules.refuse_delete(found)
     node_crud.delete(call.db, found)
     return calls.NO_CONTENT

@@ -108,8 +108,9 @@ def _prepare(call: Call, values: dict[str, Any], port: records.Record | None) ->
         # Taking the node away from a port is accepted and changes nothing: a port always has one.
         if node is not None:
             row["node_id"] = node_id = node_crud.resolve(call.db, node)[0]
-        if "portgroup_uuid" in values:
-            row["portgroup_id"] = values["portgroup_uuid"] and _portgroup(call, values["portgroup_uuid"], node_id)
+        if "portgroup_uuid" in values or "node_id" in row:
+            portgroup = values.get("portgroup_uuid", port and port.portgroup_uuid)
+            row["portgroup_id"] = portgroup and _portgroup(call, portgroup, node_id)
     except errors.NotFound as exc:
         raise errors.Invalid(exc.message) from exc
     return row

@@ -25,12 +25,15 @@ def create(db: Database, values: Mapping[str, Any]) -> None:
     :param values: its columns, with its uuid.
     :raises Duplicate: name or uuid is taken.
     :raises Conflict: the instance is on another node.
+    :raises ChangedMeanwhile: its chassis was deleted since it was looked up.
     """
     try:
         with db.single() as connection:
             connection.execute(sa.insert(nodes.NODES).values({**rows.empty(nodes.NODES), **values}))
     except db_exc.DBDuplicateEntry as exc:
         raise nodes.duplicate(exc, values, values["uuid"]) from exc
+    except db_exc.DBReferenceError as exc:
+        raise rows.owner_gone("node", "its chassis") from exc
 
 
 @retried

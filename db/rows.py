@@ -26,12 +26,15 @@ def insert(connection: sa.Connection, source: listing.Source, values: Mapping[st
 
     :returns: its id.
     :raises Duplicate: a unique value is taken.
+    :raises ChangedMeanwhile: what it belongs to was deleted since it was looked up.
     """
     row = {**empty(source.table), **values, "uuid": values.get("uuid") or uuidutils.generate_uuid()}
     try:
         result = connection.execute(sa.insert(source.table).values(row))
     except db_exc.DBDuplicateEntry as exc:
         raise duplicate(exc, source, row) from exc
+    except db_exc.DBReferenceError as exc:
+        raise owner_gone(source.noun.lower()) from exc
     return int(next(iter(result.inserted_primary_key or ())))
 
 
@@ -46,7 +49,8 @@ def update(
 
     :param row: as read; its updated_at is what is compared.
     :param also: a further condition, e.g. that its node is not locked.
-    :raises ChangedMeanwhile: it was changed or deleted meanwhile, or the further condition does not hold.
+    :raises ChangedMeanwhile: it was changed or deleted meanwhile, or what it shall belong to was deleted, or the
+        further condition does not hold.
     :raises Duplicate: a unique value is taken.
     """
     table = source.table
@@ -59,6 +63,8 @@ def update(
         written = connection.execute(statement).rowcount
     except db_exc.DBDuplicateEntry as exc:
         raise duplicate(exc, source, values) from exc
+    except db_exc.DBReferenceError as exc:
+        raise owner_gone(source.noun.lower()) from exc
     if written != 1:
         raise errors.ChangedMeanwhile(
             f"{source.noun} {row.uuid} was changed by another request while this one was handled. Read it again and "
@@ -84,3 +90,10 @@ def duplicate(exc: db_exc.DBDuplicateEntry, source: listing.Source, values: Mapp
     unique = [column.name for column in source.table.c if column.unique]
     taken = next((name for name in unique if re.search(rf"{source.table.name}[._]{name}\b|\({name}\)", told)), "uuid")
     return errors.Duplicate(noun=source.noun.lower(), field=_CALLED.get(taken, taken), value=values.get(taken))
+
+
+def owner_gone(noun: str, owner: str = "what it belongs to") -> errors.ChangedMeanwhile:
+    """The error for a row that refers to one that another request deleted."""
+    return errors.ChangedMeanwhile(
+        f"The {noun} was not written: {owner} was deleted by another request while this one was handled."
+    )

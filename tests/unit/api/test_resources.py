@@ -75,6 +75,13 @@ class Ports(ResourceCase):
         body = {"node_uuid": other, "address": MAC, "portgroup_uuid": group}
         self.assertIn("another node", self.refused(400, "POST", "/v1/ports", body))
 
+    def test_leaves_its_portgroup_when_it_goes_to_another_node(self) -> None:
+        port = self.port(portgroup_uuid=self.portgroup()["uuid"])["uuid"]
+        move = {"op": "add", "path": "/node_uuid", "value": self.node(name="other")["uuid"]}
+        self.assertIn("portgroup_uuid", self.refused(400, "PATCH", f"/v1/ports/{port}", [move]))
+        moved = self.good("PATCH", f"/v1/ports/{port}", [move, {"op": "remove", "path": "/portgroup_uuid"}])
+        self.assertEqual((move["value"], None), (moved["node_uuid"], moved["portgroup_uuid"]))
+
     def test_the_node_s_state_limits_what_can_change(self) -> None:
         port = self.port()["uuid"]
         self.put(provision_state=states.ACTIVE)

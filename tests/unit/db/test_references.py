@@ -1,0 +1,32 @@
+"""What a row belongs to may be deleted between the moment it was looked up and the moment the row is written."""
+
+import uuid
+
+from ingot.common import errors, states
+from ingot.db import chassis, listing, node_crud, ports
+from tests import database
+
+GONE = 4711
+
+
+class References(database.TestCase):
+    def test_a_new_port_whose_node_is_gone(self) -> None:
+        refusal = self.assertRaises(errors.ChangedMeanwhile, ports.create, self.db, self.port(GONE))
+        self.assertIn("port", refusal.message)
+
+    def test_a_port_that_moves_to_a_node_that_is_gone(self) -> None:
+        ports.create(self.db, self.port(database.make_node(self.db).id))
+        port = listing.page(self.db, ports.SOURCE, ("uuid", "updated_at", "node_uuid"), listing.Page())[0]
+        self.assertRaises(errors.ChangedMeanwhile, ports.update, self.db, port, {"node_id": GONE})
+
+    def test_a_new_node_whose_chassis_is_gone(self) -> None:
+        chassis_id = chassis.create(self.db, {})
+        node = {"uuid": str(uuid.uuid4()), "driver": "fake-hardware", "provision_state": states.ENROLL}
+        node_crud.create(self.db, {**node, "chassis_id": chassis_id})
+        again = {**node, "uuid": str(uuid.uuid4()), "chassis_id": GONE}
+        refusal = self.assertRaises(errors.ChangedMeanwhile, node_crud.create, self.db, again)
+        self.assertIn("chassis", refusal.message)
+
+    @staticmethod
+    def port(node_id: int) -> dict[str, object]:
+        return {"node_id": node_id, "address": "52:54:00:00:00:01"}
