@@ -7,6 +7,7 @@ class NodesOnMySQL(NodesOnSQLite):       # the same tests there; skipped without
     backend = "mysql"
 """
 
+import atexit
 import contextlib
 import functools
 import os
@@ -44,6 +45,7 @@ def configuration(url: str) -> cfg.ConfigOpts:
 def _template() -> pathlib.Path:
     """A migrated SQLite file, made once a process."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="ingot-schema-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
     path = directory / "template.sqlite"
     db = Database(configuration(f"sqlite:///{path}"))
     schema.upgrade(db)
