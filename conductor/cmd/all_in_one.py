@@ -27,10 +27,10 @@ def main() -> int:
         bus.serve(conf.host, conductor.endpoint)
         web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
         web.start()
+        conductor.start()
     except errors.IngotError as exc:
         print(f"ingot cannot start: {exc.message}", file=sys.stderr)
         return 1
-    conductor.start()
     signals.wait_for_stop()
     web.stop()
     conductor.stop()

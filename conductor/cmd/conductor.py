@@ -22,13 +22,13 @@ def main() -> int:
         db = Database(conf)
         schema.require(db)
         conductor = manager.Conductor(conf, db)
+        bus = transport.OsloTransport(conf)
+        server = bus.server(conf.host, conductor.endpoint)
+        server.start()
+        conductor.start()
     except errors.IngotError as exc:
         print(f"ingot-conductor cannot start: {exc.message}", file=sys.stderr)
         return 1
-    bus = transport.OsloTransport(conf)
-    server = bus.server(conf.host, conductor.endpoint)
-    server.start()
-    conductor.start()
     signals.wait_for_stop()
     server.stop()
     conductor.stop()

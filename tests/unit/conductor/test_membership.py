@@ -44,6 +44,15 @@ class TestSweep(conductor_case.ConductorCase):
         conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
 
 
+class TestStart(conductor_case.ConductorCase):
+    starts = False
+
+    def test_an_unknown_release_to_pin_to_is_refused_before_anything_is_served(self) -> None:
+        self.conf.set_override("pin_release_version", "one-of-the-future")
+        refused = self.assertRaises(errors.ConfigurationError, self.make_conductor, self.db)
+        self.assertIn("one-of-the-future", refused.message)
+
+
 class TestStop(conductor_case.ConductorCase):
     starts = False
 
