@@ -84,7 +84,7 @@ class Api:
         if request.method == "OPTIONS":
             return flask.Response(status=200, mimetype=_JSON)
         if "\0" in request.path:
-            raise errors.RouteNotFound()  # nothing is called like that, and not every database may be asked
+            raise errors.Invalid(field="URL", value=request.path[:80], allowed="Nothing is called by a NUL.")
         operation = route.operations.get(request.method)
         if operation is None:
             flask.g.allow = ", ".join(route.operations)

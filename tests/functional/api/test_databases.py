@@ -1,7 +1,7 @@
 """The API on MariaDB and PostgreSQL: the unit tests whose outcome a database could change, run there again."""
 
 from tests.functional.api import test_contract_replay
-from tests.unit.api import test_agents, test_lists, test_patch, test_provision, test_resources
+from tests.unit.api import test_agents, test_lists, test_patch, test_provision, test_requests, test_resources
 
 REPEATED: tuple[type, ...] = (
     test_agents.Heartbeat,
@@ -13,6 +13,7 @@ REPEATED: tuple[type, ...] = (
     test_patch.Concurrency,
     test_patch.Rules,
     test_provision.Accepting,
+    test_requests.Identifiers,
     test_resources.ChassisTests,
     test_resources.Creating,
     test_resources.Deleting,
