@@ -10,7 +10,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors, states
-from ingot.db import models, records, types
+from ingot.db import models, records, rows, types
 from ingot.db.engine import Database, retried
 
 NODES = models.table(models.Node)
@@ -84,6 +84,8 @@ def _update(db: Database, condition: sa.ColumnElement[bool], values: Mapping[str
             return connection.execute(statement).rowcount == 1
     except db_exc.DBDuplicateEntry as exc:
         raise duplicate(exc, values, uuid) from exc
+    except db_exc.DBReferenceError as exc:
+        raise rows.owner_gone("node", "its chassis") from exc
 
 
 def duplicate(exc: db_exc.DBDuplicateEntry, values: Mapping[str, Any], uuid: str) -> errors.IngotError:

@@ -1,6 +1,14 @@
 """What the unit tests say of SQLite holds on MariaDB and PostgreSQL."""
 
-from tests.unit.db import test_agents, test_conductors, test_engine, test_nodes, test_retention, test_schema
+from tests.unit.db import (
+    test_agents,
+    test_conductors,
+    test_engine,
+    test_nodes,
+    test_references,
+    test_retention,
+    test_schema,
+)
 
 
 class AgentsOnMySQL(test_agents.AgentsOnSQLite):
@@ -32,6 +40,14 @@ class NodesOnMySQL(test_nodes.NodesOnSQLite):
 
 
 class NodesOnPostgreSQL(test_nodes.NodesOnSQLite):
+    backend = "postgresql"
+
+
+class ReferencesOnMySQL(test_references.ReferencesOnSQLite):
+    backend = "mysql"
+
+
+class ReferencesOnPostgreSQL(test_references.ReferencesOnSQLite):
     backend = "postgresql"
 
 

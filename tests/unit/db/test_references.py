@@ -3,13 +3,13 @@
 import uuid
 
 from ingot.common import errors, states
-from ingot.db import chassis, listing, node_crud, ports
+from ingot.db import chassis, listing, node_crud, nodes, ports
 from tests import database
 
 GONE = 4711
 
 
-class References(database.TestCase):
+class ReferencesOnSQLite(database.TestCase):
     def test_a_new_port_whose_node_is_gone(self) -> None:
         refusal = self.assertRaises(errors.ChangedMeanwhile, ports.create, self.db, self.port(GONE))
         self.assertIn("port", refusal.message)
@@ -25,6 +25,11 @@ class References(database.TestCase):
         node_crud.create(self.db, {**node, "chassis_id": chassis_id})
         again = {**node, "uuid": str(uuid.uuid4()), "chassis_id": GONE}
         refusal = self.assertRaises(errors.ChangedMeanwhile, node_crud.create, self.db, again)
+        self.assertIn("chassis", refusal.message)
+
+    def test_a_node_that_goes_to_a_chassis_that_is_gone(self) -> None:
+        node = database.make_node(self.db)
+        refusal = self.assertRaises(errors.ChangedMeanwhile, nodes.compare_and_set, self.db, node, {"chassis_id": GONE})
         self.assertIn("chassis", refusal.message)
 
     @staticmethod
