@@ -98,6 +98,12 @@ class Heartbeat(AgentCase):
         self.assertEqual(400, self.beat().status)
         self.assertIsNone(self.row.agent_url)
 
+    def test_an_agent_cannot_speak_for_another_node(self) -> None:
+        waiting = {"provision_state": states.DEPLOYWAIT, "agent_token": "of the other agent"}
+        other = database.make_node(self.db, name="other", **waiting)
+        self.assertIn("token", self.refused(400, "POST", "/v1/heartbeat/other", self.body))
+        self.assertIsNone(nodes.get(self.db, other.uuid).agent_url)
+
     def test_plain_http_is_refused_unless_allowed(self) -> None:
         self.assertIn("TLS is required", self.beat(callback_url="http://10.0.0.9:9999").message)
         self.conf.set_override("require_tls", False, group="agent")

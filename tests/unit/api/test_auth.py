@@ -6,7 +6,7 @@ import pathlib
 import bcrypt
 import fixtures
 
-from ingot.api import auth
+from ingot.api import auth, routes
 from ingot.common import errors
 from tests import api_case
 
@@ -45,6 +45,18 @@ class HttpBasic(api_case.ApiCase):
             answer = self.api("GET", "/v1/nodes", Authorization=header)
             self.assertEqual(401, answer.status, header)
             self.assertIn("Basic realm=", answer.headers["WWW-Authenticate"])
+
+    def test_every_route_needs_it_but_those_of_agents_machines_and_versions(self) -> None:
+        public = set()
+        for route in routes.ROUTES:
+            path = route.path.replace("<", "").replace(">", "")
+            for method in route.operations:
+                answer = self.api(method, path)
+                if answer.status != 401:
+                    public.add(route.path)
+        self.assertEqual(
+            {"/", "/v1", "/boot/ipxe/<mac>", "/v1/lookup", "/v1/heartbeat", "/v1/heartbeat/<node>"}, public
+        )
 
     def test_agents_machines_and_version_documents_need_none(self) -> None:
         self.assertEqual([200, 200, 200], [self.status(path) for path in ("/", "/v1", "/boot/ipxe/52-54-00-00-00-01")])

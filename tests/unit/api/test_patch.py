@@ -247,4 +247,5 @@ class Concurrency(PatchCase):
             thread.join()
         kept = [key for key in self.good("GET", "/v1/nodes/n")["extra"] if key.startswith("c")]
         self.assertEqual({200, 409} | set(statuses), {200, 409})
+        self.assertGreater(len(kept), 0)
         self.assertEqual(statuses.count(200), len(kept))

@@ -1,6 +1,7 @@
 """Accepting provision and power requests: what is written, who is asked, what is refused."""
 
 import base64
+import threading
 from typing import Any
 
 import sqlalchemy as sa
@@ -136,6 +137,20 @@ class Accepting(ProvisionCase):
             "result": a_power_reading_meanwhile(**arguments)
         }
         self.assertEqual(states.DEPLOYING, self.accepted("active").provision_state)
+
+    def test_one_of_many_at_once_is_accepted(self) -> None:
+        self.put(provision_state=states.AVAILABLE)
+        statuses: list[int] = []
+        threads = [
+            threading.Thread(target=lambda verb=verb: statuses.append(self.ask(verb).status))
+            for verb in ("active", "manage", "active", "manage", "active")
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        # A manage that was first leaves a state from which neither verb leads on; so does an active.
+        self.assertEqual([202, 400, 400, 400, 400], sorted(statuses))
 
     def test_accepting_costs_two_statements(self) -> None:
         self.accepted("manage")  # fills the caches of ring and RPC version
