@@ -195,11 +195,6 @@ class AgentBusy(AgentError):
     template = "{what} was not taken: {reason}"
 
 
-class NoFreeWorker(IngotError):
-    code = 503
-    template = "Conductor {host} has no free worker: all {size} are busy. Try again in a few seconds."
-
-
 class ServiceUnavailable(IngotError):
     """Database or bus are away for now; nothing was lost, the client should try again."""
 
