@@ -218,8 +218,8 @@ class StepFailed(IngotError):
 
 
 class AgentVersionMismatch(StepFailed):
-    """After a reboot another agent answers than the one that the steps were planned with (specification 000): a
-    deployment ends, automated cleaning starts again."""
+    """After a reboot another agent answers than the one that the steps were planned with: the flow ends with it
+    (specification 000)."""
 
 
 class ImageError(StepFailed):

@@ -53,10 +53,6 @@ def _instance_gone(task: Task) -> None:
     task.set(instance_uuid=None, instance_name=None, instance_info={}, configdrive=None, raid_config={})
 
 
-def _configdrive_used(task: Task) -> None:
-    task.set(configdrive=None)
-
-
 def _deploy_failed(task: Task, exc: errors.IngotError) -> None:
     """The machine is switched off, so that a half-written system does not run; the agent's session ends with it."""
     session.forget(task)
@@ -126,7 +122,6 @@ FLOWS: dict[str, Flow] = {
             collect_after=("deploy", "deploy"),
             timeout_option="deploy_callback_timeout",
             abort_any_step=True,
-            on_done=_configdrive_used,
             on_fail=_deploy_failed,
             advice="Fix the cause and deploy again, or undeploy.",
         ),

@@ -2,6 +2,7 @@
 
 import testtools
 
+from ingot.rack import readback
 from tests.functional.deployment import lab
 from tests.functional.deployment.test_all_in_one import CORE, ran
 
@@ -27,12 +28,12 @@ class TestVerbs(testtools.TestCase):
         )
         self.assertEqual("power off", bench.user.node(uuid)["power_state"])
 
-    def test_a_rebuild_writes_the_image_again_and_does_not_clean(self) -> None:
+    def test_a_rebuild_writes_image_and_config_drive_again_and_does_not_clean(self) -> None:
         bench = self.useFixture(lab.Lab())
         uuid = bench.enroll()
         bench.make_available(uuid)
         bench.set_image(uuid)
-        bench.user.provision(uuid, "active")
+        bench.user.provision(uuid, "active", configdrive={"meta_data": {"instance-id": "the same"}})
         bench.reach(uuid, "active")
         disk = bench.rack.control.machine(MACHINE)["disks"][0]["path"]
         with open(disk, "r+b") as file:
@@ -44,6 +45,7 @@ class TestVerbs(testtools.TestCase):
         bench.reach(uuid, "active")
         self.assertEqual(CORE, ran(bench.journal(uuid)))
         self.assertTrue(bench.holds_image(0))
+        self.assertIn(b"the same", readback.config_drive(disk) or b"")
 
     def test_a_deployment_that_waits_can_be_aborted_and_tried_again(self) -> None:
         bench = self.useFixture(lab.Lab())
@@ -53,8 +55,10 @@ class TestVerbs(testtools.TestCase):
         bench.rack.control.order_fault(MACHINE, "agent_hangs_at_step", "write_image")
         bench.user.provision(uuid, "active")
         bench.eventually(
-            lambda: (node := bench.user.node(uuid))["deploy_step"].get("step") == "write_image"
-            and node["provision_state"] == "wait call-back",
+            lambda: (
+                (node := bench.user.node(uuid))["deploy_step"].get("step") == "write_image"
+                and node["provision_state"] == "wait call-back"
+            ),
             "it hangs",
         )
         bench.user.provision(uuid, "abort")
