@@ -41,7 +41,6 @@ SERVICEHOLD = "service hold"
 
 POWER_ON = "power on"
 POWER_OFF = "power off"
-POWER_ERROR = "error"
 REBOOT = "rebooting"
 SOFT_REBOOT = "soft rebooting"
 SOFT_POWER_OFF = "soft power off"

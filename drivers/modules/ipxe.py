@@ -15,6 +15,22 @@ _RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")
 _BOOTIF = "BOOTIF=01-${mac:hexhyp}"
 
 
+# Between commands of one line, to iPXE.
+_OPERATORS = frozenset(("||", "&&", ";"))
+
+
+def _command_part(name: str, value: object) -> str:
+    """A value as it may stand in a command of a boot script.
+
+    :raises Invalid: it is no text, or would end the command.
+    """
+    if not isinstance(value, str) or not value.isprintable() or _OPERATORS & set(value.split()):
+        raise errors.Invalid(
+            field=name, value=value, allowed="It must be one line of text, without the words ||, && and ; of iPXE."
+        )
+    return value
+
+
 class IPXEBoot(BootInterface):
     """Boots the agent, or a user's ramdisk, from HTTP."""
 
@@ -65,16 +81,14 @@ class IPXEBoot(BootInterface):
                 where="driver_info",
                 names=f"{' and '.join(missing)} (or the options of that name in [deploy])",
             )
-        return found["deploy_kernel"], found["deploy_ramdisk"]
+        kernel, ramdisk = (_command_part(key, found[key]) for key in _RAMDISK_KEYS)
+        return kernel, ramdisk
 
     def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
         kernel, initrd = files
         arguments = [self._appended(task, target), *(f"{name}={value}" for name, value in parameters.items())]
         config = {"kernel": kernel, "initrd": initrd, "kernel_args": " ".join([*filter(None, arguments), _BOOTIF])}
-        for name, value in config.items():
-            if not value.isprintable():
-                raise errors.Invalid(field=name, value=value, allowed="One line without control characters.")
-        task.set(boot_config={"target": target, **config})
+        task.set(boot_config={"target": target, **{name: _command_part(name, value) for name, value in config.items()}})
 
     def _appended(self, task: Task, target: str) -> str:
         """A user's ramdisk has parameters of its own; the node's are for the agent."""

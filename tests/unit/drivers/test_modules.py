@@ -18,6 +18,16 @@ class IPXETest(fakes.DriverTestCase):
     }
     columns: ClassVar[dict[str, Any]] = {"boot_interface": "ipxe", "driver_info": RAMDISK}
 
+    def test_what_would_be_another_command_to_ipxe_is_refused(self) -> None:
+        for odd in ({"deploy_kernel": 5}, {"deploy_ramdisk": "http://files/a\nboot"}):
+            task = self.task(driver_info={**RAMDISK, **odd})
+            task.ports = [fakes.port()]
+            refused = self.assertRaises(errors.Invalid, task.driver.boot.validate, task)
+            self.assertIn(next(iter(odd)), refused.message)
+        task = self.task(driver_info={**RAMDISK, "kernel_append_params": "quiet || shell"})
+        refused = self.assertRaises(errors.Invalid, task.driver.boot.prepare_ramdisk, task, {})
+        self.assertIn("kernel_args", refused.message)
+
     def test_the_agents_boot_is_noted_and_the_network_comes_first_once(self) -> None:
         task = self.task()
         task.driver.boot.prepare_ramdisk(task, {"ipa-debug": "1"})
