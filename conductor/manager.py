@@ -176,7 +176,7 @@ class Conductor:
         if task.node.flow is not None:
             return engine.advance(task, FLOWS)
         if task.node.due_at is not None:
-            task.set(due_at=None)
+            task.set(due_at=None, abort_requested=False)  # an abort that came after the end aborts nothing
         return None
 
     # Periodic work

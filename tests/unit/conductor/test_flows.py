@@ -134,6 +134,14 @@ class TestFlows(conductor_case.ConductorCase):
         self.assertEqual([], self.journal(other))
 
 
+    def test_an_abort_that_comes_too_late_is_forgotten(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ACTIVE, abort_requested=True, due_at=clock.now())
+        self.ring(node)
+        conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).due_at is None, "somebody has looked")
+        after = nodes.get(self.db, node.uuid)
+        self.assertEqual((states.ACTIVE, False, None), (after.provision_state, after.abort_requested, after.last_error))
+
+
 class TestPower(conductor_case.ConductorCase):
     def test_a_power_change_is_done_and_forgotten(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE)
