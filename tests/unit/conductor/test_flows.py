@@ -133,7 +133,6 @@ class TestFlows(conductor_case.ConductorCase):
         self.assertEqual(states.AVAILABLE, self.run_flow(other, "automated_clean", states.CLEANING).provision_state)
         self.assertEqual([], self.journal(other))
 
-
     def test_an_abort_that_comes_too_late_is_forgotten(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE, abort_requested=True, due_at=clock.now())
         self.ring(node)
