@@ -159,7 +159,7 @@ class Conductor:
         LOG.debug("Looking at node %s: %s", uuid, why)
         again: float | None = None  # stays so when the lock is lost on the way
         try:
-            with task_manager.acquire(self.services, context.admin(), uuid, why, steal_from=self._dead) as task:
+            with task_manager.acquire(self.services, context.admin(), uuid, why, steal_from=self._still_dead()) as task:
                 again = self._advance(task)
         except errors.NodeLocked as exc:
             LOG.debug("%s", exc)  # its holder does the work, or the sweep finds out that it is dead
@@ -169,6 +169,10 @@ class Conductor:
             return
         if again is not None and again < self.conf.conductor.sweep_interval:
             self._alarms.set(uuid, again)
+
+    def _still_dead(self) -> frozenset[str]:
+        """Whose locks may be taken: a conductor that the last sweep found dead may have come back since."""
+        return self._dead - conductors.online_hosts(self.services.db, self._timeout) if self._dead else self._dead
 
     def _advance(self, task: task_manager.Task) -> float | None:
         if task.node.power_request:

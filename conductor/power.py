@@ -7,7 +7,7 @@ import futurist
 from oslo_log import log
 
 from ingot.common import clock, context, errors, states
-from ingot.conductor import task_manager
+from ingot.conductor import history, task_manager
 from ingot.conductor.task_manager import Services, Task
 from ingot.db import nodes, records
 from ingot.drivers import power_control, results
@@ -63,18 +63,7 @@ def _fail(task: Task, target: str, reason: str) -> float | None:
     message = f"Power change to '{target}' failed on conductor {task.services.host}: {reason}"
     LOG.error("Node %s: %s", task.node.uuid, message)
     _end(task, message)
-    event = {
-        "conductor": task.services.host,
-        "severity": "ERROR",
-        "event_type": "power",
-        "event": message,
-        "user": task.context.user_id,
-        "project": task.context.project_id,
-        "state": task.node.provision_state,
-        "target_provision_state": task.node.target_provision_state,
-        "duration_seconds": None,
-    }
-    task.release(history=[event])
+    task.release(history=[history.entry(task, "power", "ERROR", message)])
     return 0.0 if task.node.flow else None
 
 

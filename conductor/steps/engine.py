@@ -20,6 +20,7 @@ from oslo_log import log
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors, states
+from ingot.conductor import history
 from ingot.conductor.steps import catalog
 from ingot.conductor.steps.flow import Flow, Step
 from ingot.conductor.task_manager import Task
@@ -33,6 +34,9 @@ LOG = log.getLogger(__name__)
 COLLECTED = "in_band_steps_collected"
 RETRY_DELAYS = (2.0, 10.0)
 """Seconds before an idempotent step is tried again on hardware that does not answer."""
+
+MOST_LOST_ATTEMPTS = 5
+"""A step that takes its conductor down with it must not take down one after the other for ever."""
 
 _AT_REST: Mapping[str, Any] = {
     "step_state": None,
@@ -150,9 +154,9 @@ class Run:
         self._clean_up_after(exc)
         self._enter(states.next_state(node.provision_state, "fail"))
         self.task.set(**_AT_REST, last_error=f"{message.rstrip('.')}. {flow.advice}")
-        history = self._history("ERROR", self.task.node.last_error)
+        entries = self._history("ERROR", self.task.node.last_error)
         self.task.set(**_ENDED)
-        self._release(history)
+        self._release(entries)
         self.ended = True
 
     def _clean_up_after(self, exc: errors.IngotError) -> None:
@@ -271,6 +275,8 @@ class Run:
         lost = "the conductor that ran it was lost"
         if not step["idempotent"]:
             raise errors.StepFailed(f"{lost}, and the step is not safe to repeat. Check the machine")
+        if node.step_attempt >= MOST_LOST_ATTEMPTS:
+            raise errors.StepFailed(f"{lost}, attempt {node.step_attempt} of it. Look for the cause in their logs")
         self._journal_attempt("interrupted", lost)
         self._begin(attempt=node.step_attempt + 1, memory=node.step_memory)
 
@@ -353,22 +359,22 @@ class Run:
         flow.on_done(self.task)
         self._enter(states.next_state(flow.running, flow.done_event))
         info = {name: value for name, value in node.driver_internal_info.items() if name not in self._flow_keys()}
-        history = self._history("INFO", f"{flow.title} completed.")
+        entries = self._history("INFO", f"{flow.title} completed.")
         self.task.set(**_AT_REST, **_ENDED, driver_internal_info=info, last_error=None)
         self._show({})
         self.ended = True
         LOG.info("Node %s: %s completed", node.uuid, flow.title)
         if flow.next_flow:
             self.task.set(flow=flow.next_flow, due_at=clock.now())
-            self.task.write(self._journal, history)
+            self.task.write(self._journal, entries)
         else:
-            self._release(history)
+            self._release(entries)
 
     def _flow_keys(self) -> tuple[str, str, str]:
         return self.flow.steps_key, self.flow.index_key, COLLECTED
 
-    def _release(self, history: list[dict[str, Any]] | None = None) -> None:
-        self.task.release(self._journal, history or [])
+    def _release(self, entries: list[dict[str, Any]] | None = None) -> None:
+        self.task.release(self._journal, entries or [])
         self._journal = []
 
     def _enter(self, state: str | None) -> None:
@@ -409,22 +415,10 @@ class Run:
         )
 
     def _history(self, severity: str, event: str) -> list[dict[str, Any]]:
-        node, ctx = self.task.node, self.task.context
-        began = node.request.get("started_at")
+        began = self.task.node.request.get("started_at")
         started = datetime.datetime.fromisoformat(began).replace(tzinfo=None) if began else self.called_at
-        return [
-            {
-                "conductor": self.task.services.host,
-                "severity": severity,
-                "event_type": "provisioning",
-                "event": event,
-                "user": ctx.user_id,
-                "project": ctx.project_id,
-                "state": node.provision_state,
-                "target_provision_state": node.target_provision_state,
-                "duration_seconds": (clock.now() - started).total_seconds(),
-            }
-        ]
+        seconds = (clock.now() - started).total_seconds()
+        return [history.entry(self.task, "provisioning", severity, event, seconds)]
 
     # Deciding
 

@@ -70,6 +70,13 @@ class TestRecovery(conductor_case.ConductorCase):
         self.assertEqual((states.ACTIVE, None), (done.provision_state, done.last_error))
         self.assertEqual([(1, "interrupted"), (2, "done")], [(row.attempt, row.state) for row in self.journal(node)])
 
+    def test_a_step_that_takes_its_conductors_down_is_given_up(self) -> None:
+        node = self.node_in_step(planned("deploy", "deploy", idempotent=True), step_attempt=5)
+        self.start(self.conductor)
+        failed = self.settled(node)
+        self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+        self.assertIn("attempt 5", failed.last_error)
+
     def test_another_step_of_a_dead_conductor_fails_the_flow_and_says_why(self) -> None:
         node = self.node_in_step(planned("deploy", "deploy", idempotent=False))
         self.start(self.conductor)
