@@ -79,18 +79,27 @@ class TestDeployment(testtools.TestCase):
         bench.eventually(lambda: bench.user.node(uuid)["power_state"] == "power on", "the change is found")
 
     def test_killed_while_the_agent_writes_it_goes_on_by_itself(self) -> None:
-        """The agent works on while nobody listens; its next heartbeat continues the deployment."""
-        bench = self.useFixture(lab.Lab(rack={"heartbeat_max": 0.5}))
+        """The agent works on while nobody listens; its next heartbeat continues the deployment, no attempt is lost."""
+        bench = self.useFixture(lab.Lab())
         uuid = bench.enroll()
         bench.make_available(uuid)
         bench.set_image(uuid)
+        bench.rack.control.order_fault("machine-0", "agent_hangs_at_step", "write_image")
         bench.user.provision(uuid, "active")
-        bench.eventually(
-            lambda: bench.user.node(uuid)["deploy_step"].get("step") == "write_image", "the image is being written"
-        )
+
+        def waits_for_the_image() -> bool:
+            node = bench.user.node(uuid)
+            return bool(
+                node["deploy_step"].get("step") == "write_image" and node["provision_state"] == "wait call-back"
+            )
+
+        bench.eventually(waits_for_the_image, "the agent writes the image")
         bench.process.stop(signal.SIGKILL)
+        bench.rack.control.clear_faults("machine-0")
         bench.process.start()
         bench.reach(uuid, "active")
+        attempts = [(row["attempt"], row["state"]) for row in bench.journal(uuid) if row["step"] == "write_image"]
+        self.assertEqual([(1, "done")], attempts)
         self.assertTrue(bench.holds_image(0))
 
     def test_killed_inside_a_step_it_repeats_the_step(self) -> None:
