@@ -48,6 +48,9 @@ class Conductor(Timestamps, Base):
     heartbeat_at: Mapped[datetime.datetime] = mapped_column(default=clock.now, index=True)
     release: Mapped[str] = mapped_column(types.string(32), doc="Ingot's version there")
     rpc_version: Mapped[str] = mapped_column(types.string(16), doc="highest RPC version it serves")
+    classic_drivers: Mapped[list[Any]] = mapped_column(
+        nullable=True, doc="names of the fixed compositions it has enabled (004)"
+    )
 
 
 class ConductorHardwareInterface(Base):
@@ -180,6 +183,7 @@ class Node(Timestamps, Base):
     step_attempt: Mapped[int] = mapped_column(default=0)
     step_started_at: Mapped[datetime.datetime | None]
     step_deadline: Mapped[datetime.datetime | None]
+    waiting_since: Mapped[datetime.datetime | None] = mapped_column(doc="a heartbeat that is younger ends the wait")
     step_memory: Mapped[dict[str, Any]] = mapped_column(doc="what the step remembers between its calls")
 
     boot_config: Mapped[dict[str, Any]] = mapped_column(doc="what the machine's next network boot gets")
@@ -264,6 +268,69 @@ class DeployTemplateStep(Base):
     priority: Mapped[int] = mapped_column(sa.BigInteger())
 
 
+class Runbook(Timestamps, Base):
+    """Steps under a name, for manual cleaning and servicing of the nodes that share one of its traits."""
+
+    __tablename__ = "runbooks"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    name: Mapped[str] = mapped_column(unique=True)
+    description: Mapped[str | None]
+    disable_ramdisk: Mapped[bool] = mapped_column(default=False)
+    owner: Mapped[str | None] = mapped_column(index=True)
+    public: Mapped[bool] = mapped_column(default=False)
+    extra: Mapped[dict[str, Any]]
+
+
+class RunbookStep(Base):
+    __tablename__ = "runbook_steps"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    runbook_id: Mapped[int] = mapped_column(sa.ForeignKey("runbooks.id", ondelete="CASCADE"), index=True)
+    interface: Mapped[str]
+    step: Mapped[str]
+    args: Mapped[dict[str, Any]]
+    order: Mapped[int] = mapped_column(sa.BigInteger())
+
+
+class RunbookTrait(Base):
+    __tablename__ = "runbook_traits"
+
+    runbook_id: Mapped[int] = mapped_column(sa.ForeignKey("runbooks.id", ondelete="CASCADE"), primary_key=True)
+    trait: Mapped[str] = mapped_column(primary_key=True)
+
+
+class VolumeConnector(Timestamps, Base):
+    """How a machine reaches volumes: an iSCSI initiator name, a WWN, an address."""
+
+    __tablename__ = "volume_connectors"
+    __table_args__ = (sa.UniqueConstraint("type", "connector_id"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
+    type: Mapped[str] = mapped_column(types.string(32))
+    connector_id: Mapped[str]
+    extra: Mapped[dict[str, Any]]
+
+
+class VolumeTarget(Timestamps, Base):
+    """A volume that a machine uses; it boots from the one with boot index 0."""
+
+    __tablename__ = "volume_targets"
+    __table_args__ = (sa.UniqueConstraint("node_id", "boot_index"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"))
+    volume_type: Mapped[str] = mapped_column(types.string(64))
+    volume_id: Mapped[str] = mapped_column(types.string(36))
+    boot_index: Mapped[int]
+    properties: Mapped[dict[str, Any]]
+    extra: Mapped[dict[str, Any]]
+
+
 class StepRun(Base):
     """One attempt of one step that has ended. Rows are only ever added; the attempt that runs is in the node's row."""
 
@@ -280,7 +347,9 @@ class StepRun(Base):
     step: Mapped[str]
     args: Mapped[dict[str, Any]]
     priority: Mapped[int] = mapped_column(sa.BigInteger())
-    origin: Mapped[str] = mapped_column(types.string(64), doc="driver, agent, template NAME, request, flow")
+    origin: Mapped[str] = mapped_column(
+        types.string(300), doc="who asked for it: driver, agent, template NAME, runbook NAME, request, flow"
+    )
     state: Mapped[str] = mapped_column(types.string(16), doc="done, failed, interrupted, aborted")
     started_at: Mapped[datetime.datetime]
     finished_at: Mapped[datetime.datetime]
@@ -306,6 +375,21 @@ class NodeHistory(Base):
     state: Mapped[str | None] = mapped_column(types.string(15))
     target_provision_state: Mapped[str | None] = mapped_column(types.string(15))
     duration_seconds: Mapped[float | None]
+
+
+class AgentLog(Base):
+    """What the agent of a run had logged, as it was collected: a tar.gz."""
+
+    __tablename__ = "agent_logs"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
+    run_id: Mapped[str] = mapped_column(types.string(36))
+    flow: Mapped[str] = mapped_column(types.string(32))
+    created_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
+    size: Mapped[int] = mapped_column(doc="bytes of content")
+    content: Mapped[bytes] = mapped_column(types.blob())
 
 
 def table(model: type[Base]) -> sa.Table:

@@ -20,6 +20,11 @@ def text() -> sa.types.TypeEngine[str]:
     return sa.Text().with_variant(mysql.LONGTEXT(**_MYSQL_BINARY), "mysql", "mariadb")
 
 
+def blob() -> sa.types.TypeEngine[bytes]:
+    """Bytes without a limit that matters."""
+    return sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
+
+
 def moment() -> sa.types.TypeEngine[Any]:
     """A point in time in UTC, with microseconds."""
     return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")

@@ -1,0 +1,137 @@
+"""Runbooks, volumes, logs of agents, classic drivers; the start of a wait has a column of its own.
+
+Revision 0002 of the schema: everything is added, so that the first release goes on working on it.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+from ingot.db import types
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+# As in revision 0001.
+_OPTIONS: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_default_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+}
+
+
+def _runbooks() -> None:
+    op.create_table(
+        "runbooks",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uuid", types.string(36), nullable=False),
+        sa.Column("name", types.string(), nullable=False),
+        sa.Column("description", types.string()),
+        sa.Column("disable_ramdisk", sa.Boolean(), nullable=False),
+        sa.Column("owner", types.string()),
+        sa.Column("public", sa.Boolean(), nullable=False),
+        sa.Column("extra", types.text(), nullable=False),
+        sa.Column("created_at", types.moment(), nullable=False),
+        sa.Column("updated_at", types.moment()),
+        sa.PrimaryKeyConstraint("id", name="runbooks_pkey"),
+        sa.UniqueConstraint("name", name="uniq_runbooks_name"),
+        sa.UniqueConstraint("uuid", name="uniq_runbooks_uuid"),
+        **_OPTIONS,
+    )
+    op.create_index("runbooks_owner_idx", "runbooks", ["owner"])
+    op.create_table(
+        "runbook_steps",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("runbook_id", sa.Integer(), nullable=False),
+        sa.Column("interface", types.string(), nullable=False),
+        sa.Column("step", types.string(), nullable=False),
+        sa.Column("args", types.text(), nullable=False),
+        sa.Column("order", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="runbook_steps_pkey"),
+        sa.ForeignKeyConstraint(
+            ["runbook_id"], ["runbooks.id"], name="runbook_steps_runbook_id_fkey", ondelete="CASCADE"
+        ),
+        **_OPTIONS,
+    )
+    op.create_index("runbook_steps_runbook_id_idx", "runbook_steps", ["runbook_id"])
+    op.create_table(
+        "runbook_traits",
+        sa.Column("runbook_id", sa.Integer(), nullable=False),
+        sa.Column("trait", types.string(), nullable=False),
+        sa.PrimaryKeyConstraint("runbook_id", "trait", name="runbook_traits_pkey"),
+        sa.ForeignKeyConstraint(
+            ["runbook_id"], ["runbooks.id"], name="runbook_traits_runbook_id_fkey", ondelete="CASCADE"
+        ),
+        **_OPTIONS,
+    )
+
+
+def _volumes() -> None:
+    op.create_table(
+        "volume_connectors",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uuid", types.string(36), nullable=False),
+        sa.Column("node_id", sa.Integer(), nullable=False),
+        sa.Column("type", types.string(32), nullable=False),
+        sa.Column("connector_id", types.string(), nullable=False),
+        sa.Column("extra", types.text(), nullable=False),
+        sa.Column("created_at", types.moment(), nullable=False),
+        sa.Column("updated_at", types.moment()),
+        sa.PrimaryKeyConstraint("id", name="volume_connectors_pkey"),
+        sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="volume_connectors_node_id_fkey", ondelete="CASCADE"),
+        sa.UniqueConstraint("uuid", name="uniq_volume_connectors_uuid"),
+        sa.UniqueConstraint("type", "connector_id", name="uniq_volume_connectors_type_connector_id"),
+        **_OPTIONS,
+    )
+    op.create_index("volume_connectors_node_id_idx", "volume_connectors", ["node_id"])
+    op.create_table(
+        "volume_targets",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uuid", types.string(36), nullable=False),
+        sa.Column("node_id", sa.Integer(), nullable=False),
+        sa.Column("volume_type", types.string(64), nullable=False),
+        sa.Column("volume_id", types.string(36), nullable=False),
+        sa.Column("boot_index", sa.Integer(), nullable=False),
+        sa.Column("properties", types.text(), nullable=False),
+        sa.Column("extra", types.text(), nullable=False),
+        sa.Column("created_at", types.moment(), nullable=False),
+        sa.Column("updated_at", types.moment()),
+        sa.PrimaryKeyConstraint("id", name="volume_targets_pkey"),
+        sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="volume_targets_node_id_fkey", ondelete="CASCADE"),
+        sa.UniqueConstraint("uuid", name="uniq_volume_targets_uuid"),
+        sa.UniqueConstraint("node_id", "boot_index", name="uniq_volume_targets_node_id_boot_index"),
+        **_OPTIONS,
+    )
+
+
+def _agent_logs() -> None:
+    op.create_table(
+        "agent_logs",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uuid", types.string(36), nullable=False),
+        sa.Column("node_id", sa.Integer(), nullable=False),
+        sa.Column("run_id", types.string(36), nullable=False),
+        sa.Column("flow", types.string(32), nullable=False),
+        sa.Column("created_at", types.moment(), nullable=False),
+        sa.Column("size", sa.Integer(), nullable=False),
+        sa.Column("content", types.blob(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="agent_logs_pkey"),
+        sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="agent_logs_node_id_fkey", ondelete="CASCADE"),
+        sa.UniqueConstraint("uuid", name="uniq_agent_logs_uuid"),
+        **_OPTIONS,
+    )
+    op.create_index("agent_logs_node_id_idx", "agent_logs", ["node_id"])
+
+
+def upgrade() -> None:
+    _runbooks()
+    _volumes()
+    _agent_logs()
+    op.add_column("nodes", sa.Column("waiting_since", types.moment()))
+    op.add_column("conductors", sa.Column("classic_drivers", types.text()))
+    with op.batch_alter_table("step_runs") as batch:  # SQLite cannot alter a column in place
+        # The name of a template or runbook may have 255 characters.
+        batch.alter_column("origin", type_=types.string(300), existing_type=types.string(64), existing_nullable=False)
