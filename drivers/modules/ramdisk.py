@@ -3,7 +3,7 @@
 from ingot.common import errors
 from ingot.drivers import power_control, results, steps
 from ingot.drivers.agent import session
-from ingot.drivers.modules.direct import AgentDeploy
+from ingot.drivers.modules.agent_deploy import AgentDeploy
 from ingot.drivers.task import Task
 
 
