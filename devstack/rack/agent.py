@@ -97,7 +97,7 @@ class Agent:
             await asyncio.Event().wait()
         if faults.strike("agent_hangs_at_step", name):
             self.machine.log(f"fault agent_hangs_at_step {name}")
-            await asyncio.Event().wait()
+            await faults.cleared()
 
     # Life
 

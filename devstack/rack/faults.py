@@ -1,5 +1,6 @@
 """What can be made to go wrong with a machine, and how often."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ KNOWN: dict[str, tuple[type | None, str]] = {
     "power_stuck": (None, "the BMC accepts power commands and does nothing"),
     "boot_hang": (None, "the machine stops in its firmware"),
     "agent_dies_at_step": (str, "the agent is gone when it should start the named step or command"),
-    "agent_hangs_at_step": (str, "the named step or command never ends; heartbeats go on"),
+    "agent_hangs_at_step": (str, "the named step or command stands still until a fault is cleared; heartbeats go on"),
     "image_404": (None, "the image server answers the agent 404"),
     "checksum_wrong": (None, "a byte of the image changes on its way to the agent"),
     "disk_too_small": (None, "the agent finds its disks to be 1 MiB"),
@@ -18,6 +19,8 @@ KNOWN: dict[str, tuple[type | None, str]] = {
     "slow_answer": (dict, "value {command, seconds}: the agent answers POST of this command late"),
     "heartbeat_lost": (None, "heartbeats do not leave the machine"),
 }
+
+_LOOK_INTERVAL = 0.05
 
 _KIND_NAMES: dict[type, str] = {str: "a text", dict: "an object"}
 
@@ -39,6 +42,7 @@ class Faults:
 
     def __init__(self) -> None:
         self._ordered: dict[str, Fault] = {}
+        self._clearings = 0
 
     def order(self, name: str, value: Any = None, times: int | None = None) -> None:
         """Make a fault happen from now on, ``times`` times or until it is cleared."""
@@ -56,11 +60,18 @@ class Faults:
 
     def clear(self, name: str | None = None) -> None:
         """Forget one fault, or all of them."""
+        self._clearings += 1
         if name is None:
             self._ordered.clear()
             return
         self._check(name)
         self._ordered.pop(name, None)
+
+    async def cleared(self) -> None:
+        """Wait until somebody clears faults."""
+        before = self._clearings
+        while self._clearings == before:
+            await asyncio.sleep(_LOOK_INTERVAL)
 
     def active(self, name: str) -> bool:
         """Say whether a lasting condition holds, without using it up."""
