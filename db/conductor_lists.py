@@ -8,12 +8,12 @@ from ingot.db.engine import Database
 SOURCE = listing.Source("Conductor", conductors.CONDUCTORS, key="hostname")
 
 
-def hardware_types(db: Database) -> dict[int, list[str]]:
-    """The sorted hardware types that conductors have enabled, by the conductor's id. One statement."""
-    table = conductors.INTERFACES
-    statement = sa.select(table.c.conductor_id, table.c.hardware_type).distinct().order_by(table.c.hardware_type)
-    found: dict[int, list[str]] = {}
+def drivers(db: Database) -> dict[int, list[str]]:
+    """The sorted hardware types and classic drivers that conductors have enabled, by the conductor's id."""
+    types = sa.select(conductors.INTERFACES.c.conductor_id, conductors.INTERFACES.c.hardware_type).distinct()
+    classic = sa.select(conductors.CONDUCTORS.c.id, conductors.CONDUCTORS.c.classic_drivers)
     with db.single() as connection:
-        for conductor_id, hardware_type in connection.execute(statement):
+        found: dict[int, list[str]] = {one: list(names) for one, names in connection.execute(classic)}
+        for conductor_id, hardware_type in connection.execute(types):
             found.setdefault(conductor_id, []).append(hardware_type)
-    return found
+    return {conductor_id: sorted(names) for conductor_id, names in found.items()}

@@ -32,10 +32,10 @@ def _online(timeout: float, moment: datetime.datetime | None = None) -> sa.Colum
 def register(db: Database, hostname: str, values: Mapping[str, Any], interfaces: Iterable[EnabledInterface]) -> int:
     """Enters a conductor, or refreshes the entry of an earlier life, with its enabled interfaces.
 
-    :param values: conductor_group, release, rpc_version.
+    :param values: conductor_group, release, rpc_version, and classic_drivers if it has any.
     :returns: its id.
     """
-    fresh = {**values, "online": True, "heartbeat_at": clock.now()}
+    fresh = {"classic_drivers": [], **values, "online": True, "heartbeat_at": clock.now()}
     with db.transaction() as connection:
         known = sa.select(CONDUCTORS.c.id).where(CONDUCTORS.c.hostname == hostname)
         conductor_id = connection.execute(known).scalar()
@@ -62,16 +62,21 @@ def touch(db: Database, conductor_id: int) -> None:
 @retried
 def withdraw(db: Database, conductor_id: int) -> None:
     """The beginning of an orderly stop: on no ring any more, but alive; its locks are its own."""
-    with db.single() as connection:
-        connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == conductor_id))
+    with db.transaction() as connection:
+        _withdraw(connection, conductor_id)
 
 
 @retried
 def unregister(db: Database, conductor_id: int) -> None:
     """An orderly stop: offline at once, and its interfaces are not on offer any more."""
     with db.transaction() as connection:
-        connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == conductor_id))
-        connection.execute(sa.update(CONDUCTORS).where(CONDUCTORS.c.id == conductor_id).values(online=False))
+        _withdraw(connection, conductor_id, online=False)
+
+
+def _withdraw(connection: sa.Connection, conductor_id: int, **values: Any) -> None:
+    connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == conductor_id))
+    entry = sa.update(CONDUCTORS).where(CONDUCTORS.c.id == conductor_id)
+    connection.execute(entry.values(classic_drivers=[], **values))
 
 
 def online_hosts(db: Database, timeout: float) -> set[str]:
@@ -81,15 +86,36 @@ def online_hosts(db: Database, timeout: float) -> set[str]:
 
 
 def ring_members(db: Database, timeout: float) -> list[tuple[str, str, str]]:
-    """(hostname, conductor group, hardware type) of all online conductors: what hash rings are made of."""
+    """(hostname, conductor group, driver) of all online conductors: what hash rings are made of. A driver is a
+    hardware type or a classic driver; both stand in the same field of a node (specification 004)."""
+    types = sa.select(INTERFACES.c.conductor_id, INTERFACES.c.hardware_type).distinct().subquery()
     statement = (
-        sa.select(CONDUCTORS.c.hostname, CONDUCTORS.c.conductor_group, INTERFACES.c.hardware_type)
-        .join(INTERFACES, INTERFACES.c.conductor_id == CONDUCTORS.c.id)
+        sa.select(
+            CONDUCTORS.c.hostname, CONDUCTORS.c.conductor_group, CONDUCTORS.c.classic_drivers, types.c.hardware_type
+        )
+        .outerjoin(types, types.c.conductor_id == CONDUCTORS.c.id)
         .where(_online(timeout))
-        .distinct()
     )
+    members: dict[tuple[str, str, str], None] = {}
     with db.single() as connection:
-        return [(row[0], row[1], row[2]) for row in connection.execute(statement)]
+        for hostname, group, classic, hardware_type in connection.execute(statement):
+            drivers = classic if hardware_type is None else [*classic, hardware_type]
+            members |= dict.fromkeys((hostname, group, driver) for driver in drivers)
+    return list(members)
+
+
+def classic_drivers(db: Database, timeout: float, group: str | None = None) -> list[tuple[str, str]]:
+    """(hostname, classic driver) of online conductors.
+
+    :param group: only conductors of this group; None for all.
+    """
+    statement = sa.select(CONDUCTORS.c.hostname, CONDUCTORS.c.classic_drivers).where(
+        _online(timeout), CONDUCTORS.c.classic_drivers.is_not(None)
+    )
+    if group is not None:
+        statement = statement.where(CONDUCTORS.c.conductor_group == group)
+    with db.single() as connection:
+        return [(hostname, name) for hostname, names in connection.execute(statement) for name in names]
 
 
 def rpc_versions(db: Database, timeout: float) -> list[tuple[str, str]]:

@@ -183,7 +183,6 @@ class Node(Timestamps, Base):
     step_attempt: Mapped[int] = mapped_column(default=0)
     step_started_at: Mapped[datetime.datetime | None]
     step_deadline: Mapped[datetime.datetime | None]
-    waiting_since: Mapped[datetime.datetime | None] = mapped_column(doc="a heartbeat that is younger ends the wait")
     step_memory: Mapped[dict[str, Any]] = mapped_column(doc="what the step remembers between its calls")
 
     boot_config: Mapped[dict[str, Any]] = mapped_column(doc="what the machine's next network boot gets")

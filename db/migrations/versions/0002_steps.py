@@ -1,4 +1,4 @@
-"""Runbooks, volumes, logs of agents, classic drivers; the start of a wait has a column of its own.
+"""Runbooks, volumes, logs of agents, classic drivers.
 
 Revision 0002 of the schema: everything is added, so that the first release goes on working on it.
 """
@@ -130,7 +130,6 @@ def upgrade() -> None:
     _runbooks()
     _volumes()
     _agent_logs()
-    op.add_column("nodes", sa.Column("waiting_since", types.moment()))
     op.add_column("conductors", sa.Column("classic_drivers", types.text()))
     with op.batch_alter_table("step_runs") as batch:  # SQLite cannot alter a column in place
         # The name of a template or runbook may have 255 characters.
