@@ -1,8 +1,14 @@
 """Queries on the history of nodes."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_utils import uuidutils
+
 from ingot.common import errors
 from ingot.db import listing, models, records
-from ingot.db.engine import Database
+from ingot.db.engine import Database, retried
 
 SOURCE = listing.Source("Node history record", models.table(models.NodeHistory))
 
@@ -16,3 +22,11 @@ def get(db: Database, node_id: int, uuid: str) -> records.Record:
     if entry is None or entry.node_id != node_id:
         raise errors.NotFound(noun=SOURCE.noun, ident=uuid[:80])
     return entry
+
+
+@retried
+def add(db: Database, node_id: int, entry: Mapping[str, Any]) -> None:
+    """Enters something that changes nothing of the node, and so needs neither a task's write nor its fence."""
+    row = {"node_id": node_id, "uuid": uuidutils.generate_uuid(), **entry}
+    with db.single() as connection:
+        connection.execute(sa.insert(SOURCE.table).values(row))

@@ -73,6 +73,24 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=True,
             help="Let agents write raw images to disk while downloading them, instead of keeping them in memory.",
         ),
+        cfg.StrOpt(
+            "deploy_logs_collect",
+            default="on_failure",
+            choices=[
+                ("always", "of every run whose agent still runs at its end"),
+                ("on_failure", "of runs that fail"),
+                ("never", "of no run"),
+            ],
+            help="Whose agent's logs are kept in the database, to be read at /ingot/v1/nodes/<node>/logs.",
+        ),
+        cfg.IntOpt(
+            "deploy_logs_max_size",
+            default=8 * 1024**2,
+            min=1,
+            help="Largest archive of logs, in bytes, that is kept; of a larger one the node's history tells the size. "
+            "The database's largest packet (max_allowed_packet of MariaDB and MySQL) must be larger still.",
+        ),
+        cfg.IntOpt("deploy_logs_max_per_node", default=3, min=1, help="How many archives of logs a node keeps."),
     ],
     "pxe": [
         cfg.StrOpt(
