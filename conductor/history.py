@@ -65,7 +65,7 @@ def _of_step(task: Task, tried: list[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _event(tried: list[Mapping[str, Any]]) -> str:
-    """E.g. ``Step raid.apply_configuration (template CUSTOM_MIRROR) of flow deploy completed at attempt 2. Before ...``"""
+    """E.g. ``Step raid.apply_configuration (template CUSTOM_MIRROR) of flow deploy completed at attempt 2.``"""
     last = tried[-1]
     told = f"Step {last['interface']}.{last['step']} ({last['origin']}) of flow {last['flow']} {_end(last)}"
     if last["attempt"] > 1:
