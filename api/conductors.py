@@ -26,7 +26,7 @@ def _complete(call: Call, found: list[records.Record], selection: fields.Selecti
         for conductor in found:
             conductor.alive = conductor.hostname in online
     if "drivers" in selection.names:
-        known = conductor_lists.hardware_types(call.db)
+        known = conductor_lists.drivers(call.db)
         for conductor in found:
             conductor.drivers = known.get(conductor.id, [])
 

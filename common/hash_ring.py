@@ -1,8 +1,8 @@
 """Which conductor owns which node: a consistent hash ring on tooz (used by api through rpcapi, and by conductor).
 
-Members of a ring are the online conductors of a conductor group that have the node's hardware type enabled; the key is
-the node's uuid. Rings are built from rows of the database and are cheap to keep: rebuilding happens only when the
-membership differs from what it was.
+Members of a ring are the online conductors of a conductor group that have the node's driver enabled, a hardware type or
+a classic driver; the key is the node's uuid. Rings are built from rows of the database and are cheap to keep: rebuilding
+happens only when the membership differs from what it was.
 """
 
 import threading
@@ -15,15 +15,15 @@ from ingot.common import errors
 
 
 class Member(NamedTuple):
-    """A conductor that may own nodes of a hardware type in its group."""
+    """A conductor that may own nodes of a driver in its group."""
 
     hostname: str
     conductor_group: str
-    hardware_type: str
+    driver: str
 
 
 class Rings:
-    """The rings of all (conductor group, hardware type) pairs.
+    """The rings of all (conductor group, driver) pairs.
 
     :param members: returns the members that are online now; called at most every ``reset_interval`` seconds.
     :param clock: monotonic seconds.
@@ -47,16 +47,16 @@ class Rings:
         self._rings: dict[tuple[str, str], hashring.HashRing] = {}
         self._read_at = float("-inf")
 
-    def owner(self, node_uuid: str, group: str, hardware_type: str) -> str:
+    def owner(self, node_uuid: str, group: str, driver: str) -> str:
         """The hostname of the conductor that owns a node.
 
-        :raises NoConductor: no online conductor of the group has the hardware type enabled.
+        :raises NoConductor: no online conductor of the group has the driver enabled.
         """
-        ring = self._current().get((group, hardware_type))
+        ring = self._current().get((group, driver))
         if ring is None:  # perhaps somebody joined since the last look
-            ring = self._current(forced=True).get((group, hardware_type))
+            ring = self._current(forced=True).get((group, driver))
         if ring is None:
-            raise errors.NoConductor(driver=hardware_type, group=group)
+            raise errors.NoConductor(driver=driver, group=group)
         return next(iter(ring.get_nodes(node_uuid.encode(), replicas=1)))
 
     def forget(self) -> None:
@@ -77,5 +77,5 @@ class Rings:
     def _build(self, members: frozenset[Member]) -> dict[tuple[str, str], hashring.HashRing]:
         hosts: dict[tuple[str, str], set[str]] = {}
         for member in members:
-            hosts.setdefault((member.conductor_group, member.hardware_type), set()).add(member.hostname)
+            hosts.setdefault((member.conductor_group, member.driver), set()).add(member.hostname)
         return {key: hashring.HashRing(sorted(names), partitions=self._partitions) for key, names in hosts.items()}

@@ -1,21 +1,21 @@
 """A conductor: wires its parts together, starts and stops them, and answers each bell by looking at the node."""
 
-import threading
+import functools
 import time
 from collections.abc import Callable
-from typing import Any
 
-import futurist
 from futurist import periodics
 from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import clock, context, errors, hash_ring
-from ingot.conductor import power, task_manager
+from ingot.conductor import power, task_manager, timers
 from ingot.conductor.endpoint import Endpoint
+from ingot.conductor.fleet import Fleet
 from ingot.conductor.flows import FLOWS
 from ingot.conductor.node_queue import Alarms, NodeQueues
 from ingot.conductor.steps import engine
+from ingot.conductor.timers import Timer
 from ingot.db import conductors, nodes, records, retention
 from ingot.db.engine import Database
 from ingot.drivers import factory
@@ -30,13 +30,14 @@ _RETENTION_INTERVAL = 3600
 class Conductor:
     """Owns nodes by the hash ring and does what the database says should happen to them.
 
+    :param hardware: what is enabled; by default what the configuration names, of all installed packages.
     :raises ConfigurationError: something that is enabled cannot be loaded.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, db: Database) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware | None = None) -> None:
         releases.pinned(conf)
         self.conf = conf
-        self.services = task_manager.Services(conf, db, factory.Hardware(conf))
+        self.services = task_manager.Services(conf, db, hardware or factory.Hardware(conf))
         self.queues = NodeQueues(self._look, conf.conductor.workers_pool_size)
         self.endpoint = Endpoint(self.services, self.queues)
         self._alarms = Alarms(self.queues.ring)
@@ -68,9 +69,10 @@ class Conductor:
 
     def start(self) -> None:
         """Registers and begins to work. RPC is served by whoever owns the transport, before this is called."""
-        db, host = self.services.db, self.services.host
-        enabled = self.services.hardware.enabled()
+        db, host, hardware = self.services.db, self.services.host, self.services.hardware
+        enabled, classic = hardware.enabled(), sorted(hardware.classic_drivers)
         self._warn_of_differences(enabled)
+        self._warn_of_namesakes()
         self._id = conductors.register(
             db,
             host,
@@ -78,6 +80,7 @@ class Conductor:
                 "conductor_group": self._group,
                 "release": releases.current(),
                 "rpc_version": methods.RPC_VERSION,
+                "classic_drivers": classic,
             },
             enabled,
         )
@@ -91,7 +94,8 @@ class Conductor:
         self._every(self.sweep, self.conf.conductor.sweep_interval, immediately=True)
         self._every(self._sync_power, self.conf.conductor.sync_power_state_interval)
         self._every(self._prune, _RETENTION_INTERVAL)
-        LOG.info("Conductor %s started with %s", host, ", ".join(sorted(self.services.hardware.hardware_types)))
+        self._periodics.append(timers.start(self._of_interfaces(), self.conf.conductor.periodic_max_workers))
+        LOG.info("Conductor %s started with %s", host, ", ".join(sorted(hardware.drivers)))
 
     def stop(self) -> None:
         """Ends in order: others own the nodes at once; what runs gets time to reach a safe point. Until then this
@@ -121,7 +125,7 @@ class Conductor:
         reserved = nodes.reserved(db)
         online = conductors.online_hosts(db, self._timeout) | {host}  # after the locks: who joined since is not dead
         self._dead = frozenset(node.reservation for node in reserved) - online if self._can_judge() else frozenset()
-        due = nodes.due(db, clock.now(), _SWEEP_LIMIT, self._group, self.services.hardware.hardware_types)
+        due = nodes.due(db, clock.now(), _SWEEP_LIMIT, self._group, self.services.hardware.drivers)
         for node in reserved:
             if self._forgotten(node) or (node.reservation in self._dead and self._owns(node)):
                 self.queues.ring(node.uuid, "sweep")
@@ -145,7 +149,7 @@ class Conductor:
         return node.reservation == self.services.host and not self.queues.is_busy(node.uuid)
 
     def _owns(self, node: records.Record) -> bool:
-        mine = node.conductor_group == self._group and node.driver in self.services.hardware.hardware_types
+        mine = node.conductor_group == self._group and node.driver in self.services.hardware.drivers
         return mine and self._owner(node) == self.services.host
 
     def _owner(self, node: records.Record) -> str | None:
@@ -185,24 +189,20 @@ class Conductor:
 
     # Periodic work
 
-    def _every(self, work: Callable[[], Any], interval: float, immediately: bool = False) -> None:
-        if not interval:
-            return
+    def _every(self, work: Callable[[], None], interval: float, immediately: bool = False) -> None:
+        if interval:
+            self._periodics.append(timers.start([Timer(work.__name__, work, interval, immediately)]))
 
-        @periodics.periodic(spacing=interval, run_immediately=immediately)
-        def guarded() -> None:
-            try:
-                work()
-            except errors.ServiceUnavailable as exc:
-                LOG.warning("%s was put off: %s", work.__name__, exc.message)
-            except Exception:  # the edge of a timer: the next round tries again
-                LOG.exception("%s failed unexpectedly", work.__name__)
-
-        worker = periodics.PeriodicWorker(
-            [(guarded, (), {})], executor_factory=lambda: futurist.ThreadPoolExecutor(max_workers=1)
-        )
-        threading.Thread(target=worker.start, name=work.__name__, daemon=True).start()
-        self._periodics.append(worker)
+    def _of_interfaces(self) -> list[Timer]:
+        """The periodic methods of every enabled interface, each once, whichever drivers use it (specification 004)."""
+        return [
+            Timer(
+                one.name,
+                functools.partial(one.run, Fleet(self.services, self.queues, self._owns, one.interface)),
+                one.spacing,
+            )
+            for one in self.services.hardware.periodics
+        ]
 
     def _keepalive(self) -> None:
         conductors.touch(self.services.db, self._id)
@@ -220,17 +220,17 @@ class Conductor:
         retention.prune(self.services.db, self.conf.conductor.node_history_max_entries)
 
     def _warn_of_differences(self, enabled: list[conductors.EnabledInterface]) -> None:
-        """Says so when another conductor has other interfaces for a hardware type (specification 004)."""
-        mine: dict[str, set[tuple[str, str]]] = {}
+        """Says so when another conductor has other interfaces for a hardware type (specification 004). That is no
+        error: it cannot be avoided while conductors are upgraded one by one."""
+        mine: dict[str, set[str]] = {}
         for entry in enabled:
-            mine.setdefault(entry.hardware_type, set()).add((entry.interface_type, entry.interface_name))
-        theirs: dict[tuple[str, str], set[tuple[str, str]]] = {}
+            mine.setdefault(entry.hardware_type, set()).update(_told(entry))
+        theirs: dict[tuple[str, str], set[str]] = {}
         for row in conductors.enabled_interfaces(self.services.db, self._timeout, list(mine)):
             if row.hostname != self.services.host:
-                pair = (row.interface_type, row.interface_name)
-                theirs.setdefault((row.hostname, row.hardware_type), set()).add(pair)
-        for (hostname, hardware_type), pairs in theirs.items():
-            different = sorted(f"{kind} {name}" for kind, name in pairs ^ mine[hardware_type])
+                theirs.setdefault((row.hostname, row.hardware_type), set()).update(_told(row))
+        for (hostname, hardware_type), told in theirs.items():
+            different = sorted(told ^ mine[hardware_type])
             if different:
                 LOG.warning(
                     "Conductor %s has other interfaces enabled for %s: %s. Nodes may work on one and not on the other.",
@@ -238,3 +238,24 @@ class Conductor:
                     hardware_type,
                     ", ".join(different),
                 )
+
+    def _warn_of_namesakes(self) -> None:
+        """Says so when what is a hardware type here is a classic driver on another conductor, or the reverse."""
+        db, hardware = self.services.db, self.services.hardware
+        rows = conductors.enabled_interfaces(db, self._timeout, list(hardware.classic_drivers))
+        theirs = {(row.hostname, row.hardware_type) for row in rows}
+        theirs |= {pair for pair in conductors.classic_drivers(db, self._timeout) if pair[1] in hardware.hardware_types}
+        for hostname, name in sorted(pair for pair in theirs if pair[0] != self.services.host):
+            LOG.warning(
+                "Driver %s is a hardware type on one of the conductors %s and %s and a classic driver on the other: "
+                "rename one, or its nodes will not keep their interfaces.",
+                name,
+                hostname,
+                self.services.host,
+            )
+
+
+def _told(entry: conductors.EnabledInterface | records.Record) -> set[str]:
+    """What of an enabled interface another conductor should have too."""
+    pair = f"{entry.interface_type} {entry.interface_name}"
+    return {pair, f"{pair} as default"} if entry.default else {pair}

@@ -1,6 +1,6 @@
 """Nodes for showing and listing: with their chassis, and with what the API's filters ask for."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
@@ -21,3 +21,10 @@ def ring_keys(db: Database) -> Sequence[records.Record]:
     names = ("uuid", "driver", "conductor_group")
     with db.single() as connection:
         return records.many(connection.execute(sa.select(*records.columns(nodes.NODES, names))))
+
+
+def of_drivers(db: Database, drivers: Collection[str], names: Collection[str]) -> list[records.Record]:
+    """The named columns of all nodes with one of these drivers."""
+    statement = sa.select(*records.columns(nodes.NODES, names)).where(nodes.NODES.c.driver.in_(drivers))
+    with db.single() as connection:
+        return records.many(connection.execute(statement))

@@ -6,9 +6,12 @@ from ingot.common import interfaces
 
 
 class BareDriver:
-    """Thin on purpose: one is made for each task. An interface that is not enabled any more is None."""
+    """Thin on purpose: one is made for each task. An interface that is not enabled any more is None.
 
-    __slots__ = (*interfaces.KINDS, "hardware_type")
+    :ivar name: what the node's field ``driver`` says: a hardware type or a classic driver.
+    """
+
+    __slots__ = (*interfaces.KINDS, "name")
 
     # Of the kind's interface class, or None; not said here, as those classes are built on tasks, and tasks on this.
     bios: Any
@@ -25,8 +28,8 @@ class BareDriver:
     storage: Any
     vendor: Any
 
-    def __init__(self, hardware_type: str, **links: Any) -> None:
-        self.hardware_type = hardware_type
+    def __init__(self, name: str, **links: Any) -> None:
+        self.name = name
         for kind in interfaces.KINDS:
             setattr(self, kind, links.get(kind))
 

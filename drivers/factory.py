@@ -1,56 +1,53 @@
-"""Loads the hardware types and interfaces that are enabled, once, and composes the driver of each task from them.
+"""Loads what is enabled, once, and composes the driver of each task from it.
 
 Rules of specification 004: what is enabled and cannot be loaded stops the conductor; an interface that no enabled type
 supports is not loaded; the default of a kind is the explicit one, else the first of the type's list that is enabled.
+Each class is made once, whichever hardware types and classic drivers use it.
 """
-
-import importlib.metadata
-from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
-from stevedore import named
 
 from ingot.common import errors, interfaces
 from ingot.db import records
 from ingot.db.conductors import EnabledInterface
-from ingot.drivers import driver, single_step
+from ingot.drivers import driver, entry_points, periodic, priorities, single_step
+from ingot.drivers.classic import ClassicDriver
 from ingot.drivers.hardware_type import AbstractHardwareType
 from ingot.drivers.interfaces.base import BaseInterface
 
 LOG = log.getLogger(__name__)
 
-EntryPoint = importlib.metadata.EntryPoint
-TYPES = "ingot.hardware.types"
+_TYPES = "enabled_hardware_types"
+_CLASSIC = "enabled_drivers"
 
-
-def installed(group: str) -> Iterable[EntryPoint]:
-    """The entry points of a group that any installed distribution has; none of them is loaded by looking."""
-    found: list[EntryPoint] = named.NamedExtensionManager(
-        group, names=[], warn_on_missing_entrypoint=False
-    ).list_entry_points()
-    return found
+Links = dict[str, BaseInterface]
 
 
 class Hardware:
     """Everything that is enabled on this conductor.
 
-    :param entry_points: returns the entry points of a group.
+    :param source: where entry points come from.
     :raises ConfigurationError: something enabled is missing, broken, of the wrong class, claimed by two packages, or
         unsupported; the message names option, value and choices.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, entry_points: Callable[[str], Iterable[EntryPoint]] = installed) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, source: entry_points.Source = entry_points.installed) -> None:
         self._conf = conf
-        self._entry_points = entry_points
-        self.hardware_types: dict[str, AbstractHardwareType] = self._load_types()
-        self._interfaces: dict[str, dict[str, BaseInterface]] = {}
-        self._enabled: dict[tuple[str, str], dict[str, BaseInterface]] = {}
+        self._source = source
+        priorities.check_overrides(conf)
+        self._check_names()
+        self._singletons: dict[type[BaseInterface], BaseInterface] = {}
+        self.hardware_types = self._load_types()
+        self._interfaces: dict[str, Links] = {}
+        self._enabled: dict[tuple[str, str], Links] = {}
         self._defaults: dict[tuple[str, str], str] = {}
         for kind in interfaces.KINDS:
             self._load_kind(kind)
+        self.classic_drivers = self._load_classic()
+        self.drivers: frozenset[str] = frozenset((*self.hardware_types, *self.classic_drivers))
+        """All names that a node's ``driver`` may have here."""
+        self.periodics = [one for made in self._singletons.values() for one in periodic.declared(made, conf)]
 
     def enabled(self) -> list[EnabledInterface]:
         """What the conductor registers: each enabled interface of each enabled type, and whether it is the default."""
@@ -64,17 +61,27 @@ class Hardware:
         """The interface that a node gets when its record names none."""
         return self._defaults[hardware_type, kind]
 
-    def properties(self, hardware_type: str) -> dict[str, str]:
-        """What the default interfaces of a hardware type read from driver_info: key -> description.
+    def properties(self, name: str) -> dict[str, str]:
+        """What the interfaces of a classic driver, or the default ones of a hardware type, read from driver_info:
+        key -> description.
 
-        :raises NotFound: the hardware type is not enabled here.
+        :raises NotFound: the driver is not enabled here.
         """
-        if hardware_type not in self.hardware_types:
-            raise errors.NotFound(noun="Driver", ident=hardware_type)
         found: dict[str, str] = {}
         for kind in interfaces.KINDS:
-            found |= self.interface(kind, self.default(hardware_type, kind)).get_properties()
+            found |= self.of_driver(name, kind).get_properties()
         return found
+
+    def of_driver(self, name: str, kind: str) -> BaseInterface:
+        """The interface that stands for a driver where no node is named: the calculated default of a hardware type.
+
+        :raises NotFound: the driver is not enabled here.
+        """
+        if name in self.classic_drivers:
+            return self.classic_drivers[name][kind]
+        if name in self.hardware_types:
+            return self.interface(kind, self.default(name, kind))
+        raise errors.NotFound(noun="Driver", ident=name)
 
     def interface(self, kind: str, name: str) -> BaseInterface:
         """An enabled interface.
@@ -89,13 +96,11 @@ class Hardware:
 
     def compose(self, node: records.Record) -> tuple[driver.BareDriver, dict[str, str]]:
         """The driver of a node, and for each interface that it cannot have the reason."""
+        if node.driver in self.classic_drivers:
+            return driver.BareDriver(node.driver, **self.classic_drivers[node.driver]), {}
         if node.driver not in self.hardware_types:
-            reason = (
-                f"Hardware type {node.driver} is not enabled on this conductor (enabled_hardware_types: "
-                f"{', '.join(self.hardware_types)})."
-            )
-            return driver.BareDriver(node.driver), dict.fromkeys(interfaces.KINDS, reason)
-        links: dict[str, BaseInterface] = {}
+            return driver.BareDriver(node.driver), dict.fromkeys(interfaces.KINDS, self._why_no_driver(node.driver))
+        links: Links = {}
         reasons: dict[str, str] = {}
         for kind in interfaces.KINDS:
             enabled = self._enabled[node.driver, kind]
@@ -107,38 +112,98 @@ class Hardware:
                 reasons[kind] = missing.message
         return driver.BareDriver(node.driver, **links), reasons
 
+    def drivers_using(self, interface: BaseInterface) -> list[str]:
+        """The hardware types that may, and the classic drivers that do use an interface."""
+        may = [name for name in self.hardware_types if interface in self._enabled[name, interface.kind].values()]
+        return may + [name for name, links in self.classic_drivers.items() if links[interface.kind] is interface]
+
+    def uses(self, node: records.Record, interface: BaseInterface) -> bool:
+        """Whether a node is composed of an interface.
+
+        :param node: needs its driver and the one field of the interface's kind.
+        """
+        if node.driver in self.classic_drivers:
+            return self.classic_drivers[node.driver][interface.kind] is interface
+        of_type = (node.driver, interface.kind)
+        name = getattr(node, interfaces.field(interface.kind)) or self._defaults.get(of_type)
+        return self._enabled.get(of_type, {}).get(name) is interface
+
+    def _why_no_driver(self, name: str) -> str:
+        types, classic = (", ".join(names) or "none" for names in (self.hardware_types, self.classic_drivers))
+        return f"Driver {name} is not enabled on this conductor ({_TYPES}: {types}; {_CLASSIC}: {classic})."
+
     # Loading
 
+    def _check_names(self) -> None:
+        types, classic = self._conf[_TYPES], self._conf[_CLASSIC]
+        if not types and not classic:
+            raise errors.ConfigurationError(option=_TYPES, value=[], allowed="Name at least one hardware type.")
+        for name in classic:
+            if name in types:
+                raise errors.ConfigurationError(
+                    option=_CLASSIC,
+                    value=name,
+                    allowed=f"Classic driver {name} and hardware type {name} of {_TYPES} have one name, and a node's "
+                    "driver could be either. Remove one of the two.",
+                )
+
     def _load_types(self) -> dict[str, AbstractHardwareType]:
-        option = "enabled_hardware_types"
         found: dict[str, AbstractHardwareType] = {}
-        for entry_point in self._named(TYPES, option, self._conf[option]):
-            loaded = _loaded(entry_point, option, AbstractHardwareType)
-            found[entry_point.name] = _constructed(loaded, entry_point, option)
-        if not found:
-            raise errors.ConfigurationError(option=option, value=[], allowed="Name at least one hardware type.")
+        for entry_point in entry_points.select(self._source, entry_points.TYPES, _TYPES, self._conf[_TYPES]):
+            cls = entry_points.load(entry_point, _TYPES, AbstractHardwareType)
+            found[entry_point.name] = entry_points.construct(cls, _TYPES, entry_point.name)
+        return found
+
+    def _load_classic(self) -> dict[str, Links]:
+        found: dict[str, Links] = {}
+        for entry_point in entry_points.select(self._source, entry_points.CLASSIC, _CLASSIC, self._conf[_CLASSIC]):
+            cls = entry_points.load(entry_point, _CLASSIC, ClassicDriver)
+            made: ClassicDriver = entry_points.construct(cls, _CLASSIC, entry_point.name)
+            fixed = entry_points.construct(made.implementations, _CLASSIC, entry_point.name)
+            found[entry_point.name] = {
+                kind: self._singleton(one, _CLASSIC, entry_point.name, self._name_of(kind, one))
+                for kind, one in fixed.items()
+            }
         return found
 
     def _load_kind(self, kind: str) -> None:
         option = f"enabled_{interfaces.field(kind)}s"
-        wanted = {_target(cls) for hardware in self.hardware_types.values() for cls in hardware.supported(kind)}
-        loaded: dict[str, tuple[type[BaseInterface], BaseInterface]] = {}
-        for entry_point in self._named(f"ingot.hardware.interfaces.{kind}", option, self._conf[option]):
+        wanted = {entry_points.target(cls) for one in self.hardware_types.values() for cls in one.supported(kind)}
+        classes: dict[str, type[BaseInterface]] = {}
+        for entry_point in entry_points.select(self._source, entry_points.of_kind(kind), option, self._conf[option]):
             if entry_point.value in wanted:
-                cls = _loaded(entry_point, option, BaseInterface)
-                made = _constructed(single_step.adapted(cls), entry_point, option, self._conf, entry_point.name)
-                self._check_clean_steps(made)
-                loaded[entry_point.name] = (cls, made)
+                classes[entry_point.name] = entry_points.load(entry_point, option, BaseInterface)
             else:
                 LOG.info("%s %s is not loaded: no enabled hardware type supports it", option, entry_point.name)
-        self._interfaces[kind] = {name: made for name, (cls, made) in loaded.items()}
-        for name, hardware in self.hardware_types.items():
-            by_class = {cls: (label, made) for label, (cls, made) in loaded.items()}
-            enabled = dict(by_class[cls] for cls in hardware.supported(kind) if cls in by_class)
-            self._enabled[name, kind] = enabled
-            self._defaults[name, kind] = self._calculated_default(name, kind, enabled)
+        self._interfaces[kind] = {name: self._singleton(cls, option, name, name) for name, cls in classes.items()}
+        for hardware_type, one in self.hardware_types.items():
+            # In the type's order of preference, whatever the option's.
+            enabled = {
+                name: self._interfaces[kind][name]
+                for cls in one.supported(kind)
+                for name in classes
+                if classes[name] is cls
+            }
+            self._enabled[hardware_type, kind] = enabled
+            self._defaults[hardware_type, kind] = self._calculated_default(hardware_type, kind, enabled)
 
-    def _calculated_default(self, hardware_type: str, kind: str, enabled: dict[str, BaseInterface]) -> str:
+    def _singleton(self, cls: type[BaseInterface], option: str, value: str, name: str) -> BaseInterface:
+        """The one instance of an interface's class, made at first use.
+
+        :param option: what asked for it, with ``value``.
+        """
+        if cls not in self._singletons:
+            made = entry_points.construct(lambda: single_step.adapted(cls)(self._conf, name), option, value)
+            priorities.check_clean_steps(self._conf, made)
+            self._singletons[cls] = made
+        return self._singletons[cls]
+
+    def _name_of(self, kind: str, cls: type[BaseInterface]) -> str:
+        """What messages call an interface that is in the code of a classic driver: its entry point, if it has one."""
+        group = self._source(entry_points.of_kind(kind))
+        return next((one.name for one in group if one.value == entry_points.target(cls)), cls.__name__)
+
+    def _calculated_default(self, hardware_type: str, kind: str, enabled: Links) -> str:
         """:param enabled: in the type's order of preference."""
         option = f"default_{interfaces.field(kind)}"
         explicit: str | None = self._conf[option]
@@ -149,79 +214,11 @@ class Hardware:
         choices = f"Enabled and supported by hardware type {hardware_type}: {', '.join(enabled) or 'none'}."
         if explicit is not None:
             raise errors.ConfigurationError(option=option, value=explicit, allowed=choices)
-        supported = {_target(cls) for cls in self.hardware_types[hardware_type].supported(kind)}
-        group = self._entry_points(f"ingot.hardware.interfaces.{kind}")
+        supported = {entry_points.target(cls) for cls in self.hardware_types[hardware_type].supported(kind)}
+        group = self._source(entry_points.of_kind(kind))
         names = sorted(entry_point.name for entry_point in group if entry_point.value in supported)
         raise errors.ConfigurationError(
             option=f"enabled_{interfaces.field(kind)}s",
             value=self._conf[f"enabled_{interfaces.field(kind)}s"],
             allowed=f"Hardware type {hardware_type} needs at least one of: {', '.join(names)}.",
         )
-
-    def _named(self, group: str, option: str, names: list[str]) -> list[EntryPoint]:
-        known: dict[str, EntryPoint] = {}
-        for entry_point in self._entry_points(group):
-            other = known.setdefault(entry_point.name, entry_point)
-            if other.value != entry_point.value and entry_point.name in names:
-                raise errors.ConfigurationError(
-                    option=option,
-                    value=entry_point.name,
-                    allowed=f"Two installed packages use this name: {other.value} and {entry_point.value}. Remove one.",
-                )
-        for name in names:
-            if name not in known:
-                raise errors.ConfigurationError(
-                    option=option, value=name, allowed=f"Installed are: {', '.join(sorted(known))}."
-                )
-        return [known[name] for name in dict.fromkeys(names)]
-
-    def _check_clean_steps(self, interface: BaseInterface) -> None:
-        """Specification 002: two steps of one interface with one priority have no order."""
-        overrides = self._conf.conductor.clean_step_priority_override
-        steps = interface.declared_steps("clean")
-        priorities = {one["step"]: overrides.get(f"{interface.kind}.{one['step']}", one["priority"]) for one in steps}
-        for priority, count in Counter(priorities.values()).items():
-            if priority and count > 1:
-                clashing = sorted(step for step, value in priorities.items() if value == priority)
-                raise errors.ConfigurationError(
-                    option="[conductor] clean_step_priority_override",
-                    value=overrides,
-                    allowed=f"Clean steps {', '.join(clashing)} of {interface.kind} interface {interface.name} have "
-                    f"the same priority {priority}. Give them different ones, or 0.",
-                )
-
-
-def _target(cls: type) -> str:
-    """How an entry point names a class."""
-    return f"{cls.__module__}:{cls.__qualname__}"
-
-
-def _loaded(entry_point: EntryPoint, option: str, base: type) -> type[Any]:
-    try:
-        loaded = entry_point.load()
-    except Exception as exc:  # any code runs at an import
-        LOG.exception("Cannot load %s", entry_point.value)
-        raise errors.ConfigurationError(
-            option=option,
-            value=entry_point.name,
-            allowed=f"{entry_point.value} cannot be loaded: {type(exc).__name__}: {exc}.",
-        ) from exc
-    if not (isinstance(loaded, type) and issubclass(loaded, base)):
-        raise errors.ConfigurationError(
-            option=option,
-            value=entry_point.name,
-            allowed=f"{entry_point.value} is not a subclass of {base.__name__}.",
-        )
-    return loaded
-
-
-def _constructed(cls: type[Any], entry_point: EntryPoint, option: str, *arguments: Any) -> Any:
-    try:
-        return cls(*arguments)
-    except Exception as exc:  # a plug-in's own code
-        LOG.exception("Cannot set up %s", entry_point.value)
-        raise errors.ConfigurationError(
-            option=option,
-            value=entry_point.name,
-            allowed=f"{entry_point.value} cannot be set up: {type(exc).__name__}: {exc}.",
-        ) from exc

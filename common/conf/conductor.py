@@ -42,6 +42,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Threads that work on nodes. Waiting for machines uses none, so this is about simultaneous calls to "
             "BMCs and agents.",
         ),
+        cfg.IntOpt(
+            "periodic_max_workers",
+            default=8,
+            min=1,
+            help="Threads for the periodic tasks of interfaces, apart from the workers.",
+        ),
         cfg.BoolOpt("automated_clean", default=True, help="Clean nodes before they become available."),
         _timeout("deploy_callback_timeout", "a deployment"),
         _timeout("clean_callback_timeout", "a cleaning"),
@@ -84,14 +90,15 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             type=types.Dict(types.Integer(min=0)),
             default={},
             help="Priorities of automated clean steps, as interface.step:priority pairs separated by commas; 0 "
-            "disables a step. Stronger than the priority in the code.",
+            "disables a step. Stronger than the priority in the code. Two steps of one interface with one priority "
+            "stop the conductor from starting.",
         ),
         cfg.Opt(
             "deploy_step_priority_override",
             type=types.Dict(types.Integer(min=0)),
             default={},
             help="Priorities of deploy steps, as interface.step:priority pairs separated by commas. A core step can "
-            "only be given 0.",
+            "only be given 0; any other priority stops the conductor from starting.",
         ),
         cfg.IntOpt(
             "graceful_shutdown_timeout",

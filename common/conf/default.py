@@ -86,8 +86,16 @@ _GENERAL: list[cfg.Opt] = [
     cfg.ListOpt(
         "enabled_hardware_types",
         default=["ipmi", "fake-hardware"],
-        help="Hardware types that a conductor loads (entry points ingot.hardware.types). One that cannot be loaded "
-        "stops the conductor from starting.",
+        help="Hardware types that a conductor loads (entry points ingot.hardware.types), without classic drivers. One "
+        "that cannot be loaded stops the conductor from starting. All conductors should have the same interfaces for "
+        "the same hardware type; one that finds another that differs logs a warning.",
+    ),
+    cfg.ListOpt(
+        "enabled_drivers",
+        default=[],
+        help="Classic drivers that a conductor loads (entry points ingot.drivers): fixed compositions, whose interfaces "
+        "need not be in enabled_<kind>_interfaces. One that cannot be loaded, or that has the name of an enabled "
+        "hardware type, stops the conductor from starting.",
     ),
 ]
 
@@ -97,12 +105,14 @@ def _of_kind(kind: str) -> list[cfg.Opt]:
         cfg.ListOpt(
             f"enabled_{interfaces.field(kind)}s",
             default=_ENABLED[kind],
-            help=f"{kind} interfaces that may be used (entry points ingot.hardware.interfaces.{kind}).",
+            help=f"{kind} interfaces that may be used (entry points ingot.hardware.interfaces.{kind}). One that no "
+            "enabled hardware type supports is not loaded; each hardware type needs at least one.",
         ),
         cfg.StrOpt(
             f"default_{interfaces.field(kind)}",
-            help=f"{kind} interface of nodes created without one; must be enabled. Unset: the first of the hardware "
-            "type's list that is enabled.",
+            help=f"{kind} interface of nodes created without one; must be enabled and supported by every enabled "
+            "hardware type, or the conductor does not start. Unset: the first of the hardware type's list that is "
+            "enabled.",
         ),
     ]
 

@@ -3,7 +3,7 @@
 import inspect
 
 from ingot.common import errors, interfaces
-from ingot.drivers import factory
+from ingot.drivers import entry_points
 from ingot.drivers.interfaces.base import BaseInterface
 from tests.unit.drivers import fakes
 
@@ -13,9 +13,9 @@ class ContractTest(fakes.DriverTestCase):
         super().setUp()
         conf = fakes.configuration()
         self.installed = [
-            entry_point.load()(conf, entry_point.name)
+            found.load()(conf, found.name)
             for kind in interfaces.KINDS
-            for entry_point in factory.installed(f"ingot.hardware.interfaces.{kind}")
+            for found in entry_points.installed(f"ingot.hardware.interfaces.{kind}")
         ]
 
     def test_nothing_of_the_contract_is_left_out(self) -> None:

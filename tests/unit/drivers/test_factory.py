@@ -6,7 +6,7 @@ from typing import Any
 import testtools
 
 from ingot.common import errors
-from ingot.drivers import factory, steps
+from ingot.drivers import entry_points, factory, steps
 from ingot.drivers.hardware_type import GenericHardwareType
 from ingot.drivers.interfaces.deploy import DeployInterface
 from ingot.drivers.interfaces.vendor import VendorInterface
@@ -44,21 +44,21 @@ class Machine(GenericHardwareType):
 def with_plugins(**plugins: str) -> Any:
     """Entry points of the product and, as kind_name=target, some of a test's package."""
 
-    def entry_points(group: str) -> list[importlib.metadata.EntryPoint]:
+    def source(group: str) -> list[importlib.metadata.EntryPoint]:
         extra = [
             importlib.metadata.EntryPoint(name.partition("_")[2], target, group)
             for name, target in plugins.items()
             if group.endswith("." + name.partition("_")[0])
         ]
-        return [*factory.installed(group), *extra]
+        return [*entry_points.installed(group), *extra]
 
-    return entry_points
+    return source
 
 
 class FactoryTest(testtools.TestCase):
-    def _refused(self, entry_points: Any = factory.installed, **options: Any) -> str:
+    def _refused(self, source: Any = entry_points.installed, **options: Any) -> str:
         conf = fakes.configuration(**{"enabled_hardware_types": ["fake-hardware"], **options})
-        return str(self.assertRaises(errors.ConfigurationError, factory.Hardware, conf, entry_points).message)
+        return str(self.assertRaises(errors.ConfigurationError, factory.Hardware, conf, source).message)
 
     def test_everything_that_is_installed_can_be_enabled(self) -> None:
         hardware = factory.Hardware(fakes.configuration())
@@ -82,24 +82,24 @@ class FactoryTest(testtools.TestCase):
         self.assertIn("ipmi", self._refused(enabled_hardware_types=["redfisch"]))
 
     def test_what_cannot_be_imported_is_refused_with_the_reason(self) -> None:
-        entry_points = with_plugins(types_broken="no_such_package.module:Type")
-        message = self._refused(entry_points, enabled_hardware_types=["broken"])
+        source = with_plugins(types_broken="no_such_package.module:Type")
+        message = self._refused(source, enabled_hardware_types=["broken"])
         self.assertIn("No module named 'no_such_package'", message)
 
     def test_what_is_not_a_hardware_type_is_refused(self) -> None:
-        entry_points = with_plugins(types_wrong=f"{HERE}:OldDeploy")
-        self.assertIn("not a subclass", self._refused(entry_points, enabled_hardware_types=["wrong"]))
+        source = with_plugins(types_wrong=f"{HERE}:OldDeploy")
+        self.assertIn("not a subclass", self._refused(source, enabled_hardware_types=["wrong"]))
 
     def test_two_packages_with_one_name_are_refused(self) -> None:
-        entry_points = with_plugins(power_fake=f"{HERE}:Another")
-        self.assertIn("Two installed packages", self._refused(entry_points))
+        source = with_plugins(power_fake=f"{HERE}:Another")
+        self.assertIn("Two installed packages", self._refused(source))
 
     def test_an_interface_that_no_type_supports_is_not_even_imported(self) -> None:
-        entry_points = with_plugins(power_foreign="no_such_package:Power")
+        source = with_plugins(power_foreign="no_such_package:Power")
         conf = fakes.configuration(
             enabled_hardware_types=["fake-hardware"], enabled_power_interfaces=["foreign", "fake"]
         )
-        hardware = factory.Hardware(conf, entry_points)
+        hardware = factory.Hardware(conf, source)
         self.assertRaises(errors.InterfaceNotFound, hardware.interface, "power", "foreign")
 
     def test_a_type_without_an_enabled_interface_is_refused(self) -> None:
@@ -125,11 +125,11 @@ class FactoryTest(testtools.TestCase):
         self._machine(enabled_vendor_interfaces=["clash"], conductor__clean_step_priority_override={"vendor.one": 6})
 
     def _machine(self, **options: Any) -> factory.Hardware:
-        entry_points = with_plugins(
+        source = with_plugins(
             types_machine=f"{HERE}:Machine", deploy_old=f"{HERE}:OldDeploy", vendor_clash=f"{HERE}:ClashingVendor"
         )
         conf = fakes.configuration(enabled_hardware_types=["machine"], enabled_deploy_interfaces=["old"], **options)
-        return factory.Hardware(conf, entry_points)
+        return factory.Hardware(conf, source)
 
 
 class ComposeTest(testtools.TestCase):
