@@ -195,5 +195,7 @@ def _context(request: flask.Request, user: str | None) -> context.RequestContext
 def _response(reply: Reply) -> flask.Response:
     if isinstance(reply.body, str):
         return flask.Response(reply.body, reply.status, reply.headers, mimetype="text/plain")
+    if isinstance(reply.body, bytes):
+        return flask.Response(reply.body, reply.status, reply.headers, mimetype="application/gzip")
     data = b"" if reply.body is None else orjson.dumps(reply.body, option=orjson.OPT_NAIVE_UTC)
     return flask.Response(data, reply.status, reply.headers, mimetype=_JSON)

@@ -37,7 +37,7 @@ class Call:
 class Reply(NamedTuple):
     """An answer.
 
-    :param body: what is sent as JSON; a string is sent as plain text; None sends nothing.
+    :param body: what is sent as JSON; a string is sent as plain text, bytes as a gzip archive; None sends nothing.
     """
 
     body: Any = None

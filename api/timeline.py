@@ -1,21 +1,27 @@
-"""The timeline of a node: what ran, what runs, and what is still to come of a deployment, a cleaning, a tear-down.
+"""The timeline of a node: its runs, and of each what ran, what runs, and what is still to come.
 
-Not part of the OpenStack API: it lives under /ingot/v1, where it cannot collide with it.
+A run is one deployment, cleaning, servicing, tear-down. Not part of the OpenStack API: it lives under /ingot/v1, where
+it cannot collide with it.
 """
 
 import datetime
+import urllib.parse
+from collections.abc import Mapping
 from typing import Any
 
-from ingot.api import nodes, params
+from ingot.api import kinds, nodes, params
 from ingot.api.call import Call, Reply, operation
 from ingot.api.params import Param
-from ingot.common import clock, masking
+from ingot.common import clock, errors, masking
 from ingot.db import records, step_runs
 
 _PRESENT = (
     *("id", "uuid", "name", "flow", "run_id", "provision_state", "target_provision_state", "last_error"),
     *("driver_internal_info", "step_state", "step_attempt", "step_started_at", "reservation"),
 )
+
+_ENDS: Mapping[str, str] = {"done": "done", "aborted": "aborted"}
+"""State of a run that is over, by that of its last attempt; any other is a failure."""
 
 
 @operation(Param("run", params.text))
@@ -24,9 +30,8 @@ def show(call: Call, node: str) -> Reply:
     asked = call.query.get("run")
     ended = step_runs.of_run(call.db, found.id, asked or found.run_id)
     run_id = asked or found.run_id or (ended[-1].run_id if ended else None)
-    steps = [_ended(attempt) for attempt in ended]
-    if run_id == found.run_id:
-        steps += _present(found)
+    present = found.run_id is not None and run_id == found.run_id
+    plan, index = _plan(found.driver_internal_info) if present else ([], 0)
     return Reply(
         {
             "node_uuid": found.uuid,
@@ -36,13 +41,70 @@ def show(call: Call, node: str) -> Reply:
             "provision_state": found.provision_state,
             "target_provision_state": found.target_provision_state,
             "last_error": found.last_error,
-            "steps": steps,
+            "steps": [_ended(attempt, plan) for attempt in ended] + _coming(found, plan[index:]),
         }
     )
 
 
-def _step(step: dict[str, Any], state: str) -> dict[str, Any]:
-    told = {name: step.get(name) for name in ("interface", "step", "priority", "origin")}
+@operation(Param("limit", params.limit), Param("marker", kinds.uuid))
+def runs(call: Call, node: str) -> Reply:
+    """The runs of a node, the latest first."""
+    found = nodes.read(call, node, *_PRESENT)
+    limit = min(call.query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
+    marker = call.query.get("marker")
+    ended = _ended_before(call, found, limit, marker)
+    listed = [_run(run, running=run.run_id == found.run_id) for run in ended]
+    if found.run_id is not None and marker is None and found.run_id not in (run.run_id for run in ended):
+        listed = [_begun(found), *listed][:limit]
+    body: dict[str, Any] = {"runs": listed}
+    if len(listed) == limit:
+        query = urllib.parse.urlencode({"limit": limit, "marker": listed[-1]["run"]})
+        body["next"] = f"{call.base}{call.path}?{query}"
+    return Reply(body)
+
+
+def _ended_before(call: Call, node: records.Record, limit: int, marker: str | None) -> list[records.Record]:
+    try:
+        return step_runs.runs(call.db, node.id, limit, marker)
+    except errors.NotFound:
+        if marker != node.run_id:
+            raise
+        return step_runs.runs(call.db, node.id, limit)  # that one has not ended a step yet: all others are older
+
+
+def _run(run: records.Record, running: bool) -> dict[str, Any]:
+    return {
+        "run": run.run_id,
+        "flow": run.flow,
+        "state": "running" if running else _ENDS.get(run.state, "failed"),
+        "started_at": run.started_at,
+        "finished_at": None if running else run.finished_at,
+        "duration": _seconds(run.started_at, clock.now() if running else run.finished_at),
+        "steps": run.steps,
+        "last_error": run.error,
+        "conductor": run.conductor,
+    }
+
+
+def _begun(node: records.Record) -> dict[str, Any]:
+    """The run that has not ended a step yet."""
+    begun = node.step_started_at
+    row = {"run_id": node.run_id, "flow": node.flow, "started_at": begun, "steps": 0, "error": None}
+    return _run(records.Record(**row, conductor=node.reservation), running=True)
+
+
+def _plan(info: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
+    """The plan of the flow that runs, and the position in it.
+
+    A flow keeps them as ``<kind>_steps`` and ``<kind>_step_index``, and starts by removing those of the flow before it:
+    whatever its kind, they are the only ones.
+    """
+    kind = next((key.removesuffix("_step_index") for key in info if key.endswith("_step_index")), None)
+    return (info.get(f"{kind}_steps") or [], info[f"{kind}_step_index"]) if kind else ([], 0)
+
+
+def _step(step: Mapping[str, Any], state: str) -> dict[str, Any]:
+    told = {name: step.get(name) for name in ("interface", "step", "priority", "origin", "runner")}
     return {
         **told,
         "args": masking.mask(step.get("args") or {}),
@@ -56,9 +118,12 @@ def _step(step: dict[str, Any], state: str) -> dict[str, Any]:
     }
 
 
-def _ended(attempt: records.Record) -> dict[str, Any]:
+def _ended(attempt: records.Record, plan: list[dict[str, Any]]) -> dict[str, Any]:
+    """An attempt of the journal. Who ran it is known as long as its plan is."""
+    planned = plan[attempt.step_index] if attempt.step_index < len(plan) else {}
+    same = (planned.get("interface"), planned.get("step")) == (attempt.interface, attempt.step)
     return {
-        **_step(vars(attempt), attempt.state),
+        **_step({**vars(attempt), "runner": planned.get("runner") if same else None}, attempt.state),
         "attempt": attempt.attempt,
         "started_at": attempt.started_at,
         "finished_at": attempt.finished_at,
@@ -68,14 +133,9 @@ def _ended(attempt: records.Record) -> dict[str, Any]:
     }
 
 
-def _present(node: records.Record) -> list[dict[str, Any]]:
+def _coming(node: records.Record, plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The step that runs, and those that are planned after it."""
-    kind = (node.flow or "").rpartition("_")[2]  # automated_clean and manual_clean plan clean steps
-    plan = node.driver_internal_info.get(f"{kind}_steps") or []
-    index = node.driver_internal_info.get(f"{kind}_step_index")
-    if index is None:
-        return [_step(step, "planned") for step in plan]
-    coming = [_step(step, "planned") for step in plan[index:]]
+    coming = [_step(step, "planned") for step in plan]
     if coming and node.step_state is not None:
         coming[0] |= {
             "state": node.step_state,

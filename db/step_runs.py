@@ -1,7 +1,10 @@
 """Queries on the journal of steps that have ended."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
+from ingot.common import errors
 from ingot.db import models, records
 from ingot.db.engine import Database
 
@@ -20,3 +23,43 @@ def of_run(db: Database, node_id: int, run_id: str | None = None) -> list[record
     statement = sa.select(_STEP_RUNS).where(_STEP_RUNS.c.node_id == node_id, _STEP_RUNS.c.run_id == wanted)
     with db.single() as connection:
         return records.many(connection.execute(statement.order_by(_STEP_RUNS.c.id)))
+
+
+def runs(db: Database, node_id: int, limit: int, before: str | None = None) -> list[records.Record]:
+    """The runs of a node, the latest first: run_id, flow, started_at, finished_at, how many steps have ended; and state,
+    error and conductor of the last attempt.
+
+    A run that has ended no step yet, or whose steps were pruned, is not among them.
+
+    :param limit: most runs.
+    :param before: only runs that are older than this one.
+    :raises NotFound: the node has no such run.
+    """
+    own = _STEP_RUNS.alias("own")
+    last_id = sa.func.max(own.c.id).label("last_id")
+    grouped = (
+        sa.select(
+            last_id,
+            sa.func.min(own.c.started_at).label("started_at"),
+            sa.func.count(own.c.step_index.distinct()).label("steps"),
+        )
+        .where(own.c.node_id == node_id)
+        .group_by(own.c.run_id)
+    )
+    with db.single() as connection:
+        if before is not None:
+            grouped = grouped.having(last_id < _last_of(connection, node_id, before))
+        run = grouped.order_by(last_id.desc()).limit(limit).subquery("run")
+        about = [_STEP_RUNS.c[name] for name in ("run_id", "flow", "finished_at", "state", "error", "conductor")]
+        statement = sa.select(run.c.started_at, run.c.steps, *about).join(run, run.c.last_id == _STEP_RUNS.c.id)
+        return records.many(connection.execute(statement.order_by(run.c.last_id.desc())))
+
+
+def _last_of(connection: sa.Connection, node_id: int, run_id: str) -> Any:
+    of_run = sa.select(sa.func.max(_STEP_RUNS.c.id)).where(
+        _STEP_RUNS.c.node_id == node_id, _STEP_RUNS.c.run_id == run_id
+    )
+    found = connection.execute(of_run).scalar()
+    if found is None:
+        raise errors.NotFound(noun="Run", ident=run_id)
+    return found

@@ -1,11 +1,11 @@
-"""History and timeline of a node."""
+"""History, timeline, runs and agent logs of a node."""
 
 from typing import Any
 
 import sqlalchemy as sa
 
 from ingot.common import clock
-from ingot.db import models, nodes
+from ingot.db import agent_logs, models, nodes
 from tests import api_case, database
 
 RUN = "11111111-1111-1111-1111-111111111111"
@@ -53,7 +53,7 @@ class History(PastCase):
         self.refused(404, "GET", f"/v1/nodes/other/history/{self.uuids[1]}")
 
 
-class Timeline(PastCase):
+class Journal(PastCase):
     def attempt(self, step: str, index: int, state: str = "done", **values: Any) -> dict[str, Any]:
         started = clock.after(-60)
         return {
@@ -62,12 +62,14 @@ class Timeline(PastCase):
             "finished_at": clock.after(-30), "conductor": "conductor-1", "error": None, **values,
         }  # fmt: skip
 
-    def timeline(self, query: str = "") -> Any:
-        return self.good("GET", f"/ingot/v1/nodes/n/timeline{query}", version=None)
-
     def present(self, **values: Any) -> None:
         with self.db.single() as connection:
             connection.execute(sa.update(nodes.NODES).values(values))
+
+
+class Timeline(Journal):
+    def timeline(self, query: str = "") -> Any:
+        return self.good("GET", f"/ingot/v1/nodes/n/timeline{query}", version=None)
 
     def test_of_a_node_that_never_did_anything_is_empty(self) -> None:
         timeline = self.timeline()
@@ -96,3 +98,116 @@ class Timeline(PastCase):
         self.assertEqual((RUN, "disk on fire"), (latest["run"], latest["steps"][0]["error"]))
         named = self.timeline(f"?run={OLD}")
         self.assertEqual(("automated_clean", {"password": "******"}), (named["flow"], named["steps"][0]["args"]))
+
+    def test_finds_the_plan_of_whatever_flow_runs(self) -> None:
+        for kind, flow in (("clean", "manual_clean"), ("service", "service"), ("for_parent", "for_parent")):
+            info = {f"{kind}_steps": [planned("a", 3), planned("b", 2)], f"{kind}_step_index": 1, "agent": {}}
+            self.present(flow=flow, run_id=OLD, driver_internal_info=info, step_state="running", step_attempt=1)
+            timeline = self.timeline()
+            self.assertEqual((flow, [("b", "running")]), (timeline["flow"], [(step["step"], step["state"]) for step in (
+                timeline["steps"])]))  # fmt: skip
+
+    def test_says_who_runs_a_step_as_long_as_the_plan_is_known(self) -> None:
+        plan = [planned("deploy", 100) | {"runner": "driver"}, planned("erase", 80) | {"runner": "agent"}]
+        self.write(models.StepRun, self.attempt("deploy", 0), self.attempt("another_plan", 1))
+        self.present(
+            flow="deploy", run_id=RUN, driver_internal_info={"deploy_steps": plan, "deploy_step_index": 1},
+        )  # fmt: skip
+        self.assertEqual(["driver", None, "agent"], [step["runner"] for step in self.timeline()["steps"]])
+        self.present(flow=None, run_id=None)
+        self.assertEqual([None, None], [step["runner"] for step in self.timeline()["steps"]])
+
+
+class Runs(Journal):
+    def runs(self, query: str = "") -> Any:
+        return self.good("GET", f"/ingot/v1/nodes/n/runs{query}", version=None)
+
+    def ids(self, count: int) -> list[str]:
+        return [f"{number}0000000-0000-0000-0000-000000000000" for number in range(count)]
+
+    def test_of_a_node_that_never_did_anything_there_are_none(self) -> None:
+        self.assertEqual({"runs": []}, self.runs())
+
+    def test_each_has_its_steps_its_time_and_its_end_latest_first(self) -> None:
+        began = clock.after(-100)
+        self.write(
+            models.StepRun,
+            self.attempt("erase", 0, "failed", run_id=OLD, flow="automated_clean", started_at=began, error="away"),
+            self.attempt("erase", 0, run_id=OLD, flow="automated_clean", attempt=2, finished_at=clock.after(-95)),
+            self.attempt("deploy", 0),
+            self.attempt("write_image", 1, "failed", error="disk on fire", conductor="conductor-2"),
+        )
+        deployment, cleaning = self.runs()["runs"]
+        expected = (RUN, "deploy", "failed", 2, "disk on fire", "conductor-2")
+        self.assertEqual(expected, tuple(deployment[name] for name in (
+            "run", "flow", "state", "steps", "last_error", "conductor")))  # fmt: skip
+        self.assertEqual((OLD, "automated_clean", "done", 1, None), tuple(cleaning[name] for name in (
+            "run", "flow", "state", "steps", "last_error")))  # fmt: skip
+        self.assertAlmostEqual(5, cleaning["duration"], delta=0.5)
+        self.assertLess(cleaning["started_at"], cleaning["finished_at"])
+
+    def test_one_that_was_aborted_or_lost_says_so(self) -> None:
+        for number, (state, told) in enumerate((("aborted", "aborted"), ("interrupted", "failed"))):
+            self.write(models.StepRun, self.attempt("deploy", 0, state, run_id=self.ids(2)[number], error="x"))
+            self.assertEqual(told, self.runs()["runs"][0]["state"])
+
+    def test_the_one_that_runs_has_no_end(self) -> None:
+        self.present(flow="deploy", run_id=RUN, step_started_at=clock.after(-5), reservation="conductor-1")
+        begun = self.runs()["runs"]
+        self.assertEqual([(RUN, "deploy", "running", 0, None)], [tuple(run[name] for name in (
+            "run", "flow", "state", "steps", "finished_at")) for run in begun])  # fmt: skip
+        self.assertAlmostEqual(5, begun[0]["duration"], delta=1)
+        self.write(models.StepRun, self.attempt("deploy", 0))
+        (going_on,) = self.runs()["runs"]
+        self.assertEqual((RUN, "running", 1, None), tuple(going_on[name] for name in (
+            "run", "state", "steps", "finished_at")))  # fmt: skip
+
+    def test_come_page_by_page(self) -> None:
+        for run_id in self.ids(5):
+            self.write(models.StepRun, self.attempt("deploy", 0, run_id=run_id))
+        self.present(flow="deploy", run_id=RUN)
+        found, query = [], "?limit=2"
+        while query:
+            page = self.runs(query)
+            found += [run["run"] for run in page["runs"]]
+            query = page["next"].removeprefix("http://localhost/ingot/v1/nodes/n/runs") if "next" in page else ""
+        self.assertEqual([RUN, *reversed(self.ids(5))], found)
+
+    def test_a_page_after_a_run_that_is_not_there_is_refused(self) -> None:
+        self.assertIn(OLD, self.refused(404, "GET", f"/ingot/v1/nodes/n/runs?marker={OLD}"))
+        self.present(flow="deploy", run_id=RUN)
+        self.assertEqual([], self.runs(f"?marker={RUN}")["runs"])
+
+
+class AgentLogs(PastCase):
+    def setUp(self) -> None:
+        super().setUp()
+        row = {"run_id": RUN, "flow": "deploy"}
+        self.uuids = [agent_logs.add(self.db, self.known.id, {**row, "content": content}, keep=2) for content in (
+            b"gone", b"\x1f\x8b\0older", b"\x1f\x8b\0newer")]  # fmt: skip
+
+    def test_the_newest_are_listed_without_their_content(self) -> None:
+        logs = self.good("GET", "/ingot/v1/nodes/n/logs", version=None)["logs"]
+        self.assertEqual(self.uuids[1:], [log["uuid"] for log in logs])
+        self.assertEqual({"uuid", "run", "flow", "created_at", "size", "links"}, set(logs[0]))
+        self.assertEqual((RUN, "deploy", 8), (logs[0]["run"], logs[0]["flow"], logs[0]["size"]))
+
+    def test_the_link_of_one_leads_to_its_archive(self) -> None:
+        log = self.good("GET", "/ingot/v1/nodes/n/logs", version=None)["logs"][0]
+        for accept in ("*/*", "application/gzip", "application/json"):
+            answer = self.http.get(log["links"][0]["href"], headers={"Accept": accept})
+            self.assertEqual((200, "application/gzip"), (answer.status_code, answer.content_type))
+            self.assertEqual(b"\x1f\x8b\0older", answer.get_data())
+        self.assertIn(f'attachment; filename="{self.known.uuid}-deploy-', answer.headers["Content-Disposition"])
+
+    def test_another_node_does_not_have_it(self) -> None:
+        self.node(name="other")
+        self.assertEqual([], self.good("GET", "/ingot/v1/nodes/other/logs", version=None)["logs"])
+        self.refused(404, "GET", f"/ingot/v1/nodes/other/logs/{self.uuids[1]}")
+        self.refused(404, "GET", f"/ingot/v1/nodes/n/logs/{self.uuids[0]}")
+
+    def test_they_go_with_their_node(self) -> None:
+        self.good("DELETE", "/v1/nodes/n")
+        table = models.table(models.AgentLog)
+        with self.db.single() as connection:
+            self.assertEqual([], list(connection.execute(sa.select(table.c.uuid))))

@@ -1,0 +1,42 @@
+"""The logs of agents: what the ramdisk of a run had to say, kept when it failed. Under /ingot/v1, as the timeline."""
+
+from ingot.api import collection, fields, nodes
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.common import clock
+from ingot.db import agent_logs, listing, records
+
+
+def _links(log: records.Record, call: Call) -> list[dict[str, str]]:
+    return [{"href": f"{call.base}{call.path.rstrip('/')}/{log.uuid}", "rel": "self"}]
+
+
+TABLE = fields.Table(
+    "log",
+    (
+        Field("uuid", brief=True, sortable=True),
+        Field("run", brief=True, compute=lambda log, _call: log.run_id, needs=("run_id",)),
+        Field("flow", brief=True, sortable=True),
+        Field("created_at", brief=True, sortable=True),
+        Field("size", brief=True, sortable=True),
+        Field("links", brief=True, compute=_links, needs=("uuid",)),
+    ),
+)
+
+LOGS = collection.Collection("logs", TABLE, agent_logs.SOURCE, selects=False)
+
+
+@operation(*LOGS.index_params)
+def index(call: Call, node: str) -> Reply:
+    found = nodes.read(call, node, "id")
+    return collection.index(call, LOGS, [listing.Condition("node_id", "equals", found.id)])
+
+
+@operation()
+def show(call: Call, node: str, uuid: str) -> Reply:
+    """The archive itself."""
+    found = nodes.read(call, node, "id", "uuid")
+    log = agent_logs.get(call.db, found.id, uuid)
+    name = f"{found.uuid}-{log.flow}-{clock.iso(log.created_at)}.tar.gz".replace(":", "")
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Reply(log.content, headers=headers)
