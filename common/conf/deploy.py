@@ -15,6 +15,55 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Priority of the clean step that erases partition tables and signatures. Unset: the agent's own; "
             "0: never.",
         ),
+        cfg.IntOpt(
+            "delete_configuration_priority",
+            min=0,
+            help="Priority of the clean step that deletes software RAID arrays. Unset or 0: only when it is asked for.",
+        ),
+        cfg.IntOpt(
+            "create_configuration_priority",
+            min=0,
+            help="Priority of the clean step that builds the arrays of target_raid_config. Unset or 0: only when it is "
+            "asked for. Lower than delete_configuration_priority, or what it builds is deleted again.",
+        ),
+        cfg.BoolOpt(
+            "enable_ata_secure_erase",
+            default=True,
+            help="Erase SATA disks completely with their own secure erase, which is quick and reaches spare sectors.",
+        ),
+        cfg.BoolOpt(
+            "enable_nvme_secure_erase",
+            default=True,
+            help="Erase NVMe disks completely with their own format command, cryptographically where they can.",
+        ),
+        cfg.BoolOpt(
+            "continue_if_disk_secure_erase_fails",
+            default=False,
+            help="Shred a disk whose secure erase fails or is frozen by the firmware. Otherwise cleaning fails, so "
+            "that somebody looks at a disk that claims to erase itself and does not.",
+        ),
+        cfg.IntOpt(
+            "shred_random_overwrite_iterations",
+            default=1,
+            min=0,
+            help="How often a disk is overwritten with random data when it is shredded.",
+        ),
+        cfg.BoolOpt(
+            "shred_final_overwrite_with_zeros",
+            default=True,
+            help="Overwrite a shredded disk with zeros at the end, which hides that it was shredded.",
+        ),
+        cfg.IntOpt(
+            "disk_erasure_concurrency",
+            default=4,
+            min=1,
+            help="How many disks of a machine are erased completely at the same time.",
+        ),
+        cfg.BoolOpt(
+            "erase_skip_read_only",
+            default=False,
+            help="Leave out disks that cannot be written. Otherwise a complete erase of such a machine fails.",
+        ),
         cfg.BoolOpt(
             "fast_track",
             default=False,

@@ -16,11 +16,6 @@ FORCE_OUT_OF_BAND = "deploy_forces_oob_reboot"
 _PATIENCE = 30.0
 
 
-def reboot(task: Task) -> results.Result:
-    """Boots the agent again between two steps of one flow: the versions that the steps are for stay known."""
-    return results.in_phases(task, power_control.power_off, _prepare_again, power_control.power_on, wait)
-
-
 def wait(task: Task) -> results.Result:
     """Waits until the agent calls for the first time since it was forgotten."""
     return results.DONE if session.alive(task) else results.WaitForAgent()
@@ -43,6 +38,9 @@ def _from_network(task: Task) -> None:
 
 BOOT: tuple[power_control.Phase, ...] = (power_control.power_off, _prepare, power_control.power_on, wait)
 """Off, on from the network, and a wait until a new agent calls."""
+
+REBOOT: tuple[power_control.Phase, ...] = (power_control.power_off, _prepare_again, power_control.power_on, wait)
+"""The same between two steps of one flow: what the agent offered, and in which versions, stays known."""
 
 
 def shut_down(task: Task) -> results.Result:

@@ -8,17 +8,17 @@ all commands since the agent's start.
 import dataclasses
 import ssl
 import urllib.parse
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import requests
 from oslo_config import cfg
 
 from ingot.common import errors, masking
 from ingot.db import records
-from ingot.drivers.agent import connection
+from ingot.drivers.agent import answers, connection, erasing
 
-Command = dict[str, Any]
+Answer = TypeVar("Answer")
 
 RUNNING, SUCCEEDED = "RUNNING", "SUCCEEDED"
 
@@ -60,12 +60,13 @@ _COMMANDS = "/v1/commands/"
 _CONNECTIONS = connection.Connections()
 
 
-def node_for_agent(node: records.Record) -> dict[str, Any]:
-    """The node's record as commands carry it, with secrets masked and without the plan of the flow."""
+def node_for_agent(node: records.Record, conf: cfg.ConfigOpts) -> dict[str, Any]:
+    """The node's record as commands carry it: secrets masked, without the plan of the flow, with the operator's options
+    that agents look for in it."""
     record = {name: getattr(node, name) for name in _NODE_FIELDS}
     record["driver_internal_info"] = {
         key: value for key, value in node.driver_internal_info.items() if not key.endswith("_steps")
-    }
+    } | erasing.wishes(conf)
     masked: dict[str, Any] = masking.mask(record)
     return masked
 
@@ -73,6 +74,10 @@ def node_for_agent(node: records.Record) -> dict[str, Any]:
 def port_for_agent(port: records.Record) -> dict[str, Any]:
     """A port's record as commands carry it."""
     return {name: getattr(port, name) for name in _PORT_FIELDS}
+
+
+def _as_it_is(result: Any) -> Any:
+    return result
 
 
 class NotThere(errors.AgentError):
@@ -107,36 +112,42 @@ class AgentClient:
         self._certificate: str | None = node.agent_verify_ca
         self._where = urllib.parse.urlsplit(self._url).netloc or "an unknown address"
 
-    def start(self, name: str, params: Mapping[str, Any]) -> Command:
+    def start(self, name: str, params: Mapping[str, Any]) -> answers.Command:
         """Starts a command; it runs on after the answer.
 
         :raises AgentBusy: another one runs.
         """
         return self._post(name, params, wait=False)
 
-    def ask(self, name: str, params: Mapping[str, Any]) -> Any:
+    def ask(self, name: str, params: Mapping[str, Any], read: Callable[[Any], Any] = _as_it_is) -> Any:
         """Runs a quick command that changes nothing, or nothing more when repeated; returns its result.
 
+        :param read: makes of the agent's result what is returned; Malformed says what is wrong with it.
         :raises NotThere: the agent does not know the command.
         """
         command = self._post(name, params, wait=True)
         if command["command_status"] != SUCCEEDED:
             raise errors.AgentError(what=self._what(f"command {name}"), reason=complaint(command))
-        return command["command_result"]
+        return self._read(f"command {name}", command["command_result"], read)
 
-    def commands(self) -> list[Command]:
+    def commands(self) -> list[answers.Command]:
         """All commands since the agent started, oldest first."""
-        listed: list[Command] = self._answer(_Request("request for its commands"))["commands"]
-        return listed
+        label = "request for its commands"
+        return self._read(label, self._answer(_Request(label)), answers.commands)
 
-    def command(self, ident: str) -> Command | None:
+    def command(self, ident: str) -> answers.Command | None:
         """A command by its id; None if the agent, perhaps started anew, does not know it."""
         return next((command for command in self.commands() if command["id"] == ident), None)
 
-    def _post(self, name: str, params: Mapping[str, Any], wait: bool) -> Command:
-        body = {"name": name, "params": params}
-        posted: Command = self._answer(_Request(f"command {name}", "POST", body=body, wait=wait, repeatable=wait))
-        return posted
+    def _post(self, name: str, params: Mapping[str, Any], wait: bool) -> answers.Command:
+        request = _Request(f"command {name}", "POST", body={"name": name, "params": params}, wait=wait, repeatable=wait)
+        return self._read(request.label, self._answer(request), answers.command)
+
+    def _read(self, label: str, found: Any, read: Callable[[Any], Answer]) -> Answer:
+        try:
+            return read(found)
+        except answers.Malformed as exc:
+            raise errors.AgentError(what=self._what(label), reason=str(exc)) from None
 
     def _what(self, label: str) -> str:
         return f"Agent {label} at {self._where}"
@@ -205,7 +216,7 @@ def _worth_repeating(exc: requests.RequestException, request: _Request) -> bool:
     return request.repeatable or refused or isinstance(exc, requests.exceptions.ConnectTimeout)
 
 
-def complaint(command: Command) -> str:
+def complaint(command: answers.Command) -> str:
     """What an agent says about a command that failed."""
     error = command.get("command_error")
     if isinstance(error, Mapping):

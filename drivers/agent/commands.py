@@ -1,5 +1,6 @@
 """Runs what takes long on the agent as a step: posted once, looked up at each heartbeat, adopted after a crash."""
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,7 +9,7 @@ from oslo_log import log
 
 from ingot.common import errors
 from ingot.drivers import results
-from ingot.drivers.agent import booting, client, session
+from ingot.drivers.agent import answers, booting, client, offered_steps, session
 from ingot.drivers.task import Task
 
 LOG = log.getLogger(__name__)
@@ -45,7 +46,7 @@ def run(task: Task, name: str, params: Params) -> results.Result:
     return _outcome(name, command)
 
 
-def _command(task: Task, agent: client.AgentClient, name: str, params: Params) -> client.Command:
+def _command(task: Task, agent: client.AgentClient, name: str, params: Params) -> answers.Command:
     ident = task.memory.get("command")
     command = agent.command(ident) if ident else _adopted(task, agent, name)
     if command is None and ident:
@@ -56,7 +57,7 @@ def _command(task: Task, agent: client.AgentClient, name: str, params: Params) -
     return command
 
 
-def _adopted(task: Task, agent: client.AgentClient, name: str) -> client.Command | None:
+def _adopted(task: Task, agent: client.AgentClient, name: str) -> answers.Command | None:
     listed = agent.commands()
     idents = [command["id"] for command in listed]
     ended = session.known(task, "ended")
@@ -78,7 +79,7 @@ def _later(task: Task, exc: errors.AgentError) -> results.Result:
     return results.LookAgain(_PAUSE)
 
 
-def _outcome(name: str, command: client.Command) -> results.Done:
+def _outcome(name: str, command: answers.Command) -> results.Done:
     status = command["command_status"]
     if status == client.SUCCEEDED:
         return results.Done(command["command_result"])
@@ -93,56 +94,91 @@ def _outcome(name: str, command: client.Command) -> results.Done:
 # Steps of the agent's
 
 
-def get_steps(task: Task, kind: str) -> list[dict[str, Any]]:
+def get_steps(task: Task, kind: str) -> tuple[offered_steps.OfferedStep, ...]:
     """The steps that the running agent offers for a kind of flow, each once; empty if it knows no such flow.
 
-    :raises AgentError: the agent does not tell.
+    Noted is what this offer commits the flow to: the hardware managers' versions, and which steps want a reboot.
+
+    :raises AgentError: the agent does not tell, or its answer cannot be used.
     """
+    offer = _ask(task, kind)
+    told = {step.label: step.reboot_requested for step in offer.steps}
+    session.note(task, versions=offer.versions, offered={**session.known(task, "offered", {}), kind: told})
+    return offer.steps
+
+
+def _ask(task: Task, kind: str) -> offered_steps.Offer:
     agent = client.AgentClient(task.conf, task.node)
-    try:
-        answer = agent.ask(f"{kind}.get_{kind}_steps", _about(task))
-    except client.NotThere:
-        answer = {}  # an agent older than the extension (specification 000)
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for offered in (answer.get(f"{kind}_steps") or {}).values():
-        for step in offered:
-            found.setdefault((step["interface"], step["step"]), step)
-    offers = {**session.known(task, "offers", {}), kind: sorted(f"{where}.{step}" for where, step in found)}
-    session.note(task, versions=answer.get("hardware_manager_version"), offers=offers)
-    return list(found.values())
+    offer = offered_steps.NOTHING  # of an agent older than the extension (specification 000)
+    with contextlib.suppress(client.NotThere):
+        offer = agent.ask(f"{kind}.get_{kind}_steps", _about(task), lambda answer: offered_steps.read(answer, kind))
+    return offer
 
 
 def offers(task: Task, kind: str, interface: str, step: str) -> bool:
     """Whether the agent named a step when :func:`get_steps` asked it."""
-    return f"{interface}.{step}" in session.known(task, "offers", {}).get(kind, ())
+    return f"{interface}.{step}" in session.known(task, "offered", {}).get(kind, ())
 
 
 def execute_step(task: Task, kind: str, step: Mapping[str, Any]) -> results.Result:
     """Runs one of the agent's steps, and the reboot that it may ask for; to be called again until it answers done.
 
     :returns: done with the agent's result: ``<kind>_result`` and ``<kind>_step``.
-    :raises AgentVersionMismatch: also when another version answers after the reboot.
+    :raises AgentVersionMismatch: also when another agent, or one with other hardware managers, answers after the
+        reboot.
     """
+    return _execute(task, kind, lambda: step, bool(step.get("reboot_requested")))
+
+
+def execute_by_name(task: Task, kind: str, interface: str, name: str, args: Params) -> results.Result:
+    """As :func:`execute_step`, for a driver's step that has the agent's step of that name do the work.
+
+    Whether the machine is rebooted is the agent's word, as noted by :func:`get_steps`.
+
+    :param args: or a function that gives them, called only when the command is posted.
+    """
+
+    def step() -> Mapping[str, Any]:
+        return {"interface": interface, "step": name, "priority": 0, "args": args() if callable(args) else args}
+
+    reboot = session.known(task, "offered", {}).get(kind, {}).get(f"{interface}.{name}", False)
+    return _execute(task, kind, step, reboot)
+
+
+def _execute(task: Task, kind: str, step: Callable[[], Mapping[str, Any]], reboot: bool) -> results.Result:
     if "rebooting" not in task.memory:
-        answer = run(task, f"{kind}.execute_{kind}_step", lambda: step_params(task, kind, step))
-        if not isinstance(answer, results.Done) or not step.get("reboot_requested"):
+        answer = run(task, f"{kind}.execute_{kind}_step", lambda: step_params(task, kind, step()))
+        if not isinstance(answer, results.Done) or not reboot:
             return answer
         task.memory["rebooting"] = {"result": answer.hook_result, "version": task.node.agent_version}
     before = task.memory["rebooting"]
-    answer = booting.reboot(task)
-    if not isinstance(answer, results.Done):
-        return answer
-    if task.node.agent_version != before["version"]:
+    answer = results.in_phases(task, *booting.REBOOT, lambda task: _as_before(task, kind, before["version"]))
+    return results.Done(before["result"]) if isinstance(answer, results.Done) else answer
+
+
+def _as_before(task: Task, kind: str, version: str | None) -> results.Result:
+    """Sees that the agent that came back is the one that the steps were planned with (specification 000)."""
+    if task.node.agent_version != version:
         raise errors.AgentVersionMismatch(
             f"after the reboot that the step asked for, agent {task.node.agent_version} answers; the steps were "
-            f"planned with {before['version']}"
+            f"planned with {version}"
         )
-    return results.Done(before["result"])
+    planned = session.known(task, "versions")
+    try:
+        found = _ask(task, kind).versions
+    except (errors.AgentBusy, errors.AgentUnreachable) as exc:
+        return _later(task, exc)
+    if found != planned:
+        raise errors.AgentVersionMismatch(
+            f"after the reboot that the step asked for, the agent has hardware managers {found}; the steps were "
+            f"planned with {planned}"
+        )
+    return results.DONE
 
 
 def _about(task: Task) -> dict[str, Any]:
     return {
-        "node": client.node_for_agent(task.node),
+        "node": client.node_for_agent(task.node, task.conf),
         "ports": [client.port_for_agent(port) for port in task.ports],
     }
 

@@ -1,8 +1,8 @@
 """What is known of the agent that runs on a node's machine now: one owner for these facts.
 
 Address, token, certificate and version are columns that heartbeats fill. What the conductor learned by asking is in
-``driver_internal_info["agent"]``: ``versions`` of its hardware managers, ``offers`` (steps by kind of flow), and
-``ended``, the last command whose outcome was taken.
+``driver_internal_info["agent"]``: ``versions`` of its hardware managers, ``offered`` (by kind of flow and step:
+whether the step wants a reboot), and ``ended``, the last command whose outcome was taken.
 """
 
 from typing import Any

@@ -4,21 +4,36 @@ import base64
 import binascii
 from typing import Any
 
+from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors
 from ingot.drivers import power_control, results
-from ingot.drivers.agent import booting, client, commands, session
+from ingot.drivers.agent import booting, client, commands, offered_steps, session
 from ingot.drivers.interfaces.deploy import DeployInterface
 from ingot.drivers.task import Task
 
 LOG = log.getLogger(__name__)
 
 _ERASING = ("erase_devices", "erase_devices_metadata")
+"""Steps of the agent whose priority in cleaning is an option of [deploy]: ``<step>_priority``."""
 
 
 class AgentDeploy(DeployInterface):
-    """The base of ``direct`` and ``ramdisk``."""
+    """The base of ``direct`` and ``ramdisk``.
+
+    :raises ConfigurationError: both ways of erasing disks are given one priority (specification 002).
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, name: str) -> None:
+        super().__init__(conf, name)
+        full, metadata = (conf.deploy[f"{step}_priority"] for step in _ERASING)
+        if full and full == metadata:
+            raise errors.ConfigurationError(
+                option="[deploy] erase_devices_priority",
+                value=full,
+                allowed="erase_devices_metadata_priority is the same: two clean steps of one interface need an order.",
+            )
 
     def prepare_cleaning(self, task: Task) -> results.Result:
         if session.fast_track(task):
@@ -52,16 +67,19 @@ class AgentDeploy(DeployInterface):
         task.driver.boot.clean_up_ramdisk(task)
         task.driver.boot.clean_up_instance(task)
 
-    def get_in_band_steps(self, task: Task, kind: str) -> list[dict[str, Any]]:
-        return [{**step, "priority": self._priority(kind, step)} for step in commands.get_steps(task, kind)]
+    def runs_agent(self, task: Task, kind: str) -> bool:
+        return kind in ("clean", "service")
 
-    def _priority(self, kind: str, step: dict[str, Any]) -> int:
+    def get_in_band_steps(self, task: Task, kind: str) -> list[dict[str, Any]]:
+        return [{**step.as_step(), "priority": self._priority(kind, step)} for step in commands.get_steps(task, kind)]
+
+    def _priority(self, kind: str, step: offered_steps.OfferedStep) -> offered_steps.Priority:
         """How disks are erased by default is the operator's to say."""
-        if kind == "clean" and step["interface"] == "deploy" and step["step"] in _ERASING:
-            configured: int | None = self.conf.deploy[f"{step['step']}_priority"]
+        if kind == "clean" and step.interface == "deploy" and step.step in _ERASING:
+            configured: int | None = self.conf.deploy[f"{step.step}_priority"]
             if configured is not None:
                 return configured
-        return int(step.get("priority") or 0)
+        return step.priority
 
     def execute_in_band_step(self, task: Task, kind: str, step: dict[str, Any]) -> results.Result:
         return commands.execute_step(task, kind, step)

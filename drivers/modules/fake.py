@@ -157,24 +157,26 @@ class FakeInspect(inspect.InspectInterface):
         pass
 
 
+_ARRAYS = {"raid_config": {"description": "Object with logical_disks, a list of arrays.", "required": True}}
+
+
 class FakeRAID(raid.RAIDInterface):
     """Has every array that it is told to build."""
 
+    @steps.service_step(requires_ramdisk=False)
     @steps.clean_step(priority=0, requires_ramdisk=False)
     def create_configuration(self, task: Task) -> None:
         """Builds ``target_raid_config``."""
         self.validate_raid_config(task.node.target_raid_config)
         task.set(raid_config=task.node.target_raid_config)
 
+    @steps.service_step(requires_ramdisk=False)
     @steps.clean_step(priority=0, requires_ramdisk=False)
     def delete_configuration(self, task: Task) -> None:
         task.set(raid_config={})
 
-    @steps.deploy_step(
-        priority=0,
-        argsinfo={"raid_config": {"description": "Object with logical_disks, a list of arrays.", "required": True}},
-        idempotent=True,
-    )
+    @steps.service_step(argsinfo=_ARRAYS, requires_ramdisk=False)
+    @steps.deploy_step(priority=0, argsinfo=_ARRAYS, idempotent=True)
     def apply_configuration(self, task: Task, raid_config: dict[str, Any]) -> None:
         self.validate_raid_config(raid_config)
         task.set(raid_config=raid_config)

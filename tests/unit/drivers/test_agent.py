@@ -99,7 +99,7 @@ class ClientTest(AgentTestCase):
 
     def test_the_node_is_sent_without_secrets(self) -> None:
         self.subject.set(driver_info={"ipmi_password": "hush", "ipmi_address": "a"})
-        sent = client.node_for_agent(self.subject.node)
+        sent = client.node_for_agent(self.subject.node, self.subject.conf)
         self.assertNotIn("hush", str(sent))
         self.assertNotIn(http_agent.TOKEN, str(sent))
         self.assertEqual(self.subject.node.uuid, sent["uuid"])
@@ -166,19 +166,67 @@ class LongCommandTest(AgentTestCase):
         self.assertRaises(errors.AgentUnreachable, self._run)
 
 
-class StepsOfAgentTest(AgentTestCase):
-    def test_each_step_is_listed_once_and_versions_are_kept(self) -> None:
-        burn = {"interface": "deploy", "step": "burn", "priority": 5}
-        answer = {"deploy_steps": {"A": [burn], "B": [burn]}, "hardware_manager_version": {"A": "1"}}
-        self.agent.outcomes["deploy.get_deploy_steps"] = {"command_status": "SUCCEEDED", "command_result": answer}
-        self.assertEqual([burn], commands.get_steps(self.subject, "deploy"))
+class OfferingTestCase(AgentTestCase):
+    def offer(self, kind: str, *steps: dict[str, Any], **versions: str) -> None:
+        """Lets the agent offer steps from now on."""
+        answer = {f"{kind}_steps": {"A": list(steps)}, "hardware_manager_version": versions}
+        outcome = {"command_status": "SUCCEEDED", "command_result": answer}
+        self.agent.outcomes[f"{kind}.get_{kind}_steps"] = outcome
+
+
+class StepsOfAgentTest(OfferingTestCase):
+    def test_what_the_agent_offered_is_kept(self) -> None:
+        self.offer("deploy", {"interface": "deploy", "step": "burn", "priority": 5}, A="1")
+        self.assertEqual(["deploy.burn"], [step.label for step in commands.get_steps(self.subject, "deploy")])
         self.assertTrue(commands.offers(self.subject, "deploy", "deploy", "burn"))
         self.assertFalse(commands.offers(self.subject, "clean", "deploy", "burn"))
         self.assertEqual({"A": "1"}, session.known(self.subject, "versions"))
 
+    def test_a_malformed_answer_is_the_agents_error(self) -> None:
+        self.offer("clean", {"interface": "deploy", "step": "burn", "priority": "high"})
+        error = self.assertRaises(errors.AgentError, commands.get_steps, self.subject, "clean")
+        self.assertIn("Agent command clean.get_clean_steps at 127.0.0.1", error.message)
+        self.assertIn("'high' as clean_steps.A[0].priority of step deploy.burn", error.message)
+
+    def test_commands_that_are_none_are_the_agents_error(self) -> None:
+        self.agent.add("standby.sync", id=None)
+        error = self.assertRaises(errors.AgentError, self.client.commands)
+        self.assertIn("None as commands[0].id; it must be a text", error.message)
+
+    def test_all_three_kinds_are_asked_for_and_run_in_their_own_words(self) -> None:
+        for kind in ("clean", "deploy", "service"):
+            self.offer(kind, {"interface": "bios", "step": "flash"}, A="2")
+            commands.get_steps(self.subject, kind)
+            commands.execute_by_name(self.subject, kind, "bios", "flash", {"hot": True})
+            self.agent.end()
+            commands.execute_by_name(self.subject, kind, "bios", "flash", {"hot": True})
+            self.subject.memory.clear()
+            asked, run = self.agent.posted[-2:]
+            self.assertEqual((f"{kind}.get_{kind}_steps", f"{kind}.execute_{kind}_step"), (asked[0], run[0]))
+            self.assertEqual({"hot": True}, run[1]["step"]["args"])
+            self.assertEqual({"A": "2"}, run[1][f"{kind}_version"])
+
+    def test_the_operators_way_of_erasing_goes_with_the_node(self) -> None:
+        self.subject.conf.set_override("continue_if_disk_secure_erase_fails", True, "deploy")
+        self.subject.conf.set_override("shred_random_overwrite_iterations", 3, "deploy")
+        self.offer("clean")
+        commands.get_steps(self.subject, "clean")
+        told = self.agent.posted[0][1]["node"]["driver_internal_info"]
+        expected = {
+            "agent_continue_if_secure_erase_failed": True,
+            "agent_enable_ata_secure_erase": True,
+            "agent_enable_nvme_secure_erase": True,
+            "agent_erase_devices_iterations": 3,
+            "agent_erase_devices_zeroize": True,
+            "agent_erase_skip_read_only": False,
+            "disk_erasure_concurrency": 4,
+        }
+        self.assertEqual(expected, {key: told[key] for key in expected})
+        self.assertNotIn("disk_erasure_concurrency", self.subject.node.driver_internal_info)
+
     def test_an_agent_without_the_extension_offers_nothing(self) -> None:
         self.agent.refusals = [(404, "Extension with id deploy not found")]
-        self.assertEqual([], commands.get_steps(self.subject, "deploy"))
+        self.assertEqual((), commands.get_steps(self.subject, "deploy"))
 
     def test_alive_is_who_called_lately(self) -> None:
         self.assertTrue(session.alive(self.subject))
@@ -190,3 +238,43 @@ class StepsOfAgentTest(AgentTestCase):
         self.subject.set(agent_last_heartbeat=clock.now())
         session.forget(self.subject)
         self.assertFalse(session.alive(self.subject))
+
+
+class RebootTest(OfferingTestCase):
+    """A step of the agent's that wants a reboot; the fake machine is on as soon as it is told to."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.subject.set(power_state="power on")
+        self.offer("clean", {"interface": "raid", "step": "flash", "reboot_requested": True}, A="1")
+        commands.get_steps(self.subject, "clean")
+
+    def call(self) -> results.Result:
+        return commands.execute_by_name(self.subject, "clean", "raid", "flash", {})
+
+    def come_back(self, **columns: Any) -> results.Result:
+        """Lets the step end, the machine boot, and its agent call."""
+        self.call()
+        self.agent.end(result={"clean_result": 7})
+        self.assertIsInstance(self.run_to_end(self.call), results.WaitForAgent)
+        self.assertIsNone(self.subject.node.agent_url)
+        self.subject.set(**{**self.agent.columns(), "agent_last_heartbeat": clock.now(), **columns})
+        return self.call()
+
+    def test_a_drivers_step_gets_the_reboot_that_the_agent_said_its_step_needs(self) -> None:
+        self.assertEqual(results.Done({"clean_result": 7}), self.come_back())
+        self.assertEqual({}, {key: value for key, value in self.subject.memory.items() if key != "rebooting"})
+
+    def test_another_agent_is_noticed(self) -> None:
+        error = self.assertRaises(errors.AgentVersionMismatch, self.come_back, agent_version="14.0.0")
+        self.assertIn("agent 14.0.0 answers; the steps were planned with 13.0.0", error.message)
+
+    def test_another_hardware_manager_is_noticed(self) -> None:
+        self.offer("clean", {"interface": "raid", "step": "flash", "reboot_requested": True}, A="2")
+        error = self.assertRaises(errors.AgentVersionMismatch, self.come_back)
+        self.assertIn("{'A': '2'}; the steps were planned with {'A': '1'}", error.message)
+
+    def test_an_agent_that_cannot_be_asked_yet_is_asked_again_without_another_reboot(self) -> None:
+        self.assertIsInstance(self.come_back(agent_url="https://127.0.0.1:1"), results.LookAgain)
+        self.subject.set(agent_url=self.agent.url)
+        self.assertEqual(results.Done({"clean_result": 7}), self.call())
