@@ -1,6 +1,6 @@
-"""Which interfaces a node may have: what the online conductors of its group have enabled for its hardware type.
+"""Which interfaces a node may have: what the online conductors of its group have enabled for its driver.
 
-The rules of driver composition (specification 004), on the table that the conductors fill: no conductor is asked.
+The rules of driver composition (specification 004), on the tables that the conductors fill: no conductor is asked.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,9 @@ from typing import NamedTuple
 from ingot.api.call import Call
 from ingot.common import errors, interfaces
 from ingot.db import conductors, records
+
+Interfaces = Mapping[str, str | None]
+"""By field name, e.g. ``boot_interface``."""
 
 
 class Offer(NamedTuple):
@@ -23,10 +26,10 @@ class Offer(NamedTuple):
     enabled: Mapping[str, list[str]]
     defaults: Mapping[str, str]
 
-    def settle(self, wanted: Mapping[str, str | None]) -> dict[str, str]:
+    def settle(self, wanted: Interfaces) -> dict[str, str]:
         """All interfaces of a node.
 
-        :param wanted: by field name (``boot_interface``); absent or None takes the default.
+        :param wanted: what is absent or None takes the default.
         :raises InterfaceNotFound: one is not enabled for the hardware type.
         """
         return {
@@ -44,15 +47,30 @@ class Offer(NamedTuple):
         return name
 
 
-def offer(call: Call, driver: str, group: str) -> Offer:
-    """What a hardware type offers in a conductor group now: one statement.
+def settle(call: Call, driver: str, group: str, kept: Interfaces, given: Interfaces) -> dict[str, str | None]:
+    """The interface fields of a node with this driver in this conductor group: one statement, two for a classic driver.
 
-    :raises NoConductor: no online conductor of the group has the hardware type enabled.
+    :param kept: what the node has; a classic driver drops it.
+    :param given: what the request asks for.
+    :raises InterfaceNotFound: an interface is not enabled for the hardware type.
+    :raises Invalid: the driver is a classic one, and the request asks for an interface.
+    :raises NoConductor: no online conductor of the group has the driver enabled.
     """
-    rows = conductors.enabled_interfaces(call.db, call.conf.conductor.heartbeat_timeout, [driver], group)
-    if not rows:
+    timeout = call.conf.conductor.heartbeat_timeout
+    rows = conductors.enabled_interfaces(call.db, timeout, [driver], group)
+    if rows:
+        return {**of_rows(driver, rows).settle({**kept, **given})}
+    if driver not in {name for _host, _group, name in conductors.classic_drivers(call.db, timeout, group)}:
         raise errors.NoConductor(driver=driver, group=group)
-    return of_rows(driver, rows)
+    for name, value in given.items():
+        if value is not None:
+            raise errors.Invalid(
+                field=name,
+                value=value,
+                allowed=f"Classic driver {driver} is a fixed composition: its nodes have no value here. Leave it out, "
+                "or make a hardware type the driver in the same request.",
+            )
+    return dict.fromkeys(interfaces.FIELDS)
 
 
 def of_rows(driver: str, rows: list[records.Record]) -> Offer:

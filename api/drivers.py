@@ -1,4 +1,4 @@
-"""Drivers: the hardware types that online conductors have enabled (specification 004)."""
+"""Drivers: the hardware types and classic drivers that online conductors have enabled (specification 004)."""
 
 from ingot.api import composition, fields, params
 from ingot.api.call import Call, Reply, operation
@@ -8,7 +8,7 @@ from ingot.common import errors, interfaces
 from ingot.db import conductors, records
 
 TYPES = ("classic", "dynamic")
-"""Hardware types are dynamic; the classic drivers before them do not exist here."""
+"""Hardware types are dynamic: nodes choose their interfaces. A classic driver is a fixed composition."""
 
 # The kinds of interface that are younger than the details of hardware types.
 _KIND_SINCE = {"storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
@@ -20,13 +20,13 @@ def _of_kind(kind: str) -> tuple[Field, Field]:
         Field(
             f"default_{interfaces.field(kind)}",
             since,
-            compute=lambda driver, _call: driver.offer.defaults.get(kind),
+            compute=lambda driver, _call: driver.offer and driver.offer.defaults.get(kind),
             needs=("offer",),
         ),
         Field(
             f"enabled_{interfaces.field(kind)}s",
             since,
-            compute=lambda driver, _call: driver.offer.enabled.get(kind, []),
+            compute=lambda driver, _call: driver.offer and driver.offer.enabled.get(kind, []),
             needs=("offer",),
         ),
     )
@@ -43,7 +43,7 @@ TABLE = fields.Table(
         Field("hosts", brief=True),
         fields.links("drivers", "name"),
         Field("properties", 14, brief=True, compute=_properties, needs=("name",)),
-        Field("type", 30, brief=True, compute=lambda _driver, _call: "dynamic"),
+        Field("type", 30, brief=True),
         *(field for kind in interfaces.KINDS for field in _of_kind(kind)),
     ),
 )
@@ -64,7 +64,8 @@ def index(call: Call) -> Reply:
     if call.query.get("detail") and names is not None:
         raise errors.Invalid("Can not specify ?detail=True and fields in the same request: leave one out.")
     selection = TABLE.select(call.minor, names, bool(call.query.get("detail")))
-    found = [] if call.query.get("type") == "classic" else _enabled(call)
+    wanted = call.query.get("type")
+    found = [driver for driver in _enabled(call) if wanted in (None, driver.type)]
     return Reply({"drivers": [selection.render(driver, call) for driver in found]})
 
 
@@ -81,18 +82,31 @@ def properties(call: Call, name: str) -> Reply:
 
 
 def _one(call: Call, name: str) -> records.Record:
-    found = _enabled(call, [name])
+    found = _enabled(call, name)
     if not found:
-        raise errors.NotFound(noun="Hardware type", ident=name[:80])
+        raise errors.NotFound(noun="Driver", ident=name[:80])
     return found[0]
 
 
-def _enabled(call: Call, names: list[str] | None = None) -> list[records.Record]:
-    """Hardware types with name, hosts and offer, sorted by name: one statement."""
-    by_name: dict[str, list[records.Record]] = {}
-    for row in conductors.enabled_interfaces(call.db, call.conf.conductor.heartbeat_timeout, names):
-        by_name.setdefault(row.hardware_type, []).append(row)
-    return [
-        records.Record(name=name, hosts=sorted({row.hostname for row in rows}), offer=composition.of_rows(name, rows))
-        for name, rows in sorted(by_name.items())
-    ]
+def _enabled(call: Call, only: str | None = None) -> list[records.Record]:
+    """Drivers with name, type, hosts and offer (None for a classic one), sorted by name: two statements.
+
+    A name that is a hardware type on one conductor and a classic driver on another counts as the hardware type.
+    """
+    timeout = call.conf.conductor.heartbeat_timeout
+    classic: dict[str, set[str]] = {}
+    for hostname, _group, name in conductors.classic_drivers(call.db, timeout):
+        if only in (None, name):
+            classic.setdefault(name, set()).add(hostname)
+    found = {
+        name: records.Record(name=name, type="classic", hosts=sorted(hosts), offer=None)
+        for name, hosts in classic.items()
+    }
+    by_type: dict[str, list[records.Record]] = {}
+    for row in conductors.enabled_interfaces(call.db, timeout, None if only is None else [only]):
+        by_type.setdefault(row.hardware_type, []).append(row)
+    for name, rows in by_type.items():
+        hosts = sorted({row.hostname for row in rows})
+        offer = composition.of_rows(name, rows)
+        found[name] = records.Record(name=name, type="dynamic", hosts=hosts, offer=offer)
+    return [found[name] for name in sorted(found)]

@@ -3,6 +3,7 @@
 To add a field: a column in ``db/models.py``, a migration, and a row here.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from ingot.api import fields, kinds, schemas
@@ -73,7 +74,15 @@ def _nothing(_node: records.Record, _call: Call) -> None:
     return None
 
 
-_INTERFACE_SINCE = {"network": 20, "storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
+INTERFACE_SINCE: Mapping[str, int] = {
+    **dict.fromkeys(interfaces.KINDS, 31),
+    "network": 20,
+    "storage": 33,
+    "rescue": 38,
+    "bios": 40,
+    "firmware": 86,
+}
+"""By kind of interface, the minor version that brought its field of nodes."""
 
 TABLE = fields.Table(
     "node",
@@ -130,10 +139,7 @@ TABLE = fields.Table(
         Field("service_step", 87),
         Field("disable_power_off", 95, kinds.FLAG, sortable=True),
         Field("health", 109, sortable=True),
-        *(
-            Field(interfaces.field(kind), _INTERFACE_SINCE.get(kind, 31), kinds.TEXT, sortable=True)
-            for kind in interfaces.KINDS
-        ),
+        *(Field(interfaces.field(kind), INTERFACE_SINCE[kind], kinds.TEXT, sortable=True) for kind in interfaces.KINDS),
         fields.sub_links("ports", "nodes"),
         fields.sub_links("states", "nodes", 14),
         fields.sub_links("portgroups", "nodes", 24),

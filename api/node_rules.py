@@ -17,7 +17,7 @@ _HOSTNAME = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-)
 
 EDITED = (
     *TABLE.patchable(),
-    *("uuid", "revision", "provision_state", "reservation", "lock_purpose", "locked_at", "maintenance_reason"),
+    *("uuid", "revision", "provision_state", "reservation", "lock_purpose", "locked_at", "maintenance_reason", "flow"),
 )
 """What editing a node needs to know of it."""
 
@@ -30,11 +30,15 @@ DELETED = (
     "instance_uuid",
     "protected",
     "protected_reason",
+    "flow",
+    "parent_node",
 )
 """What deleting a node needs to know of it."""
 
 _AT_REST = frozenset((states.ENROLL, states.MANAGEABLE, states.INSPECTWAIT, states.AVAILABLE))
 _COMPOSED_OF = frozenset(("driver", "conductor_group", *interfaces.FIELDS))
+_WORKED_WITH = _COMPOSED_OF | {"driver_info", "parent_node"}
+"""What must not change while steps run on the machine."""
 
 # Fields that can be changed in fewer states than others, and whether maintenance lifts that (measured contract).
 _ONLY_AT_REST: Mapping[str, bool] = {**dict.fromkeys(interfaces.FIELDS, True), "resource_class": False}
@@ -48,7 +52,8 @@ def for_creation(call: Call, values: Mapping[str, Any]) -> dict[str, Any]:
     """
     row = {name: value for name, value in values.items() if name not in ("chassis_uuid", *interfaces.FIELDS)}
     _check_name(call, row["name"])
-    row |= composition.offer(call, row["driver"], row["conductor_group"]).settle(values)
+    given = {name: values[name] for name in interfaces.FIELDS}
+    row |= composition.settle(call, row["driver"], row["conductor_group"], {}, given)
     return row | _references(call, values) | _derived(values)
 
 
@@ -68,14 +73,21 @@ def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> 
     _check_reason(node, changes, "retired")
     if changes.get("maintenance") is False:
         row |= {"maintenance_reason": None, "fault": None}
-    return row | _references(call, changes) | _derived({**vars(node), **changes}, changes)
+    references = _references(call, changes)
+    if references.get("parent_node") == node.uuid:
+        raise errors.Invalid(
+            field="parent_node", value=changes["parent_node"], allowed="A node cannot be its own parent: name another."
+        )
+    return row | references | _derived({**vars(node), **changes}, changes)
 
 
-def _composed(call: Call, node: records.Record, changes: Mapping[str, Any], reset: bool) -> dict[str, str]:
+def _composed(call: Call, node: records.Record, changes: Mapping[str, Any], reset: bool) -> dict[str, str | None]:
+    """The interfaces that the whole patch leads to, checked together: single operations of it may be incompatible."""
     named = {operation["path"].split("/")[1] for operation in call.body}
-    kept = {name: getattr(node, name) for name in interfaces.FIELDS if not reset or name in named}
+    given = {name: changes.get(name, getattr(node, name)) for name in interfaces.FIELDS if name in named}
+    kept = {} if reset else {name: getattr(node, name) for name in interfaces.FIELDS}
     driver, group = changes.get("driver", node.driver), changes.get("conductor_group", node.conductor_group)
-    return composition.offer(call, driver, group).settle({**kept, **changes})
+    return composition.settle(call, driver, group, kept, given)
 
 
 def _check_name(call: Call, name: str | None) -> None:
@@ -134,6 +146,8 @@ def refuse_update(node: records.Record, operations: list[dict[str, Any]], change
     freed = {(operation["op"], operation["path"]) for operation in operations} == {("remove", "/instance_uuid")}
     if state not in states.UPDATE_ALLOWED and not (node.maintenance and freed):
         raise errors.NodeBusy(node=node.uuid, done="updated", state=state, allowed=_listed(states.UPDATE_ALLOWED))
+    if not _WORKED_WITH.isdisjoint(changes):
+        refuse_lent(node, f"given another {min(_WORKED_WITH.intersection(changes))}")
     for name in changes:
         lifted = _ONLY_AT_REST.get(name)
         if lifted is not None and state not in _AT_REST and not (lifted and node.maintenance):
@@ -155,6 +169,7 @@ def refuse_delete(node: records.Record) -> None:
     :raises Forbidden: the node is protected.
     :raises NodeBusy: the node's state does not allow to delete it.
     :raises InstanceAssociated: it has an instance.
+    :raises Conflict: steps of its parent run on it.
     """
     refuse_protected(node, "deleted")
     if node.maintenance:
@@ -164,6 +179,20 @@ def refuse_delete(node: records.Record) -> None:
     if node.provision_state not in states.DELETE_ALLOWED:
         allowed = f"{_listed(states.DELETE_ALLOWED)}, or any state in maintenance"
         raise errors.NodeBusy(node=node.uuid, done="deleted", state=node.provision_state, allowed=allowed)
+    refuse_lent(node, "deleted")
+
+
+def refuse_lent(node: records.Record, done: str) -> None:
+    """
+    :param node: needs uuid, provision_state, flow, parent_node.
+    :param done: what is refused, in a message: ``deleted``, ``asked to clean``.
+    :raises Conflict: the node is at rest by its own state, but its parent's steps run on it.
+    """
+    if node.flow is not None and node.provision_state in states.STABLE | states.FAILED:
+        raise errors.Conflict(
+            reason=f"Node {node.uuid} can not be {done}: flow {node.flow} runs on it for its parent node "
+            f"{node.parent_node or '(none any more)'}. Wait for its end, or abort what the parent does."
+        )
 
 
 def refuse_protected(node: records.Record, done: str) -> None:

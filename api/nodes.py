@@ -10,9 +10,9 @@ from ingot.api import call as calls
 from ingot.api import collection, kinds, node_rules, params, patch
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Selection
-from ingot.api.node_fields import TABLE
+from ingot.api.node_fields import INTERFACE_SINCE, TABLE
 from ingot.api.params import Param
-from ingot.common import errors, states
+from ingot.common import errors, interfaces, states
 from ingot.db import chassis as chassis_rows
 from ingot.db import listing, node_crud, node_lists, nodes, records, traits
 
@@ -32,6 +32,8 @@ def _known(values: Iterable[str]) -> Any:
 
     return parse
 
+
+_BY_INTERFACE = INTERFACE_SINCE.items()
 
 FILTERS = (
     Param("associated", kinds.flag, column="instance_uuid", test="is_set"),
@@ -54,6 +56,8 @@ FILTERS = (
     Param("include_children", kinds.flag, 83),
     Param("parent_node", params.text, 83),
     Param("instance_name", params.text, 104, "instance_name"),
+    # Specification 004; each from the version on that shows the field.
+    *(Param(interfaces.field(kind), params.text, since, interfaces.field(kind)) for kind, since in _BY_INTERFACE),
 )
 
 

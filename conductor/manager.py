@@ -244,7 +244,8 @@ class Conductor:
         db, hardware = self.services.db, self.services.hardware
         rows = conductors.enabled_interfaces(db, self._timeout, list(hardware.classic_drivers))
         theirs = {(row.hostname, row.hardware_type) for row in rows}
-        theirs |= {pair for pair in conductors.classic_drivers(db, self._timeout) if pair[1] in hardware.hardware_types}
+        classic = conductors.classic_drivers(db, self._timeout)
+        theirs |= {(hostname, name) for hostname, _group, name in classic if name in hardware.hardware_types}
         for hostname, name in sorted(pair for pair in theirs if pair[0] != self.services.host):
             LOG.warning(
                 "Driver %s is a hardware type on one of the conductors %s and %s and a classic driver on the other: "

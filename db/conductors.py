@@ -104,18 +104,17 @@ def ring_members(db: Database, timeout: float) -> list[tuple[str, str, str]]:
     return list(members)
 
 
-def classic_drivers(db: Database, timeout: float, group: str | None = None) -> list[tuple[str, str]]:
-    """(hostname, classic driver) of online conductors.
+def classic_drivers(db: Database, timeout: float, group: str | None = None) -> list[tuple[str, str, str]]:
+    """(hostname, conductor group, classic driver) of online conductors.
 
     :param group: only conductors of this group; None for all.
     """
-    statement = sa.select(CONDUCTORS.c.hostname, CONDUCTORS.c.classic_drivers).where(
-        _online(timeout), CONDUCTORS.c.classic_drivers.is_not(None)
-    )
+    having = (CONDUCTORS.c.hostname, CONDUCTORS.c.conductor_group, CONDUCTORS.c.classic_drivers)
+    statement = sa.select(*having).where(_online(timeout), CONDUCTORS.c.classic_drivers.is_not(None))
     if group is not None:
         statement = statement.where(CONDUCTORS.c.conductor_group == group)
     with db.single() as connection:
-        return [(hostname, name) for hostname, names in connection.execute(statement) for name in names]
+        return [(host, where, name) for host, where, names in connection.execute(statement) for name in names]
 
 
 def rpc_versions(db: Database, timeout: float) -> list[tuple[str, str]]:

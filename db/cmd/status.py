@@ -65,13 +65,18 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _drivers(self) -> Result:
         online = conductors.enabled_interfaces(self.db, self.conf.conductor.heartbeat_timeout)
-        if not online:
+        classic = conductors.classic_drivers(self.db, self.conf.conductor.heartbeat_timeout)
+        if not online and not classic:
             return Result(Code.WARNING, "No conductor is online, so nobody can tell which drivers there will be.")
         offers = {
             (offer.conductor_group.lower(), offer.hardware_type, offer.interface_type, offer.interface_name)
             for offer in online
         }
-        homeless = [(node, lacking) for node in _all_nodes(self.db) if (lacking := _lacking(node, offers))]
+        fixed = {(group.lower(), name) for _hostname, group, name in classic}
+        nodes_of_types = [
+            node for node in _all_nodes(self.db) if (node.conductor_group.lower(), node.driver) not in fixed
+        ]
+        homeless = [(node, lacking) for node in nodes_of_types if (lacking := _lacking(node, offers))]
         if not homeless:
             return _success()
         examples = "; ".join(
