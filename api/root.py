@@ -13,8 +13,10 @@ COLLECTIONS: dict[str, int] = {
     "lookup": 22,
     "heartbeat": 22,
     "portgroups": 23,
+    "volume": 32,
     "conductors": 49,
     "deploy_templates": 55,
+    "runbooks": 92,
 }
 """What the document of version 1 links to, each with the minor version that brought it."""
 

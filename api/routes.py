@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ingot.api import (
+    agent_logs,
     agents,
     boot,
     chassis,
@@ -19,7 +20,9 @@ from ingot.api import (
     ports,
     provision,
     root,
+    runbooks,
     timeline,
+    volumes,
 )
 from ingot.api.call import Operation
 from ingot.api.collection import without_ident
@@ -47,7 +50,7 @@ class Route(NamedTuple):
     :param below: what older requests get, by method.
     :param public: whether it needs no authentication.
     :param any_version: whether it does not care about the request's version.
-    :param text: whether it answers plain text.
+    :param text: whether it answers plain text or an archive, and so does not look for JSON in ``Accept``.
     """
 
     path: str
@@ -122,6 +125,15 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/portgroups/detail", {"GET": portgroups.CRUD.detail}, 23),
     Route("/v1/portgroups/<ident>", _one(portgroups.CRUD), 23),
     Route("/v1/portgroups/<ident>/ports", {"GET": ports.of_portgroup}, 24),
+    # volumes
+    Route("/v1/volume", {"GET": volumes.root}, volumes.SINCE),
+    Route("/v1/volume/connectors", _all(volumes.CONNECTORS), volumes.SINCE),
+    Route("/v1/volume/connectors/<ident>", _one(volumes.CONNECTORS), volumes.SINCE),
+    Route("/v1/volume/targets", _all(volumes.TARGETS), volumes.SINCE),
+    Route("/v1/volume/targets/<ident>", _one(volumes.TARGETS), volumes.SINCE),
+    Route("/v1/nodes/<node>/volume", {"GET": volumes.root_of_node}, volumes.SINCE),
+    Route("/v1/nodes/<node>/volume/connectors", {"GET": volumes.connectors_of_node}, volumes.SINCE),
+    Route("/v1/nodes/<node>/volume/targets", {"GET": volumes.targets_of_node}, volumes.SINCE),
     # chassis
     Route("/v1/chassis", _all(chassis.CRUD)),
     Route("/v1/chassis/detail", {"GET": chassis.CRUD.detail}),
@@ -133,6 +145,19 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/deploy_templates/<ident>", _one(deploy_templates.CRUD), 55, _HIDDEN_405),
     Route("/v1/deploy-templates", _all(deploy_templates.HYPHENATED), 55, _HIDDEN_405),
     Route("/v1/deploy-templates/<ident>", _one(deploy_templates.HYPHENATED), 55, _HIDDEN_405),
+    # runbooks
+    Route("/v1/runbooks", _all(runbooks.CRUD), 92, _HIDDEN_405),
+    Route("/v1/runbooks/<ident>", _one(runbooks.CRUD), 92, _HIDDEN_405),
+    Route(
+        "/v1/runbooks/<ident>/traits",
+        {"GET": runbooks.traits_index, "PUT": runbooks.traits_replace, "DELETE": runbooks.traits_clear},
+        runbooks.TRAITS_SINCE,
+    ),
+    Route(
+        "/v1/runbooks/<ident>/traits/<trait>",
+        {"PUT": runbooks.traits_add, "DELETE": runbooks.traits_remove},
+        runbooks.TRAITS_SINCE,
+    ),
     # drivers and conductors
     Route("/v1/drivers", {"GET": drivers.index}),
     Route("/v1/drivers/<name>", {"GET": drivers.show}),
@@ -141,4 +166,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/conductors/<hostname>", {"GET": conductors.show}, 49),
     # Ingot's own
     Route("/ingot/v1/nodes/<node>/timeline", {"GET": timeline.show}, any_version=True),
+    Route("/ingot/v1/nodes/<node>/runs", {"GET": timeline.runs}, any_version=True),
+    Route("/ingot/v1/nodes/<node>/logs", {"GET": agent_logs.index}, any_version=True),
+    Route("/ingot/v1/nodes/<node>/logs/<uuid>", {"GET": agent_logs.show}, any_version=True, text=True),
 )

@@ -1,4 +1,4 @@
-"""Writing rows of nouns that have no state machine: ports, portgroups, chassis, deploy templates."""
+"""Writing rows of nouns that have no state machine: ports, portgroups, chassis, volumes, deploy templates."""
 
 import re
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ def update(
     try:
         written = connection.execute(statement).rowcount
     except db_exc.DBDuplicateEntry as exc:
-        raise duplicate(exc, source, values) from exc
+        raise duplicate(exc, source, {**row.as_dict(), **values}) from exc
     except db_exc.DBReferenceError as exc:
         raise owner_gone(source.noun.lower()) from exc
     if written != 1:
@@ -84,12 +84,25 @@ def delete(
 
 
 def duplicate(exc: db_exc.DBDuplicateEntry, source: listing.Source, values: Mapping[str, Any]) -> errors.Duplicate:
-    """The error for a taken value."""
+    """The error for a taken value, or for values that are taken together."""
     # Only the database's own words: those of SQLAlchemy repeat the statement, which names all columns.
     told = str(exc.inner_exception.orig)
-    unique = [column.name for column in source.table.c if column.unique]
-    taken = next((name for name in unique if re.search(rf"{source.table.name}[._]{name}\b|\({name}\)", told)), "uuid")
-    return errors.Duplicate(noun=source.noun.lower(), field=_CALLED.get(taken, taken), value=values.get(taken))
+    noun, table = source.noun.lower(), source.table
+    unique = [column.name for column in table.c if column.unique]
+    taken = next((name for name in unique if re.search(rf"{table.name}[._]{name}\b|\({name}\)", told)), None)
+    together = _unique_together(table)
+    if taken is None and together:
+        owner = " of the same node" if "node_id" in together else ""
+        words = " and ".join(f"{name} {values.get(name)}" for name in together if name != "node_id")
+        return errors.Duplicate(f"A {noun} with {words}{owner} already exists.")
+    taken = taken or "uuid"
+    return errors.Duplicate(noun=noun, field=_CALLED.get(taken, taken), value=values.get(taken))
+
+
+def _unique_together(table: sa.Table) -> list[str]:
+    """The columns of the constraint by which several of them are unique together."""
+    constraints = (one for one in table.constraints if isinstance(one, sa.UniqueConstraint))
+    return next(([column.name for column in one.columns] for one in constraints if len(one.columns) > 1), [])
 
 
 def owner_gone(noun: str, owner: str = "what it belongs to") -> errors.ChangedMeanwhile:

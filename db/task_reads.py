@@ -1,4 +1,4 @@
-"""What a task reads beside the node itself, at first use: ports, traits, the steps that templates ask for."""
+"""What a task reads beside the node itself, at first use: ports, volumes, traits, the steps that templates ask for."""
 
 from collections.abc import Collection
 
@@ -8,6 +8,8 @@ from ingot.db import models, records
 from ingot.db.engine import Database
 
 _PORTS = models.table(models.Port)
+_CONNECTORS = models.table(models.VolumeConnector)
+_TARGETS = models.table(models.VolumeTarget)
 _TRAITS = models.table(models.NodeTrait)
 _TEMPLATES = models.table(models.DeployTemplate)
 _TEMPLATE_STEPS = models.table(models.DeployTemplateStep)
@@ -18,6 +20,20 @@ def ports(db: Database, node_id: int) -> list[records.Record]:
     with db.single() as connection:
         found = connection.execute(sa.select(_PORTS).where(_PORTS.c.node_id == node_id).order_by(_PORTS.c.id))
         return records.many(found)
+
+
+def volume_connectors(db: Database, node_id: int) -> list[records.Record]:
+    """A node's volume connectors, in order of creation."""
+    statement = sa.select(_CONNECTORS).where(_CONNECTORS.c.node_id == node_id).order_by(_CONNECTORS.c.id)
+    with db.single() as connection:
+        return records.many(connection.execute(statement))
+
+
+def volume_targets(db: Database, node_id: int) -> list[records.Record]:
+    """A node's volume targets, by boot index."""
+    statement = sa.select(_TARGETS).where(_TARGETS.c.node_id == node_id).order_by(_TARGETS.c.boot_index)
+    with db.single() as connection:
+        return records.many(connection.execute(statement))
 
 
 def traits(db: Database, node_id: int) -> list[str]:

@@ -21,6 +21,7 @@ from tests.functional.api import intended_differences
 MEASURED: list[dict[str, Any]] = json.loads((pathlib.Path(__file__).parent / "measured.json").read_text())
 
 STEP = {"interface": "deploy", "step": "erase", "args": {}, "priority": 10}
+IN_RUNBOOK = {"interface": "deploy", "step": "erase_devices", "args": {}, "order": 1}
 INSTANCE = "1be26c0b-03f2-4d2e-ae87-c02d7f33c123"
 
 # The state from which a verb can be asked for.
@@ -49,9 +50,14 @@ class Replay(api_case.ApiCase):
         self.portgroup = self.good("POST", "/v1/portgroups", {**ours, "name": "ebpg"})["uuid"]
         self.port = self.good("POST", "/v1/ports", {**ours, "address": "52:54:79:00:00:01"})["uuid"]
         self.good("POST", "/v1/deploy_templates", {"name": "CUSTOM_EB", "steps": [STEP]})
+        connector = {**ours, "type": "iqn"}
+        target = {**ours, "volume_type": "iscsi", "volume_id": "v1"}
+        self.good("POST", "/v1/volume/connectors", {**connector, "connector_id": "ebx"})
+        self.good("POST", "/v1/volume/targets", {**target, "boot_index": 0})
         self.area_worlds = {
             "duplicate": self._duplicates,
             "locked": lambda: self.set_nodes("eb1", reservation="otherhost", lock_purpose="work"),
+            "steps": lambda: self.good("POST", "/v1/runbooks", {"name": "CUSTOM_A", "steps": [IN_RUNBOOK]}),
         }
 
     def _duplicates(self) -> None:
@@ -59,6 +65,7 @@ class Replay(api_case.ApiCase):
         self.good("POST", "/v1/deploy_templates", {"name": "CUSTOM_ERR", "steps": [STEP]})
         self.good("POST", "/v1/portgroups", {**ours, "name": "errpg", "address": "52:54:77:00:00:aa"})
         self.good("POST", "/v1/ports", {**ours, "address": "52:54:77:00:00:01"})
+        self.good("POST", "/v1/volume/connectors", {**ours, "type": "iqn", "connector_id": "errx"})
 
     def set_nodes(self, *names: str, **values: Any) -> None:
         """Writes columns of nodes, all by default, past the API."""
@@ -89,7 +96,10 @@ class Replay(api_case.ApiCase):
         if case["area"] in ("provision", "steps"):
             verb = case["body"].get("target") if case["method"] == "PUT" else None
             state = FROM.get(verb, states.MANAGEABLE)
-            self.set_nodes("eb1", "st1", provision_state=state, reservation=None)
+            self.set_nodes("eb1", "st1", provision_state=state, reservation=None, flow=None)
+        if case["case"] == "clean with runbook + trait":
+            for path in ("nodes/st1", "runbooks/CUSTOM_A"):
+                self.good("PUT", f"/v1/{path}/traits/CUSTOM_A")
         if case["case"] == "manage in maintenance":
             self.set_nodes("eb1", provision_state=states.AVAILABLE)
         if case["case"] == "provide in maintenance":
@@ -176,4 +186,4 @@ def _test(area: str) -> Any:
 
 
 for _area in sorted({case["area"] for case in MEASURED}):
-    setattr(Replay, f"test_{_area.replace(' ', '_')}", _test(_area))
+    setattr(Replay, "test_" + re.sub(r"\W", "_", _area), _test(_area))
