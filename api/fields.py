@@ -54,9 +54,15 @@ class Field(NamedTuple):
 
 
 class Body:
-    """A request body: an object whose keys are declared fields."""
+    """A request body: an object whose keys are declared fields.
 
-    def __init__(self, noun: str, declared: Iterable[Field]) -> None:
+    :param newer: the error for a key that is newer than the request's version.
+    """
+
+    def __init__(
+        self, noun: str, declared: Iterable[Field], newer: type[errors.IngotError] = errors.VersionRefused
+    ) -> None:
+        self._newer = newer
         self._fields = {field.name: field for field in declared}
         self._needs_version = [field for field in self._fields.values() if field.since > 1]
         self.schema = schemas.Schema(noun, object_schema(self._fields.values()))
@@ -65,11 +71,11 @@ class Body:
         """The body with every value parsed; keys that were not sent are absent.
 
         :raises Invalid: see :class:`schemas.Schema` and the kinds.
-        :raises VersionRefused: a key is newer than the request's version.
+        :raises VersionRefused: a key is newer than the request's version, unless the body has another error for that.
         """
         body = {} if value is None else value
         if isinstance(body, dict):
-            refuse_newer((field for field in self._needs_version if field.name in body), minor)
+            refuse_newer((field for field in self._needs_version if field.name in body), minor, self._newer)
         self.schema.check(body)
         return {name: parsed(self._fields[name], given) for name, given in body.items()}
 
@@ -91,13 +97,13 @@ def parsed(field: Field, value: Any) -> Any:
     return value if field.kind.parse is None else field.kind.parse(field.name, value)
 
 
-def refuse_newer(used: Iterable[Field], minor: int) -> None:
+def refuse_newer(used: Iterable[Field], minor: int, refusal: type[errors.IngotError] = errors.VersionRefused) -> None:
     """
-    :raises VersionRefused: a used field is newer than the request's version.
+    :raises VersionRefused: a used field is newer than the request's version; ``refusal`` may be another error.
     """
     for field in used:
         if field.since > minor:
-            raise errors.VersionRefused(
+            raise refusal(
                 f"Request not acceptable. The field {field.name} needs API version 1.{field.since} or newer; "
                 f"the request speaks 1.{minor}."
             )
@@ -133,13 +139,17 @@ class Table:
     """The fields of a resource.
 
     :param noun: the resource in messages, e.g. ``port``.
-    :param since: minor version that brought the resource.
+    :param newer: the error for writing a field that is newer than the request's version.
     """
 
-    def __init__(self, noun: str, fields: Iterable[Field]) -> None:
+    def __init__(
+        self, noun: str, fields: Iterable[Field], newer: type[errors.IngotError] = errors.VersionRefused
+    ) -> None:
         self.noun = noun
+        self.newer = newer
         self.fields: Mapping[str, Field] = {field.name: field for field in fields}
-        self.creation = Body(noun, (field for field in self.fields.values() if field.kind and field.write & POST))
+        written = (field for field in self.fields.values() if field.kind and field.write & POST)
+        self.creation = Body(noun, written, newer)
         self.select = functools.lru_cache(maxsize=2048)(self._select)
 
     def patchable(self) -> dict[str, Field]:

@@ -54,7 +54,7 @@ def apply(table: fields.Table, current: Mapping[str, Any], patch: list[dict[str,
     :returns: new values of the fields that are different afterwards.
     :raises Invalid: a field cannot be patched, or would get a value that it cannot have.
     :raises PatchError: an operation cannot be applied.
-    :raises VersionRefused: a field is newer than the request's version.
+    :raises VersionRefused: a field is newer than the request's version, unless the table has another error for that.
     """
     used = _used(table, patch, minor)
     document = copy.deepcopy({name: current[name] for name in used})
@@ -75,7 +75,8 @@ def _used(table: fields.Table, patch: list[dict[str, Any]], minor: int) -> dict[
             allowed = ", ".join(sorted(known for known, field in patchable.items() if field.since <= minor))
             raise errors.Invalid(f"Cannot patch /{name[:80]}. Only the following can be updated: {allowed}.")
     used = {name: patchable[name] for name in names}
-    fields.refuse_newer((field for field in used.values() if (field.patch_since or field.since) > minor), minor)
+    newer = (field for field in used.values() if (field.patch_since or field.since) > minor)
+    fields.refuse_newer(newer, minor, table.newer)
     return used
 
 

@@ -8,7 +8,7 @@ import binascii
 from typing import Any, NamedTuple
 
 from ingot.api import call as calls
-from ingot.api import fields, kinds, node_rules, node_states, schemas, steps
+from ingot.api import children, fields, kinds, node_rules, node_states, runbooks, schemas, steps
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
@@ -23,6 +23,7 @@ FLOWS: dict[str, str] = {
     "deleted": "delete",
     "manage": "verify",
     "provide": "automated_clean",
+    "service": "service",
     "undeploy": "delete",
 }
 """The conductor's flow for a verb. What has none (and changes more than a state) is not supported by any hardware."""
@@ -78,8 +79,8 @@ _BODY = fields.Body(
     ),
 )
 
-_READ = (*node_states.LOCK, "provision_state", "maintenance", "maintenance_reason", "protected", "protected_reason",
-         "retired", "retired_reason")  # fmt: skip
+_READ = (*node_states.LOCK, "provision_state", "target_provision_state", "last_error", "flow", "parent_node",
+         "maintenance", "maintenance_reason", "protected", "protected_reason", "retired", "retired_reason")  # fmt: skip
 
 
 @operation(body=_BODY)
@@ -110,21 +111,13 @@ def _arguments(call: Call, verb: str) -> dict[str, Any]:
     accepted = _REQUIRED.get(verb, ())
     if accepted and not any(str(given.get(name, "")).strip() for name in accepted):
         raise errors.Invalid(f'A non-empty "{accepted[0]}" is required when setting target provision state to {verb}.')
-    if "runbook" in given:
-        raise errors.NotFound(noun="Runbook", ident=given["runbook"])
+    if "runbook" in given and f"{verb}_steps" in given:
+        raise errors.Invalid(field="runbook", value=given["runbook"], allowed=f"Leave out this or {verb}_steps.")
     _check_drive(call, given.get("configdrive"))
     for name in ("clean_steps", "deploy_steps", "service_steps"):
         if name in given:
             given[name] = steps.with_numbers(given[name])
-            _refuse_children(name, given[name])
     return given
-
-
-def _refuse_children(name: str, asked: list[dict[str, Any]]) -> None:
-    if any(step.get("execute_on_child_nodes") for step in asked):
-        raise errors.Invalid(
-            field=name, value="execute_on_child_nodes", allowed="Steps on child nodes are not supported: leave it out."
-        )
 
 
 def _check_drive(call: Call, drive: dict[str, Any] | str | None) -> None:
@@ -151,6 +144,8 @@ def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, An
     reached = states.asked_for(node.provision_state, verb)
     if node.reservation is not None and (verb != "abort" or reached is None):
         raise nodes.locked(node)
+    if node.flow is not None:
+        node_rules.refuse_lent(node, f"asked to {verb}")
     if reached is None:
         raise errors.StateTransitionRefused(
             action=verb,
@@ -158,13 +153,18 @@ def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, An
             state=node.provision_state,
             possible=", ".join(states.allowed_verbs(node.provision_state)) or "waiting",
         )
-    if verb == "abort":
+    if verb == "abort" and node.provision_state not in states.FAILED:
         return _abort(call, node)
     _refuse(node, verb)
-    if verb == "manage" and node.provision_state != states.ENROLL:
-        nodes.compare_and_set(call.db, node, _moved(reached, None) | {"flow": None, "due_at": None})
-    else:
+    if verb in FLOWS and (verb != "manage" or node.provision_state == states.ENROLL):
         _hand_over(call, node, verb, reached, arguments)
+    elif verb == "unhold":
+        _unhold(call, node, reached)
+    else:
+        # Nothing has to be done: manage from a state of rest, or a failed flow that is given up.
+        told = f"By request, nothing more is done about this: {node.last_error}" if verb == "abort" else None
+        rest = {"flow": None, "due_at": None, "last_error": told}
+        nodes.compare_and_set(call.db, node, _moved(reached, states.TARGETS.get(reached)) | rest)
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 
 
@@ -178,6 +178,12 @@ def _abort(call: Call, node: records.Record) -> Reply:
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 
 
+def _unhold(call: Call, node: records.Record, reached: str) -> None:
+    """The flow goes on where it was held, and where it was going to."""
+    nodes.compare_and_set(call.db, node, _moved(reached, node.target_provision_state) | {"due_at": clock.now()})
+    call.client.advance(call.ctx, node, why="unhold")
+
+
 def _refuse(node: records.Record, verb: str) -> None:
     if verb in _DEPLOYS and node.maintenance:
         raise errors.InMaintenance(action=verb, node=node.uuid, reason=node.maintenance_reason or "no reason was given")
@@ -188,7 +194,7 @@ def _refuse(node: records.Record, verb: str) -> None:
             f"Node {node.uuid} is retired ({node.retired_reason or 'no reason given'}) and cannot be provided: set "
             "retired to false first."
         )
-    if verb not in FLOWS:
+    if verb not in FLOWS and verb not in ("abort", "unhold"):
         raise errors.UnsupportedInterface(driver=node.driver, what=f"{verb} (disabled or not implemented)")
 
 
@@ -201,9 +207,22 @@ def _moved(state: str, target: str | None) -> dict[str, Any]:
     }
 
 
+def _request(call: Call, node: records.Record, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What the flow works with: runbooks and names of children have been looked up."""
+    request = {name: value for name, value in arguments.items() if name != "runbook"}
+    if "runbook" in arguments:
+        runbook = runbooks.for_node(call, arguments["runbook"], node)
+        request[f"{verb}_steps"] = sorted(runbook.steps, key=lambda step: int(step["order"]))
+        request["disable_ramdisk"] = runbook.disable_ramdisk or "disable_ramdisk" in arguments
+        request["origin"] = f"runbook {runbook.name}"
+    elif f"{verb}_steps" in request:
+        request[f"{verb}_steps"] = children.resolved(call, node, f"{verb}_steps", request[f"{verb}_steps"])
+    return request
+
+
 def _hand_over(call: Call, node: records.Record, verb: str, reached: str, arguments: dict[str, Any]) -> None:
     """Writes the work into the node's row and rings its conductor."""
-    request = dict(arguments)
+    request = _request(call, node, verb, arguments)
     drive = {"configdrive": None} if verb in _DEPLOYS and verb != "rebuild" else {}
     if isinstance(request.get("configdrive"), str) and not _is_url(request["configdrive"]):
         drive = {"configdrive": request.pop("configdrive")}

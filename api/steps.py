@@ -1,9 +1,17 @@
-"""The form of steps that users name: in provision requests and in deploy templates."""
+"""The form of steps that users name: in provision requests, deploy templates and runbooks.
 
+Which steps a node has is for its conductor to say. The reserved steps (hold, wait, power_on, power_off, reboot) are
+named as any other, on any interface.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
-from ingot.api import schemas
-from ingot.common import interfaces
+from ingot.api import fields, kinds, schemas
+from ingot.api.call import Call
+from ingot.common import errors, interfaces
+from ingot.db import records
+from ingot.db.step_lists import StepLists
 
 # A number, or its digits as text.
 COUNT: dict[str, Any] = {
@@ -21,7 +29,7 @@ _CHOSEN = schemas.record(
         **_NAMED,
         "order": COUNT,
         "execute_on_child_nodes": {"type": "boolean"},
-        "limit_child_node_execution": {"type": "array", "items": {"type": "string"}},
+        "limit_child_node_execution": {"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 255}},
     },
     required=("interface", "step"),
 )
@@ -34,7 +42,7 @@ _RANKED = schemas.record({**_NAMED, "priority": COUNT}, required=("interface", "
 BY_PRIORITY: dict[str, Any] = {"type": ["array", "null"], "items": _RANKED}
 """Steps that are sorted in among others: deploying."""
 
-OF_TEMPLATE: dict[str, Any] = {"type": "array", "items": _RANKED, "minItems": 1}
+_NUMBERED = schemas.record({**_NAMED, "order": COUNT}, required=("interface", "step", "order"))
 
 
 def with_numbers(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -44,7 +52,25 @@ def with_numbers(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def twice(steps: list[dict[str, Any]]) -> list[str]:
-    """The steps, as interface.step, that are named more than once."""
-    names = [f"{step['interface']}.{step['step']}" for step in steps]
-    return sorted({name for name in names if names.count(name) > 1})
+def _each_once(name: str, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    named = [f"{step['interface']}.{step['step']}" for step in value]
+    twice = sorted({label for label in named if named.count(label) > 1})
+    if twice:
+        raise errors.Invalid(field=name, value=", ".join(twice), allowed="Here each step can be named only once.")
+    return with_numbers(value)
+
+
+OF_TEMPLATE = kinds.Kind({"type": "array", "items": _RANKED, "minItems": 1}, _each_once)
+OF_RUNBOOK = kinds.Kind({"type": "array", "items": _NUMBERED, "minItems": 1}, _each_once)
+
+
+def shown_of(lists: StepLists) -> Callable[[Call, list[records.Record], fields.Selection], None]:
+    """What completes rows of named lists with their steps, one statement for all."""
+
+    def complete(call: Call, found: list[records.Record], selection: fields.Selection) -> None:
+        if "steps" in selection.names and found:
+            known = lists.steps_of(call.db, [record.id for record in found])
+            for record in found:
+                record.steps = known.get(record.id, [])
+
+    return complete

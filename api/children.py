@@ -1,0 +1,43 @@
+"""Steps that a node's request sends to its child nodes: which children are meant."""
+
+from typing import Any
+
+from ingot.api.call import Call
+from ingot.common import errors
+from ingot.db import node_lists, records
+
+_ON_CHILDREN = "execute_on_child_nodes"
+_LIMIT = "limit_child_node_execution"
+
+
+def resolved(call: Call, node: records.Record, name: str, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The steps with the uuids of the children that each is limited to; one statement if any step is limited.
+
+    A step without a limit, or with an empty one, is for all children.
+
+    :param node: the parent; needs uuid.
+    :param name: the list in messages: clean_steps, service_steps.
+    :raises Invalid: a step is limited to something that is not a child of the node, or is not for children at all.
+    """
+    if not any(_LIMIT in step for step in steps):
+        return steps
+    known = {
+        ident: child.uuid for child in node_lists.children(call.db, node.uuid) for ident in (child.uuid, child.name)
+    }
+    return [_limited(node, f"{name}.{index}.{_LIMIT}", step, known) for index, step in enumerate(steps)]
+
+
+def _limited(node: records.Record, field: str, step: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
+    limit = step.get(_LIMIT)
+    rest = {key: value for key, value in step.items() if key != _LIMIT}
+    if not limit:
+        return rest
+    if not step.get(_ON_CHILDREN):
+        raise errors.Invalid(field=field, value=limit, allowed=f"It needs {_ON_CHILDREN} true in the same step.")
+    strangers = [ident for ident in limit if ident not in known]
+    if strangers:
+        names = ", ".join(sorted(ident for ident in known if ident)) or "none"
+        raise errors.Invalid(
+            field=field, value=", ".join(strangers), allowed=f"Node {node.uuid} is the parent of: {names}."
+        )
+    return {**rest, _LIMIT: list(dict.fromkeys(known[ident] for ident in limit))}

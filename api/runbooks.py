@@ -1,0 +1,129 @@
+"""Runbooks: steps under a name, for manual cleaning and servicing of the nodes that share one of their traits."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ingot.api import call as calls
+from ingot.api import collection, crud, fields, kinds, params, steps, trait_names
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import POST, Field
+from ingot.common import errors
+from ingot.db import records, runbooks, traits
+from ingot.db.runbooks import RUNBOOKS
+
+TRAITS_SINCE = 112
+"""Minor version from which runbooks have traits, and names that need not be traits."""
+
+# Real booleans only: other resources take words as well.
+_FLAG = kinds.Kind({"type": ["boolean", "null"]}, empty=False)
+_NAME = kinds.Kind({"type": "string", "minLength": 1, "maxLength": 255}, kinds.logical_name)
+
+TABLE = fields.Table(
+    "runbook",
+    (
+        Field("uuid", 92, kinds.UUID, write=POST, brief=True, sortable=True),
+        Field("name", 92, _NAME, brief=True, sortable=True, required=True),
+        fields.links("runbooks"),
+        Field("created_at", 92, sortable=True),
+        Field("updated_at", 92, sortable=True),
+        Field("steps", 92, steps.OF_RUNBOOK, required=True),
+        Field("disable_ramdisk", 92, _FLAG, sortable=True),
+        Field("extra", 92, kinds.OBJECT),
+        Field("public", 92, _FLAG, sortable=True),
+        Field("owner", 92, kinds.TEXT, sortable=True),
+        Field("description", TRAITS_SINCE, kinds.TEXT, sortable=True),
+        Field("traits", TRAITS_SINCE),
+    ),
+    newer=errors.Invalid,
+)
+
+_complete_steps = steps.shown_of(RUNBOOKS)
+
+
+def _complete(call: Call, found: list[records.Record], selection: fields.Selection) -> None:
+    _complete_steps(call, found, selection)
+    if "traits" in selection.names and found:
+        known = runbooks.traits_of(call.db, [runbook.id for runbook in found])
+        for runbook in found:
+            runbook.traits = known.get(runbook.id, [])
+
+
+def _prepare(call: Call, values: dict[str, Any], row: records.Record | None) -> dict[str, Any]:
+    if "name" in values and call.minor < TRAITS_SINCE and not trait_names.is_trait(values["name"]):
+        told = f"Before version 1.{TRAITS_SINCE} a runbook is called like a trait: {trait_names.FORM}."
+        raise errors.Invalid(field="name", value=values["name"], allowed=told)
+    if row is None and values["owner"] not in (None, call.ctx.project_id):
+        told = "A new runbook belongs to nobody or to the project of the request. Give it to another with PATCH."
+        raise errors.Invalid(field="owner", value=values["owner"], allowed=told)
+    after = {**(vars(row) if row else {}), **values}
+    if after["public"] and after["owner"] is not None:
+        told = "A public runbook has no owner: send owner null or public false in the same request."
+        raise errors.Invalid(field="owner", value=after["owner"], allowed=told)
+    return values
+
+
+_DESCRIBED = collection.Collection("runbooks", TABLE, RUNBOOKS.source, marker=params.filled, complete=_complete)
+
+CRUD = crud.Crud(_DESCRIBED, RUNBOOKS, prepare=_prepare)
+
+
+def for_node(call: Call, ident: str, node: records.Record) -> records.Record:
+    """The whole runbook that a provision request names.
+
+    :param node: needs id and uuid.
+    :raises NotFound: there is no such runbook.
+    :raises Invalid: it is not meant for this node.
+    """
+    runbook = CRUD.read(call, ident)
+    meant = runbook.traits if call.minor >= TRAITS_SINCE else [runbook.name]
+    if not meant:
+        told = f"It has no traits, so it is for no node. Add one: PUT /v1/runbooks/{runbook.name}/traits/<trait>."
+        raise errors.Invalid(field="runbook", value=runbook.name, allowed=told)
+    if set(meant).isdisjoint(traits.of_nodes(call.db, [node.id]).get(node.id, ())):
+        told = f"It is for nodes with one of the traits {', '.join(meant)}; node {node.uuid} has none of them."
+        raise errors.Invalid(field="runbook", value=runbook.name, allowed=told)
+    return runbook
+
+
+@operation()
+def traits_index(call: Call, ident: str) -> Reply:
+    return Reply({"traits": CRUD.read(call, ident).traits})
+
+
+@operation(body=trait_names.LIST)
+def traits_replace(call: Call, ident: str) -> Reply:
+    _change_traits(call, ident, lambda _present: set(call.body["traits"]))
+    return calls.NO_CONTENT
+
+
+@operation()
+def traits_clear(call: Call, ident: str) -> Reply:
+    _change_traits(call, ident, lambda _present: set())
+    return calls.NO_CONTENT
+
+
+@operation(body=trait_names.NOTHING)
+def traits_add(call: Call, ident: str, trait: str) -> Reply:
+    name = trait_names.in_url(trait)
+    uuid = _change_traits(call, ident, lambda present: present | {name})
+    return calls.NO_CONTENT._replace(headers={"Location": f"{call.base}/v1/runbooks/{uuid}/traits/{name}"})
+
+
+@operation()
+def traits_remove(call: Call, ident: str, trait: str) -> Reply:
+    # One that is not there is no error, unlike with nodes (measured contract).
+    _change_traits(call, ident, lambda present: present - {trait})
+    return calls.NO_CONTENT
+
+
+def _change_traits(call: Call, ident: str, changed: Callable[[set[str]], set[str]]) -> str:
+    def attempt() -> str:
+        runbook = CRUD.read(call, ident)
+        after = changed(set(runbook.traits))
+        if len(after) > traits.MOST:
+            raise errors.Invalid(field="traits", value=len(after), allowed=f"A runbook has at most {traits.MOST}.")
+        if after != set(runbook.traits):
+            runbooks.set_traits(call.db, runbook, after)
+        return str(runbook.uuid)
+
+    return calls.retried(attempt)

@@ -1,0 +1,54 @@
+"""The names of traits, wherever a client writes them: of nodes, of runbooks, and as names of deploy templates."""
+
+import functools
+import re
+
+import os_traits
+
+from ingot.api import fields, kinds, schemas
+from ingot.common import errors
+
+FORM = "CUSTOM_ and then A-Z, 0-9 and _, or one of the standard traits of os-traits"
+
+_CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+", re.ASCII)
+
+
+@functools.cache
+def _standard() -> frozenset[str]:
+    return frozenset(os_traits.get_traits())
+
+
+def is_trait(value: str) -> bool:
+    return _CUSTOM.fullmatch(value) is not None or value in _standard()
+
+
+def parsed(name: str, value: str) -> str:
+    """A trait's name: of one's own, or one of the standard ones."""
+    if not is_trait(value):
+        raise errors.Invalid(field=name, value=value, allowed=f"A trait is {FORM}.")
+    return value
+
+
+KIND = kinds.Kind({"type": "string", "minLength": 1, "maxLength": 255}, parsed)
+
+_IN_URL = schemas.Schema("trait", KIND.schema)
+
+
+def in_url(given: str) -> str:
+    """A trait's name that stands in a URL."""
+    _IN_URL.check(given)
+    return parsed("trait", given)
+
+
+def _each(name: str, value: list[str]) -> list[str]:
+    return [parsed(name, given) for given in value]
+
+
+LIST = fields.Body(
+    "traits",
+    (fields.Field("traits", kind=kinds.Kind({"type": "array", "items": KIND.schema}, _each), required=True),),
+)
+"""The body of a request that gives something all its traits."""
+
+NOTHING = fields.Body("trait request", ())
+"""The body of a request that names one trait in its URL."""
