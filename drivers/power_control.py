@@ -66,10 +66,11 @@ def power_off(task: Task) -> results.Result:
 
 
 def soft_power_off(task: Task) -> results.Result:
-    """Asks the operating system to shut down, and switches off when it has not by the deadline."""
+    """Asks the operating system to shut down, and switches off when it has not by the deadline, or cannot be asked."""
     if task.node.disable_power_off:
         return results.DONE
-    if task.memory.get("power", {}).get("target") == states.POWER_OFF:
+    forced = task.memory.get("power", {}).get("target") == states.POWER_OFF
+    if forced or states.SOFT_POWER_OFF not in task.driver.power.get_supported_power_states(task):
         return ensure(task, states.POWER_OFF)
     try:
         return ensure(task, states.SOFT_POWER_OFF)

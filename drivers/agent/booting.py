@@ -43,14 +43,6 @@ REBOOT: tuple[power_control.Phase, ...] = (power_control.power_off, _prepare_aga
 """The same between two steps of one flow: what the agent offered, and in which versions, stays known."""
 
 
-def shut_down(task: Task) -> results.Result:
-    """Lets the agent end cleanly, makes sure that the machine is off and forgets the agent.
-
-    A machine that may not be switched off (``disable_power_off``) has its disks synced and goes on running.
-    """
-    return results.in_phases(task, _ask, _see_it_off, _forget)
-
-
 def _ask(task: Task) -> None:
     agent = client.AgentClient(task.conf, task.node)
     try:
@@ -75,3 +67,15 @@ def _see_it_off(task: Task) -> results.Result:
 def _forget(task: Task) -> None:
     session.forget(task)
     task.driver.boot.clean_up_ramdisk(task)
+
+
+SHUT_DOWN: tuple[power_control.Phase, ...] = (_ask, _see_it_off, _forget)
+"""Lets the agent end cleanly, makes sure that the machine is off and forgets the agent.
+
+A machine that may not be switched off (``disable_power_off``) has its disks synced and goes on running.
+"""
+
+
+def shut_down(task: Task) -> results.Result:
+    """Takes the agent down, as a step of its own; see :data:`SHUT_DOWN`."""
+    return results.in_phases(task, *SHUT_DOWN)

@@ -1,6 +1,6 @@
 """The deploy interface: prepares machine and networks, and declares the core deploy steps."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ingot.drivers import results
 from ingot.drivers.interfaces.base import BaseInterface
@@ -11,12 +11,10 @@ class DeployInterface(BaseInterface):
     """What the flows call around their steps; all of it may answer as steps do and must be safe to repeat.
 
     :meth:`prepare` comes before the deploy steps, :meth:`tear_down` and :meth:`clean_up` when an instance is deleted,
-    the cleaning pair around clean steps.
+    the cleaning pair around clean steps, the service pair around service steps.
     """
 
     kind = "deploy"
-    agent_based: ClassVar[bool] = False
-    """Whether an agent runs on the machine at some point, which may offer steps of its own."""
 
     def prepare(self, task: Task) -> results.Result | None:
         """Gets the machine ready for the deploy steps: powered off, on the provisioning network, ramdisk prepared."""
@@ -37,6 +35,22 @@ class DeployInterface(BaseInterface):
     def tear_down_cleaning(self, task: Task) -> results.Result | None:
         """Leaves the cleaning environment: machine off, cleaning network gone."""
         return results.DONE
+
+    def prepare_service(self, task: Task) -> results.Result | None:
+        """Gets a machine with an instance ready for service steps; an agent-based implementation ends the user's
+        system, boots the agent and waits for it."""
+        return results.DONE
+
+    def tear_down_service(self, task: Task) -> results.Result | None:
+        """Gives the machine back to its user: on the user's networks, with the user's system running."""
+        return results.DONE
+
+    def runs_agent(self, task: Task, kind: str) -> bool:
+        """Whether an agent runs on the machine during the node's flows of a kind, and may offer steps of its own.
+
+        :param kind: ``clean``, ``deploy`` or ``service``.
+        """
+        return False
 
     def get_in_band_steps(self, task: Task, kind: str) -> list[dict[str, Any]]:
         """Steps that the running agent offers, each with interface, step, priority, abortable, argsinfo,

@@ -25,6 +25,15 @@ class NetworkInterface(BaseInterface):
         """Undoes :meth:`add_cleaning_network`."""
         raise NotImplementedError
 
+    def add_servicing_network(self, task: Task) -> None:
+        """Connects the machine to the network on which it is serviced while an instance is on its disks. Without one
+        of its own that is the network of cleaning: both run the operator's agent."""
+        self.add_cleaning_network(task)
+
+    def remove_servicing_network(self, task: Task) -> None:
+        """Undoes :meth:`add_servicing_network`."""
+        self.remove_cleaning_network(task)
+
     def configure_tenant_networks(self, task: Task) -> None:
         """Connects the machine to its user's networks."""
         raise NotImplementedError

@@ -53,6 +53,25 @@ class AgentDeploy(DeployInterface):
         task.driver.boot.clean_up_ramdisk(task)
         task.driver.network.remove_cleaning_network(task)
 
+    def prepare_service(self, task: Task) -> results.Result:
+        if session.fast_track(task):
+            return results.DONE
+        return results.in_phases(task, power_control.soft_power_off, self._enter_servicing_network, *booting.BOOT[1:])
+
+    @staticmethod
+    def _enter_servicing_network(task: Task) -> None:
+        task.driver.network.unconfigure_tenant_networks(task)
+        task.driver.network.add_servicing_network(task)
+
+    def tear_down_service(self, task: Task) -> results.Result:
+        return results.in_phases(task, *booting.SHUT_DOWN, self._return_to_user, power_control.power_on)
+
+    @staticmethod
+    def _return_to_user(task: Task) -> None:
+        task.driver.network.remove_servicing_network(task)
+        task.driver.network.configure_tenant_networks(task)
+        task.driver.boot.prepare_instance(task)
+
     def tear_down(self, task: Task) -> results.Result:
         return results.in_phases(task, power_control.power_off, self._leave_networks)
 
