@@ -1,0 +1,281 @@
+"""The tables of doc/specs: every requirement names code that exists and a test that exists; the guides keep up."""
+
+import ast
+import functools
+import importlib
+import importlib.metadata
+import itertools
+import pathlib
+import re
+from typing import NamedTuple
+
+import testtools
+
+from ingot.common import interfaces
+from ingot.common.conf import opts
+from ingot.drivers import factory, steps
+from ingot.drivers.interfaces.base import BaseInterface
+from tests.unit.drivers import fakes
+
+ROOT = pathlib.Path(__file__).parents[2]
+TABLES = ROOT / "doc" / "specs"
+GUIDES = ROOT / "doc" / "source"
+
+# The fewest requirements that each specification was found to have; a table with less has lost rows.
+FEWEST = {
+    "000-in-band-deploy-steps": 70,
+    "001-deployment-steps-framework": 45,
+    "002-cleaning": 60,
+    "003-deploy-templates": 45,
+    "004-driver-composition": 80,
+}
+COLUMNS = 5
+
+# What the specifications want operators and authors of drivers to be told: headings of the guides.
+HEADINGS = {
+    "operator/cleaning.rst": (
+        "In which order steps run",
+        "Enabling, disabling, reprioritising",
+        "After a failure: retry or skip",
+        "What each step does",
+        "Differences between interfaces",
+        "Erasing disks",
+        "Security problems that remain",
+        "How long it takes",
+    ),
+    "operator/deploying.rst": (
+        "Priorities for your own steps",
+        "Templates and traits",
+        "Configuring Nova flavors",
+        "Telling users what a flavor does",
+        "Commands and API",
+        "Upgrades",
+    ),
+    "operator/hardware-types.rst": (
+        "Enabling hardware",
+        "Which interface a node gets",
+        "The same on all conductors",
+        "From classic drivers to hardware types",
+        "Creating a hardware type",
+    ),
+    "contributor/writing-drivers.rst": ("Interfaces without steps",),
+}
+TEST = re.compile(r"tests(\.\w+){3,}\.test_\w+")
+
+
+class Row(NamedTuple):
+    """A requirement: its cells as text, in which names of code and tests are between double backquotes."""
+
+    ident: str
+    requirement: str
+    implemented: str
+    proven: str
+    otherwise: str
+
+    @property
+    def places(self) -> list[tuple[str, list[str]]]:
+        """(path, names in it) of everything that implements the requirement."""
+        found = []
+        for literal in _literals(self.implemented):
+            path, _, names = literal.partition(":")
+            found.append((path, [name.strip() for name in names.split(",") if name.strip()]))
+        return found
+
+    @property
+    def tests(self) -> list[str]:
+        return _literals(self.proven)
+
+
+def _literals(cell: str) -> list[str]:
+    return re.findall(r"``(.+?)``", cell)
+
+
+def rows_of(text: str) -> list[Row]:
+    """The rows of all list-tables of a page, without their header rows.
+
+    :raises ValueError: a row has more or fewer cells than columns.
+    """
+    cells: list[list[str]] = []
+    for line in text.splitlines():
+        if line.startswith("   * - "):
+            cells.append([line[7:]])
+        elif re.match(r"     -( |$)", line) and cells:
+            cells[-1].append(line[7:])
+        elif line.startswith("       ") and cells:
+            cells[-1][-1] += f" {line.strip()}"
+    if wrong := [row for row in cells if len(row) != COLUMNS]:
+        raise ValueError(f"not {COLUMNS} cells: {wrong}")
+    return [Row(*(cell.strip() for cell in row)) for row in cells if row[0] != "Id"]
+
+
+@functools.cache
+def tables() -> dict[str, list[Row]]:
+    return {path.stem: rows_of(path.read_text()) for path in sorted(TABLES.glob("*.rst"))}
+
+
+def all_rows() -> list[Row]:
+    return [row for rows in tables().values() for row in rows]
+
+
+@functools.cache
+def defined_in(path: pathlib.Path) -> frozenset[str]:
+    """The classes, functions and variables of a module, and of its classes as Class.name."""
+    return frozenset(_defined(ast.parse(path.read_text()).body, ""))
+
+
+def _defined(body: list[ast.stmt], prefix: str) -> list[str]:
+    found: list[str] = []
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.append(prefix + node.name)
+        if isinstance(node, ast.ClassDef):
+            found += _defined(node.body, f"{prefix}{node.name}.")
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        found += [prefix + target.id for target in targets if isinstance(target, ast.Name)]
+    return found
+
+
+def exists(test: str) -> bool:
+    """Whether the method of a test's full name is there to be run."""
+    module, _, rest = test.rpartition(".")
+    module, _, cls = module.rpartition(".")
+    try:
+        return callable(getattr(getattr(importlib.import_module(module), cls), rest))
+    except (ImportError, AttributeError):
+        return False
+
+
+class TablesTest(testtools.TestCase):
+    def test_no_table_has_lost_rows(self) -> None:
+        self.assertEqual(set(FEWEST), set(tables()))
+        lost = {name: len(rows) for name, rows in tables().items() if len(rows) < FEWEST[name]}
+        self.assertEqual({}, lost)
+
+    def test_every_id_is_used_once_and_in_its_table(self) -> None:
+        idents = [row.ident for row in all_rows()]
+        self.assertEqual([], sorted({ident for ident in idents if idents.count(ident) > 1}))
+        strange = [
+            row.ident
+            for name, rows in tables().items()
+            for row in rows
+            if not re.fullmatch(f"{name[:3]}-\\d\\d+", row.ident)
+        ]
+        self.assertEqual([], strange)
+
+    def test_every_row_says_what_is_required(self) -> None:
+        self.assertEqual([], [row.ident for row in all_rows() if len(row.requirement.split()) < 4])
+
+    def test_every_row_is_implemented_somewhere_that_exists(self) -> None:
+        self.assertEqual([], [row.ident for row in all_rows() if not row.places])
+        wrong = [
+            f"{row.ident}: {path}: {name or 'no such file'}"
+            for row in all_rows()
+            for path, names in row.places
+            for name in (names or [""])
+            if not (ROOT / path).exists() or (name and name not in defined_in(ROOT / path))
+        ]
+        self.assertEqual([], wrong)
+
+    def test_every_row_has_a_test(self) -> None:
+        without = [row.ident for row in all_rows() if not row.tests or "MISSING" in row.proven]
+        self.assertEqual([], without, "rows without proof")
+
+    def test_every_test_exists(self) -> None:
+        named = {test for row in all_rows() for test in row.tests}
+        self.assertEqual([], sorted(test for test in named if not (TEST.fullmatch(test) and exists(test))))
+
+    def test_every_table_is_in_the_guides(self) -> None:
+        index = (GUIDES / "contributor" / "specifications" / "index.rst").read_text()
+        for name in tables():
+            page = GUIDES / "contributor" / "specifications" / f"{name}.rst"
+            self.assertIn(f"   {name}\n", index)
+            self.assertIn(f"specs/{name}.rst", page.read_text())
+
+    def test_a_table_that_is_wrong_is_noticed(self) -> None:
+        """What the tests above rely on: the parser sees rows, and what does not exist is told apart."""
+        header = "   * - Id\n     - a\n     - b\n     - c\n     - d\n"
+        text = f"{header}   * - 1\n     - two\n       lines\n     - ``x.py: a, B.c``\n     - ``t``\n     -\n"
+        (row,) = rows_of(text)
+        self.assertEqual(
+            ("1", "two lines", [("x.py", ["a", "B.c"])], ["t"], ""), (*row[:2], row.places, row.tests, row[4])
+        )
+        self.assertRaises(ValueError, rows_of, "   * - 1\n     - two\n")
+        self.assertTrue(exists(f"{__name__}.TablesTest.test_every_row_has_a_test"))
+        self.assertFalse(exists(f"{__name__}.TablesTest.test_nothing") or exists("tests.no.such.Module.test_x"))
+        self.assertIn("TablesTest.test_no_table_has_lost_rows", defined_in(pathlib.Path(__file__)))
+
+
+def page(name: str) -> str:
+    """A page of the guides, with its lines joined as a reader sees them."""
+    return " ".join((GUIDES / name).read_text().split())
+
+
+class GuidesTest(testtools.TestCase):
+    """What the specifications want documented is, and grows with the code."""
+
+    def assertTold(self, name: str, *wanted: str) -> None:
+        text = page(name)
+        self.assertEqual([], [words for words in wanted if words not in text], f"{name} does not say this")
+
+    def _installed(self, kind: str) -> list[BaseInterface]:
+        conf = fakes.configuration()
+        return [entry.load()(conf, entry.name) for entry in factory.installed(f"ingot.hardware.interfaces.{kind}")]
+
+    def test_guides_tell_what_the_specifications_want_told(self) -> None:
+        for name, headings in HEADINGS.items():
+            lines = (GUIDES / name).read_text().splitlines()
+            titles = {line for line, below in itertools.pairwise(lines) if re.fullmatch(r"([-=])\1{3,}", below)}
+            self.assertEqual([], sorted(set(headings) - titles), f"headings of {name}")
+
+    def test_guides_name_no_option_that_does_not_exist(self) -> None:
+        known = {f"[{group}] {option.name}" for group, options in opts.list_opts() for option in options}
+        named = {
+            (path.name, option)
+            for path in sorted(GUIDES.rglob("*.rst"))
+            for option in re.findall(r"``(\[\w+\] \w+)``", path.read_text())
+        }
+        self.assertGreater(len(named), 10)
+        self.assertEqual([], sorted(pair for pair in named if pair[1] not in known))
+
+    def test_guides_name_every_core_step(self) -> None:
+        core = {step["step"]: step["priority"] for step in self._direct() if step["priority"]}
+        self.assertEqual(steps.CORE_DEPLOY_STEPS, set(core))
+        self.assertTold("operator/deploying.rst", *(f"``{name}`` {priority}" for name, priority in core.items()))
+        places = steps.IN_BAND_DEPLOY_PRIORITIES
+        self.assertTold(
+            "operator/deploying.rst", f"{places.start} to {places.stop - 1}", "99 to 81", "79 to 61", "59 to 41"
+        )
+
+    def _direct(self) -> list[dict[str, object]]:
+        (direct,) = (one for one in self._installed("deploy") if one.name == "direct")
+        return direct.declared_steps("deploy")
+
+    def test_guides_name_every_clean_step(self) -> None:
+        declared = {
+            f"``{kind}.{step['step']}``"
+            for kind in interfaces.KINDS
+            for interface in self._installed(kind)
+            for step in interface.declared_steps("clean")
+        }
+        self.assertGreater(len(declared), 5)
+        self.assertTold("operator/cleaning.rst", *declared)
+
+    def test_guides_tell_the_order_of_ties(self) -> None:
+        order = sorted(interfaces.TIE_ORDER, key=lambda kind: interfaces.TIE_ORDER[kind])
+        self.assertTold("operator/cleaning.rst", ", ".join(order))
+
+    def test_guides_name_every_hardware_type_and_interface(self) -> None:
+        groups = {"ingot.hardware.types", *(f"ingot.hardware.interfaces.{kind}" for kind in interfaces.KINDS)}
+        names = {
+            f"``{entry.name}``"
+            for group in groups
+            for entry in importlib.metadata.distribution("ingot").entry_points.select(group=group)
+        }
+        self.assertGreater(len(names), 20)
+        self.assertTold("operator/hardware-types.rst", *names)
+
+    def test_guides_name_every_decorator(self) -> None:
+        decorators = [f"``{kind}_step``" for kind in steps.KINDS]
+        hooks = [name for name in dir(steps) if name.startswith("post_")]
+        self.assertGreater(len(hooks), 2)
+        self.assertTold("contributor/writing-drivers.rst", *decorators, *(f"``{name}``" for name in hooks))
