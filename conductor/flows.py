@@ -1,14 +1,15 @@
-"""The table of flows: everything the engine knows about verifying, cleaning, deploying and deleting stands here.
+"""The table of flows: everything the engine knows about what can be done with a node stands here.
 
 A new flow is one more record (and the verb that asks for it, in the API).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from oslo_log import log
 
 from ingot.common import errors, states
-from ingot.conductor.steps import catalog
+from ingot.conductor.steps import catalog, children
 from ingot.conductor.steps.flow import Entry, Flow
 from ingot.conductor.task_manager import Task
 from ingot.drivers import configdrive, power_control, results
@@ -36,12 +37,26 @@ def _tear_down(task: Task) -> Any:
     return results.in_phases(task, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
 
 
-def _prepare_cleaning(task: Task) -> Any:
-    return results.DONE if task.node.request.get("disable_ramdisk") else task.driver.deploy.prepare_cleaning(task)
+def _unless_without_ramdisk(method: str) -> Callable[[Task], Any]:
+    """A method of the deploy interface that enters or leaves the agent's ramdisk, if the request wants one."""
+
+    def run(task: Task) -> Any:
+        if task.node.request.get("disable_ramdisk"):
+            return results.DONE
+        return getattr(task.driver.deploy, method)(task)
+
+    return run
 
 
-def _tear_down_cleaning(task: Task) -> Any:
-    return results.DONE if task.node.request.get("disable_ramdisk") else task.driver.deploy.tear_down_cleaning(task)
+def _around(kind: str) -> dict[str, Any]:
+    """What flows have in common that boot the agent, run steps and leave the agent: cleaning and servicing."""
+    enter, leave = f"prepare_{kind}", f"tear_down_{kind}"
+    return {
+        "first": (Entry("deploy", enter, _unless_without_ramdisk(enter)),),
+        "last": (Entry("deploy", leave, _unless_without_ramdisk(leave)),),
+        "collect_after": ("deploy", enter),
+        "agent_ends_with": ("deploy", leave),
+    }
 
 
 def _cleaning_is_off(task: Task) -> bool:
@@ -65,26 +80,28 @@ def _deploy_failed(task: Task, exc: errors.IngotError) -> None:
         LOG.warning("Node %s: after the failed deployment, %s", task.node.uuid, also.message)
 
 
-def _clean_failed(task: Task, exc: errors.IngotError) -> None:
-    """The machine is left as it is: a power cycle in the middle of a firmware update could destroy it (002)."""
-    session.forget(task)
-    if task.node.abort_requested or isinstance(exc, errors.Invalid):
-        return
-    task.set(maintenance=True, maintenance_reason=exc.message, fault="clean failure")
+def _left_as_it_is(fault: str) -> Callable[[Task, errors.IngotError], None]:
+    """The machine is left as it is, for an operator: a power cycle in the middle of a firmware update could destroy it
+    (specification 002)."""
+
+    def fail(task: Task, exc: errors.IngotError) -> None:
+        session.forget(task)
+        if not task.node.abort_requested and not isinstance(exc, errors.Invalid):
+            task.set(maintenance=True, maintenance_reason=exc.message, fault=fault)
+
+    return fail
 
 
 _CLEANING: dict[str, Any] = {
     "kind": "clean",
     "running": states.CLEANING,
     "waiting": states.CLEANWAIT,
+    "held": states.CLEANHOLD,
     "step_field": "clean_step",
-    "first": (Entry("deploy", "prepare_cleaning", _prepare_cleaning),),
-    "last": (Entry("deploy", "tear_down_cleaning", _tear_down_cleaning),),
-    "plan_at_start": False,
-    "collect_after": ("deploy", "prepare_cleaning"),
     "timeout_option": "clean_callback_timeout",
-    "on_fail": _clean_failed,
+    "on_fail": _left_as_it_is("clean failure"),
     "advice": "Fix the cause, clear maintenance, then clean again or make the node manageable.",
+    **_around("cleaning"),
 }
 
 FLOWS: dict[str, Flow] = {
@@ -106,6 +123,7 @@ FLOWS: dict[str, Flow] = {
             done_event="done",
             plan=catalog.automated_clean,
             skip=_cleaning_is_off,
+            starts_again=True,
             **_CLEANING,
         ),
         Flow(name="manual_clean", title="Manual cleaning", done_event="manage", plan=catalog.manual_clean, **_CLEANING),
@@ -115,11 +133,13 @@ FLOWS: dict[str, Flow] = {
             kind="deploy",
             running=states.DEPLOYING,
             waiting=states.DEPLOYWAIT,
+            held=states.DEPLOYHOLD,
             done_event="done",
             step_field="deploy_step",
             first=(Entry("deploy", "prepare", _prepare_deploy),),
             plan=catalog.deploy,
             collect_after=("deploy", "deploy"),
+            agent_ends_with=("deploy", "tear_down_agent"),
             timeout_option="deploy_callback_timeout",
             abort_any_step=True,
             on_fail=_deploy_failed,
@@ -134,6 +154,31 @@ FLOWS: dict[str, Flow] = {
             first=(Entry("deploy", "tear_down", _tear_down),),
             on_done=_instance_gone,
             advice="Fix the cause and undeploy again.",
+        ),
+        Flow(
+            name="service",
+            title="Servicing",
+            kind="service",
+            running=states.SERVICING,
+            waiting=states.SERVICEWAIT,
+            held=states.SERVICEHOLD,
+            done_event="done",
+            step_field="service_step",
+            plan=catalog.service,
+            timeout_option="service_callback_timeout",
+            on_fail=_left_as_it_is("service failure"),
+            advice="Fix the cause, clear maintenance, then service again, or abort to leave the node as it is.",
+            **_around("service"),
+        ),
+        Flow(
+            name=children.FLOW,
+            title="Work for the parent node",
+            running=None,
+            done_event="done",
+            plan=catalog.for_parent,
+            on_done=lambda task: children.note(task, None),
+            on_fail=lambda task, exc: children.note(task, exc.message),
+            advice="Fix the cause and repeat what was asked of the parent.",
         ),
     )
 }

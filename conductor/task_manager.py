@@ -5,7 +5,7 @@ writes nothing any more. Changes are collected by :meth:`Task.set` and written o
 """
 
 import contextlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -24,6 +24,8 @@ class Services:
     """What all tasks of a conductor share.
 
     :ivar host: name of this conductor, in locks and journal.
+    :ivar ring: makes somebody look at a node (a record with uuid, driver and conductor_group) for a reason. It is a
+        hint: what is due in the database is found without it.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> None:
@@ -31,6 +33,7 @@ class Services:
         self.db = db
         self.hardware = hardware
         self.host: str = conf.host
+        self.ring: Callable[[records.Record, str], None] = lambda _node, _why: None
 
 
 class Task:

@@ -1,25 +1,38 @@
-"""What a conductor checks of a node before somebody relies on it: interface by interface, or for one deployment."""
+"""What a conductor checks of a node before somebody relies on it: interface by interface, or for one flow."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from ingot.common import errors, interfaces
 from ingot.conductor.flows import FLOWS
-from ingot.conductor.steps import catalog
+from ingot.conductor.steps import catalog, planning
+from ingot.conductor.steps.flow import Flow, Report
 from ingot.conductor.task_manager import Task
 
-_NEEDED_FOR_DEPLOY = ("power", "management", "boot", "deploy", "network", "storage")
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "deploy": ("power", "management", "boot", "deploy", "network", "storage"),
+    "clean": ("power", "management", "network"),
+    "service": ("power", "management", "network"),
+}
+"""Interfaces that must be right for a kind of flow, whatever its steps."""
 
 
 def node(task: Task) -> dict[str, dict[str, Any]]:
-    """The result of each interface: ``{"result": True, False or None (not supported), "reason": text or None}``."""
-    report = {kind: _report(task, kind) for kind in interfaces.KINDS if kind != "vendor"}
-    if report["deploy"]["result"]:
+    """The result of each interface: ``{"result": True, False or None (not supported), "reason": text or None}``.
+
+    Steps count with the deploy interface: those of the instance's traits, and of the templates of all traits of the
+    node, which it promises to be able to run (specification 003).
+    """
+    results = {kind: _result(task, kind) for kind in interfaces.KINDS if kind != "vendor"}
+    if results["deploy"]["result"]:
+        wrong: list[str] = []
         try:
-            _check_steps(task)
+            check_steps(task, lambda exc: wrong.append(exc.message))
         except errors.IngotError as exc:
-            report["deploy"] = {"result": False, "reason": exc.message}
-    return report
+            wrong.append(exc.message)
+        if wrong:
+            results["deploy"] = {"result": False, "reason": " ".join(dict.fromkeys(wrong))}
+    return results
 
 
 def deployment(task: Task, request: dict[str, Any]) -> None:
@@ -29,9 +42,36 @@ def deployment(task: Task, request: dict[str, Any]) -> None:
     :raises Invalid: the first thing that is wrong, with its name.
     """
     task.node.request = request
-    for kind in _NEEDED_FOR_DEPLOY:
-        interface(task, kind).validate(task)
-    _check_steps(task)
+    flow = FLOWS["deploy"]
+    check(task, flow, planning.refuse)
+    planning.at_start(task, flow)
+
+
+def check(task: Task, flow: Flow, report: Report, agent_comes: bool = False) -> None:
+    """Checks interfaces and traits for a flow; its steps are checked where they are planned.
+
+    :param agent_comes: whether the machine will boot the agent's ramdisk.
+    """
+    used = dict.fromkeys(entry.interface for entry in (*flow.first, *flow.last))
+    needed = dict.fromkeys((*_NEEDED.get(str(flow.kind), ()), *(("boot",) if agent_comes else ())))
+    for kind in {**needed, **used}:
+        try:
+            found = interface(task, kind)
+            if kind in needed:
+                found.validate(task)
+        except errors.IngotError as exc:
+            report(exc)
+    if flow.kind == "deploy":
+        _check_traits(task, report)
+
+
+def check_steps(task: Task, report: Report) -> None:
+    """Checks what a deployment's traits and templates ask for, and the templates that the node's traits promise."""
+    flow = FLOWS["deploy"]
+    _check_traits(task, report)
+    plan = planning.at_start(task, flow, report)
+    in_band = None if planning.agent_comes(task, flow, plan) else []
+    catalog.check_templates(task, task.traits, in_band, report)
 
 
 def steps(task: Task, kind: str) -> list[dict[str, Any]]:
@@ -51,7 +91,7 @@ def interface(task: Task, kind: str) -> Any:
     return found
 
 
-def _report(task: Task, kind: str) -> dict[str, Any]:
+def _result(task: Task, kind: str) -> dict[str, Any]:
     try:
         found = interface(task, kind)
         if not found.supported:
@@ -62,21 +102,20 @@ def _report(task: Task, kind: str) -> dict[str, Any]:
     return {"result": True, "reason": None}
 
 
-def _check_steps(task: Task) -> None:
+def _check_traits(task: Task, report: Report) -> None:
+    """The instance's traits must be traits of the node (specification 003)."""
     wanted = task.node.instance_info.get("traits")
-    if wanted:
-        _check_traits(wanted, task.traits)
-    in_band: list[dict[str, Any]] | None = None if task.driver.deploy.agent_based else []
-    FLOWS["deploy"].plan(task, in_band)
-
-
-def _check_traits(wanted: Any, present: Iterable[str]) -> None:
+    if not wanted:
+        return
     if not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted):
-        raise errors.Invalid(field="instance_info.traits", value=wanted, allowed="It must be a list of strings.")
-    missing = sorted(set(wanted) - set(present))
+        report(errors.Invalid(field="instance_info.traits", value=wanted, allowed="It must be a list of strings."))
+        return
+    missing = sorted(set(wanted) - set(task.traits))
     if missing:
-        raise errors.Invalid(
-            field="instance_info.traits",
-            value=missing,
-            allowed="The node does not have these traits: add them to the node or leave them out (missing traits).",
+        report(
+            errors.Invalid(
+                field="instance_info.traits",
+                value=missing,
+                allowed="The node does not have these traits: add them to the node or leave them out (missing traits).",
+            )
         )

@@ -225,6 +225,18 @@ def due(
         return records.many(connection.execute(statement))
 
 
+def children(db: Database, parent: str) -> list[records.Record]:
+    """The child nodes of a node, in order of creation, with what accepting work for them needs.
+
+    :param parent: its uuid.
+    """
+    names = ("id", "uuid", "name", "revision", "driver", "conductor_group", "provision_state", "reservation", "flow")
+    columns = records.columns(NODES, (*names, "driver_internal_info"))
+    with db.single() as connection:
+        found = connection.execute(sa.select(*columns).where(NODES.c.parent_node == parent).order_by(NODES.c.id))
+        return records.many(found)
+
+
 def reserved(db: Database) -> list[records.Record]:
     """All nodes that are locked now: uuid, driver, conductor_group, reservation, due_at."""
     names = ("uuid", "driver", "conductor_group", "reservation", "due_at")

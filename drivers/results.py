@@ -43,9 +43,15 @@ class LookAgain:
     after: float = 1.0
 
 
-Result = Done | WaitForAgent | LookAgain
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hold:
+    """Stand still until an operator says ``unhold``; that ends the step."""
+
+
+Result = Done | WaitForAgent | LookAgain | Hold
 
 DONE = Done()
+HOLD = Hold()
 
 
 def typed(answer: Any, step: str) -> Result:
@@ -55,14 +61,14 @@ def typed(answer: Any, step: str) -> Result:
 
     :raises StepFailed: anything else; the message is for the author of the step.
     """
-    if isinstance(answer, Done | WaitForAgent | LookAgain):
+    if isinstance(answer, Result):
         return answer
     if answer is None:
         return DONE
     if isinstance(answer, str) and answer in states.WAITING:
         return WaitForAgent(again=False)
     raise errors.StepFailed(
-        f"step {step} returned {answer!r}; it must return None, Done, WaitForAgent, LookAgain or a wait state"
+        f"step {step} returned {answer!r}; it must return None, Done, WaitForAgent, LookAgain, Hold or a wait state"
     )
 
 
@@ -79,7 +85,7 @@ def in_phases(task: Any, *phases: Any) -> Result:
     for number in range(task.memory.get("phase", 0), len(phases)):
         task.memory["phase"] = number
         answer = typed(phases[number](task), getattr(phases[number], "__name__", "phase"))
-        if not isinstance(answer, Done) and (isinstance(answer, LookAgain) or answer.again):
+        if not isinstance(answer, Done) and not (isinstance(answer, WaitForAgent) and not answer.again):
             return answer
         _drop(task.memory, but=(*before, "before", "phase"))
         if isinstance(answer, WaitForAgent):

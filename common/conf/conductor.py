@@ -54,6 +54,13 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         _timeout("service_callback_timeout", "a service"),
         _timeout("inspect_wait_timeout", "an inspection"),
         cfg.IntOpt(
+            "step_timeout",
+            default=86400,
+            min=0,
+            help="Seconds after which a step fails that has not ended, even if its agent or its hardware still answers. "
+            "Must be longer than the longest erasing of disks. 0: no limit.",
+        ),
+        cfg.IntOpt(
             "power_state_change_timeout",
             default=60,
             min=2,

@@ -4,28 +4,19 @@ Precedence of what is asked for: request over template over configuration over c
 priority first; equal priorities by interface, :data:`ingot.common.interfaces.TIE_ORDER` (specification 002).
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from ingot.common import errors, interfaces
-from ingot.conductor.steps.flow import Step
+from ingot.conductor.steps import reserved
+from ingot.conductor.steps.flow import Key, Report, Step, key, label
 from ingot.conductor.task_manager import Task
 from ingot.db import task_reads
 from ingot.drivers import steps as declared
-
-Key = tuple[str, str]
+from ingot.rpcapi import releases
 
 _OVERRIDES = {"clean": "clean_step_priority_override", "deploy": "deploy_step_priority_override"}
 """Options of [conductor] with the operator's priorities; steps of other kinds run only when they are asked for."""
-
-
-def key(step: Step) -> Key:
-    return step["interface"], step["step"]
-
-
-def label(step: Step) -> str:
-    """How messages and options name a step: ``raid.apply_configuration``."""
-    return f"{step['interface']}.{step['step']}"
 
 
 def ordered(steps: Iterable[Step]) -> list[Step]:
@@ -39,67 +30,66 @@ def chosen_by_default(task: Task, kind: str, in_band: list[Step] | None) -> list
     return ordered(_plain(step) for step in available(task, kind, in_band or []).values())
 
 
-def automated_clean(task: Task, in_band: list[Step] | None) -> list[Step]:
+def automated_clean(task: Task, in_band: list[Step] | None, _report: Report) -> list[Step]:
     return chosen_by_default(task, "clean", in_band)
 
 
-def verify(task: Task, in_band: list[Step] | None) -> list[Step]:
+def verify(task: Task, in_band: list[Step] | None, _report: Report) -> list[Step]:
     return chosen_by_default(task, "verify", in_band)
 
 
-def manual_clean(task: Task, in_band: list[Step] | None) -> list[Step]:
-    """The steps of the request, in its order.
-
-    :raises Invalid: a step needs the agent, and the request says that none is to be booted.
-    """
-    offered = available(task, "clean", in_band or [])
-    steps = [
-        _requested(offered, {"priority": 0, **wanted}, "request", "clean")
-        for wanted in task.node.request.get("clean_steps", [])
-    ]
-    if task.node.request.get("disable_ramdisk"):
-        for step in steps:
-            if step["requires_ramdisk"]:
-                raise errors.Invalid(
-                    field="disable_ramdisk",
-                    value=True,
-                    allowed=f"Step {label(step)} runs with the agent's ramdisk only: leave out one of the two.",
-                )
-    return steps
+def manual_clean(task: Task, in_band: list[Step] | None, report: Report) -> list[Step]:
+    return _in_order(task, "clean", task.node.request.get("clean_steps", []), in_band, report)
 
 
-def deploy(task: Task, in_band: list[Step] | None) -> list[Step]:
+def service(task: Task, in_band: list[Step] | None, report: Report) -> list[Step]:
+    return _in_order(task, "service", task.node.request.get("service_steps", []), in_band, report)
+
+
+def for_parent(task: Task, _in_band: list[Step] | None, report: Report) -> list[Step]:
+    """The steps that the flow of a parent node has for this child of it."""
+    return _in_order(task, task.node.request["kind"], task.node.request["steps"], [], report)
+
+
+def deploy(task: Task, in_band: list[Step] | None, report: Report) -> list[Step]:
     """The driver's and the agent's steps, with those of templates and request over them.
 
-    :param in_band: None while the agent's steps are not known: what nobody offers yet may still be one of them.
+    While a rolling upgrade is pinned to a release without deploy steps, only what the driver does by itself.
     """
+    if not releases.uses_deploy_steps(task.conf):
+        return chosen_by_default(task, "deploy", [])
     offered = available(task, "deploy", in_band or [])
-    chosen: list[Step] = []
-    overridden: set[Key] = set()
-    for wanted, origin in deploy_requests(task):
-        _check_core(wanted)
-        overridden.add(key(wanted))
-        if in_band is not None or key(wanted) in offered:
-            chosen.append(_check_place(_requested(offered, wanted, origin, "deploy")))
-    chosen += [_check_place(_plain(step)) for step in offered.values() if key(step) not in overridden]
-    return ordered(chosen)
+    requests = deploy_requests(task)
+    chosen = _checked(offered, requests, "deploy", in_band is not None, report)
+    overridden = {key(wanted) for wanted, _origin in requests}
+    chosen += [_plain(step) for step in offered.values() if key(step) not in overridden]
+    return ordered(_placed(step, report) for step in chosen)
 
 
 def deploy_requests(task: Task) -> list[tuple[Step, str]]:
     """(step, origin) of everything that templates and the request ask for; the request's wins over a template's."""
     requested = [(step, "request") for step in task.node.request.get("deploy_steps") or []]
     taken = {key(step) for step, _origin in requested}
-    traits = task.node.instance_info.get("traits") or []
-    templates = task_reads.template_steps(task.db, traits) if traits else []
-    from_templates = [
+    from_templates = template_steps(task, task.node.instance_info.get("traits") or [])
+    return [*requested, *((step, origin) for step, origin in from_templates if key(step) not in taken)]
+
+
+def template_steps(task: Task, traits: Collection[str]) -> list[tuple[Step, str]]:
+    """(step, origin) of the deploy templates that have the names of traits."""
+    return [
         (
             {"interface": row.interface, "step": row.step, "args": row.args, "priority": row.priority},
             f"template {row.template}",
         )
-        for row in templates
-        if (row.interface, row.step) not in taken
+        for row in (task_reads.template_steps(task.db, traits) if traits else [])
     ]
-    return [*requested, *from_templates]
+
+
+def check_templates(task: Task, traits: Collection[str], in_band: list[Step] | None, report: Report) -> None:
+    """Whether the node supports the templates of traits, asked for or not (specification 003)."""
+    offered = available(task, "deploy", in_band or [])
+    for step in _checked(offered, template_steps(task, traits), "deploy", in_band is not None, report):
+        _placed(step, report)
 
 
 def available(task: Task, kind: str, in_band: Iterable[Step]) -> dict[Key, Step]:
@@ -112,9 +102,9 @@ def available(task: Task, kind: str, in_band: Iterable[Step]) -> dict[Key, Step]
     found: dict[Key, Step] = {}
     for interface in task.driver.all_interfaces():
         for step in getattr(interface, f"get_{kind}_steps")(task):
-            found[key(step)] = {**step, "origin": "driver", "in_band": False}
+            found[key(step)] = {**step, "origin": "driver", "runner": "driver"}
     for step in in_band:
-        found.setdefault(key(step), {"idempotent": kind == "clean", **step, "origin": "agent", "in_band": True})
+        found.setdefault(key(step), {"idempotent": kind == "clean", **step, "origin": "agent", "runner": "agent"})
     for step in found.values():
         if label(step) in overrides:
             _check_core({**step, "priority": overrides[label(step)]})
@@ -122,20 +112,86 @@ def available(task: Task, kind: str, in_band: Iterable[Step]) -> dict[Key, Step]
     return found
 
 
+def _in_order(task: Task, kind: str, wanted: list[Step], in_band: list[Step] | None, report: Report) -> list[Step]:
+    """The steps of a request, in its order: those that are to run on child nodes, on them."""
+    origin = task.node.request.get("origin", "request")
+    wanted = [{"priority": 0, **step} for step in wanted]
+    here = [(step, origin) for step in wanted if not step.get("execute_on_child_nodes")]
+    offered = available(task, kind, in_band or [])
+    checked = iter(_checked(offered, here, kind, in_band is not None, report, keep_unknown=True))
+    steps = [_on_children(step, origin) if step.get("execute_on_child_nodes") else next(checked) for step in wanted]
+    if task.node.request.get("disable_ramdisk"):
+        _check_without_ramdisk(steps, report)
+    return steps
+
+
+def _on_children(wanted: Step, origin: str) -> Step:
+    """A step that the children's own drivers check and run."""
+    step = {**reserved.as_step(wanted, origin), "runner": "children", "args": wanted.get("args") or {}}
+    return {**step, "only": wanted.get("limit_child_node_execution") or None}
+
+
+def _check_without_ramdisk(steps: list[Step], report: Report) -> None:
+    for step in steps:
+        if step["requires_ramdisk"]:
+            report(
+                errors.Invalid(
+                    field="disable_ramdisk",
+                    value=True,
+                    allowed=f"Step {label(step)} runs with the agent's ramdisk only: leave out one of the two.",
+                )
+            )
+
+
 def _plain(step: Step) -> Step:
     """A step as the plan keeps it, run with its own priority and without arguments."""
+    in_band = step["runner"] == "agent"
     return {
         "interface": step["interface"],
         "step": step["step"],
         "priority": step["priority"],
         "args": dict(step.get("args") or {}),
         "origin": step["origin"],
+        "runner": step["runner"],
         "abortable": bool(step.get("abortable")),
         "idempotent": bool(step.get("idempotent")),
-        "in_band": step["in_band"],
-        "requires_ramdisk": bool(step.get("requires_ramdisk", step["in_band"])),
+        "requires_ramdisk": bool(step.get("requires_ramdisk", in_band)),
         "reboot_requested": bool(step.get("reboot_requested")),
     }
+
+
+def _checked(
+    offered: dict[Key, Step],
+    requests: list[tuple[Step, str]],
+    kind: str,
+    agent_is_known: bool,
+    report: Report,
+    keep_unknown: bool = False,
+) -> list[Step]:
+    """Steps that somebody asked for, as the plan keeps them; what is wrong with them is reported.
+
+    :param agent_is_known: whether ``offered`` has the agent's steps. If not, what nobody offers yet may be one of them.
+    :param keep_unknown: whether such a step keeps its place in the result.
+    """
+    found: list[Step] = []
+    for wanted, origin in requests:
+        try:
+            if kind == "deploy":
+                _check_core(wanted)
+            if agent_is_known or key(wanted) in offered or wanted["step"] in reserved.STEPS:
+                found.append(_requested(offered, wanted, origin, kind))
+            elif keep_unknown:
+                found.append(presumed(wanted, origin))
+        except errors.IngotError as exc:
+            report(exc)
+            if keep_unknown:
+                found.append(presumed(wanted, origin))
+    return found
+
+
+def presumed(wanted: Step, origin: str) -> Step:
+    """A step that nobody offers as long as the agent was not asked, taken for one of the agent's."""
+    return _plain({**wanted, "origin": origin, "runner": "agent"})
 
 
 def _requested(offered: dict[Key, Step], wanted: Step, origin: str, kind: str) -> Step:
@@ -143,22 +199,27 @@ def _requested(offered: dict[Key, Step], wanted: Step, origin: str, kind: str) -
 
     :raises Invalid: nobody offers it, or its arguments are wrong; the message names step and argument.
     """
-    if key(wanted) not in offered:
-        known = ", ".join(sorted(label(step) for step in offered.values() if step["interface"] == wanted["interface"]))
-        raise errors.Invalid(
-            field=f"{kind} step of {origin}",
-            value=label(wanted),
-            allowed=f"Interface {wanted['interface']} of this node offers: {known or 'no such steps'}.",
-        )
-    step = offered[key(wanted)]
-    args = wanted.get("args") or {}
-    _check_args(step, args)
-    return {**_plain(step), "args": args, "priority": wanted["priority"], "origin": origin}
+    if key(wanted) in offered:
+        step = offered[key(wanted)]
+        args = wanted.get("args") or {}
+        _check_args(step, args)
+        return {**_plain(step), "args": args, "priority": wanted["priority"], "origin": origin}
+    if wanted["step"] in reserved.STEPS:
+        step = reserved.as_step(wanted, origin)
+        _check_args({**step, "argsinfo": reserved.STEPS[wanted["step"]].argsinfo}, step["args"])
+        return step
+    known = ", ".join(sorted(label(step) for step in offered.values() if step["interface"] == wanted["interface"]))
+    raise errors.Invalid(
+        field=f"{kind} step of {origin}",
+        value=label(wanted),
+        allowed=f"Interface {wanted['interface']} of this node offers: {known or 'no such steps'}. Everywhere there "
+        f"are: {', '.join(sorted(reserved.STEPS))}.",
+    )
 
 
 def _check_args(step: Step, args: dict[str, Any]) -> None:
     argsinfo = step.get("argsinfo")
-    if argsinfo is None and step["in_band"]:
+    if argsinfo is None and step["runner"] == "agent":
         return  # agents need not describe arguments; they check them themselves
     known = argsinfo or {}
     for name in args:
@@ -173,9 +234,12 @@ def _check_args(step: Step, args: dict[str, Any]) -> None:
         raise errors.MissingParameter(where=f"arguments of step {label(step)}", names=", ".join(missing))
 
 
+def _is_core(step: Step) -> bool:
+    return step["interface"] == "deploy" and step["step"] in declared.CORE_DEPLOY_STEPS
+
+
 def _check_core(wanted: Step) -> None:
-    is_core = wanted["interface"] == "deploy" and wanted["step"] in declared.CORE_DEPLOY_STEPS
-    if is_core and wanted["priority"] != 0:
+    if _is_core(wanted) and wanted["priority"] != 0:
         raise errors.Invalid(
             field=f"priority of core step {label(wanted)}",
             value=wanted["priority"],
@@ -183,17 +247,15 @@ def _check_core(wanted: Step) -> None:
         )
 
 
-def _check_place(step: Step) -> Step:
-    """In-band deploy steps have a range of their own (specification 000).
-
-    :raises Invalid: the step stands outside of it.
-    """
+def _placed(step: Step, report: Report) -> Step:
+    """The step; it is reported if it is an in-band deploy step outside of their range (specification 000)."""
     places = declared.IN_BAND_DEPLOY_PRIORITIES
-    is_core = step["interface"] == "deploy" and step["step"] in declared.CORE_DEPLOY_STEPS
-    if step["requires_ramdisk"] and not is_core and step["priority"] and step["priority"] not in places:
-        raise errors.Invalid(
-            field=f"priority of in-band step {label(step)}",
-            value=step["priority"],
-            allowed=f"It must be between {places.start} and {places.stop - 1}, while the agent runs, or 0.",
+    if step["requires_ramdisk"] and not _is_core(step) and step["priority"] and step["priority"] not in places:
+        report(
+            errors.Invalid(
+                field=f"priority of in-band step {label(step)}",
+                value=step["priority"],
+                allowed=f"It must be between {places.start} and {places.stop - 1}, while the agent runs, or 0.",
+            )
         )
     return step

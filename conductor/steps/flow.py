@@ -1,4 +1,4 @@
-"""What a flow is: a record. The engine has no other knowledge of deploying, cleaning, verifying or deleting."""
+"""What a flow is: a record. The engine has no other knowledge of deploying, cleaning, servicing or deleting."""
 
 import dataclasses
 from collections.abc import Callable
@@ -8,7 +8,23 @@ from ingot.common import errors
 from ingot.conductor.task_manager import Task
 
 Step = dict[str, Any]
-"""A planned step: interface, step, priority, args, origin, abortable, idempotent, in_band, requires_ramdisk."""
+"""A planned step: interface, step, priority, args, origin (who asked for it), runner (who runs it, see ``runners``),
+abortable, idempotent, requires_ramdisk, reboot_requested."""
+
+Key = tuple[str, str]
+"""Interface and name of a step."""
+
+Report = Callable[[errors.IngotError], None]
+"""What a planner does with each thing that is wrong: raise it, or note it and go on."""
+
+
+def key(step: Step) -> Key:
+    return step["interface"], step["step"]
+
+
+def label(step: Step) -> str:
+    """How messages and options name a step: ``raid.apply_configuration``."""
+    return f"{step['interface']}.{step['step']}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -29,14 +45,15 @@ class Entry:
             "priority": 0,
             "args": {},
             "origin": "flow",
+            "runner": "flow",
             "abortable": True,
             "idempotent": True,
-            "in_band": False,
             "requires_ramdisk": False,
+            "reboot_requested": False,
         }
 
 
-def _no_steps(_task: Task, _in_band: list[Step] | None) -> list[Step]:
+def _no_steps(_task: Task, _in_band: list[Step] | None, _report: Report) -> list[Step]:
     return []
 
 
@@ -57,19 +74,23 @@ class Flow:
     """A flow as data. Its name is what ``nodes.flow`` holds while it is asked for or runs.
 
     :param title: what messages call it.
-    :param kind: kind of its steps, which names decorators and driver methods; None: it has only entries.
-    :param running: provision state while a step runs.
+    :param kind: kind of its steps, which names decorators and driver methods; None: it has only entries, or its request
+        says.
+    :param running: provision state while a step runs; None: the flow leaves the node in the state in which it finds it.
     :param waiting: provision state while the agent is waited for; None: the flow never waits for an agent.
+    :param held: provision state in which the reserved step ``hold`` leaves the node; None: it cannot be held.
     :param done_event: event of the state machine that ends it well.
     :param next_flow: name of the flow that the end of this one starts.
     :param step_field: column of the node that shows the current step.
     :param first: entries before the steps.
     :param last: entries after the steps.
-    :param plan: gives the ordered steps; its second argument is what the agent offers, None while that is not known.
-    :param plan_at_start: plan steps before the first entry, and again when the agent is there; otherwise only then.
+    :param plan: gives the ordered steps, and reports what is wrong with those that somebody asked for. Its second
+        argument is what the agent offers, None while that is not known.
     :param collect_after: (interface, step) after which the agent, if there is one, is asked for its steps.
+    :param agent_ends_with: (interface, step) that ends the agent, so its logs are collected before.
     :param timeout_option: option of [conductor] with the seconds without a sign of life after which a wait fails.
     :param abort_any_step: whether an abort cuts off any waiting step, or only those declared abortable.
+    :param starts_again: whether an agent of another version makes the steps start again; otherwise it ends the flow.
     :param skip: whether there is nothing to do for this node.
     :param on_done: sets what the end of the flow means for the node.
     :param on_fail: the same for a failure, given with it; makes the machine safe, and must not raise for hardware that
@@ -79,20 +100,22 @@ class Flow:
 
     name: str
     title: str
-    running: str
+    running: str | None
     done_event: str
     advice: str
     kind: str | None = None
     waiting: str | None = None
+    held: str | None = None
     next_flow: str | None = None
     step_field: str | None = None
     first: tuple[Entry, ...] = ()
     last: tuple[Entry, ...] = ()
-    plan: Callable[[Task, list[Step] | None], list[Step]] = _no_steps
-    plan_at_start: bool = True
-    collect_after: tuple[str, str] | None = None
+    plan: Callable[[Task, list[Step] | None, Report], list[Step]] = _no_steps
+    collect_after: Key | None = None
+    agent_ends_with: Key | None = None
     timeout_option: str | None = None
     abort_any_step: bool = False
+    starts_again: bool = False
     skip: Callable[[Task], bool] = _never
     on_done: Callable[[Task], None] = _nothing
     on_fail: Callable[[Task, errors.IngotError], None] = _no_remedy
@@ -107,10 +130,10 @@ class Flow:
         """Key of driver_internal_info that holds the position in the plan."""
         return f"{self.kind or self.name}_step_index"
 
+    def kind_for(self, task: Task) -> str | None:
+        """The kind of its steps on a node."""
+        return self.kind or task.node.request.get("kind")
+
     def entry(self, step: Step) -> Entry:
         """The entry that a planned step of origin ``flow`` stands for."""
-        return next(
-            entry
-            for entry in (*self.first, *self.last)
-            if (entry.interface, entry.name) == (step["interface"], step["step"])
-        )
+        return next(entry for entry in (*self.first, *self.last) if (entry.interface, entry.name) == key(step))

@@ -15,8 +15,6 @@ from ingot.drivers.task import Task
 class DirectDeploy(AgentDeploy):
     """The deploy interface ``direct``."""
 
-    agent_based = True
-
     def get_properties(self) -> dict[str, str]:
         return {
             "deploy_kernel": "See the boot interface.",
@@ -24,6 +22,9 @@ class DirectDeploy(AgentDeploy):
             booting.FORCE_OUT_OF_BAND: "Whether the BMC, and not the agent, switches the machine off after a "
             "deployment. Optional, default false.",
         }
+
+    def runs_agent(self, task: Task, kind: str) -> bool:
+        return super().runs_agent(task, kind) or (kind == "deploy" and task.driver.storage.should_write_image(task))
 
     def validate(self, task: Task) -> None:
         task.driver.boot.validate(task)

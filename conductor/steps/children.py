@@ -1,0 +1,81 @@
+"""Runs a step of a node on its child nodes: each child gets a flow of its own, and the parent looks until all are done.
+
+The run of a child's flow has an id that follows from the parent's run, the step and the child. So a conductor that
+takes over knows what was started and what has ended, and starts nothing twice.
+"""
+
+import uuid
+from typing import Any
+
+from ingot.common import clock, errors, states
+from ingot.conductor.steps.flow import Step, label
+from ingot.conductor.task_manager import Task
+from ingot.db import nodes, records
+from ingot.drivers import results
+
+FLOW = "for_parent"
+"""Name of the flow of the children."""
+
+_OUTCOME = "for_parent"
+"""Key of driver_internal_info of a child with the outcome of its last such flow: run, and error or None."""
+
+_PAUSE = 1.0
+
+
+def run(task: Task, kind: str, step: Step) -> results.Result:
+    """Starts the step on each child on which it was not yet started; done when it has ended well on all.
+
+    :param kind: kind of the step.
+    :raises StepFailed: it failed on a child, or there is none.
+    """
+    found = nodes.children(task.db, task.node.uuid)
+    if step.get("only"):
+        found = [child for child in found if child.uuid in step["only"] or child.name in step["only"]]
+    if not found:
+        raise errors.StepFailed(f"node {task.node.uuid} has no such child nodes to run {label(step)} on")
+    running = [child for child in found if not _ended(child, _run_id(task, kind, child))]
+    for child in running:
+        _start(task, child, kind, step)
+    return results.LookAgain(_PAUSE) if running else results.DONE
+
+
+def _run_id(task: Task, kind: str, child: records.Record) -> str:
+    place = task.node.driver_internal_info[f"{kind}_step_index"]
+    return str(uuid.uuid5(uuid.UUID(child.uuid), f"{task.node.run_id} {place}"))
+
+
+def _ended(child: records.Record, run_id: str) -> bool:
+    outcome = child.driver_internal_info.get(_OUTCOME, {})
+    if outcome.get("run") != run_id:
+        return False
+    if outcome["error"]:
+        raise errors.StepFailed(f"on child node {child.uuid}: {outcome['error']}")
+    return True
+
+
+def _start(task: Task, child: records.Record, kind: str, step: Step) -> None:
+    """Accepts the flow for the child as the API does for a user; one that is busy is asked again at the next look."""
+    if child.flow is not None or child.reservation is not None:
+        return
+    if child.provision_state not in states.STABLE:
+        raise errors.StepFailed(f"child node {child.uuid} is in state {child.provision_state}; it must be at rest")
+    wanted = {"interface": step["interface"], "step": step["step"], "args": step["args"]}
+    request: dict[str, Any] = {
+        "kind": kind,
+        "steps": [wanted],
+        "run": _run_id(task, kind, child),
+        "origin": step["origin"],
+        "disable_ramdisk": True,
+    }
+    asked = {"flow": FLOW, "request": request, "run_id": None, "abort_requested": False, "due_at": clock.now()}
+    try:
+        nodes.compare_and_set(task.db, child, asked)
+    except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound):
+        return
+    task.services.ring(child, f"step {label(step)} of its parent")
+
+
+def note(task: Task, error: str | None) -> None:
+    """Leaves the outcome of a child's flow where its parent looks."""
+    outcome = {"run": task.node.request.get("run"), "error": error}
+    task.set(driver_internal_info={**task.node.driver_internal_info, _OUTCOME: outcome})

@@ -1,0 +1,52 @@
+"""The plan of a flow: its entries around the steps that the catalog gives; made at the start, and made whole when the
+agent is there. Asking for a plan changes nothing, so the API can show it before anybody presses the button."""
+
+from ingot.common import errors
+from ingot.conductor.steps import catalog
+from ingot.conductor.steps.flow import Flow, Report, Step, key
+from ingot.conductor.task_manager import Task
+
+
+def refuse(exc: errors.IngotError) -> None:
+    """The report of those who act on a plan: the first thing that is wrong ends it."""
+    raise exc
+
+
+def at_start(task: Task, flow: Flow, report: Report = refuse) -> list[Step]:
+    """The plan before the agent is there: of its steps only those are in it that somebody asks for by name.
+
+    What nobody offers is an error already now where no agent will come.
+    """
+    steps = flow.plan(task, None, report)
+    first = [entry.as_step() for entry in flow.first]
+    if not agent_comes(task, flow, [*first, *steps]):
+        steps = flow.plan(task, [], report)
+    return [*first, *steps, *(entry.as_step() for entry in flow.last)]
+
+
+def by_itself(task: Task, flow: Flow) -> list[Step]:
+    """The plan of a time before there were templates and steps of agents: what the driver does when nobody asks."""
+    steps = catalog.chosen_by_default(task, str(flow.kind), [])
+    return [*(entry.as_step() for entry in flow.first), *steps, *(entry.as_step() for entry in flow.last)]
+
+
+def agent_comes(task: Task, flow: Flow, plan: list[Step]) -> bool:
+    """Whether an agent will run during a flow: the deploy interface boots one; neither request nor plan prevents it."""
+    if task.driver.deploy is None or flow.kind is None or task.node.request.get("disable_ramdisk"):
+        return False
+    boots = any(key(step) == flow.collect_after for step in plan)
+    return boots and bool(task.driver.deploy.runs_agent(task, flow.kind))
+
+
+def with_agent(task: Task, flow: Flow, done: list[Step], offered: list[Step]) -> list[Step]:
+    """The plan once it is known what the agent offers: what has run stays, the rest is planned again.
+
+    :param done: the steps that have run, or run now.
+    """
+    rest = flow.plan(task, offered, refuse)
+    for ran in done:
+        # A template or an option may have changed since: what has run does not run again for that.
+        same = [step for step in rest if key(step) == key(ran)]
+        if same:
+            rest.remove(ran if ran in same else same[0])
+    return [*done, *rest, *(entry.as_step() for entry in flow.last)]

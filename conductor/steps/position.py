@@ -1,0 +1,218 @@
+"""Where a flow of a node stands, and how that is written down: every transition is one fenced write.
+
+The node's row says where the flow stands; ``step_state`` says how:
+
+=========  ===========================================================================================
+running    a conductor is in the step. Found without one, the attempt was lost: it is repeated if the
+           step is idempotent, otherwise the flow fails
+waiting    for a sign of life of the agent; then the step is called again
+ending     the same, but the sign of life ends the step
+polling    the step is called again when the node is due
+holding    until an operator says unhold, which ends the step
+=========  ===========================================================================================
+"""
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from ingot.common import clock, errors, states
+from ingot.conductor import history
+from ingot.conductor.steps.flow import Flow, Step, label
+from ingot.conductor.task_manager import Task
+from ingot.db import nodes, step_runs
+from ingot.drivers import results
+
+COLLECTED = "in_band_steps_collected"
+"""Key of driver_internal_info: the agent was asked for its steps, or need not be."""
+
+AT_REST: Mapping[str, Any] = {
+    "step_state": None,
+    "step_attempt": 0,
+    "step_memory": {},
+    "step_started_at": None,
+    "step_deadline": None,
+}
+ENDED: Mapping[str, Any] = {
+    "flow": None,
+    "request": {},
+    "run_id": None,
+    "abort_requested": False,
+    "due_at": None,
+}
+
+
+class Position:
+    """The place in its plan that a flow has reached on a locked node.
+
+    :ivar called_at: when the step was called last; a heartbeat that is younger answers it.
+    """
+
+    def __init__(self, task: Task, flow: Flow) -> None:
+        self.task = task
+        self.flow = flow
+        self.plan: list[Step] = list(task.node.driver_internal_info.get(flow.steps_key) or [])
+        self.index: int = task.node.driver_internal_info.get(flow.index_key) or 0
+        self.called_at = clock.now()
+        self._has_past = task.node.run_id is not None  # attempts of an earlier look stand in the journal
+        self._attempts: list[dict[str, Any]] = []
+        self._unwritten: list[dict[str, Any]] = []
+
+    @property
+    def step(self) -> Step | None:
+        return self.plan[self.index] if self.index < len(self.plan) else None
+
+    @property
+    def label(self) -> str:
+        return label(self.step) if self.step else "none"
+
+    def begin(self, attempt: int, memory: Mapping[str, Any] | None = None) -> None:
+        """One write before a step is called: what ran has ended, what comes is running."""
+        info = {
+            **self.task.node.driver_internal_info,
+            self.flow.steps_key: self.plan,
+            self.flow.index_key: self.index,
+        }
+        self.enter(self.flow.running)
+        self.show(self.plan[self.index])
+        self.task.set(
+            driver_internal_info=info,
+            step_state="running",
+            step_attempt=attempt,
+            step_started_at=clock.now(),
+            step_memory=dict(memory or {}),
+            step_deadline=None,
+            due_at=clock.now(),  # should this conductor die in the step, the next sweep finds it
+        )
+        self.task.write(self._unwritten)
+        self._unwritten = []
+
+    def wait(self, answer: results.WaitForAgent) -> None:
+        """Gives the lock back until the agent calls.
+
+        :raises StepFailed: the flow cannot wait for an agent.
+        """
+        if self.flow.waiting is None:
+            raise errors.StepFailed(f"{self.flow.title} cannot wait for an agent")
+        option = self.flow.timeout_option
+        limit = answer.timeout if answer.timeout is not None else self.task.conf.conductor[option] if option else 0
+        deadline = clock.after(limit) if limit else None
+        self.enter(self.flow.waiting)
+        self.task.set(
+            step_state="waiting" if answer.again else "ending",
+            step_memory=self.task.memory,
+            step_deadline=deadline,
+            provision_updated_at=self.called_at,  # a heartbeat that is younger ends the wait
+            due_at=nodes.due_unless_called(self.task.node, self.called_at, deadline),
+        )
+        self.release()
+
+    def wait_on(self) -> None:
+        """The same for a wait that goes on, after somebody rang for nothing."""
+        node = self.task.node
+        self.task.set(due_at=nodes.due_unless_called(node, node.provision_updated_at, node.step_deadline))
+        self.release()
+
+    def poll(self, after: float) -> None:
+        """Gives the lock back until the node is due, in ``after`` seconds."""
+        self.enter(self.flow.running)
+        self.task.set(step_state="polling", step_memory=self.task.memory, due_at=clock.after(after))
+        self.release()
+
+    def hold(self) -> None:
+        """Gives the lock back until an operator says so.
+
+        :raises StepFailed: the flow cannot be held.
+        """
+        if self.flow.held is None:
+            raise errors.StepFailed(f"{self.flow.title} cannot be held")
+        self.enter(self.flow.held)
+        self.task.set(step_state="holding", due_at=None)
+        self.release()
+
+    def finish(self) -> None:
+        """The end of a flow that ends well; it keeps the lock when another flow follows."""
+        node, flow = self.task.node, self.flow
+        flow.on_done(self.task)
+        self.enter(states.next_state(str(flow.running), flow.done_event))
+        info = {name: value for name, value in node.driver_internal_info.items() if name not in self._flow_keys()}
+        told = self._told("INFO", f"{flow.title} completed.")
+        self.task.set(**AT_REST, **ENDED, driver_internal_info=info, last_error=None)
+        self.show({})
+        if flow.next_flow:
+            self.task.set(flow=flow.next_flow, due_at=clock.now())
+            self.task.write(self._unwritten, told)
+        else:
+            self.release(told)
+
+    def give_up(self, message: str) -> None:
+        """The end of a flow that does not end well. The step that it ended in stays visible."""
+        self.enter(states.next_state(self.task.node.provision_state, "fail"))
+        self.task.set(**AT_REST, last_error=message)
+        told = self._told("ERROR", message)
+        self.task.set(**ENDED)
+        self.release(told)
+
+    def release(self, told: list[dict[str, Any]] | None = None) -> None:
+        self.task.release(self._unwritten, told or [])
+        self._unwritten = []
+
+    def enter(self, state: str | None) -> None:
+        """Moves the node to a provision state that differs from its own, with the target that goes with it.
+
+        :raises StepFailed: there is no such state.
+        """
+        node = self.task.node
+        if self.flow.running is None:
+            return
+        if state is None:
+            raise errors.StepFailed(f"no transition from state {node.provision_state} ends {self.flow.title}")
+        if state == node.provision_state:
+            return
+        target = states.TARGETS.get(state)
+        if self.flow.done_event == "manage" and target is not None:
+            target = states.MANAGEABLE  # a manual cleaning leads back to where it came from
+        self.task.set(provision_state=state, target_provision_state=target, provision_updated_at=clock.now())
+
+    def show(self, step: Step) -> None:
+        if self.flow.step_field:
+            self.task.set(**{self.flow.step_field: step})
+
+    def journal(self, state: str, error: str | None) -> None:
+        """Notes the end of the current attempt; it is written with the next transition."""
+        node, step = self.task.node, self.plan[self.index]
+        attempt = {
+            "run_id": node.run_id,
+            "flow": self.flow.name,
+            "step_index": self.index,
+            "attempt": node.step_attempt,
+            "interface": step["interface"],
+            "step": step["step"],
+            "args": step["args"],
+            "priority": step["priority"],
+            "origin": step["origin"],
+            "state": state,
+            "started_at": node.step_started_at or self.called_at,
+            "finished_at": clock.now(),
+            "conductor": self.task.services.host,
+            "error": error,
+        }
+        self._attempts.append(attempt)
+        self._unwritten.append(attempt)
+
+    def _flow_keys(self) -> tuple[str, str, str]:
+        return self.flow.steps_key, self.flow.index_key, COLLECTED
+
+    def _told(self, severity: str, event: str) -> list[dict[str, Any]]:
+        """What the history says of the run: each attempt of a step, and how the flow ended."""
+        node = self.task.node
+        began = node.request.get("started_at")
+        started = datetime.datetime.fromisoformat(began).replace(tzinfo=None) if began else self.called_at
+        seconds = (clock.now() - started).total_seconds()
+        attempts = self._attempts
+        if self._has_past:
+            attempts = [*map(vars, step_runs.of_run(self.task.db, node.id, node.run_id)), *self._unwritten]
+        return [
+            *history.of_steps(self.task, attempts),
+            history.entry(self.task, "provisioning", severity, event, seconds),
+        ]

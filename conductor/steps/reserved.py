@@ -1,0 +1,82 @@
+"""Steps that every node has, whatever its driver: they stand in a request, a template or a runbook on any interface."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ingot.common import errors, states
+from ingot.conductor.steps.flow import Step
+from ingot.conductor.task_manager import Task
+from ingot.drivers import power_control, results
+from ingot.drivers.agent import booting, session
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reserved:
+    """A reserved step.
+
+    :param run: called with the task and the step's arguments; answers as steps do.
+    :param argsinfo: as ``drivers.steps.Declared`` has it.
+    """
+
+    run: Callable[..., Any]
+    argsinfo: Mapping[str, Mapping[str, Any]] | None = None
+
+
+def _hold(_task: Task) -> results.Result:
+    """Stands still until somebody says unhold."""
+    return results.HOLD
+
+
+def _wait(task: Task, seconds: float | None = None) -> results.Result:
+    """Waits for a number of seconds, or else for the agent's next sign of life."""
+    if seconds is None:
+        return results.WaitForAgent(again=False) if session.alive(task) else results.DONE
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
+        raise errors.Invalid(field="seconds", value=seconds, allowed="A number of at least 0.")
+    left = task.memory.setdefault("until", time.time() + seconds) - time.time()
+    return results.LookAgain(left) if left > 0 else results.DONE
+
+
+def _power_on(task: Task) -> results.Result:
+    return power_control.ensure(task, states.POWER_ON)
+
+
+def _power_off(task: Task) -> results.Result:
+    return power_control.power_off(task)
+
+
+def _reboot(task: Task) -> results.Result:
+    """Off and on; into the agent again where one is running, because later steps may need it."""
+    if task.memory.setdefault("has_agent", session.alive(task)):
+        return results.in_phases(task, *booting.REBOOT)
+    return power_control.reboot(task)
+
+
+STEPS: dict[str, Reserved] = {
+    "hold": Reserved(_hold),
+    "wait": Reserved(
+        _wait,
+        {"seconds": {"description": "How long; without it, until the agent gives its next sign of life."}},
+    ),
+    "power_on": Reserved(_power_on),
+    "power_off": Reserved(_power_off),
+    "reboot": Reserved(_reboot),
+}
+
+
+def as_step(wanted: Step, origin: str) -> Step:
+    """A reserved step as the plan keeps it. It may be cut off and repeated."""
+    return {
+        "interface": wanted["interface"],
+        "step": wanted["step"],
+        "priority": wanted["priority"],
+        "args": dict(wanted.get("args") or {}),
+        "origin": origin,
+        "runner": "reserved",
+        "abortable": True,
+        "idempotent": True,
+        "requires_ramdisk": False,
+        "reboot_requested": False,
+    }
