@@ -45,3 +45,9 @@ def pinned(conf: cfg.ConfigOpts) -> Release | None:
             option="pin_release_version", value=name, allowed=f"Known releases: {', '.join(sorted(RELEASES))}."
         )
     return RELEASES[name]
+
+
+def uses_deploy_steps(conf: cfg.ConfigOpts) -> bool:
+    """Whether deploy steps of users and agents, and templates, are used; not while pinned to a release before them."""
+    release = pinned(conf)
+    return release is None or release.deploy_steps
