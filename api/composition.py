@@ -26,25 +26,26 @@ class Offer(NamedTuple):
     enabled: Mapping[str, list[str]]
     defaults: Mapping[str, str]
 
-    def settle(self, wanted: Interfaces) -> dict[str, str]:
+    def settle(self, wanted: Interfaces) -> dict[str, str | None]:
         """All interfaces of a node.
 
         :param wanted: what is absent or None takes the default.
-        :raises InterfaceNotFound: one is not enabled for the hardware type.
+        :raises InterfaceNotFound: some are not enabled for the hardware type; the message has all of them.
         """
-        return {
-            interfaces.field(kind): self._one(kind, wanted.get(interfaces.field(kind))) for kind in interfaces.KINDS
-        }
-
-    def _one(self, kind: str, name: str | None) -> str:
-        enabled = self.enabled.get(kind, [])
-        if name is None:
-            name = self.defaults.get(kind, "(the default)")
-        if name not in enabled:
-            raise errors.InterfaceNotFound(
-                kind=kind, name=name, driver=self.driver, enabled=", ".join(sorted(enabled)) or "none"
-            )
-        return name
+        settled: dict[str, str | None] = {}
+        refusals = []
+        for kind in interfaces.KINDS:
+            name = wanted.get(interfaces.field(kind))
+            if name is None:
+                name = self.defaults.get(kind, "(the default)")
+            enabled = self.enabled.get(kind, [])
+            settled[interfaces.field(kind)] = name
+            if name not in enabled:
+                known = ", ".join(sorted(enabled)) or "none"
+                refusals.append(errors.InterfaceNotFound(kind=kind, name=name, driver=self.driver, enabled=known))
+        if refusals:
+            raise errors.InterfaceNotFound(" ".join(refusal.message for refusal in refusals))
+        return settled
 
 
 def settle(call: Call, driver: str, group: str, kept: Interfaces, given: Interfaces) -> dict[str, str | None]:
@@ -52,14 +53,14 @@ def settle(call: Call, driver: str, group: str, kept: Interfaces, given: Interfa
 
     :param kept: what the node has; a classic driver drops it.
     :param given: what the request asks for.
-    :raises InterfaceNotFound: an interface is not enabled for the hardware type.
+    :raises InterfaceNotFound: interfaces are not enabled for the hardware type.
     :raises Invalid: the driver is a classic one, and the request asks for an interface.
     :raises NoConductor: no online conductor of the group has the driver enabled.
     """
     timeout = call.conf.conductor.heartbeat_timeout
     rows = conductors.enabled_interfaces(call.db, timeout, [driver], group)
     if rows:
-        return {**of_rows(driver, rows).settle({**kept, **given})}
+        return of_rows(driver, rows).settle({**kept, **given})
     if driver not in {name for _host, _group, name in conductors.classic_drivers(call.db, timeout, group)}:
         raise errors.NoConductor(driver=driver, group=group)
     for name, value in given.items():

@@ -105,10 +105,10 @@ class ApiCase(database.TestCase):
         self.conf = self.database.conf
         self.configure()
         self.conductor = FakeConductor()
-        bus = transport.LocalTransport()
-        bus.serve(HOST, self.conductor)
+        self.bus = transport.LocalTransport()
+        self.bus.serve(HOST, self.conductor)
         self.register(HOST, enabled("fake-hardware", boot=["fake", "ipxe"], **PLAIN))
-        self.client = client.ConductorClient(self.conf, self.db, bus)
+        self.client = client.ConductorClient(self.conf, self.db, self.bus)
         self.http = self.application().test_client()
 
     def configure(self) -> None:

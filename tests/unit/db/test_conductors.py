@@ -2,19 +2,21 @@
 
 import datetime
 import threading
+from typing import Any
 
 from ingot.common import clock, errors
-from ingot.db import conductors
+from ingot.db import conductor_lists, conductors
 from ingot.db.conductors import EnabledInterface
 from tests import database
 
 _VALUES = {"conductor_group": "", "release": "0.1.0", "rpc_version": "1.0"}
 _IPMI = EnabledInterface("ipmi", "power", "ipmitool", True)
 _FAKE = EnabledInterface("fake-hardware", "power", "fake", False)
+_CLASSIC = ["fixed", "solid"]
 
 
 class ConductorsOnSQLite(database.TestCase):
-    def register(self, hostname: str, *offers: EnabledInterface, **values: str) -> int:
+    def register(self, hostname: str, *offers: EnabledInterface, **values: Any) -> int:
         return conductors.register(self.db, hostname, {**_VALUES, **values}, offers)
 
     def silence(self, conductor_id: int, seconds: float) -> None:
@@ -103,6 +105,30 @@ class ConductorsOnSQLite(database.TestCase):
         self.assertEqual(["one", "two"], [offer.hostname for offer in of_ipmi])
         self.assertEqual([("two", "ipmitool", True)], [(o.hostname, o.interface_name, o.default) for o in of_west])
         self.assertEqual([], conductors.enabled_interfaces(self.db, 30, hardware_types=["redfish"]))
+
+    def test_classic_drivers_are_on_the_rings_too(self) -> None:
+        self.register("one", _IPMI, _FAKE, classic_drivers=_CLASSIC)
+        self.register("two", conductor_group="west", classic_drivers=["fixed"])
+        self.silence(self.register("dead", classic_drivers=["fixed"]), 100)
+        self.register("none")
+        members = conductors.ring_members(self.db, 30)
+        expected = {("one", "", name) for name in ("ipmi", "fake-hardware", *_CLASSIC)} | {("two", "west", "fixed")}
+        self.assertEqual((expected, 5), (set(members), len(members)))
+        self.assertEqual(
+            [("one", "", "fixed"), ("one", "", "solid"), ("two", "west", "fixed")],
+            conductors.classic_drivers(self.db, 30),
+        )
+        self.assertEqual([("two", "west", "fixed")], conductors.classic_drivers(self.db, 30, "west"))
+        known = conductor_lists.drivers(self.db)
+        self.assertEqual(["fake-hardware", "fixed", "ipmi", "solid"], known[conductors.get(self.db, "one", 30).id])
+
+    def test_classic_drivers_go_with_their_conductor(self) -> None:
+        for leave in (conductors.withdraw, conductors.unregister):
+            leave(self.db, self.register("one", _IPMI, classic_drivers=_CLASSIC))
+            self.assertEqual([], conductors.ring_members(self.db, 30))
+        self.register("one", _IPMI, classic_drivers=_CLASSIC)
+        self.register("one", _IPMI)
+        self.assertEqual([("one", "", "ipmi")], conductors.ring_members(self.db, 30))
 
     def test_an_unknown_conductor_is_not_found(self) -> None:
         self.assertRaises(errors.NotFound, conductors.get, self.db, "nobody", 30)

@@ -1,19 +1,18 @@
 """What is enabled is loaded, composed and refused as specification 004 says."""
 
-import importlib.metadata
 from typing import Any
 
 import testtools
 
 from ingot.common import errors
 from ingot.drivers import entry_points, factory, steps
+from ingot.drivers.classic import ClassicDriver
 from ingot.drivers.hardware_type import GenericHardwareType
 from ingot.drivers.interfaces.deploy import DeployInterface
 from ingot.drivers.interfaces.vendor import VendorInterface
 from ingot.drivers.modules import fake
-from tests.unit.drivers import fakes
-
-HERE = __name__
+from tests.unit.drivers import fakes, plugins
+from tests.unit.drivers.plugins import here, with_plugins
 
 
 class OldDeploy(DeployInterface):
@@ -41,18 +40,18 @@ class Machine(GenericHardwareType):
     supported_vendor_interfaces = (ClashingVendor, fake.FakeVendor)
 
 
-def with_plugins(**plugins: str) -> Any:
-    """Entry points of the product and, as kind_name=target, some of a test's package."""
+class Clashing(plugins.FixedFake):
+    vendor = ClashingVendor
 
-    def source(group: str) -> list[importlib.metadata.EntryPoint]:
-        extra = [
-            importlib.metadata.EntryPoint(name.partition("_")[2], target, group)
-            for name, target in plugins.items()
-            if group.endswith("." + name.partition("_")[0])
-        ]
-        return [*entry_points.installed(group), *extra]
 
-    return source
+class Incomplete(ClassicDriver):
+    power = fake.FakePower
+    management = fake.FakeManagement
+    boot = fake.FakeBoot
+
+
+class Crossed(plugins.FixedFake):
+    deploy = fake.FakePower  # type: ignore[assignment]
 
 
 class FactoryTest(testtools.TestCase):
@@ -87,11 +86,11 @@ class FactoryTest(testtools.TestCase):
         self.assertIn("No module named 'no_such_package'", message)
 
     def test_what_is_not_a_hardware_type_is_refused(self) -> None:
-        source = with_plugins(types_wrong=f"{HERE}:OldDeploy")
+        source = with_plugins(types_wrong=here(OldDeploy))
         self.assertIn("not a subclass", self._refused(source, enabled_hardware_types=["wrong"]))
 
     def test_two_packages_with_one_name_are_refused(self) -> None:
-        source = with_plugins(power_fake=f"{HERE}:Another")
+        source = with_plugins(power_fake=here(OldDeploy))
         self.assertIn("Two installed packages", self._refused(source))
 
     def test_an_interface_that_no_type_supports_is_not_even_imported(self) -> None:
@@ -124,9 +123,32 @@ class FactoryTest(testtools.TestCase):
         self.assertIn("one, other of vendor interface clash have the same priority 5", error.message)
         self._machine(enabled_vendor_interfaces=["clash"], conductor__clean_step_priority_override={"vendor.one": 6})
 
+    def test_an_override_for_what_cannot_be_a_step_is_refused(self) -> None:
+        for name in ("clean_step_priority_override", "deploy_step_priority_override"):
+            for key in ("erase_devices", "disk.erase", "deploy."):
+                message = self._refused(**{f"conductor__{name}": {key: 5}})
+                self.assertIn(f"[conductor] {name}: '{key}:5'", message)
+                self.assertIn("interface.step:priority", message)
+
+    def test_a_core_step_can_only_be_moved_to_0(self) -> None:
+        message = self._refused(conductor__deploy_step_priority_override={"deploy.write_image": 75})
+        self.assertIn("[conductor] deploy_step_priority_override: 'deploy.write_image:75'", message)
+        self.assertIn("can only be 0", message)
+        for allowed in ({"deploy.write_image": 0}, {"raid.apply_configuration": 75}):
+            conf = fakes.configuration(conductor__deploy_step_priority_override=allowed)
+            factory.Hardware(conf)
+
+    def test_a_class_under_two_names_is_one_interface_and_both_names_can_be_used(self) -> None:
+        source = with_plugins(power_alias=here(fake.FakePower))
+        options = {"enabled_hardware_types": ["fake-hardware"], "enabled_power_interfaces": ["fake", "alias"]}
+        hardware = factory.Hardware(fakes.configuration(**options), source)
+        self.assertIs(hardware.interface("power", "fake"), hardware.interface("power", "alias"))
+        driver, reasons = hardware.compose(fakes.node(power_interface="alias"))
+        self.assertEqual((hardware.interface("power", "fake"), {}), (driver.power, reasons))
+
     def _machine(self, **options: Any) -> factory.Hardware:
         source = with_plugins(
-            types_machine=f"{HERE}:Machine", deploy_old=f"{HERE}:OldDeploy", vendor_clash=f"{HERE}:ClashingVendor"
+            types_machine=here(Machine), deploy_old=here(OldDeploy), vendor_clash=here(ClashingVendor)
         )
         conf = fakes.configuration(enabled_hardware_types=["machine"], enabled_deploy_interfaces=["old"], **options)
         return factory.Hardware(conf, source)
@@ -154,3 +176,79 @@ class ComposeTest(testtools.TestCase):
         driver, reasons = self.hardware.compose(fakes.node(driver="ipmi"))
         self.assertEqual([], driver.all_interfaces())
         self.assertIn("enabled_hardware_types", reasons["power"])
+
+
+class ClassicTest(testtools.TestCase):
+    def _hardware(self, source: Any = plugins.CLASSIC, **options: Any) -> factory.Hardware:
+        defaults = {"enabled_hardware_types": ["fake-hardware"], "enabled_drivers": ["fixed"]}
+        return factory.Hardware(fakes.configuration(**{**defaults, **options}), source)
+
+    def _refused(self, source: Any, **options: Any) -> str:
+        refused = self.assertRaises(errors.ConfigurationError, self._hardware, source, **options)
+        return str(refused.message)
+
+    def test_none_is_enabled_unless_named(self) -> None:
+        self.assertEqual([], fakes.configuration().enabled_drivers)
+        self.assertEqual({}, self._hardware(enabled_drivers=[]).classic_drivers)
+
+    def test_its_nodes_are_composed_of_what_the_code_says(self) -> None:
+        driver, reasons = self._hardware().compose(fakes.node(driver="fixed"))
+        self.assertEqual(({}, "fixed"), (reasons, driver.name))
+        self.assertEqual(("fake", "fake", "no-raid"), (driver.power.name, driver.deploy.name, driver.raid.name))
+        self.assertEqual(13, len(driver.all_interfaces()))
+
+    def test_what_stands_in_a_node_does_not_change_it(self) -> None:
+        hardware = self._hardware()
+        driver, _reasons = hardware.compose(fakes.node(driver="fixed", deploy_interface="direct"))
+        self.assertIs(hardware.interface("deploy", "fake"), driver.deploy)
+
+    def test_interfaces_are_the_singletons_that_hardware_types_have_too(self) -> None:
+        hardware = self._hardware()
+        fixed, _reasons = hardware.compose(fakes.node(driver="fixed"))
+        dynamic, _reasons = hardware.compose(fakes.node(driver="fake-hardware"))
+        self.assertIs(dynamic.power, fixed.power)
+
+    def test_its_interfaces_need_not_be_enabled(self) -> None:
+        conf = {"enabled_hardware_types": ["ipmi"], "enabled_power_interfaces": ["ipmitool"]}
+        driver, _reasons = self._hardware(**conf).compose(fakes.node(driver="fixed"))
+        self.assertEqual("fake", driver.power.name)
+
+    def test_a_conductor_may_have_nothing_else(self) -> None:
+        hardware = self._hardware(enabled_hardware_types=[])
+        self.assertEqual(({"fixed"}, []), (set(hardware.drivers), hardware.enabled()))
+        self.assertIn(
+            "enabled_hardware_types",
+            self._refused(plugins.CLASSIC, enabled_drivers=[], **{"enabled_hardware_types": []}),
+        )
+
+    def test_its_properties_are_those_of_its_interfaces(self) -> None:
+        self.assertEqual({}, self._hardware().properties("fixed"))
+        self.assertIn("ipmi_address", self._hardware(enabled_hardware_types=["ipmi"]).properties("ipmi"))
+        self.assertRaises(errors.NotFound, self._hardware().properties, "moon")
+
+    def test_a_name_that_a_hardware_type_has_too_is_refused(self) -> None:
+        source = with_plugins(**{"classic_fake-hardware": here(plugins.FixedFake)})
+        message = self._refused(source, enabled_drivers=["fake-hardware"])
+        self.assertIn("enabled_drivers: 'fake-hardware'", message)
+        self.assertIn("Classic driver fake-hardware and hardware type fake-hardware of enabled_hardware_types", message)
+
+    def test_what_cannot_be_loaded_is_refused_with_the_reason(self) -> None:
+        for target, expected in (
+            ("no_such_package:Driver", "No module named 'no_such_package'"),
+            (here(Machine), "not a subclass of ClassicDriver"),
+            (here(Incomplete), "Incomplete.deploy must be a class of deploy interfaces"),
+            (here(Crossed), "Crossed.deploy must be a class of deploy interfaces"),
+        ):
+            message = self._refused(with_plugins(classic_fixed=target))
+            self.assertIn("enabled_drivers: 'fixed'", message)
+            self.assertIn(expected, message)
+        self.assertIn("Installed are: fixed", self._refused(plugins.CLASSIC, enabled_drivers=["moon"]))
+
+    def test_clean_steps_of_one_priority_are_refused(self) -> None:
+        source = with_plugins(classic_fixed=here(Clashing))
+        self.assertIn("one, other of vendor interface ClashingVendor", self._refused(source))
+        self.assertIn(
+            "have the same priority 7",
+            self._refused(source, conductor__clean_step_priority_override={"vendor.one": 7, "vendor.other": 7}),
+        )
+        self._hardware(source, conductor__clean_step_priority_override={"vendor.one": 6})

@@ -1,0 +1,48 @@
+"""Entry points of packages that are not installed: what tests plug in as driver authors would."""
+
+import importlib.metadata
+from typing import Any
+
+from ingot.common import interfaces
+from ingot.drivers import entry_points
+from ingot.drivers.classic import ClassicDriver
+from ingot.drivers.modules import fake
+
+_GROUPS = {
+    "types": entry_points.TYPES,
+    "classic": entry_points.CLASSIC,
+    **{kind: entry_points.of_kind(kind) for kind in interfaces.KINDS},
+}
+
+
+class FixedFake(ClassicDriver):
+    """A machine of which only power, management, boot and deploy are known, all of them fake."""
+
+    boot = fake.FakeBoot
+    deploy = fake.FakeDeploy
+    management = fake.FakeManagement
+    power = fake.FakePower
+    vendor = fake.FakeVendor
+
+
+def here(cls: type) -> str:
+    """How an entry point names a class of a test's."""
+    return entry_points.target(cls)
+
+
+def with_plugins(**plugins: str) -> Any:
+    """The product's entry points and, as group_name=target, more; a group is types, classic or a kind of interface."""
+
+    def source(group: str) -> list[importlib.metadata.EntryPoint]:
+        extra = [
+            importlib.metadata.EntryPoint(name.partition("_")[2], target, group)
+            for name, target in plugins.items()
+            if _GROUPS[name.partition("_")[0]] == group
+        ]
+        return [*entry_points.installed(group), *extra]
+
+    return source
+
+
+CLASSIC = with_plugins(classic_fixed=here(FixedFake))
+"""With one classic driver, ``fixed``."""
