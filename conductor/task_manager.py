@@ -54,6 +54,8 @@ class Task:
         self._written = node.as_dict()
         self._ports: list[records.Record] | None = None
         self._traits: list[str] | None = None
+        self._volume_connectors: list[records.Record] | None = None
+        self._volume_targets: list[records.Record] | None = None
 
     def _compose(self) -> tuple[bare_driver.BareDriver, dict[str, str]]:
         return self.services.hardware.compose(self.node)
@@ -69,6 +71,18 @@ class Task:
         if self._traits is None:
             self._traits = task_reads.traits(self.db, self.node.id)
         return self._traits
+
+    @property
+    def volume_connectors(self) -> list[records.Record]:
+        if self._volume_connectors is None:
+            self._volume_connectors = task_reads.volume_connectors(self.db, self.node.id)
+        return self._volume_connectors
+
+    @property
+    def volume_targets(self) -> list[records.Record]:
+        if self._volume_targets is None:
+            self._volume_targets = task_reads.volume_targets(self.db, self.node.id)
+        return self._volume_targets
 
     def configdrive(self) -> str | None:
         return nodes.configdrive(self.db, self.node)

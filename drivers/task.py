@@ -34,6 +34,14 @@ class Task(Protocol):
         """The node's traits, read at first use."""
 
     @property
+    def volume_connectors(self) -> list[records.Record]:
+        """How the machine reaches volumes, read at first use."""
+
+    @property
+    def volume_targets(self) -> list[records.Record]:
+        """The machine's volumes by boot index, read at first use."""
+
+    @property
     def step(self) -> dict[str, Any]:
         """The step that runs, empty outside of steps: interface, step, args, priority, origin ..."""
 

@@ -60,6 +60,8 @@ class MemoryTask:
         self.shared = False
         self.ports: list[records.Record] = []
         self.traits: list[str] = []
+        self.volume_connectors: list[records.Record] = []
+        self.volume_targets: list[records.Record] = []
         self.step: dict[str, Any] = {}
         self.drive: str | None = None
         self.saved = 0
