@@ -39,6 +39,7 @@ class Conductor:
         self.conf = conf
         self.services = task_manager.Services(conf, db, hardware or factory.Hardware(conf))
         self.queues = NodeQueues(self._look, conf.conductor.workers_pool_size)
+        self.services.ring = self._ring
         self.endpoint = Endpoint(self.services, self.queues)
         self._alarms = Alarms(self.queues.ring)
         self._synchroniser = power.Synchroniser(self.services)
@@ -147,6 +148,11 @@ class Conductor:
     def _forgotten(self, node: records.Record) -> bool:
         """Whether a lock of this conductor's is held by none of its threads: the database was away at the release."""
         return node.reservation == self.services.host and not self.queues.is_busy(node.uuid)
+
+    def _ring(self, node: records.Record, why: str) -> None:
+        """Looks at a node that a task has made due, if it is this conductor's; its owner's sweep finds it otherwise."""
+        if self._owns(node):
+            self.queues.ring(node.uuid, why)
 
     def _owns(self, node: records.Record) -> bool:
         mine = node.conductor_group == self._group and node.driver in self.services.hardware.drivers
