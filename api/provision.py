@@ -5,6 +5,7 @@ One statement accepts a request: from then on the work is in the database. The m
 
 import base64
 import binascii
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ingot.api import call as calls
@@ -86,7 +87,7 @@ _READ = (*node_states.LOCK, "provision_state", "target_provision_state", "last_e
 @operation(body=_BODY)
 def set_provision(call: Call, node: str) -> Reply:
     verb = _verb(call)
-    arguments = _arguments(call, verb)
+    arguments = checked_arguments(call, verb, call.body)
     return calls.retried(lambda: _accept(call, api_nodes.read(call, node, *_READ), verb, arguments))
 
 
@@ -100,9 +101,13 @@ def _verb(call: Call) -> str:
     return str(target)
 
 
-def _arguments(call: Call, verb: str) -> dict[str, Any]:
-    """The arguments that mean something, checked against the verb."""
-    given = {name: value for name, value in call.body.items() if name in ARGUMENTS and value not in (None, [], False)}
+def checked_arguments(call: Call, verb: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments in a body that mean something, checked against the verb.
+
+    :raises Invalid: one does not go with the verb, or one that it needs is missing.
+    :raises VersionRefused: one is newer than the request's version.
+    """
+    given = {name: value for name, value in body.items() if name in ARGUMENTS and value not in (None, [], False)}
     for name in given:
         verbs = ARGUMENTS[name].verbs
         if verb not in verbs or verbs[verb] > call.minor:
@@ -207,8 +212,14 @@ def _moved(state: str, target: str | None) -> dict[str, Any]:
     }
 
 
-def _request(call: Call, node: records.Record, verb: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What the flow works with: runbooks and names of children have been looked up."""
+def flow_request(call: Call, node: records.Record, verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What the flow of a verb works with: runbooks and names of children have been looked up.
+
+    :param node: needs id and uuid.
+    :param arguments: as :func:`checked_arguments` gives them.
+    :raises NotFound: there is no such runbook.
+    :raises Invalid: a runbook or child does not belong to the node.
+    """
     request = {name: value for name, value in arguments.items() if name != "runbook"}
     if "runbook" in arguments:
         runbook = runbooks.for_node(call, arguments["runbook"], node)
@@ -222,13 +233,15 @@ def _request(call: Call, node: records.Record, verb: str, arguments: dict[str, A
 
 def _hand_over(call: Call, node: records.Record, verb: str, reached: str, arguments: dict[str, Any]) -> None:
     """Writes the work into the node's row and rings its conductor."""
-    request = _request(call, node, verb, arguments)
+    request = flow_request(call, node, verb, arguments)
     drive = {"configdrive": None} if verb in _DEPLOYS and verb != "rebuild" else {}
     if isinstance(request.get("configdrive"), str) and not _is_url(request["configdrive"]):
         drive = {"configdrive": request.pop("configdrive")}
     if verb in _DEPLOYS:
         request["rebuild"] = verb == "rebuild"
         call.client.call(call.ctx, node, "validate_deploy", request=request)
+    if call.ctx.user_id is not None:  # for the history of the node
+        request["asked_by"] = {"user": call.ctx.user_id, "project": call.ctx.project_id}
     # A manual cleaning goes back to where it came from; every other way has its target from the table of states.
     target = states.MANAGEABLE if verb == "clean" else states.TARGETS.get(reached)
     asked = {

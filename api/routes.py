@@ -16,6 +16,7 @@ from ingot.api import (
     node_states,
     node_traits,
     nodes,
+    plan,
     portgroups,
     ports,
     provision,
@@ -165,6 +166,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/conductors", {"GET": conductors.index}, 49),
     Route("/v1/conductors/<hostname>", {"GET": conductors.show}, 49),
     # Ingot's own
+    Route("/ingot/v1/nodes/<node>/plan", {"GET": plan.show, "POST": plan.create}, any_version=True),
     Route("/ingot/v1/nodes/<node>/timeline", {"GET": timeline.show}, any_version=True),
     Route("/ingot/v1/nodes/<node>/runs", {"GET": timeline.runs}, any_version=True),
     Route("/ingot/v1/nodes/<node>/logs", {"GET": agent_logs.index}, any_version=True),

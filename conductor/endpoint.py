@@ -6,7 +6,7 @@ from typing import Any
 import oslo_messaging
 
 from ingot.common import context
-from ingot.conductor import task_manager, validation
+from ingot.conductor import plan, task_manager, validation
 from ingot.conductor.node_queue import NodeQueues
 from ingot.conductor.task_manager import Services, Task
 from ingot.rpcapi import methods, wire
@@ -40,6 +40,11 @@ class Endpoint:
     def validate_deploy(self, ctx: dict[str, Any], node_uuid: str, request: dict[str, Any]) -> dict[str, Any]:
         """See ``validation.deployment``."""
         return self._shared(ctx, node_uuid, lambda task: validation.deployment(task, request))
+
+    @oslo_messaging.expose
+    def get_plan(self, ctx: dict[str, Any], node_uuid: str, flow: str, request: dict[str, Any]) -> dict[str, Any]:
+        """See ``plan.of``."""
+        return self._shared(ctx, node_uuid, lambda task: plan.of(task, flow, request))
 
     @oslo_messaging.expose
     def get_steps(self, ctx: dict[str, Any], node_uuid: str, kind: str) -> dict[str, Any]:

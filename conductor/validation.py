@@ -27,7 +27,7 @@ def node(task: Task) -> dict[str, dict[str, Any]]:
     if results["deploy"]["result"]:
         wrong: list[str] = []
         try:
-            check_steps(task, lambda exc: wrong.append(exc.message))
+            _check_steps(task, lambda exc: wrong.append(exc.message))
         except errors.IngotError as exc:
             wrong.append(exc.message)
         if wrong:
@@ -43,12 +43,13 @@ def deployment(task: Task, request: dict[str, Any]) -> None:
     """
     task.node.request = request
     flow = FLOWS["deploy"]
-    check(task, flow, planning.refuse)
+    check_interfaces(task, flow, planning.refuse)
+    check_traits(task, planning.refuse)
     planning.at_start(task, flow)
 
 
-def check(task: Task, flow: Flow, report: Report, agent_comes: bool = False) -> None:
-    """Checks interfaces and traits for a flow; its steps are checked where they are planned.
+def check_interfaces(task: Task, flow: Flow, report: Report, agent_comes: bool = False) -> None:
+    """Checks what a flow needs, whatever its steps, which are checked where they are planned.
 
     :param agent_comes: whether the machine will boot the agent's ramdisk.
     """
@@ -61,14 +62,15 @@ def check(task: Task, flow: Flow, report: Report, agent_comes: bool = False) -> 
                 found.validate(task)
         except errors.IngotError as exc:
             report(exc)
-    if flow.kind == "deploy":
-        _check_traits(task, report)
 
 
-def check_steps(task: Task, report: Report) -> None:
-    """Checks what a deployment's traits and templates ask for, and the templates that the node's traits promise."""
+def _check_steps(task: Task, report: Report) -> None:
+    """Checks what a deployment's traits and templates ask for, and the templates that the node's traits promise.
+
+    :raises Invalid: what makes every plan impossible.
+    """
     flow = FLOWS["deploy"]
-    _check_traits(task, report)
+    check_traits(task, report)
     plan = planning.at_start(task, flow, report)
     in_band = None if planning.agent_comes(task, flow, plan) else []
     catalog.check_templates(task, task.traits, in_band, report)
@@ -102,14 +104,16 @@ def _result(task: Task, kind: str) -> dict[str, Any]:
     return {"result": True, "reason": None}
 
 
-def _check_traits(task: Task, report: Report) -> None:
-    """The instance's traits must be traits of the node (specification 003)."""
+def check_traits(task: Task, report: Report) -> None:
+    """The instance's traits must be traits of the node (specification 003).
+
+    :raises Invalid: they are no traits at all, and nothing can be planned with them.
+    """
     wanted = task.node.instance_info.get("traits")
     if not wanted:
         return
     if not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted):
-        report(errors.Invalid(field="instance_info.traits", value=wanted, allowed="It must be a list of strings."))
-        return
+        raise errors.Invalid(field="instance_info.traits", value=wanted, allowed="It must be a list of strings.")
     missing = sorted(set(wanted) - set(task.traits))
     if missing:
         report(

@@ -6,7 +6,7 @@ methods are calls, because they return something that only hardware or a loaded 
 
 from typing import NamedTuple
 
-RPC_VERSION = "1.0"
+RPC_VERSION = "1.1"
 """What this release serves: major for breaks, minor for additions. Add a method, raise the minor."""
 
 
@@ -25,6 +25,7 @@ METHODS: dict[str, Method] = {
     "advance": Method("1.0", answers=False),
     "get_boot_device": Method("1.0"),
     "get_driver_properties": Method("1.0"),
+    "get_plan": Method("1.1"),
     "get_steps": Method("1.0"),
     "get_supported_boot_devices": Method("1.0"),
     "set_boot_device": Method("1.0"),
