@@ -2,12 +2,13 @@
 
 import base64
 import threading
+import uuid
 from typing import Any
 
 import sqlalchemy as sa
 
 from ingot.api import provision
-from ingot.common import errors, states
+from ingot.common import errors, interfaces, states
 from ingot.db import conductors, nodes, records
 from tests import api_case, sql_counter
 
@@ -122,11 +123,64 @@ class Accepting(ProvisionCase):
         self.assertEqual(DRIVE, self.accepted("rebuild", configdrive=DRIVE).configdrive)
 
     def test_an_abort_is_a_wish_that_needs_no_lock(self) -> None:
-        for state in (states.DEPLOYWAIT, states.CLEANWAIT):
+        waits = (states.DEPLOYWAIT, states.CLEANWAIT, states.SERVICEWAIT)
+        for state in (*waits, states.DEPLOYHOLD, states.CLEANHOLD, states.SERVICEHOLD):
             self.put(provision_state=state, abort_requested=False, due_at=None, reservation="conductor-1")
             row = self.accepted("abort")
             self.assertEqual((state, True), (row.provision_state, row.abort_requested))
             self.assertIsNotNone(row.due_at)
+
+    def test_unhold_lets_the_flow_go_on_where_it_was_held(self) -> None:
+        run = {"flow": "any", "run_id": "r", "request": {"clean_steps": CLEAN}, "step_state": "waiting"}
+        for held, reached, target in (
+            (states.CLEANHOLD, states.CLEANWAIT, states.MANAGEABLE),
+            (states.CLEANHOLD, states.CLEANWAIT, states.AVAILABLE),
+            (states.DEPLOYHOLD, states.DEPLOYWAIT, states.ACTIVE),
+            (states.SERVICEHOLD, states.SERVICEWAIT, states.ACTIVE),
+        ):
+            self.put(provision_state=held, target_provision_state=target, due_at=None, **run)
+            self.conductor.asked.clear()
+            row = self.accepted("unhold")
+            self.assertEqual((reached, target), (row.provision_state, row.target_provision_state))
+            self.assertEqual(run, {name: getattr(row, name) for name in run})
+            self.assertIsNotNone(row.due_at)
+            self.assertEqual(["unhold"], self.conductor.bells)
+
+    def test_a_failed_service_is_given_up_without_any_work(self) -> None:
+        failed = {"maintenance": True, "maintenance_reason": "fan", "fault": "service failure", "last_error": "the fan"}
+        self.put(provision_state=states.SERVICEFAIL, target_provision_state=states.ACTIVE, **failed)
+        row = self.accepted("abort")
+        self.assertEqual((states.ACTIVE, None, None), (row.provision_state, row.target_provision_state, row.due_at))
+        self.assertEqual((True, "service failure"), (row.maintenance, row.fault))
+        self.assertIn("By request, nothing more is done about this: the fan", row.last_error)
+        self.assertEqual([], self.conductor.asked)
+
+    def test_reserved_steps_may_stand_on_any_interface(self) -> None:
+        named = [
+            {"interface": interface, "step": step, "args": {"seconds": 1} if step == "wait" else {}}
+            for interface in interfaces.STEP_KINDS
+            for step in ("hold", "wait", "power_on", "power_off", "reboot")
+        ]
+        for verb, state, name, steps in (
+            ("clean", states.MANAGEABLE, "clean_steps", named),
+            ("service", states.ACTIVE, "service_steps", named),
+            ("active", states.AVAILABLE, "deploy_steps", [{**step, "priority": 5} for step in named]),
+            ("rebuild", states.ACTIVE, "deploy_steps", [{**step, "priority": 5} for step in named]),
+        ):
+            self.put(provision_state=state)
+            self.assertEqual(steps, self.accepted(verb, **{name: steps}).request[name])
+        template = {"name": "CUSTOM_R", "steps": [{**step, "priority": 5} for step in named]}
+        self.assertEqual(template["steps"], self.good("POST", "/v1/deploy_templates", template)["steps"])
+
+    def test_a_deployment_means_the_same_at_every_version(self) -> None:
+        """Templates are chosen by the node's instance_info: nothing of the caller's version gets to the conductor."""
+        seen = []
+        for version in ("1.5", "1.54", api_case.LATEST):
+            self.put(provision_state=states.AVAILABLE, instance_info={"traits": ["CUSTOM_A"]})
+            self.conductor.asked.clear()
+            row = self.accepted("active", version)
+            seen.append((row.request, row.instance_info, [asked for asked, _arguments in self.conductor.asked]))
+        self.assertEqual([seen[0]] * 3, seen)
 
     def test_the_work_is_kept_when_the_bell_is_lost(self) -> None:
         conductors.register(self.db, "elsewhere", {"conductor_group": "far", "release": "0.1", "rpc_version": "1.0"}, [
@@ -184,6 +238,8 @@ class Refusing(ProvisionCase):
     def test_a_verb_before_its_version(self) -> None:
         for verb, minor in (("deploy", 72), ("clean", 14), ("inspect", 5), ("abort", 12)):
             self.assertIn(f"1.{minor + 1}", self.not_accepted(406, verb, f"1.{minor}"))
+        for verb, minor in (("unhold", 84), ("service", 86)):
+            self.not_accepted(406, verb, f"1.{minor}", **({"service_steps": CLEAN} if verb == "service" else {}))
         self.put(provision_state=states.DEPLOYWAIT)
         self.not_accepted(406, "abort", "1.109")
 
@@ -254,6 +310,95 @@ class Refusing(ProvisionCase):
 
     def test_every_verb_has_a_flow_or_is_told_to_be_unsupported(self) -> None:
         self.assertEqual(set(), set(provision.FLOWS) - set(states.VERBS))
+
+
+class WhileTheParentWorks(ProvisionCase):
+    """Steps of a parent node run on the node, whose own state is one of rest."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.parent = self.node(name="parent")["uuid"]
+        self.put(provision_state=states.AVAILABLE, parent_node=self.parent, flow="for_parent")
+
+    def test_verbs_are_refused_and_told_what_runs(self) -> None:
+        for state, verb in ((states.AVAILABLE, "active"), (states.SERVICEFAIL, "abort"), (states.CLEANFAIL, "provide")):
+            self.put(provision_state=state, flow="for_parent")
+            message = self.not_accepted(409, verb)
+            self.assertIn("flow for_parent", message)
+            self.assertIn(self.parent, message)
+
+    def test_what_the_steps_work_with_cannot_be_changed(self) -> None:
+        for path, value in (("/driver_info/ipmi_address", "10.0.0.1"), ("/boot_interface", "ipxe")):
+            patch = [{"op": "add", "path": path, "value": value}]
+            self.assertIn("flow for_parent", self.refused(409, "PATCH", "/v1/nodes/n", patch))
+        self.refused(409, "PATCH", "/v1/nodes/n", [{"op": "remove", "path": "/parent_node"}])
+        self.good("PATCH", "/v1/nodes/n", [{"op": "add", "path": "/extra/a", "value": 1}])
+
+    def test_the_node_is_not_deleted(self) -> None:
+        self.assertIn("flow for_parent", self.refused(409, "DELETE", "/v1/nodes/n"))
+
+    def test_afterwards_everything_is_as_before(self) -> None:
+        self.put(flow=None)
+        self.good("PATCH", "/v1/nodes/n", [{"op": "add", "path": "/driver_info/ipmi_address", "value": "10.0.0.1"}])
+        self.accepted("manage")
+
+
+class OnChildren(ProvisionCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.children = [self.node(name=name, parent_node="n")["uuid"] for name in ("first", "second")]
+        self.node(name="stranger")
+        self.put(provision_state=states.MANAGEABLE)
+
+    def step(self, **values: Any) -> dict[str, Any]:
+        return {**CLEAN[0], "execute_on_child_nodes": True, **values}
+
+    def test_names_and_uuids_of_children_are_written_as_uuids(self) -> None:
+        limit = ["second", self.children[0], "second"]
+        for verb, state in (("clean", states.MANAGEABLE), ("service", states.ACTIVE)):
+            self.put(provision_state=state)
+            steps = [self.step(limit_child_node_execution=limit), CLEAN[0], self.step()]
+            request = self.accepted(verb, **{f"{verb}_steps": steps}).request
+            expected = self.step(limit_child_node_execution=self.children[::-1])
+            self.assertEqual([expected, CLEAN[0], self.step()], request[f"{verb}_steps"])
+
+    def test_an_empty_limit_is_none(self) -> None:
+        row = self.accepted("clean", clean_steps=[self.step(limit_child_node_execution=[])])
+        self.assertEqual([self.step()], row.request["clean_steps"])
+
+    def test_only_children_are_meant(self) -> None:
+        gone = str(uuid.uuid4())
+        for limit in (["first", "stranger"], ["n"], [gone], [""]):
+            message = self.not_accepted(400, "clean", clean_steps=[self.step(limit_child_node_execution=limit)])
+            self.assertIn("clean_steps.0.limit_child_node_execution", message)
+            self.assertIn(limit[-1] and f"'{limit[-1]}'. Node {self.uuid} is the parent of", message)
+
+    def test_a_limit_without_children_is_refused(self) -> None:
+        step = {**CLEAN[0], "limit_child_node_execution": ["first"]}
+        self.assertIn("needs execute_on_child_nodes", self.not_accepted(400, "clean", clean_steps=[step]))
+
+    def test_a_node_without_children_may_have_such_steps(self) -> None:
+        self.put(name="parent")
+        steps = [self.step()]
+        self.good("PATCH", "/v1/nodes/first", [{"op": "remove", "path": "/parent_node"}])
+        self.good("PATCH", "/v1/nodes/second", [{"op": "remove", "path": "/parent_node"}])
+        answer = self.api("PUT", "/v1/nodes/parent/states/provision", {"target": "clean", "clean_steps": steps})
+        self.assertEqual(202, answer.status)
+
+    def test_a_node_is_not_its_own_parent(self) -> None:
+        for value in ("n", self.uuid):
+            patch = [{"op": "add", "path": "/parent_node", "value": value}]
+            self.assertIn("its own parent", self.refused(400, "PATCH", "/v1/nodes/n", patch))
+        own = str(uuid.uuid4())
+        self.assertIn(own, self.refused(400, "POST", "/v1/nodes", {**api_case.NODE, "uuid": own, "parent_node": own}))
+
+    def test_limits_cost_one_statement_more(self) -> None:
+        self.accepted("clean", clean_steps=[self.step()])
+        self.put(provision_state=states.MANAGEABLE)
+        steps = [self.step(limit_child_node_execution=["first"]), self.step(limit_child_node_execution=["second"])]
+        with sql_counter.counting(self.db) as counted:
+            self.accepted("clean", clean_steps=steps)
+        self.assertEqual(3, len([text for text in counted.statements if "configdrive" not in text]), counted)
 
 
 class Power(ProvisionCase):

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from ingot.common import states
 from ingot.db import nodes
-from tests import api_case
+from tests import api_case, sql_counter
 
 MAC = "52:54:00:00:00:01"
 STEP = {"interface": "raid", "step": "apply_configuration", "args": {"a": 1}, "priority": 90}
@@ -172,6 +172,53 @@ class DeployTemplates(ResourceCase):
         self.good("PATCH", "/v1/deploy-templates/CUSTOM_RAID", add("/name", "CUSTOM_MIRROR"))
         self.good("DELETE", "/v1/deploy-templates/CUSTOM_MIRROR")
 
+    def test_a_list_shows_steps_at_both_urls(self) -> None:
+        created = self.template()
+        for url, key in (("/v1/deploy-templates", "deploy-templates"), ("/v1/deploy_templates", "deploy_templates")):
+            listed = self.good("GET", url)[key]
+            told = {name: created[name] for name in ("uuid", "name", "links", "steps")}
+            self.assertEqual([told], listed)
+
+    def test_a_list_costs_the_same_however_long(self) -> None:
+        costs = []
+        for length in (1, 20):
+            for number in range(len(self.good("GET", "/v1/deploy_templates")["deploy_templates"]), length):
+                self.template(name=f"CUSTOM_{number}")
+            with sql_counter.counting(self.db) as counted:
+                self.good("GET", "/v1/deploy_templates")
+            costs.append(len(counted))
+        self.assertEqual([2, 2], costs)
+
+    def test_the_statuses_of_specification_003_at_both_urls(self) -> None:
+        gone = str(uuid.uuid4())
+        for url in ("/v1/deploy-templates", "/v1/deploy_templates"):
+            body = {"name": "CUSTOM_RAID", "steps": [STEP]}
+            created = self.api("POST", url, body)
+            self.assertEqual((201, f"http://localhost{url}/{created.json['uuid']}"), (
+                created.status, created.headers["Location"]))  # fmt: skip
+            self.assertEqual((409, 400), tuple(self.api("POST", url, sent).status for sent in (body, {})))
+            for ident in ("CUSTOM_RAID", created.json["uuid"]):
+                self.assertEqual(created.json, self.good("GET", f"{url}/{ident}"))
+            self.good("POST", url, {**body, "name": "CUSTOM_OTHER"})
+            for status, ident, patch in (
+                (200, "CUSTOM_RAID", add("/name", "CUSTOM_R2")),
+                (200, "CUSTOM_R2", add("/name", "CUSTOM_RAID")),
+                (200, created.json["uuid"], []),
+                (400, "CUSTOM_RAID", add("/uuid", gone)),
+                (400, "CUSTOM_RAID", [{"op": "remove", "path": "/name"}]),
+                (404, "CUSTOM_NONE", add("/name", "CUSTOM_R2")),
+                (409, "CUSTOM_RAID", add("/name", "CUSTOM_OTHER")),
+            ):
+                self.assertEqual(status, self.api("PATCH", f"{url}/{ident}", patch).status, patch)
+            for status, path in ((404, "/CUSTOM_NONE"), (404, f"/{gone}"), (400, "/a%20b")):
+                self.assertEqual(status, self.api("GET", url + path).status, path)
+                self.assertEqual(status, self.api("DELETE", url + path).status, path)
+            for path in ("/CUSTOM_RAID", f"/{self.good('GET', f'{url}/CUSTOM_OTHER')['uuid']}"):
+                answer = self.api("DELETE", url + path)
+                self.assertEqual((204, ""), (answer.status, answer.text))
+            self.assertEqual(400, self.api("DELETE", url).status)
+            self.assertEqual(400, self.api("GET", f"{url}?colour=1").status)
+
     def test_wrong_ones_say_why(self) -> None:
         for values, told in (
             ({"name": "raid"}, "CUSTOM_"),
@@ -195,7 +242,11 @@ class DeployTemplates(ResourceCase):
 
     def test_before_its_version(self) -> None:
         self.refused(404, "GET", "/v1/deploy_templates", version="1.54")
-        self.refused(405, "POST", "/v1/deploy_templates", {}, "1.54")
+        for url in ("/v1/deploy_templates", "/v1/deploy-templates"):
+            self.refused(404, "GET", url, version="1.54")
+            self.refused(405, "POST", url, {}, "1.54")
+            for method in ("PATCH", "DELETE"):
+                self.refused(405, method, f"{url}/CUSTOM_RAID", version="1.54")
 
 
 class Traits(ResourceCase):
