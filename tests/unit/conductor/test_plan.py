@@ -1,0 +1,330 @@
+"""The plan before, through the API and a real conductor: what it says is what happens, and asking changes nothing."""
+
+from typing import Any
+
+from ingot.api import app as api_app
+from ingot.common import interfaces, states
+from ingot.db import nodes, records
+from ingot.rpcapi import client, transport
+from tests import api_case, conductor_case, database
+
+TRAIT, OTHER = "CUSTOM_MIRROR", "CUSTOM_STRIPE"
+COMPARED = ("interface", "step", "priority", "args", "origin")
+
+
+def step(name: str, interface: str = "vendor", **more: Any) -> dict[str, Any]:
+    return {"interface": interface, "step": name, **more}
+
+
+def ranked(name: str, priority: int, interface: str = "vendor", **args: Any) -> dict[str, Any]:
+    return step(name, interface, priority=priority, args=args)
+
+
+class PlanCase(conductor_case.ConductorCase):
+    def setUp(self) -> None:
+        super().setUp()
+        bus = transport.LocalTransport()
+        bus.serve(self.conf.host, self.conductor.endpoint)
+        self.client = client.ConductorClient(self.conf, self.db, bus)
+        self.http = api_app.create_app(self.conf, self.db, self.client).test_client()
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self.http.open(path, method=method, json=body, headers={"X-OpenStack-Ironic-API-Version": "latest"})
+        self.assertLess(answer.status_code, 300, answer.get_data(as_text=True))
+        return answer.get_json(silent=True)
+
+    def refused(self, method: str, path: str, body: Any = None) -> str:
+        answer = api_case.Answer(self.http.open(path, method=method, json=body))
+        self.assertEqual(400, answer.status, answer)
+        return answer.message
+
+    def plan(self, node: records.Record, flow: str, **body: Any) -> Any:
+        return self.ask("POST", f"/ingot/v1/nodes/{node.uuid}/plan?flow={flow}", body)
+
+    def template(self, *steps: dict[str, Any], name: str = TRAIT) -> None:
+        self.ask("POST", "/v1/deploy_templates", {"name": name, "steps": list(steps)})
+
+    def with_traits(self, *traits: str, wanted: list[str] | None = None, **values: Any) -> records.Record:
+        node = database.make_node(
+            self.db, instance_info={"traits": list(traits) if wanted is None else wanted}, **values
+        )
+        self.ask("PUT", f"/v1/nodes/{node.uuid}/traits", {"traits": list(traits)})
+        return node
+
+
+def named(plan: Any) -> list[str]:
+    return [f"{entry['interface']}.{entry['step']}" for entry in plan["steps"]]
+
+
+class Plan(PlanCase):
+    def test_of_a_deployment_has_the_flows_entries_and_who_asked(self) -> None:
+        self.template(ranked("factory_reset", 150, "bios"), ranked("pause", 40, seconds=3))
+        node = self.with_traits(TRAIT)
+        plan = self.plan(node, "deploy", deploy_steps=[ranked("pause", 30, seconds=1)])
+        self.assertEqual((node.uuid, "deploy", True, []), tuple(plan[name] for name in (
+            "node_uuid", "flow", "in_band_steps_known", "errors")))  # fmt: skip
+        self.assertEqual(
+            [("deploy.prepare", 0, "flow", "flow"), ("bios.factory_reset", 150, f"template {TRAIT}", "driver"),
+             ("deploy.deploy", 100, "driver", "driver"), ("vendor.pause", 30, "request", "driver")],
+            [(name, one["priority"], one["origin"], one["runner"]) for name, one in zip(
+                named(plan), plan["steps"], strict=True)],
+        )  # fmt: skip
+        self.assertEqual(
+            {"interface", "step", "priority", "args", "origin", "runner", "abortable", "requires_ramdisk",
+             "reboot_requested", "presumed"},
+            set(plan["steps"][0]),
+        )  # fmt: skip
+
+    def test_get_is_the_plan_of_a_request_without_arguments(self) -> None:
+        node = database.make_node(self.db)
+        for flow in ("deploy", "clean"):
+            shown = self.ask("GET", f"/ingot/v1/nodes/{node.uuid}/plan?flow={flow}")
+            self.assertEqual(self.plan(node, flow), shown)
+
+    def test_of_a_cleaning_without_arguments_is_that_of_automated_cleaning(self) -> None:
+        self.conf.set_override("clean_step_priority_override", {"bios.factory_reset": 7}, group="conductor")
+        node = database.make_node(self.db)
+        self.assertEqual(
+            ["deploy.prepare_cleaning", "bios.factory_reset", "deploy.tear_down_cleaning"],
+            named(self.plan(node, "clean")),
+        )
+        off = database.make_node(self.db, automated_clean=False)
+        self.assertEqual(([], []), (self.plan(off, "clean")["steps"], self.plan(off, "clean")["errors"]))
+
+    def test_of_a_cleaning_or_servicing_keeps_the_order_of_the_request(self) -> None:
+        node = database.make_node(self.db)
+        wanted = [
+            step("pause", args={"seconds": 0}),
+            step("factory_reset", "bios"),
+            step("hold", "power"),
+            step("pause"),
+        ]
+        for flow, around in (("clean", "cleaning"), ("service", "service")):
+            plan = self.plan(node, flow, **{f"{flow}_steps": wanted})
+            inner = ["vendor.pause", "bios.factory_reset", "power.hold", "vendor.pause"]
+            self.assertEqual([f"deploy.prepare_{around}", *inner, f"deploy.tear_down_{around}"], named(plan))
+            self.assertEqual("reserved", plan["steps"][3]["runner"])
+            self.assertEqual([], plan["errors"])
+
+    def test_of_a_runbook_is_that_of_its_steps(self) -> None:
+        self.ask("POST", "/v1/runbooks", {"name": TRAIT, "steps": [step("pause", args={}, order=1)]})
+        self.ask("PUT", f"/v1/runbooks/{TRAIT}/traits", {"traits": [TRAIT]})
+        plan = self.plan(self.with_traits(TRAIT), "clean", runbook=TRAIT)
+        self.assertEqual(("vendor.pause", f"runbook {TRAIT}"), (named(plan)[1], plan["steps"][1]["origin"]))
+
+    def test_tells_every_error(self) -> None:
+        self.template(ranked("juggle", 40))
+        node = self.with_traits(TRAIT, wanted=[TRAIT, "CUSTOM_MISSING"])
+        wanted = [
+            ranked("pause", 30, speed=1),
+            ranked("deploy", 55, "deploy"),
+            ranked("apply_configuration", 20, "bios"),
+        ]
+        told = self.plan(node, "deploy", deploy_steps=wanted)["errors"]
+        for words in ("CUSTOM_MISSING", "vendor.juggle", "speed", "deploy.deploy", "settings"):
+            self.assertEqual(1, sum(words in error for error in told), (words, told))
+        self.assertEqual(5, len(told))
+
+    def test_tells_what_interfaces_lack(self) -> None:
+        node = database.make_node(self.db, power_interface="telepathy", raid_interface="telepathy")
+        for flow in ("deploy", "clean", "service"):
+            body = {"service_steps": [step("pause")]} if flow == "service" else {}
+            told = self.plan(node, flow, **body)["errors"]
+            self.assertEqual(1, len(told), told)
+            self.assertIn("power interface 'telepathy'", told[0])
+
+    def test_an_option_that_makes_plans_impossible_is_told(self) -> None:
+        self.conf.set_override("deploy_step_priority_override", {"deploy.deploy": 55}, group="conductor")
+        plan = self.plan(database.make_node(self.db), "deploy")
+        self.assertIn("deploy.deploy", " ".join(plan["errors"]))
+
+    def test_secrets_are_masked(self) -> None:
+        settings = [{"name": "admin_password", "value": 1, "password": "open sesame"}]
+        plan = self.plan(database.make_node(self.db), "deploy", deploy_steps=[
+            ranked("apply_configuration", 150, "bios", settings=settings)])  # fmt: skip
+        self.assertEqual({**settings[0], "password": "******"}, plan["steps"][1]["args"]["settings"][0])
+
+    def test_what_cannot_be_understood_is_refused(self) -> None:
+        path = f"/ingot/v1/nodes/{database.make_node(self.db).uuid}/plan"
+        self.assertIn("flow=", self.refused("POST", path))
+        self.assertIn("clean, deploy, service", self.refused("GET", f"{path}?flow=fly"))
+        self.assertIn("clean_steps", self.refused("POST", f"{path}?flow=deploy", {"clean_steps": [step("pause")]}))
+        self.assertIn("service_steps", self.refused("GET", f"{path}?flow=service"))
+        self.assertIn("target", self.refused("POST", f"{path}?flow=deploy", {"target": "active"}))
+
+    def test_takes_no_lock_writes_nothing_and_asks_no_hardware(self) -> None:
+        self.template(ranked("pause", 40, seconds=3))
+        node = self.with_traits(TRAIT)
+        self.put_out_of_reach()
+        before = vars(nodes.get(self.db, node.uuid))
+        with database.statements(self.db) as sent:
+            for flow, body in (
+                ("deploy", {"deploy_steps": [ranked("factory_reset", 150, "bios")]}),
+                ("clean", {"clean_steps": [step("create_configuration", "raid")]}),
+                ("clean", {}),
+                ("service", {"service_steps": [step("pause")]}),
+            ):
+                self.assertEqual([], self.plan(node, flow, **body)["errors"])
+        own = [one for one in sent if "conductors" not in one]  # the conductor's sign of life may fall into this
+        self.assertEqual([], [one for one in own if not one.startswith("SELECT")])
+        self.assertEqual(before, vars(nodes.get(self.db, node.uuid)))
+
+    def put_out_of_reach(self) -> None:
+        """Leaves of each fake interface what needs no machine."""
+        quiet = ("validate", "interface_type", "runs_agent", "supported", "kind", "name", "conf", "not_supported")
+
+        def touched(*_given: Any, **_more: Any) -> None:
+            raise AssertionError("the hardware was touched")
+
+        for kind in set(interfaces.KINDS) - {"network", "storage"}:
+            interface = self.conductor.services.hardware.interface(kind, "fake")
+            for name in dir(interface):
+                asks = (
+                    name.startswith(("_", "get_clean", "get_deploy", "get_service", "declared", "has_"))
+                    or name in quiet
+                )
+                if not asks and callable(getattr(interface, name)):
+                    setattr(interface, name, touched)
+
+
+class PlanAndTimeline(PlanCase):
+    """Afterwards the journal has what the plan said, field by field."""
+
+    def agree(self, node: records.Record, plan: Any) -> None:
+        timeline = self.ask("GET", f"/ingot/v1/nodes/{node.uuid}/timeline")
+        told = [{name: one[name] for name in COMPARED} for one in timeline["steps"]]
+        self.assertEqual([{name: one[name] for name in COMPARED} for one in plan["steps"]], told)
+        self.assertTrue(all(one["state"] == "done" for one in timeline["steps"]))
+
+    def provision(self, node: records.Record, target: str, **body: Any) -> None:
+        self.ask("PUT", f"/v1/nodes/{node.uuid}/states/provision", {"target": target, **body})
+        self.settled(node)
+
+    def test_of_a_deployment(self) -> None:
+        self.template(ranked("factory_reset", 150, "bios"), ranked("pause", 120, seconds=0))
+        self.template(ranked("power_on", 45, "power"), ranked("pause", 90, seconds=0), name=OTHER)
+        node = self.with_traits(TRAIT, OTHER)
+        password = [{"name": "a", "password": "open sesame"}]
+        body = {"deploy_steps": [ranked("apply_configuration", 120, "bios", settings=password),
+                                 ranked("wait", 20, "vendor", seconds=0)]}  # fmt: skip
+        plan = self.plan(node, "deploy", **body)
+        self.assertEqual(([], 8), (plan["errors"], len(plan["steps"])))
+        self.provision(node, "active", **body)
+        self.agree(node, plan)
+
+    def test_of_cleaning_by_hand_and_by_itself(self) -> None:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        body = {"clean_steps": [step("factory_reset", "bios"), step("pause", args={"seconds": 0})]}
+        plan = self.plan(node, "clean", **body)
+        self.provision(node, "clean", **body)
+        self.agree(node, plan)
+        self.conf.set_override("clean_step_priority_override", {"bios.factory_reset": 7}, group="conductor")
+        plan = self.plan(node, "clean")
+        self.provision(node, "provide")
+        self.agree(node, plan)
+
+    def test_of_servicing(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ACTIVE)
+        body = {"service_steps": [step("pause", args={"seconds": 0}), step("reboot", "power")]}
+        plan = self.plan(node, "service", **body)
+        self.provision(node, "service", **body)
+        self.agree(node, plan)
+
+    def test_the_runs_of_a_node_have_their_flows(self) -> None:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        self.provision(node, "provide")
+        self.provision(node, "active", deploy_steps=[ranked("fail", 30, message="out of luck")])
+        deployment, cleaning = self.ask("GET", f"/ingot/v1/nodes/{node.uuid}/runs")["runs"]
+        self.assertEqual(("deploy", "failed", "the fake step failed: out of luck"), tuple(deployment[name] for name in (
+            "flow", "state", "last_error")))  # fmt: skip
+        self.assertEqual(("automated_clean", "done"), (cleaning["flow"], cleaning["state"]))
+
+
+class PlanWithAgent(PlanCase):
+    """A machine that boots the agent: its steps are not known before."""
+
+    def configure(self) -> None:
+        self.conf.set_override("enabled_deploy_interfaces", ["fake", "direct"])
+        self.conf.set_override("enabled_boot_interfaces", ["fake", "ipxe"])
+
+    def machine(self, **values: Any) -> records.Record:
+        info = {"image_source": "http://127.0.0.1/image.raw", "image_checksum": "a" * 32, "image_disk_format": "raw",
+                "image_os_hash_algo": "sha256", "image_os_hash_value": "a" * 64}  # fmt: skip
+        return database.make_node(
+            self.db, deploy_interface="direct", boot_interface="fake", instance_info=info, **values
+        )
+
+    def test_says_that_steps_may_be_added(self) -> None:
+        node = self.machine()
+        for flow in ("deploy", "clean"):
+            plan = self.plan(node, flow)
+            self.assertEqual((False, []), (plan["in_band_steps_known"], plan["errors"]))
+
+    def test_what_only_an_agent_may_offer_is_presumed_in_its_place(self) -> None:
+        wanted = [ranked("apply_configuration", 90, "firmware", raid="x"), ranked("erase_devices", 50, "deploy")]
+        plan = self.plan(self.machine(), "deploy", deploy_steps=wanted)
+        self.assertEqual(
+            ["deploy.prepare", "deploy.deploy", "firmware.apply_configuration", "deploy.write_image",
+             "deploy.prepare_instance_boot", "deploy.erase_devices", "deploy.tear_down_agent",
+             "deploy.switch_to_tenant_network", "deploy.boot_instance"],
+            named(plan),
+        )  # fmt: skip
+        presumed = [one for one in plan["steps"] if one["presumed"]]
+        self.assertEqual(["apply_configuration", "erase_devices"], [one["step"] for one in presumed])
+        self.assertEqual([("agent", "request", True)] * 2, [
+            (one["runner"], one["origin"], one["requires_ramdisk"]) for one in presumed])  # fmt: skip
+
+    def test_a_presumed_step_outside_of_the_agents_range_is_an_error(self) -> None:
+        told = self.plan(self.machine(), "deploy", deploy_steps=[ranked("erase_devices", 20, "deploy")])["errors"]
+        self.assertEqual(1, len(told), told)
+        self.assertIn("between 41 and 99", told[0])
+
+    def test_without_ramdisk_nothing_is_presumed(self) -> None:
+        wanted = [step("erase_devices", "deploy")]
+        with_agent = self.plan(self.machine(), "clean", clean_steps=wanted)
+        self.assertEqual([False, True, False], [one["presumed"] for one in with_agent["steps"]])
+        without = self.plan(self.machine(), "clean", clean_steps=wanted, disable_ramdisk=True)
+        self.assertTrue(without["in_band_steps_known"])
+        self.assertIn("deploy.erase_devices", " ".join(without["errors"]))
+
+    def test_a_core_step_that_is_switched_off_is_not_there(self) -> None:
+        plan = self.plan(self.machine(), "deploy", deploy_steps=[ranked("boot_instance", 0, "deploy")])
+        self.assertNotIn("deploy.boot_instance", named(plan))
+
+    def test_what_the_boot_interface_lacks_is_told(self) -> None:
+        node = self.machine()
+        self.ask("PATCH", f"/v1/nodes/{node.uuid}", [{"op": "add", "path": "/boot_interface", "value": "ipxe"}])
+        for flow in ("deploy", "clean"):
+            self.assertIn("deploy_kernel", " ".join(self.plan(node, flow)["errors"]))
+
+
+class Validation(PlanCase):
+    """GET /v1/nodes/<id>/validate (specification 003)."""
+
+    def deploy(self, node: records.Record) -> Any:
+        return self.ask("GET", f"/v1/nodes/{node.uuid}/validate")["deploy"]
+
+    def test_fails_for_a_template_of_any_trait_of_the_node_that_it_cannot_run(self) -> None:
+        self.template(ranked("juggle", 40))
+        self.assertEqual({"result": True, "reason": None}, self.deploy(self.with_traits(OTHER)))
+        result = self.deploy(self.with_traits(TRAIT, wanted=[]))
+        self.assertFalse(result["result"])
+        for words in ("vendor.juggle", f"template {TRAIT}", "vendor.pause"):
+            self.assertIn(words, result["reason"])
+
+    def test_names_everything_that_is_wrong_once(self) -> None:
+        self.template(ranked("juggle", 40), ranked("pause", 40, speed=1))
+        reason = self.deploy(self.with_traits(TRAIT, wanted=[TRAIT, "CUSTOM_MISSING"]))["reason"]
+        for words in ("vendor.juggle", "'speed'", "CUSTOM_MISSING"):
+            self.assertEqual(1, reason.count(words), reason)
+
+    def test_traits_that_are_none_are_told(self) -> None:
+        for odd in ("CUSTOM_A", {"CUSTOM_A": 1}, [["CUSTOM_A"]], [1]):
+            node = database.make_node(self.db, instance_info={"traits": odd})
+            self.assertIn("list of strings", self.deploy(node)["reason"])
+            self.assertIn("list of strings", " ".join(self.plan(node, "deploy")["errors"]))
+
+    def test_a_deployment_is_refused_with_the_first_of_these(self) -> None:
+        node = self.with_traits(wanted=["CUSTOM_MISSING"])
+        told = self.refused("PUT", f"/v1/nodes/{node.uuid}/states/provision", {"target": "active"})
+        self.assertIn("CUSTOM_MISSING", told)
