@@ -33,8 +33,25 @@ def _prepare_deploy(task: Task) -> Any:
     return task.driver.deploy.prepare(task)
 
 
+def _start_console(task: Task) -> None:
+    """A console that was in use before the deployment is there again after it; that it is not does no other harm."""
+    if not task.node.console_enabled or task.driver.console is None:
+        return
+    try:
+        task.driver.console.start_console(task)
+    except errors.IngotError as exc:
+        LOG.warning("Node %s: its console does not start again: %s", task.node.uuid, exc.message)
+        task.set(console_enabled=False)
+
+
+def _stop_console(task: Task) -> None:
+    """The console of an instance that goes shows nothing any more; it stays wanted for the next one."""
+    if task.node.console_enabled and task.driver.console is not None:
+        task.driver.console.stop_console(task)
+
+
 def _tear_down(task: Task) -> Any:
-    return results.in_phases(task, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
+    return results.in_phases(task, _stop_console, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
 
 
 def _unless_without_ramdisk(method: str) -> Callable[[Task], Any]:
@@ -142,6 +159,7 @@ FLOWS: dict[str, Flow] = {
             agent_ends_with=("deploy", "tear_down_agent"),
             timeout_option="deploy_callback_timeout",
             abort_any_step=True,
+            on_done=_start_console,
             on_fail=_deploy_failed,
             advice="Fix the cause and deploy again, or undeploy.",
         ),
