@@ -12,7 +12,8 @@ nothing of it: the two meet on the wire, by IPMI and HTTP.
 ``disks``            sparse files; ``partitions``, ``raid`` and ``images`` are what gets written to them
 ``agent``            the ramdisk's agent: lookup and heartbeat (``service_client``), with ``tls``
 ``agent_api``        its HTTP API; ``commands`` runs commands, ``extensions`` lists them
-``standby``          the commands around the image; ``steps`` those around steps; ``logs``; ``root_device``
+``standby``          the commands around the image; ``root_device`` finds where it goes; ``logs``
+``steps``            the commands around steps; ``erasing`` is how disks are erased
 ``readback``         proof, for tests and scripts, that a disk holds an image
 ===================  ================================================================================
 """

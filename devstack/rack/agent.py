@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import secrets
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -207,7 +208,7 @@ class Agent:
             return True
         body: dict[str, Any] = {
             "callback_url": self.callback_url,
-            "agent_token": self.token,
+            "agent_token": self._token_to_send(),
             "agent_version": self.version,
         }
         if self._certificate:
@@ -218,3 +219,7 @@ class Agent:
             self.machine.log(f"heartbeat: {error}")
             return False
         return True
+
+    def _token_to_send(self) -> str:
+        """Return the service's token, or one as long and as well formed that the service never saw."""
+        return secrets.token_urlsafe() if self.machine.faults.strike("heartbeat_token_wrong") else self.token

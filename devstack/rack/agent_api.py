@@ -69,7 +69,8 @@ class AgentApi:
 
     def _check_token(self, request: Request) -> None:
         given = request.query.get("agent_token", "")
-        if not self._agent.token or not hmac.compare_digest(given.encode(), self._agent.token.encode()):
+        refused = self._agent.machine.faults.strike("command_token_wrong")
+        if refused or not self._agent.token or not hmac.compare_digest(given.encode(), self._agent.token.encode()):
             raise HttpError(401, "401 Unauthorized: Token invalid.")
 
     def _list(self) -> Response:

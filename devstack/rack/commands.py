@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 RUNNING, SUCCEEDED, FAILED = "RUNNING", "SUCCEEDED", "FAILED"
+# The real agent has one status for a mismatch in any kind of work, and named it after the first.
+VERSION_MISMATCH = "CLEAN_VERSION_MISMATCH"
 
 
 class CommandError(Exception):
     """A command failed.
 
     :param kind: the class of error as the real agent names it (``ImageWriteError``).
-    :param status: the command's status, FAILED if not one of the VERSION_MISMATCH statuses.
+    :param status: the command's status, FAILED or VERSION_MISMATCH.
     """
 
     def __init__(self, kind: str, message: str, details: str | None = None, status: str = FAILED) -> None:
@@ -132,16 +134,18 @@ class CommandRunner:
 
     def _find(self, name: str) -> CommandSpec:
         extension, _, action = name.partition(".")
+        too_old = self._agent.machine.faults.strike("agent_lacks_extension", extension)
+        if too_old or extension not in {known.partition(".")[0] for known in self._table}:
+            raise Unknown(404, f"Not found: Extension with id {extension} not found.")
         if name in self._table:
             return self._table[name]
-        if extension not in {known.partition(".")[0] for known in self._table}:
-            raise Unknown(404, f"Not found: Extension with id {extension} not found.")
         raise Unknown(400, f"Invalid command: Unknown command: {action}")
 
     async def _run(self, command: Command, spec: CommandSpec, params: dict[str, Any]) -> None:
         try:
             await self._agent.meet_fate(command.step or command.name)
             command.finish(SUCCEEDED, await spec.run(self._agent, params))
+            self._agent.machine.faults.step_ended(command.step or command.name)
         except CommandError as error:
             command.finish(error.status, error=error.public())
         except Exception as error:

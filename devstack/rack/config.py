@@ -9,6 +9,7 @@ A file holds the settings of ``RackConfig``, ``[[machine]]`` what the first, sec
     [[machine]]
     name = "storage"
     disk_sizes = ["8G", "8G", "100G"]
+    disk_kinds = ["nvme", "ata:frozen", "ata"]
 
     [[steps]]
     step = "burn_in"
@@ -30,6 +31,8 @@ from typing import Any
 
 MAX_MACHINES = 4000
 STEP_KINDS = ("clean", "deploy", "service")
+DISK_KINDS = ("ata", "nvme")
+DISK_STATES = ("normal", "unsupported", "frozen", "failing", "read-only")
 STEP_INTERFACES = ("bios", "deploy", "firmware", "management", "power", "raid", "vendor")
 
 _SIZE = re.compile(r"^(\d+)([KMGT]?)(?:i?B)?$", re.IGNORECASE)
@@ -84,6 +87,7 @@ class MachineOverride:
     memory: int | None = None
     macs: tuple[str, ...] | None = None
     disk_sizes: tuple[str | int, ...] | None = None
+    disk_kinds: tuple[str, ...] | None = None
     boot_delay: float | None = None
 
 
@@ -93,6 +97,9 @@ class RackConfig:
 
     :param boot_url: where a machine finds its iPXE script; ``{mac}`` is its MAC as aa-bb-cc-dd-ee-ff,
         ``{mac_colon}`` as aa:bb:cc:dd:ee:ff, ``{uuid}`` its system UUID.
+    :param disk_kinds: ``ata`` or ``nvme`` for a machine's first, second, ... disk; the last one is for all others. What
+        its secure erase does can follow after a colon: ``unsupported``, ``frozen`` or ``failing``; or the disk is
+        ``read-only``.
     :param agent_settle: longest pause between the end of a command and the heartbeat that reports it.
     :param heartbeat_max: upper limit of the pause between two heartbeats (a real agent waits 0.3 to 0.6 of
         the service's heartbeat_timeout).
@@ -114,6 +121,7 @@ class RackConfig:
     nics: int = 1
     disks: int = 2
     disk_size: int = 8 * 2**30
+    disk_kinds: tuple[str, ...] = ("ata",)
     memory: int = 4096
     boot_delay: float = 0.5
     os_boot_delay: float = 0.5
@@ -147,12 +155,14 @@ class RackConfig:
 
 @dataclass(frozen=True)
 class DiskSpec:
-    """A disk as the machine sees it; ``size`` in bytes."""
+    """A disk as the machine sees it; ``size`` in bytes, ``kind`` one of DISK_KINDS, ``state`` one of DISK_STATES."""
 
     name: str
     size: int
     serial: str
     wwn: str
+    kind: str = "ata"
+    state: str = "normal"
 
 
 @dataclass(frozen=True)
@@ -185,23 +195,36 @@ def _machine_spec(config: RackConfig, index: int, override: MachineOverride) -> 
         f"{config.mac_prefix}:{index >> 8:02x}:{index & 0xFF:02x}:{nic:02x}" for nic in range(config.nics)
     )
     sizes = override.disk_sizes or (config.disk_size,) * config.disks
+    kinds = tuple(override.disk_kinds or config.disk_kinds)
+    kinds += kinds[-1:] * (len(sizes) - len(kinds))
     return MachineSpec(
         index=index,
         name=name,
         uuid=system_id,
         memory=override.memory or config.memory,
         macs=tuple(mac.lower() for mac in macs),
-        disks=tuple(_disk_spec(index, number, parse_size(size)) for number, size in enumerate(sizes)),
+        disks=tuple(
+            _disk_spec(index, number, parse_size(size), kind)
+            for number, (size, kind) in enumerate(zip(sizes, kinds, strict=False))
+        ),
         boot_delay=config.boot_delay if override.boot_delay is None else override.boot_delay,
     )
 
 
-def _disk_spec(machine: int, number: int, size: int) -> DiskSpec:
+def _disk_spec(machine: int, number: int, size: int, described: str) -> DiskSpec:
+    kind, _, state = described.partition(":")
+    if kind not in DISK_KINDS or (state or "normal") not in DISK_STATES:
+        raise ConfigError(
+            f"disk_kinds: {described!r} is not one of {', '.join(DISK_KINDS)}, "
+            f"with one of {', '.join(DISK_STATES)} after a colon"
+        )
     return DiskSpec(
-        name=f"/dev/sd{chr(ord('a') + number)}",
+        name=f"/dev/nvme{number}n1" if kind == "nvme" else f"/dev/sd{chr(ord('a') + number)}",
         size=size // 512 * 512,
         serial=f"RACK{machine:04d}D{number:02d}",
         wwn=f"0x5000c500{machine:06x}{number:02x}",
+        kind=kind,
+        state=state or "normal",
     )
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from ingot.rack.config import DiskSpec
 SECTOR = 512
 # Wiping metadata clears this much at both ends: partition tables, boot sectors, file system and RAID headers.
 METADATA = 2**20
+_CHUNK = 2**20
 
 
 class Disk:
@@ -29,6 +31,10 @@ class Disk:
         return self.spec.name
 
     @property
+    def read_only(self) -> bool:
+        return self.spec.state == "read-only"
+
+    @property
     def size(self) -> int:
         return self.spec.size
 
@@ -40,8 +46,9 @@ class Disk:
     def write(self, offset: int, data: bytes) -> None:
         """Write ``data``; zeros go where something else was and leave holes as they are.
 
-        :raises OSError: ENOSPC when it does not fit.
+        :raises OSError: ENOSPC when it does not fit, EROFS when the disk is read only.
         """
+        self._check_writable()
         if offset + len(data) > self.size:
             raise OSError(errno.ENOSPC, f"{self.name} ends at {self.size} bytes", str(self.path))
         with self.path.open("r+b") as file:
@@ -52,14 +59,33 @@ class Disk:
 
     def erase(self) -> None:
         """Erase everything."""
+        self._check_writable()
         os.truncate(self.path, 0)
         os.truncate(self.path, self.size)
+
+    def shred(self, zeros: bool) -> None:
+        """Overwrite everything with random data and, with ``zeros``, with zeros after that.
+
+        What was never written stays a hole: nobody can tell, and a disk of terabytes fits onto a laptop.
+        """
+        if zeros:
+            self.erase()
+            return
+        self._check_writable()
+        with self.path.open("r+b") as file:
+            for start, end in _extents(file.fileno(), self.size):
+                for offset in range(start, end, _CHUNK):
+                    os.pwrite(file.fileno(), os.urandom(min(_CHUNK, end - offset)), offset)
 
     def erase_metadata(self) -> None:
         """Clear both ends of the disk."""
         length = min(METADATA, self.size)
         self.write(0, bytes(length))
         self.write(self.size - length, bytes(length))
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise OSError(errno.EROFS, f"{self.name} is read only", str(self.path))
 
     def flush(self) -> None:
         """Have everything on the storage behind the file."""
@@ -70,11 +96,22 @@ class Disk:
         return {
             "name": self.name,
             "size": self.size,
+            "kind": self.spec.kind,
+            "state": self.spec.state,
             "serial": self.spec.serial,
             "wwn": self.spec.wwn,
             "path": str(self.path),
             "used": self.path.stat().st_blocks * 512,
         }
+
+
+def _extents(fd: int, size: int) -> Iterator[tuple[int, int]]:
+    """Start and end of everything in a file that is not a hole."""
+    end = 0
+    while end < size and not _is_hole(fd, end, size - end):
+        start = os.lseek(fd, end, os.SEEK_DATA)
+        end = os.lseek(fd, start, os.SEEK_HOLE)
+        yield start, end
 
 
 def _is_hole(fd: int, offset: int, length: int) -> bool:

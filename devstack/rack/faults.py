@@ -18,7 +18,26 @@ KNOWN: dict[str, tuple[type | None, str]] = {
     "agent_version_after_reboot": (str, "agents that start from now on have this version"),
     "slow_answer": (dict, "value {command, seconds}: the agent answers POST of this command late"),
     "heartbeat_lost": (None, "heartbeats do not leave the machine"),
+    "heartbeat_token_wrong": (None, "heartbeats carry a token that the service did not give out"),
+    "command_token_wrong": (None, "the agent takes the token of commands for a wrong one"),
+    "agent_lacks_extension": (str, "the agent answers as one from before it had the named extension, such as deploy"),
+    "hardware_manager_version": (str, "the agent's hardware manager has this version from now on"),
+    "new_version_after_step": (
+        dict,
+        "value {step, agent} or {step, hardware_manager}: when the named step has ended, the agent has that version "
+        "from its next start, or its hardware manager at once",
+    ),
+    "malformed_steps": (None, "the agent offers a step whose priority is no number"),
+    "disks_frozen": (None, "the secure erase of disks is frozen by the firmware"),
+    "secure_erase_fails": (None, "disks that erase themselves fail to"),
 }
+
+# What the parts of a value that is an object must be; of alternatives, one is given.
+_PARTS: dict[str, tuple[dict[str, type | tuple[type, ...]], ...]] = {
+    "slow_answer": ({"command": str, "seconds": (int, float)},),
+    "new_version_after_step": ({"step": str, "agent": str}, {"step": str, "hardware_manager": str}),
+}
+_VERSION_FAULTS = {"agent": "agent_version_after_reboot", "hardware_manager": "hardware_manager_version"}
 
 _LOOK_INTERVAL = 0.05
 
@@ -52,8 +71,8 @@ class Faults:
             raise FaultError(f"fault {name} takes no value, got {value!r}")
         if kind is not None and not isinstance(value, kind):
             raise FaultError(f"fault {name}: value must be {_KIND_NAMES[kind]}, got {value!r}")
-        if name == "slow_answer":
-            _check_slow_answer(value)
+        if name in _PARTS:
+            _check_parts(name, value)
         if times is not None and (not isinstance(times, int) or isinstance(times, bool) or times < 1):
             raise FaultError(f"fault {name}: times must be a number from 1 on, got {times!r}")
         self._ordered[name] = Fault(True if kind is None else value, times)
@@ -91,6 +110,20 @@ class Faults:
         self._count(name, fault)
         return True
 
+    def value(self, name: str) -> Any:
+        """Return a lasting fault's value, without using it up; None when it is not ordered."""
+        return self._ordered[name].value if name in self._ordered else None
+
+    def step_ended(self, name: str) -> None:
+        """Take note that a step or command has ended well: versions may change with it."""
+        change = self._ordered.get("new_version_after_step")
+        if change is None or change.value["step"] not in (name, name.rpartition(".")[2]):
+            return
+        self._count("new_version_after_step", change)
+        for part, fault in _VERSION_FAULTS.items():
+            if part in change.value:
+                self.order(fault, change.value[part])
+
     def take(self, name: str) -> Any:
         """Return the fault's value and count it; None when it is not ordered."""
         fault = self._ordered.get(name)
@@ -121,6 +154,9 @@ class Faults:
             raise FaultError(f"unknown fault {name!r}; known are {', '.join(sorted(KNOWN))}")
 
 
-def _check_slow_answer(value: dict[str, Any]) -> None:
-    if set(value) != {"command", "seconds"} or not isinstance(value["seconds"], int | float):
-        raise FaultError(f"fault slow_answer: value must be {{command, seconds}}, got {value!r}")
+def _check_parts(name: str, value: dict[str, Any]) -> None:
+    for parts in _PARTS[name]:
+        if set(value) == set(parts) and all(isinstance(value[part], kind) for part, kind in parts.items()):
+            return
+    allowed = " or ".join(f"{{{', '.join(parts)}}}" for parts in _PARTS[name])
+    raise FaultError(f"fault {name}: value must be {allowed}, got {value!r}")

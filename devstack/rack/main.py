@@ -40,6 +40,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--nics", type=int, help="network cards of a machine (default 1)")
     made.add_argument("--disks", type=int, help="disks of a machine (default 2)")
     made.add_argument("--disk-size", help="bytes, or a text such as 8G (default 8G)")
+    made.add_argument(
+        "--disk-kinds",
+        nargs="+",
+        help="of the first, second, ... disk: ata or nvme, and what its secure "
+        "erase does: ata:unsupported, nvme:frozen, ata:failing; or ata:read-only (default ata)",
+    )
     made.add_argument("--memory", type=int, help="MiB (default 4096)")
     made.add_argument("--tls", action=argparse.BooleanOptionalAction, help="agents speak HTTPS (default yes)")
     made.add_argument("--agent-base-port", type=int, help="TCP port of the first agent, 0: any free (default 0)")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ingot.rack import raid, standby
-from ingot.rack.commands import CommandError, CommandSpec
+from ingot.rack import erasing, raid, standby
+from ingot.rack.commands import VERSION_MISMATCH, CommandError, CommandSpec
 from ingot.rack.config import STEP_KINDS, StepConfig
 from ingot.rack.loop import in_thread
 
@@ -65,13 +65,15 @@ class Step:
 
 
 async def _erase_devices(agent: "Agent", call: StepCall) -> None:
-    for disk in agent.machine.disks:
-        await in_thread(agent.machine.site.heavy, disk.erase)
+    await erasing.erase_completely(agent, call.node)
 
 
 async def _erase_devices_metadata(agent: "Agent", call: StepCall) -> None:
-    for disk in agent.machine.disks:
-        await in_thread(agent.machine.site.heavy, disk.erase_metadata)
+    await erasing.erase_metadata(agent)
+
+
+async def _erase_devices_express(agent: "Agent", call: StepCall) -> None:
+    await erasing.erase_quickly(agent, call.node)
 
 
 async def _nothing_to_do(agent: "Agent", call: StepCall) -> None:
@@ -79,11 +81,10 @@ async def _nothing_to_do(agent: "Agent", call: StepCall) -> None:
 
 
 async def _create_raid(agent: "Agent", call: StepCall) -> dict[str, Any]:
-    wanted = call.args.get("raid_config") or call.node.get("target_raid_config")
+    wanted = call.node.get("target_raid_config")
     if not wanted:
         raise CommandError("SoftwareRAIDError", "there is no RAID configuration: set the node's target_raid_config")
-    delete_existing = call.args.get("delete_existing", True)
-    return await _build_raid(agent, wanted, bool(delete_existing))
+    return await _build_raid(agent, wanted, delete_existing=True)
 
 
 async def _apply_raid(agent: "Agent", call: StepCall) -> dict[str, Any]:
@@ -114,14 +115,14 @@ STEPS = (
     Step("erase_devices", "deploy", _erase_devices, {"clean": 10}, abortable=True),
     Step("erase_devices_metadata", "deploy", _erase_devices_metadata,
          {"clean": 99, "deploy": 0, "service": 0}, abortable=True),
-    Step("erase_devices_express", "deploy", _erase_devices, {"clean": 0}, abortable=True),
+    Step("erase_devices_express", "deploy", _erase_devices_express, {"clean": 0}, abortable=True),
     Step("erase_pstore", "deploy", _nothing_to_do, {"clean": 0}, abortable=True),
     Step("clean_uefi_nvram", "deploy", _nothing_to_do,
          {"clean": 0, "deploy": 0, "service": 0}, abortable=True),
     Step("burnin_cpu", "deploy", _nothing_to_do, {"clean": 0, "service": 0}, abortable=True),
     Step("burnin_memory", "deploy", _nothing_to_do, {"clean": 0, "service": 0}, abortable=True),
-    Step("create_configuration", "raid", _create_raid, {"clean": 0}),
-    Step("delete_configuration", "raid", _delete_raid, {"clean": 0}),
+    Step("create_configuration", "raid", _create_raid, {"clean": 0, "service": 0}, abortable=True),
+    Step("delete_configuration", "raid", _delete_raid, {"clean": 0, "service": 0}, abortable=True),
     Step("apply_configuration", "raid", _apply_raid, {"clean": 0, "deploy": 0, "service": 0},
          argsinfo=_RAID_ARGUMENTS),
     Step("write_image", "deploy", _write_image, {"deploy": 0}, argsinfo=_IMAGE_ARGUMENTS),
@@ -161,7 +162,8 @@ def versions(agent: "Agent") -> dict[str, str]:
     the agent's, so that steps planned with the old one are refused.
     """
     usual = agent.version == agent.machine.site.config.agent_version
-    found = {"generic_hardware_manager": _GENERIC_VERSION if usual else agent.version}
+    ordered = agent.machine.faults.value("hardware_manager_version")
+    found = {"generic_hardware_manager": ordered or (_GENERIC_VERSION if usual else agent.version)}
     return found | ({"rack_hardware_manager": _EXTRA_VERSION} if agent.machine.site.config.steps else {})
 
 
@@ -169,6 +171,8 @@ async def _get_steps(kind: str, agent: "Agent", params: dict[str, Any]) -> dict[
     by_manager: dict[str, list[dict[str, Any]]] = {}
     for step in offered(agent, kind):
         by_manager.setdefault(step.manager, []).append(step.public(kind))
+    if agent.machine.faults.strike("malformed_steps"):
+        by_manager[GENERIC][0]["priority"] = "high"
     return {f"{kind}_steps": by_manager, "hardware_manager_version": versions(agent)}
 
 
@@ -178,7 +182,7 @@ async def _execute_step(kind: str, agent: "Agent", params: dict[str, Any]) -> di
         raise CommandError(
             "VersionMismatch",
             f"Hardware manager versions differ: the agent has {versions(agent)}, the steps are for {planned}",
-            status=f"{kind.upper()}_VERSION_MISMATCH",
+            status=VERSION_MISMATCH,
         )
     wanted = params.get("step")
     if not isinstance(wanted, dict) or "step" not in wanted:
@@ -198,9 +202,13 @@ def _find(agent: "Agent", kind: str, wanted: dict[str, Any]) -> Step:
 
 
 def _check_arguments(step: Step, args: dict[str, Any]) -> None:
-    missing = [name for name, info in (step.argsinfo or {}).items() if info.get("required") and name not in args]
+    known = step.argsinfo or {}
+    missing = [name for name, info in known.items() if info.get("required") and name not in args]
     if missing:
         raise CommandError("InvalidCommandParamsError", f"step {step.step}: argument {', '.join(missing)} is missing")
+    unknown = [name for name in args if name not in known]
+    if unknown:
+        raise CommandError("InvalidCommandParamsError", f"step {step.step}: it takes no argument {', '.join(unknown)}")
 
 
 COMMANDS = {

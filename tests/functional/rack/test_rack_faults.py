@@ -1,12 +1,13 @@
 """Every fault that can be ordered, as the service would meet it."""
 
 import time
+from typing import Any, ClassVar
 
 import requests
 
 from ingot.rack.process import RackError
 from tests.functional.rack.base import RackTest
-from tests.functional.rack.stand_in import wait_until
+from tests.functional.rack.stand_in import AgentClient, wait_until
 from tests.unit.rack import disk_images
 
 
@@ -65,7 +66,7 @@ class BootFaultTest(RackTest):
             step = {"step": "clean_uefi_nvram", "interface": "deploy"}
             params = {"step": step, "node": {}, "ports": [], f"{kind}_version": before}
             answer = agent.run(f"{kind}.execute_{kind}_step", params)
-            self.assertEqual(f"{kind.upper()}_VERSION_MISMATCH", answer["command_status"])
+            self.assertEqual("CLEAN_VERSION_MISMATCH", answer["command_status"])
         self.rack.control.clear_faults(self.name)
         self.restart_with_version("13.0.0")
 
@@ -147,3 +148,62 @@ class AgentFaultTest(RackTest):
         self.rack.control.order_fault(self.name, "slow_answer", value)
         self.assertRaises(requests.ConnectionError, agent.post, "standby.power_off", wait=False)
         wait_until(lambda: self.rack.control.machine(self.name)["state"] == "off", 5, "power off")
+
+
+class VersionAndTokenFaultTest(RackTest):
+    settings: ClassVar[dict[str, Any]] = {
+        "steps": [{"step": "flash", "interface": "firmware", "priority": 90, "reboot_requested": True}]
+    }
+
+    def run_step(self, agent: AgentClient, kind: str, versions: dict[str, str], **args: Any) -> dict[str, Any]:
+        step = {"step": "flash", "interface": "firmware", "args": args}
+        params = {"step": step, "node": {}, "ports": [], f"{kind}_version": versions}
+        return agent.run(f"{kind}.execute_{kind}_step", params)
+
+    def test_an_agent_from_before_an_extension(self) -> None:
+        agent = self.boot_agent()
+        for extension in ("deploy", "service"):
+            self.rack.control.order_fault(self.name, "agent_lacks_extension", extension)
+            answer = agent.post(f"{extension}.get_{extension}_steps")
+            self.assertEqual(404, answer.status_code)
+            self.assertEqual(f"Not found: Extension with id {extension} not found.", answer.json()["faultstring"])
+            self.assertEqual("SUCCEEDED", agent.run("clean.get_clean_steps")["command_status"])
+
+    def test_a_hardware_manager_that_changes_at_the_end_of_a_step(self) -> None:
+        agent = self.boot_agent()
+        for number, kind in enumerate(("clean", "deploy", "service")):
+            value = {"step": "flash", "hardware_manager": f"2.{number}"}
+            self.rack.control.order_fault(self.name, "new_version_after_step", value, times=1)
+            planned = agent.run(f"{kind}.get_{kind}_steps")["command_result"]["hardware_manager_version"]
+            self.assertEqual("SUCCEEDED", self.run_step(agent, kind, planned)["command_status"])
+            answer = self.run_step(agent, kind, planned)
+            self.assertEqual("CLEAN_VERSION_MISMATCH", answer["command_status"])
+            self.assertIn(f"2.{number}", answer["command_error"]["message"])
+
+    def test_an_agent_that_is_another_one_after_the_reboot(self) -> None:
+        agent = self.boot_agent()
+        value = {"step": "flash", "agent": "14.2.0"}
+        self.rack.control.order_fault(self.name, "new_version_after_step", value, times=1)
+        planned = agent.run("clean.get_clean_steps")["command_result"]["hardware_manager_version"]
+        self.run_step(agent, "clean", planned)
+        self.assertEqual("13.0.0", self.service.heartbeats[-1]["agent_version"])
+        self.rack.control.power(self.name, "reset")
+        wait_until(lambda: self.service.heartbeats[-1]["agent_version"] == "14.2.0", 10, "the new agent")
+
+    def test_wrong_tokens(self) -> None:
+        agent = self.boot_agent()
+        self.rack.control.order_fault(self.name, "command_token_wrong", times=1)
+        self.assertEqual(401, agent.post("standby.sync").status_code)
+        self.assertEqual(200, agent.post("standby.sync").status_code)
+        self.rack.control.order_fault(self.name, "heartbeat_token_wrong")
+        wait_until(lambda: self.service.heartbeats[-1]["agent_token"] != self.service.token, 5, "the wrong token")
+
+    def test_a_malformed_offer(self) -> None:
+        agent = self.boot_agent()
+        self.rack.control.order_fault(self.name, "malformed_steps", times=1)
+        offered = agent.run("clean.get_clean_steps")["command_result"]["clean_steps"]
+        self.assertEqual("high", offered["GenericHardwareManager"][0]["priority"])
+
+    def test_arguments_that_nobody_described(self) -> None:
+        answer = self.run_step(self.boot_agent(), "service", {}, colour="red")
+        self.assertIn("flash: it takes no argument colour", answer["command_error"]["message"])

@@ -46,9 +46,14 @@ class LoadTest(testtools.TestCase):
             ('[[steps]]\nstep = "x"\ninterface = "y"', "interface 'y' is not one of"),
             ('[[steps]]\nstep = "x"\nkinds = ["y"]', "kinds"),
             ("[[steps]]\npriority = 1", "steps: .*step"),
+            (
+                'disk_kinds = ["ata:tired"]',
+                "disk_kinds: 'ata:tired' is not one of ata, nvme, with one of normal, unsup",
+            ),
             (f'password = "{"x" * 21}"', "at most 16 and 20"),
         ):
-            self.assertRaisesRegex(ConfigError, message, load, self.write("rack.toml", text), {})
+            read = lambda text=text: machine_specs(load(self.write("rack.toml", text), {}))  # noqa: E731
+            self.assertRaisesRegex(ConfigError, message, read)
         self.assertRaisesRegex(ConfigError, "missing.toml", load, "missing.toml", {})
 
     def test_the_password_is_not_in_the_repr(self) -> None:
@@ -71,6 +76,15 @@ class MachinesTest(testtools.TestCase):
             ("big", 1, ("aa:bb:cc:dd:ee:ff",), 0.0), (first.name, first.memory, first.macs, first.boot_delay)
         )
         self.assertEqual("machine-1", second.name)
+
+    def test_disks_have_kinds_and_the_last_one_is_for_all_others(self) -> None:
+        override = MachineOverride(disk_sizes=("1G",) * 4, disk_kinds=("nvme:failing", "ata:frozen"))
+        first, second = machine_specs(RackConfig(machines=2, machine=(override,)))
+        self.assertEqual(
+            [("/dev/nvme0n1", "nvme", "failing")] + [(f"/dev/sd{x}", "ata", "frozen") for x in "bcd"],
+            [(disk.name, disk.kind, disk.state) for disk in first.disks],
+        )
+        self.assertEqual([("ata", "normal")] * 2, [(disk.kind, disk.state) for disk in second.disks])
 
     def test_two_machines_of_one_name(self) -> None:
         config = RackConfig(machines=2, machine=(MachineOverride(name="machine-1"),))

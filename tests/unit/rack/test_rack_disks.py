@@ -24,8 +24,8 @@ class DiskTest(testtools.TestCase):
         self.disks = [self.disk(number) for number in range(2)]
         self.disk_a = self.disks[0]
 
-    def disk(self, number: int, size: int = SIZE) -> Disk:
-        spec = DiskSpec(f"/dev/sd{'abc'[number]}", size, f"S{number}", f"0x{number}")
+    def disk(self, number: int, size: int = SIZE, **more: str) -> Disk:
+        spec = DiskSpec(f"/dev/sd{'abc'[number]}", size, f"S{number}", f"0x{number}", **more)
         return Disk(spec, self.directory / f"disk{number}")
 
     def used(self) -> int:
@@ -49,6 +49,24 @@ class SparseTest(DiskTest):
         self.disk_a.erase()
         self.assertEqual(0, self.used())
         self.assertEqual(SIZE, self.disk_a.path.stat().st_size)
+
+    def test_shredding(self) -> None:
+        for offset in (0, SIZE // 2):
+            self.disk_a.write(offset, b"a" * 4096)
+        used = self.used()
+        self.disk_a.shred(zeros=False)
+        for offset in (0, SIZE // 2):
+            self.assertNotIn(b"a" * 8, self.disk_a.read(offset, 4096))
+        self.assertEqual((used, SIZE), (self.used(), self.disk_a.path.stat().st_size))
+        self.disk_a.shred(zeros=True)
+        self.assertEqual(0, self.used())
+
+    def test_what_is_read_only_stays(self) -> None:
+        self.disk_a.write(0, b"kept")
+        protected = self.disk(0, state="read-only")
+        for change in (lambda: protected.write(0, b"x"), protected.erase, lambda: protected.shred(zeros=False)):
+            self.assertRaisesRegex(OSError, "read only", change)
+        self.assertEqual(b"kept", protected.read(0, 4))
 
     def test_the_end_is_the_end(self) -> None:
         self.assertRaisesRegex(OSError, "ends at", self.disk_a.write, SIZE - 1, b"ab")

@@ -32,7 +32,20 @@ class FaultsTest(testtools.TestCase):
         self.faults.order("slow_answer", {"command": "sync", "seconds": 2})
         self.assertEqual((2.0, 0.0), (self.faults.slow_answer("standby.sync"), self.faults.slow_answer("x.y")))
 
+    def test_a_step_can_end_in_a_new_version(self) -> None:
+        for part, fault in (("agent", "agent_version_after_reboot"), ("hardware_manager", "hardware_manager_version")):
+            self.faults.order("new_version_after_step", {"step": "flash", part: "2"}, times=1)
+            self.faults.step_ended("burn")
+            self.assertIsNone(self.faults.value(fault))
+            self.faults.step_ended("flash")
+            self.assertEqual("2", self.faults.value(fault))
+            self.assertIsNone(self.faults.value("new_version_after_step"))
+
     def test_what_cannot_be_ordered(self) -> None:
+        for value in ({}, {"step": "x"}, {"step": "x", "agent": 1}, {"step": "x", "agent": "1", "more": "2"}):
+            self.assertRaisesRegex(
+                FaultError, "{step, agent} or {step, hard", self.faults.order, "new_version_after_step", value
+            )
         self.assertRaisesRegex(FaultError, "known are .*bmc_silent", self.faults.order, "nope")
         self.assertRaisesRegex(FaultError, "times", self.faults.order, "bmc_silent", None, 0)
         self.assertRaisesRegex(FaultError, "unknown fault", self.faults.clear, "nope")

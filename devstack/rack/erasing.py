@@ -1,0 +1,119 @@
+"""How the agent erases disks: with their own secure erase where they have one, else by overwriting them."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from ingot.rack.commands import CommandError
+from ingot.rack.disks import Disk
+from ingot.rack.loop import in_thread
+
+if TYPE_CHECKING:
+    from ingot.rack.agent import Agent
+
+_ERASE_ERROR = "BlockDeviceEraseError"
+_NOT_POSSIBLE = "IncompatibleHardwareMethodError"
+_NAMES = {"ata": "ATA secure erase", "nvme": "NVMe format"}
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the service wants. The defaults are those of a real agent that is told nothing."""
+
+    agent_enable_ata_secure_erase: bool = True
+    agent_enable_nvme_secure_erase: bool = True
+    agent_continue_if_secure_erase_failed: bool = False
+    agent_erase_devices_iterations: int = 1
+    agent_erase_devices_zeroize: bool = True
+    agent_erase_skip_read_only: bool = False
+    disk_erasure_concurrency: int = 1
+
+    @classmethod
+    def of(cls, node: dict[str, Any]) -> Self:
+        """The wishes in a node's driver_internal_info, whose keys are the names of the fields."""
+        told = node.get("driver_internal_info") or {}
+        return cls(**{key: told[key] for key in cls.__dataclass_fields__ if key in told})
+
+    def secure(self, disk: Disk) -> bool:
+        return bool(getattr(self, f"agent_enable_{disk.spec.kind}_secure_erase"))
+
+
+class SecureEraseError(Exception):
+    """A disk that has a secure erase did not carry it out."""
+
+
+async def erase_completely(agent: "Agent", node: dict[str, Any]) -> None:
+    """Erase all disks, some at a time; all are tried before the first failure is reported."""
+    wishes = Wishes.of(node)
+    places = asyncio.Semaphore(wishes.disk_erasure_concurrency)
+
+    async def erase(disk: Disk) -> None:
+        async with places:
+            await _erase(agent, disk, wishes)
+
+    ends = await asyncio.gather(*(erase(disk) for disk in agent.machine.disks), return_exceptions=True)
+    for end in ends:
+        if isinstance(end, BaseException):
+            raise end
+
+
+async def erase_metadata(agent: "Agent") -> None:
+    """Erase what makes the disks' contents findable."""
+    for disk in agent.machine.disks:
+        await _erase_metadata(agent, disk)
+
+
+async def erase_quickly(agent: "Agent", node: dict[str, Any]) -> None:
+    """Erase NVMe disks by themselves, which takes seconds, and the metadata of all others."""
+    wishes = Wishes.of(node)
+    for disk in agent.machine.disks:
+        try:
+            done = disk.spec.kind == "nvme" and wishes.secure(disk) and await _secure_erase(agent, disk)
+        except SecureEraseError as error:
+            agent.machine.log(f"{error}: erasing its metadata")
+            done = False
+        if not done:
+            await _erase_metadata(agent, disk)
+
+
+async def _erase(agent: "Agent", disk: Disk, wishes: Wishes) -> None:
+    if disk.read_only and wishes.agent_erase_skip_read_only:
+        agent.machine.log(f"{disk.name} is read only: left out")
+        return
+    if disk.read_only:
+        raise CommandError(_ERASE_ERROR, f"{disk.name} is read only, and leaving out such disks was not allowed")
+    try:
+        if wishes.secure(disk) and await _secure_erase(agent, disk):
+            return
+    except SecureEraseError as error:
+        if not wishes.agent_continue_if_secure_erase_failed:
+            raise CommandError(_NOT_POSSIBLE, f"{error}, and shredding it instead was not allowed") from error
+        agent.machine.log(f"{error}: shredding it")
+    await in_thread(agent.machine.site.heavy, disk.shred, wishes.agent_erase_devices_zeroize)
+    passes = f"{wishes.agent_erase_devices_iterations} passes of random data"
+    agent.machine.log(f"shredded {disk.name}: {passes}{', then zeros' if wishes.agent_erase_devices_zeroize else ''}")
+
+
+async def _secure_erase(agent: "Agent", disk: Disk) -> bool:
+    """Have the disk erase itself; False if it cannot do that at all.
+
+    A real agent takes an ATA disk without secure erase for what it is, and an NVMe disk without format for a failure.
+    """
+    how, state, faults = _NAMES[disk.spec.kind], disk.spec.state, agent.machine.faults
+    if state == "unsupported" and disk.spec.kind == "ata":
+        return False
+    if state == "frozen" or faults.strike("disks_frozen"):
+        raise SecureEraseError(f"{how} of {disk.name} is frozen by the firmware")
+    if state in ("failing", "unsupported") or faults.strike("secure_erase_fails"):
+        raise SecureEraseError(f"{how} of {disk.name} failed")
+    await in_thread(agent.machine.site.heavy, disk.erase)
+    agent.machine.log(f"erased {disk.name} by {how}")
+    return True
+
+
+async def _erase_metadata(agent: "Agent", disk: Disk) -> None:
+    if disk.read_only:
+        agent.machine.log(f"{disk.name} is read only: left out")
+        return
+    await in_thread(agent.machine.site.heavy, disk.erase_metadata)
+    agent.machine.log(f"erased the metadata of {disk.name}")
