@@ -41,7 +41,7 @@ def collect(task: Task, flow_name: str, run_id: str, failed: bool) -> None:
         LOG.info("Node %s: %d bytes of its agent's logs are kept as %s", task.node.uuid, len(content), uuid)
     except errors.IngotError as exc:
         LOG.warning("Node %s: the logs of its agent are lost: %s", task.node.uuid, exc.message)
-    except Exception:  # an interface's own bug, or a database that refuses the content
+    except BaseException:  # an interface's own bug, its sys.exit too; or a database that refuses the content
         LOG.exception("Node %s: the logs of its agent are lost", task.node.uuid)
 
 
