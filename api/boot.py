@@ -1,25 +1,55 @@
-"""Boot scripts, rendered on request from what the conductor wrote into the node: nothing lies on any disk."""
+"""Boot scripts, rendered on request from what is in the database: nothing lies on any disk.
+
+The conductor wrote into the node what the machine boots. A volume is looked up when the machine asks, so that a portal
+that has moved, or a new password, needs no deployment.
+"""
 
 import posixpath
 import re
 import urllib.parse
 
+from oslo_log import log
+
 from ingot.api.call import Call, Reply, operation
-from ingot.db import ports
+from ingot.common import errors, iscsi
+from ingot.db import ports, records, task_reads
+
+LOG = log.getLogger(__name__)
 
 _MAC = re.compile(r"[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}", re.ASCII | re.IGNORECASE)
 
 # A firmware that cannot start the disk itself gets it back with exit, and tries its next boot device.
 LOCAL_DISK = "#!ipxe\nsanboot --no-describe --drive 0x80 || exit\n"
 
+# Never on to the disk: what is on it is not what was deployed, and may be somebody else's.
+_NO_VOLUME = "echo The volume cannot be started. The machine tries again in a minute.\nsleep 60\nreboot\n"
+
 
 @operation()
 def ipxe(call: Call, mac: str) -> Reply:
     """The script for the machine that has a MAC address; unknown machines boot from their disk."""
-    config = ports.boot_config(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else {}
+    node = ports.booting(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
+    config = node.boot_config if node else {}
+    if node and config.get("target") == "volume":
+        return Reply(_from_volume(call, node))
     if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
         return Reply(LOCAL_DISK)
     return Reply(_script(config))
+
+
+def _from_volume(call: Call, node: records.Record) -> str:
+    """Has secrets in it; it is nobody's but the machine's."""
+    try:
+        target = iscsi.boot_target(task_reads.volume_targets(call.db, node.id))
+        if target is None:
+            raise errors.MissingParameter(where="volume target of the node", names="one with boot_index 0")
+        volume = iscsi.boot_volume(target, task_reads.volume_connectors(call.db, node.id))
+    except errors.Invalid as exc:
+        LOG.warning("Node %s cannot boot from its volume: %s", node.uuid, exc.message)
+        return f"#!ipxe\n{_NO_VOLUME}"
+    settings = {"initiator-iqn": volume.initiator, "username": volume.username, "password": volume.password}
+    lines = [f"set {name} {value}" for name, value in settings.items() if value is not None]
+    return "\n".join(["#!ipxe", *lines, f"sanboot --drive 0x80 {volume.uri} || {_NO_VOLUME}"])
 
 
 def _script(config: dict[str, str]) -> str:

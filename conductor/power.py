@@ -11,6 +11,7 @@ from ingot.conductor import history, task_manager
 from ingot.conductor.task_manager import Services, Task
 from ingot.db import nodes, records
 from ingot.drivers import power_control, results
+from ingot.drivers.agent import session
 
 LOG = log.getLogger(__name__)
 
@@ -40,6 +41,8 @@ def advance(task: Task) -> float | None:
         task.release()
         return answer.after
     _end(task, None)
+    if task.node.flow is None and request["target"] != states.POWER_ON:
+        session.forget(task)  # of the agent that ran until now; should it be booted again, it gets a new token
     task.release()
     return 0.0 if task.node.flow else None
 

@@ -76,12 +76,13 @@ def refuse_locked(db: Database, owned: records.Record) -> None:
         raise why
 
 
-def boot_config(db: Database, address: str) -> dict[str, Any]:
-    """What the next network boot of the machine with a MAC address gets; empty for an unknown one."""
+def booting(db: Database, address: str) -> records.Record | None:
+    """The node of the machine that asks with a MAC address what it shall boot: id, uuid, boot_config."""
+    wanted = (nodes.NODES.c[name] for name in ("id", "uuid", "boot_config"))
     statement = (
-        sa.select(nodes.NODES.c.boot_config)
+        sa.select(*wanted)
         .join(PORTS, PORTS.c.node_id == nodes.NODES.c.id)
         .where(PORTS.c.address == address, PORTS.c.pxe_enabled.is_(True))
     )
     with db.single() as connection:
-        return connection.execute(statement).scalar() or {}
+        return records.one(connection.execute(statement))

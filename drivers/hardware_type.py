@@ -9,7 +9,7 @@ import abc
 from collections.abc import Sequence
 
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.modules import agent_raid, direct, ipxe, noop, ramdisk
+from ingot.drivers.modules import agent_raid, direct, external_storage, ipxe, noop, ramdisk
 
 Supported = Sequence[type[BaseInterface]]
 
@@ -55,3 +55,4 @@ class GenericHardwareType(AbstractHardwareType):
     supported_boot_interfaces: Supported = (ipxe.IPXEBoot,)
     supported_deploy_interfaces: Supported = (direct.DirectDeploy, ramdisk.RamdiskDeploy)
     supported_raid_interfaces: Supported = (agent_raid.AgentRAID, noop.NoRAID)
+    supported_storage_interfaces: Supported = (noop.NoopStorage, external_storage.ExternalStorage)

@@ -16,6 +16,26 @@ FORCE_OUT_OF_BAND = "deploy_forces_oob_reboot"
 _PATIENCE = 30.0
 
 
+def unless_there(task: Task, *phases: power_control.Phase) -> results.Result:
+    """Runs the phases that get a machine ready for the agent, or boot it, unless the agent that runs there already can
+    be used (fast track, ``[deploy] fast_track``)."""
+    if "phase" not in task.memory and _can_be_used(task):
+        return results.DONE
+    return results.in_phases(task, *phases)
+
+
+def _can_be_used(task: Task) -> bool:
+    """An agent that called lately may be gone since; one that answers is there."""
+    if not session.fast_track(task):
+        return False
+    try:
+        client.AgentClient(task.conf, task.node).commands()
+    except errors.AgentError as exc:
+        LOG.warning("Node %s: its agent called lately but does not answer, so one is booted: %s", task.node.uuid, exc)
+        return False
+    return True
+
+
 def wait(task: Task) -> results.Result:
     """Waits until the agent calls for the first time since it was forgotten."""
     return results.DONE if session.alive(task) else results.WaitForAgent()

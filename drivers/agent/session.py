@@ -7,7 +7,7 @@ whether the step wants a reboot), and ``ended``, the last command whose outcome 
 
 from typing import Any
 
-from ingot.common import clock
+from ingot.common import clock, states
 from ingot.drivers.task import Task
 
 _KEY = "agent"
@@ -53,6 +53,7 @@ def alive(task: Task, within: float | None = None) -> bool:
 
 
 def fast_track(task: Task) -> bool:
-    """Whether a flow shall use the agent that is running instead of booting a new one."""
+    """Whether a flow shall use the agent that is running instead of booting a new one, and leave it running."""
     options = task.conf.deploy
-    return bool(options.fast_track) and alive(task, within=options.fast_track_timeout)
+    powered = task.node.power_state == states.POWER_ON
+    return bool(options.fast_track) and powered and alive(task, within=options.fast_track_timeout)

@@ -36,15 +36,16 @@ class AgentDeploy(DeployInterface):
             )
 
     def prepare_cleaning(self, task: Task) -> results.Result:
-        if session.fast_track(task):
-            return results.DONE
-        return results.in_phases(task, power_control.power_off, self._enter_cleaning_network, *booting.BOOT)
+        return booting.unless_there(task, power_control.power_off, self._enter_cleaning_network, *booting.BOOT)
 
     @staticmethod
     def _enter_cleaning_network(task: Task) -> None:
         task.driver.network.add_cleaning_network(task)
 
     def tear_down_cleaning(self, task: Task) -> results.Result:
+        """With fast track the agent stays, for what comes next."""
+        if "phase" not in task.memory and session.fast_track(task):
+            return results.DONE
         return results.in_phases(task, power_control.power_off, self._leave_cleaning)
 
     @staticmethod

@@ -1,4 +1,5 @@
-"""Deploys whole-disk images: the agent on the machine fetches the image and writes it to disk.
+"""Deploys whole-disk images: the agent on the machine fetches the image and writes it to disk. A node that boots from a
+volume needs neither: the same steps are planned, and those that would do something with agent or disk do nothing.
 
 The core steps are those of specification 000, with its priorities. Each looks at what is there before it acts, so that
 another conductor can repeat it.
@@ -6,10 +7,30 @@ another conductor can repeat it.
 
 from typing import Any
 
+from ingot.common import errors
 from ingot.drivers import boot_mode, images, power_control, published, results, steps
 from ingot.drivers.agent import booting, client, commands, session
 from ingot.drivers.modules.agent_deploy import AgentDeploy
 from ingot.drivers.task import Task
+
+_NOT_WITH_A_VOLUME = ("image_source", "kernel", "ramdisk")
+
+
+def _writes_image(task: Task) -> bool:
+    """Whether the machine boots what the agent writes to its disk; otherwise it boots from a volume, and no agent runs
+    in its deployments."""
+    return bool(task.driver.storage.should_write_image(task))
+
+
+def _refuse_image(instance_info: dict[str, Any]) -> None:
+    for key in _NOT_WITH_A_VOLUME:
+        if instance_info.get(key):
+            raise errors.Invalid(
+                field=f"instance_info.{key}",
+                value=instance_info[key],
+                allowed="The node boots from a volume, and nothing is written: leave it out, or delete the volume "
+                "target with boot index 0.",
+            )
 
 
 class DirectDeploy(AgentDeploy):
@@ -24,18 +45,20 @@ class DirectDeploy(AgentDeploy):
         }
 
     def runs_agent(self, task: Task, kind: str) -> bool:
-        return super().runs_agent(task, kind) or (kind == "deploy" and task.driver.storage.should_write_image(task))
+        return super().runs_agent(task, kind) or (kind == "deploy" and _writes_image(task))
 
     def validate(self, task: Task) -> None:
         task.driver.boot.validate(task)
         boot_mode.of(task)
-        if task.driver.storage.should_write_image(task):
+        if _writes_image(task):
             images.requested(task.node.instance_info, task.conf)
+        else:
+            _refuse_image(task.node.instance_info)
 
     def prepare(self, task: Task) -> results.Result:
-        if session.fast_track(task):
-            return results.DONE
-        return results.in_phases(task, power_control.power_off, self._enter_networks)
+        if _writes_image(task):
+            return booting.unless_there(task, power_control.power_off, self._enter_networks)
+        return results.in_phases(task, power_control.power_off, self._without_agent)
 
     @staticmethod
     def _enter_networks(task: Task) -> None:
@@ -44,22 +67,26 @@ class DirectDeploy(AgentDeploy):
         task.driver.network.add_provisioning_network(task)
         task.driver.storage.attach_volumes(task)
 
+    @staticmethod
+    def _without_agent(task: Task) -> None:
+        """One that was left running from before is not used either."""
+        session.forget(task)
+        task.driver.boot.clean_up_ramdisk(task)
+        task.driver.storage.attach_volumes(task)
+
     def clean_up(self, task: Task) -> None:
         super().clean_up(task)
         published.withdraw(task)
 
     @steps.deploy_step(priority=100, idempotent=True)
     def deploy(self, task: Task) -> results.Result:
-        """Boots the agent and waits for it, unless one is there already."""
-        booted_here = "phase" in task.memory
-        if not booted_here and (session.fast_track(task) or not task.driver.storage.should_write_image(task)):
-            return results.DONE
-        return results.in_phases(task, *booting.BOOT)
+        """Boots the agent and waits for it, unless one is there already or none is needed."""
+        return booting.unless_there(task, *booting.BOOT) if _writes_image(task) else results.DONE
 
     @steps.deploy_step(priority=80, requires_ramdisk=True, idempotent=True)
     def write_image(self, task: Task) -> results.Result:
         """Has the agent write image and config drive, as a step of its own if it knows that step."""
-        if not task.driver.storage.should_write_image(task):
+        if not _writes_image(task):
             return results.DONE
         if commands.offers(task, "deploy", "deploy", "write_image"):
             answer = commands.run(task, "deploy.execute_deploy_step", lambda: self._as_step(task))
@@ -92,7 +119,7 @@ class DirectDeploy(AgentDeploy):
     def _install_bootloader(task: Task) -> results.Result:
         """Only UEFI firmware needs to be told about a whole-disk image, which brings its own loader."""
         mode = boot_mode.of(task)
-        if mode != "uefi" or not task.driver.storage.should_write_image(task):
+        if mode != "uefi" or not _writes_image(task):
             return results.DONE
 
         def params() -> dict[str, Any]:
@@ -113,8 +140,8 @@ class DirectDeploy(AgentDeploy):
 
     @steps.deploy_step(priority=40, idempotent=True)
     def tear_down_agent(self, task: Task) -> results.Result:
-        """Ends the agent and leaves the machine off."""
-        return booting.shut_down(task)
+        """Ends the agent, if there is one, and leaves the machine off."""
+        return booting.shut_down(task) if _writes_image(task) else power_control.power_off(task)
 
     @steps.deploy_step(priority=30, idempotent=True)
     def switch_to_tenant_network(self, task: Task) -> None:

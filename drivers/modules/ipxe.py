@@ -1,7 +1,8 @@
 """Network boot with iPXE: this notes in the node what the machine's next network boot gets.
 
 The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>``) from ``node.boot_config``:
-``target`` (``ramdisk``, ``instance`` or ``disk``), and for the first two ``kernel``, ``initrd`` and ``kernel_args``.
+``target`` (``ramdisk``, ``instance``, ``volume`` or ``disk``), and for the first two ``kernel``, ``initrd`` and
+``kernel_args``. What a volume needs, the API looks up.
 """
 
 from ingot.common import errors
@@ -60,17 +61,19 @@ class IPXEBoot(BootInterface):
             task.set(boot_config={})
 
     def prepare_instance(self, task: Task) -> None:
-        """A deployed image boots from disk; a user's ramdisk, in ``instance_info``, from the network every time."""
+        """A deployed image boots from disk; a user's ramdisk, in ``instance_info``, and a volume from the network every
+        time."""
         info = task.node.instance_info
         if info.get("kernel") and info.get("ramdisk"):
             self._boot(task, "instance", (info["kernel"], info["ramdisk"]), {})
             task.driver.management.set_boot_device(task, "pxe", persistent=True)
             return
-        task.set(boot_config={"target": "disk"})
-        task.driver.management.set_boot_device(task, "disk", persistent=True)
+        target, device = ("disk", "disk") if task.driver.storage.should_write_image(task) else ("volume", "pxe")
+        task.set(boot_config={"target": target})
+        task.driver.management.set_boot_device(task, device, persistent=True)
 
     def clean_up_instance(self, task: Task) -> None:
-        if task.node.boot_config.get("target") in ("instance", "disk"):
+        if task.node.boot_config.get("target") in ("instance", "volume", "disk"):
             task.set(boot_config={})
 
     def _ramdisk(self, task: Task) -> tuple[str, str]:

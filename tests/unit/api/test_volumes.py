@@ -9,6 +9,7 @@ from ingot.common import errors, states
 from ingot.db import listing, nodes, task_reads, volumes
 from tests import api_case
 
+MAC = "52:54:00:00:00:01"
 IQN = "iqn.2026-01.org.example:m1"
 PROPERTIES = {
     "target_iqn": "iqn.2026-01.org.example:v1",
@@ -158,3 +159,53 @@ class Deleting(VolumeCase):
         self.good("DELETE", "/v1/nodes/n")
         for path in paths:
             self.refused(404, "GET", path)
+
+
+class Booting(VolumeCase):
+    """What the machine is given when it asks."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.good("POST", "/v1/ports", {"node_uuid": self.uuid, "address": MAC})
+        self.put(boot_config={"target": "volume"})
+
+    def script(self) -> list[str]:
+        answer = self.api("GET", f"/boot/ipxe/{MAC}", version=None, Accept="text/plain")
+        self.assertEqual(200, answer.status)
+        return answer.text.splitlines()
+
+    def test_the_machine_is_told_the_volume_and_its_secrets(self) -> None:
+        self.connector()
+        self.target(properties=PROPERTIES)
+        self.assertEqual(
+            [
+                "#!ipxe",
+                f"set initiator-iqn {IQN}",
+                "set username chap",
+                "set password sesame",
+                "sanboot --drive 0x80 iscsi:192.0.2.5::3260:0:iqn.2026-01.org.example:v1 || "
+                "echo The volume cannot be started. The machine tries again in a minute.",
+                "sleep 60",
+                "reboot",
+            ],
+            self.script(),
+        )
+
+    def test_a_volume_that_has_moved_is_found_at_the_next_boot(self) -> None:
+        self.connector()
+        path = f"/v1/volume/targets/{self.target(properties=PROPERTIES)['uuid']}"
+        self.good("PATCH", path, replace("/properties/target_portal", "192.0.2.6"))
+        self.assertIn("sanboot --drive 0x80 iscsi:192.0.2.6::3260", self.script()[4])
+
+    def test_a_machine_without_its_volume_never_boots_its_disk(self) -> None:
+        for made in (lambda: None, self.connector, self.target):
+            made()
+            script = self.script()
+            self.assertEqual(("sleep 60", "reboot"), tuple(script[-2:]))
+            self.assertNotIn("sanboot", "".join(script))
+
+    def test_others_are_told_nothing(self) -> None:
+        self.connector()
+        self.target(properties=PROPERTIES)
+        self.put(boot_config={"target": "disk"})
+        self.assertEqual("#!ipxe\nsanboot --no-describe --drive 0x80 || exit".splitlines(), self.script())

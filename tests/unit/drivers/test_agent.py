@@ -5,7 +5,7 @@ import logging
 import traceback
 from typing import Any, ClassVar
 
-from ingot.common import clock, errors
+from ingot.common import clock, errors, states
 from ingot.drivers import results
 from ingot.drivers.agent import client, commands, session
 from tests.unit.drivers import fakes, http_agent
@@ -232,6 +232,8 @@ class StepsOfAgentTest(OfferingTestCase):
         self.assertTrue(session.alive(self.subject))
         self.assertFalse(session.fast_track(self.subject))
         self.subject.conf.set_override("fast_track", True, "deploy")
+        self.assertFalse(session.fast_track(self.subject))  # on a machine that is not on there is none
+        self.subject.set(power_state=states.POWER_ON)
         self.assertTrue(session.fast_track(self.subject))
         self.subject.set(agent_last_heartbeat=clock.after(-301))
         self.assertFalse(session.alive(self.subject))

@@ -1,0 +1,134 @@
+"""The iSCSI volume that a machine boots from, as its firmware attaches it (used by api and drivers).
+
+It is described by rows of ``volume_targets`` and ``volume_connectors``. What a target's ``properties`` say are the keys
+that block storage services hand out with a connection.
+"""
+
+import dataclasses
+import re
+import urllib.parse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ingot.common import errors
+
+PORT = 3260
+"""The port of a portal that names none."""
+
+_PROTOCOL = "iscsi"
+_INITIATOR = "iqn"
+_NAME = re.compile(r"(iqn\.\d{4}-\d{2}\.|eui\.|naa\.)[a-zA-Z0-9._:-]+", re.ASCII)
+_HOST = re.compile(r"[a-zA-Z0-9._:-]+", re.ASCII)
+
+# Between commands of one line, to iPXE.
+_OPERATORS = frozenset(("||", "&&", ";"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BootVolume:
+    """What firmware is told.
+
+    :param uri: where the volume is, as RFC 4173 writes it.
+    :param initiator: the machine's own iSCSI name.
+    :param username: of the CHAP authentication; None: the target asks for none.
+    """
+
+    uri: str
+    initiator: str
+    username: str | None
+    password: str | None = dataclasses.field(repr=False)
+
+
+def boot_target(targets: Sequence[Any]) -> Any:
+    """The row of the target that a machine boots from; None: it boots from its own disks."""
+    return next((target for target in targets if target.boot_index == 0), None)
+
+
+def boot_volume(target: Any, connectors: Sequence[Any]) -> BootVolume:
+    """
+    :param target: what :func:`boot_target` found.
+    :param connectors: the rows of the node's connectors.
+    :raises Invalid: something is missing or cannot be used; the message names it, and does not repeat secrets.
+    """
+    about = f"volume target {target.uuid}"
+    if target.volume_type != _PROTOCOL:
+        raise errors.Invalid(
+            field=f"volume_type of {about}", value=target.volume_type, allowed=f"Machines can boot from: {_PROTOCOL}."
+        )
+    initiators = [connector.connector_id for connector in connectors if connector.type == _INITIATOR]
+    if not initiators:
+        raise errors.MissingParameter(
+            where="volume connector of the node",
+            names=f"one of type {_INITIATOR}, with the iSCSI name by which the target knows the machine",
+        )
+    properties = target.properties
+    missing = [key for key in ("target_iqn", "target_portal") if not properties.get(key)]
+    if missing:
+        raise errors.MissingParameter(where=f"properties of {about}", names=" and ".join(missing))
+    host, port = _portal(properties["target_portal"])
+    lun, name = _lun(properties.get("target_lun")), _name("target_iqn", properties["target_iqn"])
+    username, password = _credentials(properties, about)
+    # Nothing between host and port: TCP.
+    uri = f"iscsi:{host}::{port}:{lun:x}:{name}"
+    return BootVolume(uri, _name("connector_id", initiators[0]), username, password)
+
+
+def _name(key: str, value: Any) -> str:
+    """The iSCSI name of an initiator or a target (RFC 3720)."""
+    if not isinstance(value, str) or len(value) > 223 or not _NAME.fullmatch(value):
+        raise errors.Invalid(
+            field=key, value=value, allowed="Expected an iSCSI name, like iqn.2026-01.org.example:volume1."
+        )
+    return value
+
+
+def _portal(value: Any) -> tuple[str, int]:
+    try:
+        parts = urllib.parse.urlsplit(f"//{value}")
+        host, port = parts.hostname or "", parts.port or PORT
+    except ValueError:
+        raise _no_portal(value) from None
+    if not _HOST.fullmatch(host) or parts.netloc != value or parts.username is not None:
+        raise _no_portal(value)
+    return (f"[{host}]" if ":" in host else host), port
+
+
+def _no_portal(value: Any) -> errors.Invalid:
+    allowed = "Expected HOST or HOST:PORT; IPv6 addresses stand in brackets."
+    return errors.Invalid(field="target_portal", value=value, allowed=allowed)
+
+
+def _lun(value: Any) -> int:
+    try:
+        lun = 0 if value is None else int(value)
+    except (TypeError, ValueError):
+        lun = -1
+    if isinstance(value, bool) or not 0 <= lun <= 255:
+        raise errors.Invalid(field="target_lun", value=value, allowed="Expected a number from 0 to 255.")
+    return lun
+
+
+def _credentials(properties: Mapping[str, Any], about: str) -> tuple[str | None, str | None]:
+    method = properties.get("auth_method")
+    if method not in (None, "", "CHAP"):
+        raise errors.Invalid(field="auth_method", value=method, allowed="Expected CHAP, or nothing.")
+    given = {key: properties.get(key) for key in ("auth_username", "auth_password")}
+    if not method and not any(given.values()):
+        return None, None
+    missing = [key for key, value in given.items() if not value]
+    if missing:
+        raise errors.MissingParameter(where=f"properties of {about}", names=" and ".join(missing))
+    username, password = (_word(key, value) for key, value in given.items())
+    return username, password
+
+
+def _word(key: str, value: Any) -> str:
+    """A credential as it may stand in a boot script, where nothing can be quoted."""
+    usable = isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
+    if not usable or "${" in value or value in _OPERATORS:
+        raise errors.Invalid(
+            field=key,
+            value="(not shown)",
+            allowed="iPXE takes one word of printable ASCII characters without ${, and not ||, && or ;.",
+        )
+    return str(value)
