@@ -133,6 +133,11 @@ make_environment "$GATE/venv" "$EXTRAS" > "$LOGS/environment.log" 2>&1 || {
     tail -n 40 "$LOGS/environment.log"
     fail "the environment could not be made; the log is $LOGS/environment.log"
 }
+# As an operator would install it: a copy, and anew each time, as it may have changed.
+"$GATE/venv/bin/python" -m pip install -q "$CHECKOUT/devstack/example-driver" >> "$LOGS/environment.log" 2>&1 || {
+    tail -n 40 "$LOGS/environment.log"
+    fail "devstack/example-driver could not be installed; the log is $LOGS/environment.log"
+}
 export PATH=$GATE/venv/bin:$PATH
 if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart), ]]; then
     python devstack/services.py install

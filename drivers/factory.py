@@ -125,7 +125,7 @@ class Hardware:
         if node.driver in self.classic_drivers:
             return self.classic_drivers[node.driver][interface.kind] is interface
         of_type = (node.driver, interface.kind)
-        name = getattr(node, interfaces.field(interface.kind)) or self._defaults.get(of_type)
+        name = getattr(node, interfaces.field(interface.kind)) or self._defaults.get(of_type, "")
         return self._enabled.get(of_type, {}).get(name) is interface
 
     def _why_no_driver(self, name: str) -> str:

@@ -1,0 +1,1 @@
+"""Machines whose power comes from smart plugs: an example of a driver outside of Ingot's tree."""

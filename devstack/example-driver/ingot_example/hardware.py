@@ -1,0 +1,15 @@
+"""The hardware type: which interfaces machines behind plugs support, the preferred one first."""
+
+from ingot.drivers.hardware_type import GenericHardwareType, Supported
+from ingot.drivers.modules import fake, noop
+from ingot_example.power import PlugPower
+
+
+class ExampleHardware(GenericHardwareType):
+    """Power is the example's own. All else is Ingot's: what is not named here comes from ``GenericHardwareType``, which
+    boots the agent over the network and writes images with it. The boot order is set by hand, network first."""
+
+    supported_power_interfaces: Supported = (PlugPower,)
+    supported_management_interfaces: Supported = (noop.NoopManagement,)
+    supported_boot_interfaces: Supported = (*GenericHardwareType.supported_boot_interfaces, fake.FakeBoot)
+    supported_deploy_interfaces: Supported = (*GenericHardwareType.supported_deploy_interfaces, fake.FakeDeploy)

@@ -1,0 +1,78 @@
+"""The power interface of machines behind smart plugs, with a step and a periodic method of its own."""
+
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot.common import errors, states
+from ingot.drivers import steps
+from ingot.drivers.interfaces.power import PowerInterface
+from ingot.drivers.periodic import Fleet, periodic
+from ingot.drivers.task import Task
+from ingot_example import options, plug
+
+LOG = log.getLogger(__name__)
+
+_RELAY = {states.POWER_ON: True, states.POWER_OFF: False}
+
+_TEXT = {"text": {"description": "What to show, at most 40 characters. Default: the node's name, or its uuid."}}
+
+
+class PlugPower(PowerInterface):
+    """One object serves all nodes: nothing of a node is kept in it, everything comes with the task."""
+
+    # The plug stays on when the operating system shuts the machine down, so Ingot must not wait for it to go off.
+    sees_changes = False
+
+    def __init__(self, conf: cfg.ConfigOpts, name: str) -> None:
+        options.register(conf)  # before the base class, which looks at the priorities of steps
+        super().__init__(conf, name)
+
+    def get_properties(self) -> dict[str, str]:
+        return plug.PROPERTIES
+
+    def validate(self, task: Task) -> None:
+        self._plug(task)
+
+    def get_supported_power_states(self, task: Task) -> list[str]:
+        return [states.POWER_ON, states.POWER_OFF, states.REBOOT]
+
+    def get_power_state(self, task: Task) -> str:
+        return states.POWER_ON if self._plug(task).read().get("on") else states.POWER_OFF
+
+    def start_power_change(self, task: Task, target: str) -> None:
+        """Switches; does not wait. Ingot reads the state until it is what was asked for, and makes a reboot of off and
+        on by itself. A soft power off, which flows try first, ends here; they go on with a hard one."""
+        if target not in _RELAY:
+            raise errors.StepFailed(f"a plug cannot do '{target}', only {' and '.join(_RELAY)}")
+        self._plug(task).write(on=_RELAY[target])
+
+    # Out of band: the conductor talks to the plug, and no agent has to run. A deployment does it by itself, before the
+    # machine boots; cleaning and service only when somebody asks for it.
+    @steps.service_step(argsinfo=_TEXT, requires_ramdisk=False)
+    @steps.clean_step(priority=0, argsinfo=_TEXT, requires_ramdisk=False)
+    @steps.deploy_step(priority=steps.from_option("example", "show_name_priority"), argsinfo=_TEXT, idempotent=True)
+    def show_name(self, task: Task, text: str | None = None) -> None:
+        """Shows on the plug's display whose machine hangs on it."""
+        shown: Any = task.node.name or task.node.uuid if text is None else text
+        if not isinstance(shown, str) or len(shown) > 40:
+            raise errors.Invalid(field="text", value=shown, allowed="A text of at most 40 characters.")
+        self._plug(task).write(display=shown)
+
+    @periodic(spacing=steps.from_option("example", "watch_interval"))
+    def watch_load(self, fleet: Fleet) -> None:
+        """Logs which of this conductor's machines draw too much."""
+        most = fleet.conf.example.most_watts
+        for node in fleet.nodes():
+            try:
+                with fleet.look(node) as task:
+                    watts = self._plug(task).read().get("watts", 0.0)
+            except errors.IngotError as exc:
+                LOG.warning("Node %s: the load of its plug is not known: %s", node.uuid, exc.message)
+                continue
+            if watts > most:
+                LOG.warning("Node %s draws %.0f W; [example] most_watts is %.0f", node.uuid, watts, most)
+
+    def _plug(self, task: Task) -> plug.Plug:
+        return plug.of(task.node.driver_info, task.conf.example.timeout)
