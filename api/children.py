@@ -4,7 +4,7 @@ from typing import Any
 
 from ingot.api.call import Call
 from ingot.common import errors
-from ingot.db import node_lists, records
+from ingot.db import nodes, records
 
 _ON_CHILDREN = "execute_on_child_nodes"
 _LIMIT = "limit_child_node_execution"
@@ -21,9 +21,7 @@ def resolved(call: Call, node: records.Record, name: str, steps: list[dict[str, 
     """
     if not any(_LIMIT in step for step in steps):
         return steps
-    known = {
-        ident: child.uuid for child in node_lists.children(call.db, node.uuid) for ident in (child.uuid, child.name)
-    }
+    known = {ident: child.uuid for child in nodes.children(call.db, node.uuid) for ident in (child.uuid, child.name)}
     return [_limited(node, f"{name}.{index}.{_LIMIT}", step, known) for index, step in enumerate(steps)]
 
 

@@ -28,12 +28,3 @@ def of_drivers(db: Database, drivers: Collection[str], names: Collection[str]) -
     statement = sa.select(*records.columns(nodes.NODES, names)).where(nodes.NODES.c.driver.in_(drivers))
     with db.single() as connection:
         return records.many(connection.execute(statement))
-
-
-def children(db: Database, parent_uuid: str) -> Sequence[records.Record]:
-    """The nodes whose parent is this one, oldest first: uuid, name."""
-    statement = sa.select(*records.columns(nodes.NODES, ("uuid", "name"))).where(
-        nodes.NODES.c.parent_node == parent_uuid
-    )
-    with db.single() as connection:
-        return records.many(connection.execute(statement.order_by(nodes.NODES.c.id)))

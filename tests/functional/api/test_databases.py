@@ -1,7 +1,15 @@
 """The API on MariaDB and PostgreSQL: the unit tests whose outcome a database could change, run there again."""
 
 from tests.functional.api import test_contract_replay
-from tests.unit.api import test_agents, test_lists, test_patch, test_provision, test_requests, test_resources
+from tests.unit.api import (
+    test_agents,
+    test_lists,
+    test_patch,
+    test_provision,
+    test_requests,
+    test_resources,
+    test_runbooks,
+)
 
 REPEATED: tuple[type, ...] = (
     test_agents.Heartbeat,
@@ -13,6 +21,7 @@ REPEATED: tuple[type, ...] = (
     test_patch.Concurrency,
     test_patch.Rules,
     test_provision.Accepting,
+    test_provision.OnChildren,
     test_requests.Identifiers,
     test_resources.ChassisTests,
     test_resources.Creating,
@@ -21,6 +30,10 @@ REPEATED: tuple[type, ...] = (
     test_resources.Portgroups,
     test_resources.Ports,
     test_resources.Traits,
+    test_runbooks.RunbookCrud,
+    test_runbooks.RunbookTraits,
+    test_runbooks.RunbookRules,
+    test_runbooks.UsingRunbooks,
 )
 
 

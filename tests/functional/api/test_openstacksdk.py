@@ -66,6 +66,20 @@ class OpenStackSdk(api_case.ApiCase):
         self.assertEqual(["fake-hardware"], [driver.name for driver in self.sdk.drivers()])
         self.assertEqual([True], [conductor.alive for conductor in self.sdk.conductors()])
 
+    def test_runbooks(self) -> None:
+        step = {"interface": "raid", "step": "apply_configuration", "args": {}, "order": 1}
+        runbook = self.sdk.create_runbook(name="tidy-up", steps=[step])
+        self.assertEqual([step], self.sdk.get_runbook("tidy-up").steps)
+        self.sdk.set_runbook_traits("tidy-up", ["CUSTOM_A"])
+        self.sdk.add_runbook_trait("tidy-up", "CUSTOM_B")
+        self.sdk.remove_runbook_trait("tidy-up", "CUSTOM_A")
+        self.assertEqual(["CUSTOM_B"], self.good("GET", "/v1/runbooks/tidy-up/traits")["traits"])
+        self.sdk.update_runbook(runbook, extra={"a": 1})
+        self.assertEqual({"a": 1}, self.sdk.get_runbook("tidy-up").extra)
+        self.assertEqual(["tidy-up"], [found.name for found in self.sdk.runbooks()])
+        self.sdk.delete_runbook("tidy-up")
+        self.assertEqual([], list(self.sdk.runbooks()))
+
     def test_many_nodes_come_page_by_page(self) -> None:
         for number in range(7):
             self.node(name=f"n{number}")

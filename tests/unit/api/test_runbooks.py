@@ -27,7 +27,7 @@ class RunbookCase(api_case.ApiCase):
         return [runbook["name"] for runbook in self.good("GET", "/v1/runbooks")["runbooks"]]
 
 
-class Crud(RunbookCase):
+class RunbookCrud(RunbookCase):
     def test_is_created_with_its_defaults(self) -> None:
         answer = self.api("POST", "/v1/runbooks", {"name": "tidy-up", "steps": [STEP]})
         shown = answer.json
@@ -106,7 +106,7 @@ class Crud(RunbookCase):
         self.assertEqual([1, 3, 1, 3], costs)
 
 
-class Rules(RunbookCase):
+class RunbookRules(RunbookCase):
     def test_names(self) -> None:
         for name in ("CUSTOM_A", "lower-case", "a.b_c~d", "detail", "traits", "x" * 255):
             self.assertEqual(name, self.runbook(name)["name"])
@@ -197,7 +197,7 @@ class Rules(RunbookCase):
         self.refused(400, "PATCH", "/v1/runbooks/CUSTOM_A", replace("/description", "x"), "1.111")
 
 
-class Traits(RunbookCase):
+class RunbookTraits(RunbookCase):
     def setUp(self) -> None:
         super().setUp()
         self.uuid = self.runbook()["uuid"]
@@ -238,7 +238,7 @@ class Traits(RunbookCase):
         self.assertEqual([], self.traits())
 
 
-class Using(test_provision.ProvisionCase):
+class UsingRunbooks(test_provision.ProvisionCase):
     """A provision request names a runbook instead of steps."""
 
     def setUp(self) -> None:
