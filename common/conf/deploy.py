@@ -134,10 +134,11 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         ),
         cfg.IntOpt(
             "deploy_logs_max_size",
-            default=8 * 1024**2,
+            default=4 * 1024**2,  # twice that fits into what MariaDB accepts by default, 16 MiB
             min=1,
             help="Largest archive of logs, in bytes, that is kept; of a larger one the node's history tells the size. "
-            "The database's largest packet (max_allowed_packet of MariaDB and MySQL) must be larger still.",
+            "The largest packet of MariaDB and MySQL (max_allowed_packet) must be more than twice as large, because "
+            "archives travel as hexadecimal digits.",
         ),
         cfg.IntOpt("deploy_logs_max_per_node", default=3, min=1, help="How many archives of logs a node keeps."),
     ],

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 import testtools
 
 from ingot.common import errors
-from ingot.db import nodes
+from ingot.db import agent_logs, nodes
 from ingot.db.engine import Database
 from tests import database
 
@@ -45,3 +45,12 @@ class MySQL(testtools.TestCase):
         node = database.make_node(db)
 
         self.assertRaises(errors.Duplicate, nodes.compare_and_set, db, node, {"name": "taken"})
+
+    def test_logs_beyond_the_largest_packet_are_an_error_that_callers_know(self) -> None:
+        node = database.make_node(self.fixture.db)
+        (largest,) = self.catalogue("SELECT @@max_allowed_packet")[0]
+        log = {"run_id": "a", "flow": "deploy", "content": b"x" * int(largest)}
+
+        self.assertRaises(errors.ServiceUnavailable, agent_logs.add, self.fixture.db, node.id, log, keep=1)
+
+        self.assertEqual(node.uuid, nodes.get(self.fixture.db, node.uuid).uuid)

@@ -5,6 +5,7 @@ from tests.unit.db import (
     test_conductors,
     test_engine,
     test_nodes,
+    test_past,
     test_references,
     test_retention,
     test_schema,
@@ -64,4 +65,12 @@ class SchemaOnMySQL(test_schema.SchemaOnSQLite):
 
 
 class SchemaOnPostgreSQL(test_schema.SchemaOnSQLite):
+    backend = "postgresql"
+
+
+class PastOnMySQL(test_past.PastOnSQLite):
+    backend = "mysql"
+
+
+class PastOnPostgreSQL(test_past.PastOnSQLite):
     backend = "postgresql"
