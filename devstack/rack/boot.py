@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 
 import requests
 
+from ingot.rack import volumes
 from ingot.rack.config import MachineSpec
 from ingot.rack.loop import Site, in_thread
 
@@ -23,7 +24,7 @@ MAX_COMMANDS = 2000
 
 _VARIABLE = re.compile(r"\$\{([^${}]*)\}")
 _OPERATORS = re.compile(r"\s(\|\||&&)\s")
-_OPTIONS_WITH_VALUE = {"-n", "--name", "-t", "--timeout", "-k", "--key"}
+_OPTIONS_WITH_VALUE = {"-n", "--name", "-t", "--timeout", "-k", "--key", "-d", "--drive"}
 _NO_EFFECT = {
     "autoboot", "clear", "colour", "cpair", "dhcp", "echo", "ifclose", "ifconf", "ifopen", "ifstat",
     "imgfree", "imgstat", "imgtrust", "imgverify", "ntp", "prompt", "route", "sync",
@@ -44,6 +45,10 @@ class ScriptEnd(Exception):
 
 class LocalBoot(Exception):
     """The script starts from the machine's disk."""
+
+
+class Reboot(Exception):
+    """The script has the machine start again."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,8 @@ class Firmware:
         """Try the network cards one after the other; None when the script leaves booting to the disk.
 
         :raises BootError: when no card found anything to start.
+        :raises StartVolume: when the script starts from a volume.
+        :raises Reboot: when it ends so.
         """
         failures = []
         for mac in self._machine.spec.macs:
@@ -282,8 +289,16 @@ class ScriptRun:
         await asyncio.sleep(float(arguments[0]) if arguments else 0)
 
     async def _do_sanboot(self, arguments: list[str]) -> None:
-        """Start from a drive: 0x80 without a URL is the machine's own disk, the only one here."""
-        raise LocalBoot
+        """Start from a drive: without a URL the machine's own disk, else the volume there."""
+        if not arguments:
+            raise LocalBoot
+        try:
+            raise volumes.StartVolume(volumes.volume(arguments[0], self._variables))
+        except volumes.VolumeError as error:
+            raise CommandFailed(f"{self._base}: sanboot: {error}") from error
+
+    async def _do_reboot(self, arguments: list[str]) -> None:
+        raise Reboot
 
     async def _do_exit(self, arguments: list[str]) -> None:
         if arguments and arguments[0] != "0":
@@ -305,6 +320,7 @@ _COMMANDS: dict[str, Callable[[ScriptRun, list[str]], Awaitable[BootPlan | str |
     "isset": ScriptRun._do_isset,
     "kernel": ScriptRun._do_kernel,
     "module": ScriptRun._do_initrd,
+    "reboot": ScriptRun._do_reboot,
     "sanboot": ScriptRun._do_sanboot,
     "set": ScriptRun._do_set,
     "sleep": ScriptRun._do_sleep,

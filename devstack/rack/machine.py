@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from ingot.rack import boot, faults, partitions
+from ingot.rack import boot, faults, partitions, volumes
 from ingot.rack.agent import Agent
 from ingot.rack.config import MachineSpec
 from ingot.rack.disks import Disk
@@ -59,6 +59,7 @@ class Machine:
         self.reason = ""
         self.boots = 0
         self.agent: Agent | None = None
+        self.boot_volume: volumes.Volume | None = None
         self.bmc_port = 0
         self.on_new_credentials: Callable[[], None] = lambda: None
         self.agent_version = site.config.agent_version
@@ -122,6 +123,7 @@ class Machine:
             self.agent.kill()
             self.agent = None
         self.powered = False
+        self.boot_volume = None
         self._enter("off")
 
     def restart(self) -> None:
@@ -204,6 +206,12 @@ class Machine:
             plan = await firmware.network_boot()
         except boot.BootError as error:
             raise Hang(f"network boot: {error}") from error
+        except boot.Reboot:
+            self.restart_soon()
+            return
+        except volumes.StartVolume as start:
+            await self._boot_volume(start.volume)
+            return
         if plan is None:
             self.log("the boot script leaves booting to the disk")
             await self._boot_disk()
@@ -232,6 +240,11 @@ class Machine:
         await asyncio.sleep(self.site.config.os_boot_delay)
         self._enter("os", f"started from {disk.name} ({partitions.boot_signature(disk)})")
 
+    async def _boot_volume(self, volume: volumes.Volume) -> None:
+        await asyncio.sleep(self.site.config.os_boot_delay)
+        self.boot_volume = volume
+        self._enter("os", f"started from {volume.uri}")
+
     # What others see
 
     def identity(self) -> dict[str, Any]:
@@ -258,6 +271,7 @@ class Machine:
             "faults": self.faults.public(),
             "agent": self.agent.public() if self.agent else None,
             "commands": list(self.commands),
+            "boot_volume": asdict(self.boot_volume) if self.boot_volume else None,
             "disks": [disk.public() for disk in self.disks],
             "volumes": [device.public() for device in block_devices(self.disks) if device.members],
         }
