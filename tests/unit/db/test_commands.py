@@ -33,8 +33,8 @@ class Commands(testtools.TestCase):
         after = self.run_command("dbsync", "version")
 
         self.assertEqual((0, 0, 0), (before.returncode, made.returncode, after.returncode), made.stderr)
-        self.assertEqual("empty (this release: 0001)\n", before.stdout)
-        self.assertEqual("0001 (this release: 0001)\n", after.stdout)
+        self.assertEqual(f"empty (this release: {schema.head()})\n", before.stdout)
+        self.assertEqual(f"{schema.head()} (this release: {schema.head()})\n", after.stdout)
         self.assertTrue(schema.is_current(self.db))
 
     def test_a_revision_that_does_not_exist_is_told(self) -> None:
