@@ -90,8 +90,9 @@ async def _erase(agent: "Agent", disk: Disk, wishes: Wishes) -> None:
             raise CommandError(_NOT_POSSIBLE, f"{error}, and shredding it instead was not allowed") from error
         agent.machine.log(f"{error}: shredding it")
     await in_thread(agent.machine.site.heavy, disk.shred, wishes.agent_erase_devices_zeroize)
-    passes = f"{wishes.agent_erase_devices_iterations} passes of random data"
-    agent.machine.log(f"shredded {disk.name}: {passes}{', then zeros' if wishes.agent_erase_devices_zeroize else ''}")
+    zeros = "yes" if wishes.agent_erase_devices_zeroize else "no"
+    passes = wishes.agent_erase_devices_iterations
+    agent.machine.log(f"shredded {disk.name}, passes of random data: {passes}, zeros at the end: {zeros}")
 
 
 async def _secure_erase(agent: "Agent", disk: Disk) -> bool:

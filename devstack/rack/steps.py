@@ -150,9 +150,12 @@ def configured(config: StepConfig) -> Step:
 
 
 def offered(agent: "Agent", kind: str) -> list[Step]:
-    """Return the steps that an agent has for ``clean``, ``deploy`` or ``service``."""
+    """Return the steps that an agent has for ``clean``, ``deploy`` or ``service``.
+
+    Those of the rack's settings come first: of two hardware managers with one step the first is asked to run it.
+    """
     extra = [configured(step) for step in agent.machine.site.config.steps]
-    return [step for step in (*STEPS, *extra) if kind in step.priorities]
+    return [step for step in (*extra, *STEPS) if kind in step.priorities]
 
 
 def versions(agent: "Agent") -> dict[str, str]:
