@@ -23,6 +23,9 @@ class Release(NamedTuple):
 
 
 RELEASES: dict[str, Release] = {
+    # What conductors did before there were steps. Nobody published it: it is for operators who must keep to that until
+    # all of their deploy interfaces and ramdisks can do more.
+    "0.0": Release(rpc="1.0", deploy_steps=False),
     "0.1": Release(rpc="1.0"),
 }
 

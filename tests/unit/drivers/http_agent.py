@@ -45,6 +45,7 @@ def certificate() -> tuple[str, str]:
 class HttpAgent:
     """Keeps commands as an agent does; ``outcomes`` says per command name what is answered at once.
 
+    :ivar lacks: extensions that it does not have.
     :ivar posted: (name, params) of each command, in order.
     :ivar connections: how many clients connected.
     """
@@ -54,6 +55,7 @@ class HttpAgent:
         self.posted: list[tuple[str, dict[str, Any]]] = []
         self.outcomes: dict[str, dict[str, Any]] = {}
         self.refusals: list[tuple[int, str]] = []
+        self.lacks: set[str] = set()
         self.paths: list[str] = []
         self.connections = 0
         handler = type("Handler", (_Handler,), {"agent": self})
@@ -135,6 +137,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self._refused(urlsplit(self.path).query):
+            return
+        extension = body["name"].partition(".")[0]
+        if extension in self.agent.lacks:
+            self._answer(404, {"faultcode": "Client", "faultstring": f"Extension with id {extension} not found"})
             return
         self.agent.posted.append((body["name"], body["params"]))
         self._answer(200, self.agent.add(body["name"]))
