@@ -55,9 +55,9 @@ class AgentDeploy(DeployInterface):
         task.driver.network.remove_cleaning_network(task)
 
     def prepare_service(self, task: Task) -> results.Result:
-        if session.fast_track(task):
-            return results.DONE
-        return results.in_phases(task, power_control.soft_power_off, self._enter_servicing_network, *booting.BOOT[1:])
+        """The user's system is asked to shut down before it is cut off."""
+        enter = (power_control.soft_power_off, self._enter_servicing_network)
+        return booting.unless_there(task, *enter, *booting.BOOT[1:])
 
     @staticmethod
     def _enter_servicing_network(task: Task) -> None:
@@ -80,6 +80,7 @@ class AgentDeploy(DeployInterface):
     def _leave_networks(task: Task) -> None:
         session.forget(task)
         task.driver.network.remove_provisioning_network(task)
+        task.driver.network.remove_servicing_network(task)
         task.driver.network.unconfigure_tenant_networks(task)
         task.driver.storage.detach_volumes(task)
 

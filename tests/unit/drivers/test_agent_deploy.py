@@ -89,6 +89,11 @@ class ServiceTest(AgentDeployTestCase):
         self.assertEqual(results.DONE, task.driver.deploy.prepare_service(task))
         self.assertEqual([], task.driver.network.done)
 
+    def test_an_instance_that_goes_after_a_failed_service_leaves_no_network_behind(self) -> None:
+        task = self.machine()
+        self.assertEqual(results.DONE, self.run_to_end(lambda: task.driver.deploy.tear_down(task)))
+        self.assertEqual(["-operator", "-tenant"], task.driver.network.done)
+
     def test_an_interface_without_an_agent_has_nothing_to_do(self) -> None:
         task = self.machine(deploy_interface="fake")
         for method in (task.driver.deploy.prepare_service, task.driver.deploy.tear_down_service):

@@ -1,0 +1,118 @@
+"""What the agent decides in deployments and services: its own steps, reboots, and whether it is still the same one."""
+
+from typing import Any
+
+import testtools
+
+from tests.functional.deployment import lab
+from tests.functional.deployment.test_all_in_one import CORE, ran
+
+MACHINE = "machine-0"
+RELOAD = {"step": "apply_configuration", "interface": "raid", "kinds": ["deploy"], "reboot_requested": True}
+FLASH = {"step": "flash", "interface": "bios", "kinds": ["deploy", "service"], "reboot_requested": True}
+
+
+class AgentsTestCase(testtools.TestCase):
+    def available(self, *steps: dict[str, Any], **settings: Any) -> str:
+        """An available node with an image, on a lab of its own, whose agent offers ``steps`` beside its usual ones."""
+        self.bench = self.useFixture(lab.Lab(rack={"steps": steps}, **settings))
+        self.control = self.bench.rack.control
+        uuid = self.bench.enroll()
+        self.bench.user.patch(f"/v1/nodes/{uuid}", {"/automated_clean": False})
+        self.bench.make_available(uuid)
+        self.bench.set_image(uuid)
+        return uuid
+
+    def commands(self, name: str) -> list[int]:
+        """In which boot of the machine its agent was given a command."""
+        return [row["boot"] for row in self.control.machine(MACHINE)["commands"] if row["command"] == name]
+
+
+class TestDeployment(AgentsTestCase):
+    def test_a_template_step_that_the_driver_has_the_agent_do_is_rebooted_after_if_the_agent_says_so(self) -> None:
+        """The raid interface declares the step; that it wants a reboot only the agent knows."""
+        uuid = self.available(RELOAD | {"argsinfo": {"raid_config": {}, "delete_existing": {}}})
+        step = {"interface": "raid", "step": "apply_configuration", "args": lab.MIRROR, "priority": 90}
+        self.bench.user.post("/v1/deploy_templates", {"name": "CUSTOM_MIRROR", "steps": [step]})
+        self.bench.user.put(f"/v1/nodes/{uuid}/traits/CUSTOM_MIRROR", None)
+        self.bench.user.patch(f"/v1/nodes/{uuid}", {"/instance_info/traits": ["CUSTOM_MIRROR"]})
+        self.bench.user.provision(uuid, "active")
+        self.bench.reach(uuid, "active")
+        self.assertEqual([CORE[0], ("apply_configuration", 90), *CORE[1:]], ran(self.bench.journal(uuid)))
+        self.assertEqual([1, 2], self.commands("deploy.execute_deploy_step"))
+        self.assertEqual([1, 2], self.commands("deploy.get_deploy_steps"))
+        self.assertTrue(self.bench.holds_image(0))
+
+    def test_another_hardware_manager_after_a_reboot_ends_it(self) -> None:
+        uuid = self.available(FLASH | {"priority": 90})
+        change = {"step": "flash", "hardware_manager": "2.0"}
+        self.control.order_fault(MACHINE, "new_version_after_step", change, times=1)
+        self.bench.user.provision(uuid, "active")
+        node = self.bench.reach(uuid, "deploy failed")
+        for words in ("bios.flash", "'generic_hardware_manager': '2.0'", "planned with", "deploy again"):
+            self.assertIn(words, node["last_error"])
+        self.assertFalse(node["maintenance"])
+        self.bench.user.provision(uuid, "active")  # planned with the new one
+        self.bench.reach(uuid, "active")
+
+    def test_an_agent_without_the_deploy_extension_writes_the_image_the_old_way(self) -> None:
+        uuid = self.available()
+        self.control.order_fault(MACHINE, "agent_lacks_extension", "deploy")
+        self.bench.user.provision(uuid, "active")
+        self.bench.reach(uuid, "active")
+        self.assertEqual(CORE, ran(self.bench.journal(uuid)))
+        self.assertEqual([1], self.commands("standby.prepare_image"))
+        self.assertTrue(self.bench.holds_image(0))
+
+
+class TestService(AgentsTestCase):
+    def active(self, *steps: dict[str, Any], **settings: Any) -> str:
+        uuid = self.available(*steps, **settings)
+        self.bench.user.provision(uuid, "active")
+        self.bench.reach(uuid, "active")
+        self.control.wait_for_state(MACHINE, "os")
+        return uuid
+
+    def serve(self, uuid: str, end: str, *steps: tuple[str, str]) -> dict[str, Any]:
+        wanted = [{"interface": interface, "step": step} for interface, step in steps]
+        self.bench.user.provision(uuid, "service", service_steps=wanted)
+        self.bench.eventually(lambda: self.bench.user.node(uuid)["provision_state"] != "active", "it begins")
+        return self.bench.reach(uuid, end)
+
+    def test_a_machine_is_serviced_and_its_system_runs_again(self) -> None:
+        uuid = self.active(FLASH)
+        node = self.serve(uuid, "active", ("bios", "flash"), ("deploy", "burnin_cpu"))
+        self.assertEqual(["flash", "burnin_cpu"], [step for step, _priority in ran(self.bench.journal(uuid))])
+        self.assertEqual(
+            ["prepare_service", "flash", "burnin_cpu", "tear_down_service"],
+            [row["step"] for row in self.bench.journal(uuid)],
+        )
+        self.assertEqual([3, 4], self.commands("service.execute_service_step"), "before and after the reboot")
+        self.assertEqual(("power on", {}, None), (node["power_state"], node["service_step"], node["last_error"]))
+        machine = self.control.wait_for_state(MACHINE, "os")
+        self.assertEqual(5, machine["boots"])
+        self.assertTrue(self.bench.holds_image(0))
+        self.assertIn("power soft requested", "\n".join(self.control.log(MACHINE)), "the user's system is asked")
+        device = self.bench.user.get(f"/v1/nodes/{uuid}/management/boot_device")
+        self.assertEqual({"boot_device": "disk", "persistent": True}, device)
+
+    def test_another_agent_after_a_reboot_ends_it_and_leaves_the_machine_to_the_operator(self) -> None:
+        uuid = self.active(FLASH)
+        change = {"step": "flash", "agent": "14.0.0"}
+        self.control.order_fault(MACHINE, "new_version_after_step", change, times=1)
+        node = self.serve(uuid, "service failed", ("bios", "flash"))
+        for words in ("bios.flash", "14.0.0", "13.0.0"):
+            self.assertIn(words, node["last_error"])
+        self.assertEqual((True, "service failure"), (node["maintenance"], node["fault"]))
+        self.assertEqual("power on", node["power_state"])
+        self.control.clear_faults(MACHINE)
+        self.bench.user.delete(f"/v1/nodes/{uuid}/maintenance")
+        self.serve(uuid, "active", ("bios", "flash"))
+        self.control.wait_for_state(MACHINE, "os")
+        self.assertTrue(self.bench.holds_image(0))
+
+    def test_an_agent_that_is_too_old_for_services_offers_none(self) -> None:
+        uuid = self.active()
+        self.control.order_fault(MACHINE, "agent_lacks_extension", "service")
+        node = self.serve(uuid, "service failed", ("deploy", "burnin_cpu"))
+        self.assertIn("deploy.burnin_cpu", node["last_error"])
