@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+from typing import Any, ClassVar
 
 import requests
 import testtools
@@ -11,15 +12,19 @@ from tests.functional.deployment import lab
 MACHINE = "machine-0"
 
 
-class TestExplaining(testtools.TestCase):
+class ExplainingCase(testtools.TestCase):
+    options: ClassVar[dict[str, dict[str, Any]]] = {}
+
     def setUp(self) -> None:
         super().setUp()
-        self.bench = self.useFixture(lab.Lab())
+        self.bench = self.useFixture(lab.Lab(options=self.options))
         self.uuid = self.bench.enroll()
         self.bench.make_available(self.uuid)
         self.bench.set_image(self.uuid)
         self.own = f"/ingot/v1/nodes/{self.uuid}"
 
+
+class TestExplaining(ExplainingCase):
     def fail_in_band(self) -> None:
         self.bench.rack.control.order_fault(MACHINE, "image_404")
         self.bench.user.provision(self.uuid, "active")
@@ -68,3 +73,23 @@ class TestExplaining(testtools.TestCase):
             [[step[name] for name in names] for step in self.bench.journal(self.uuid)],
         )
         self.assertEqual([], user.get(f"{self.own}/logs")["logs"])
+
+
+class TestLogsOfEveryRun(ExplainingCase):
+    options: ClassVar[dict[str, dict[str, Any]]] = {
+        "agent": {"deploy_logs_collect": "always", "deploy_logs_max_per_node": 2}
+    }
+
+    def test_they_are_collected_before_the_agent_ends_and_the_oldest_go(self) -> None:
+        def logs() -> list[tuple[str, str]]:
+            listed = self.bench.user.get(f"{self.own}/logs?sort_key=created_at")["logs"]
+            return [(log["flow"], log["run"]) for log in listed]
+
+        (cleaning,) = logs()
+        self.bench.user.provision(self.uuid, "active")
+        self.bench.reach(self.uuid, "active")
+        deployment = ("deploy", self.bench.user.get(f"{self.own}/runs?limit=1")["runs"][0]["run"])
+        self.assertEqual([cleaning, deployment], logs())
+        self.bench.user.provision(self.uuid, "deleted")
+        self.bench.reach(self.uuid, "available")
+        self.assertEqual((deployment, "automated_clean"), (logs()[0], logs()[1][0]))
