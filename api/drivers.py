@@ -72,16 +72,20 @@ def index(call: Call) -> Reply:
 @operation(_FIELDS)
 def show(call: Call, name: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
-    return Reply(selection.render(_one(call, name), call))
+    return Reply(selection.render(one(call, name), call))
 
 
 @operation()
 def properties(call: Call, name: str) -> Reply:
-    host = _one(call, name).hosts[0]
+    host = one(call, name).hosts[0]
     return Reply(call.client.call_host(call.ctx, host, "get_driver_properties", hardware_type=name))
 
 
-def _one(call: Call, name: str) -> records.Record:
+def one(call: Call, name: str) -> records.Record:
+    """A driver that some online conductor has enabled: name, type, hosts, offer.
+
+    :raises NotFound: none has it.
+    """
     found = _enabled(call, name)
     if not found:
         raise errors.NotFound(noun="Driver", ident=name[:80])

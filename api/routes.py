@@ -23,6 +23,7 @@ from ingot.api import (
     root,
     runbooks,
     timeline,
+    vendor,
     volumes,
 )
 from ingot.api.call import Operation
@@ -163,6 +164,9 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/drivers", {"GET": drivers.index}),
     Route("/v1/drivers/<name>", {"GET": drivers.show}),
     Route("/v1/drivers/<name>/properties", {"GET": drivers.properties}),
+    Route("/v1/drivers/<name>/vendor_passthru/methods", {"GET": vendor.methods}),
+    Route("/v1/drivers/<name>/vendor_passthru", vendor.BY_QUERY),
+    Route("/v1/drivers/<name>/vendor_passthru/<method>", vendor.BY_PATH),
     Route("/v1/conductors", {"GET": conductors.index}, 49),
     Route("/v1/conductors/<hostname>", {"GET": conductors.show}, 49),
     # Ingot's own

@@ -9,6 +9,7 @@ from ingot.common import context
 from ingot.conductor import plan, task_manager, validation
 from ingot.conductor.node_queue import NodeQueues
 from ingot.conductor.task_manager import Services, Task
+from ingot.drivers import vendor_methods
 from ingot.rpcapi import methods, wire
 
 
@@ -71,8 +72,31 @@ class Endpoint:
 
     @oslo_messaging.expose
     def get_driver_properties(self, ctx: dict[str, Any], hardware_type: str) -> dict[str, Any]:
-        """Properties that the default interfaces of a hardware type read from driver_info."""
+        """Properties that the default interfaces of a hardware type, or those of a classic driver, read from
+        driver_info."""
         return wire.answer(self._services.hardware.properties, hardware_type)
+
+    @oslo_messaging.expose
+    def get_driver_methods(self, ctx: dict[str, Any], driver: str) -> dict[str, Any]:
+        """The driver methods of its vendor interface."""
+
+        def run() -> Any:
+            return vendor_methods.told(self._services.hardware.of_driver(driver, "vendor"))
+
+        return wire.answer(run)
+
+    @oslo_messaging.expose
+    def call_driver_method(
+        self, ctx: dict[str, Any], driver: str, vendor_method: str, http_method: str, arguments: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Calls one of them."""
+
+        def run() -> Any:
+            interface = self._services.hardware.of_driver(driver, "vendor")
+            asked_by = context.RequestContext.from_dict(ctx)
+            return vendor_methods.call(interface, asked_by, vendor_method, http_method, arguments)
+
+        return wire.answer(run)
 
     def _shared(self, ctx: dict[str, Any], node_uuid: str, work: Callable[[Task], Any]) -> dict[str, Any]:
         def run() -> Any:

@@ -23,7 +23,9 @@ class Method(NamedTuple):
 
 METHODS: dict[str, Method] = {
     "advance": Method("1.0", answers=False),
+    "call_driver_method": Method("1.1"),
     "get_boot_device": Method("1.0"),
+    "get_driver_methods": Method("1.1"),
     "get_driver_properties": Method("1.0"),
     "get_plan": Method("1.1"),
     "get_steps": Method("1.0"),

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from ingot.common import interfaces
+from ingot.common import errors, interfaces
 from ingot.db import conductors, nodes
+from ingot.rpcapi import methods
 from tests import api_case
 from tests.unit.api.test_patch import add, remove
 
@@ -14,8 +15,8 @@ class CompositionCase(api_case.ApiCase):
     def setUp(self) -> None:
         super().setUp()
         ipmi = api_case.enabled("ipmi", boot=["ipxe", "fake"], **IPMI)
-        about = {"conductor_group": "", "release": "0.1", "rpc_version": "1.0", "classic_drivers": ["fixed", "solid"]}
-        conductors.register(self.db, "conductor-2", about, ipmi)
+        about = {"conductor_group": "", "release": "0.1", "rpc_version": methods.RPC_VERSION}
+        conductors.register(self.db, "conductor-2", {**about, "classic_drivers": ["fixed", "solid"]}, ipmi)
 
     def composition(self, node: dict[str, Any]) -> list[str | None]:
         """The interface fields of a node as they are stored."""
@@ -211,3 +212,36 @@ class Drivers(CompositionCase):
         """Conductors warn of it; until it is put right there is one answer."""
         self.register("conductor-3", api_case.enabled("fixed", **api_case.PLAIN))
         self.assertEqual("dynamic", self.good("GET", "/v1/drivers/fixed")["type"])
+
+
+class VendorMethods(CompositionCase):
+    URL = "/v1/drivers/fake-hardware/vendor_passthru"
+
+    def test_they_are_told_by_a_conductor_of_the_driver(self) -> None:
+        told = {"versions": {"http_methods": ["GET"], "description": "", "async": False, "attach": False}}
+        self.conductor.answers["get_driver_methods"] = told
+        self.assertEqual(told, self.good("GET", f"{self.URL}/methods", version="1.1"))
+        self.assertEqual(("get_driver_methods", {"driver": "fake-hardware"}), self.conductor.asked[-1])
+
+    def test_one_is_called_by_path_or_query_with_the_body_as_arguments(self) -> None:
+        self.conductor.answers["call_driver_method"] = {"found": 3}
+        for verb in ("GET", "POST", "PUT", "DELETE", "PATCH"):
+            for url in (f"{self.URL}?method=count", f"{self.URL}/count"):
+                self.assertEqual({"found": 3}, self.good(verb, url, {"a": 1}))
+                about = {
+                    "driver": "fake-hardware",
+                    "vendor_method": "count",
+                    "http_method": verb,
+                    "arguments": {"a": 1},
+                }
+                self.assertEqual(("call_driver_method", about), self.conductor.asked[-1])
+        self.good("GET", f"{self.URL}/count")
+        self.assertEqual({}, self.conductor.asked[-1][1]["arguments"])
+
+    def test_what_nobody_can_call_is_refused(self) -> None:
+        self.assertIn("Missing mandatory parameter: method", self.refused(400, "POST", self.URL, {}))
+        self.assertIn("JSON object", self.refused(400, "POST", f"{self.URL}/count", [1]))
+        self.conductor.answers["call_driver_method"] = errors.Invalid("No handler for method zz.")
+        self.assertIn("zz", self.refused(400, "POST", f"{self.URL}?method=zz", {}))
+        for url in ("/v1/drivers/moon/vendor_passthru/methods", "/v1/drivers/moon/vendor_passthru?method=x"):
+            self.assertIn("moon", self.refused(404, "GET", url))
