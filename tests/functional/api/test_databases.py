@@ -9,6 +9,7 @@ from tests.unit.api import (
     test_requests,
     test_resources,
     test_runbooks,
+    test_volumes,
 )
 
 REPEATED: tuple[type, ...] = (
@@ -34,6 +35,11 @@ REPEATED: tuple[type, ...] = (
     test_runbooks.RunbookTraits,
     test_runbooks.RunbookRules,
     test_runbooks.UsingRunbooks,
+    test_volumes.BootingFromVolumes,
+    test_volumes.ChangingVolumes,
+    test_volumes.CreatingVolumes,
+    test_volumes.DeletingVolumes,
+    test_volumes.ReadingVolumes,
 )
 
 

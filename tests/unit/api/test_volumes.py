@@ -42,7 +42,7 @@ class VolumeCase(api_case.ApiCase):
         return self.good("POST", "/v1/volume/targets", body)
 
 
-class Creating(VolumeCase):
+class CreatingVolumes(VolumeCase):
     def test_a_connector_has_its_defaults_and_says_where_it_is(self) -> None:
         answer = self.api("POST", "/v1/volume/connectors", {"node_uuid": self.uuid, "type": "iqn", "connector_id": IQN})
         made = answer.json
@@ -88,7 +88,7 @@ class Creating(VolumeCase):
         self.assertIn("volume", self.good("GET", "/v1", version="1.32"))
 
 
-class Changing(VolumeCase):
+class ChangingVolumes(VolumeCase):
     def test_while_the_machine_is_off(self) -> None:
         path = f"/v1/volume/targets/{self.target()['uuid']}"
         self.assertEqual(3, self.good("PATCH", path, replace("/boot_index", 3))["boot_index"])
@@ -120,7 +120,7 @@ class Changing(VolumeCase):
         self.assertIn(f"type iqn and connector_id {IQN}", message)
 
 
-class Reading(VolumeCase):
+class ReadingVolumes(VolumeCase):
     def test_the_documents_lead_to_both_lists(self) -> None:
         for path in ("/v1/volume", "/v1/nodes/n/volume"):
             found = self.good("GET", path)
@@ -145,7 +145,7 @@ class Reading(VolumeCase):
         self.assertEqual({**PROPERTIES, "target_lun": 2}, stored)
 
 
-class Deleting(VolumeCase):
+class DeletingVolumes(VolumeCase):
     def test_one(self) -> None:
         path = f"/v1/volume/targets/{self.target()['uuid']}"
         self.good("DELETE", path)
@@ -161,7 +161,7 @@ class Deleting(VolumeCase):
             self.refused(404, "GET", path)
 
 
-class Booting(VolumeCase):
+class BootingFromVolumes(VolumeCase):
     """What the machine is given when it asks."""
 
     def setUp(self) -> None:
