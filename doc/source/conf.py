@@ -13,3 +13,5 @@ root_doc = "index"
 html_theme = "alabaster"
 html_theme_options = {"description": "Bare-metal machines behind an API", "fixed_sidebar": True}
 nitpicky = True
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
