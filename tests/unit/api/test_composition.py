@@ -80,6 +80,11 @@ class Classic(CompositionCase):
         for version in ("1.1", "1.30", api_case.LATEST):
             for driver in ("fixed", "ipmi"):
                 self.assertEqual(driver, self.good("POST", "/v1/nodes", {"driver": driver}, version)["driver"])
+            node = self.node(driver="fixed")
+            for driver, power in (("ipmi", "ipmitool"), ("solid", None)):
+                change = [add("/driver", driver)]
+                shown = self.good("PATCH", f"/v1/nodes/{node['uuid']}", change, version)
+                self.assertEqual((driver, power), (shown["driver"], nodes.get(self.db, node["uuid"]).power_interface))
 
     def test_one_of_another_group_is_not_there(self) -> None:
         message = self.refused(400, "POST", "/v1/nodes", {"driver": "fixed", "conductor_group": "west"})

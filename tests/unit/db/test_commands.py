@@ -67,7 +67,8 @@ class Commands(testtools.TestCase):
         schema.upgrade(self.db)
         offer = EnabledInterface("fake-hardware", "power", "fake", True)
         values = {"conductor_group": "West", "release": "0.1.0", "rpc_version": "1.0"}
-        conductors.register(self.db, "one", values, [offer])
+        conductors.register(self.db, "one", {**values, "classic_drivers": ["fixed"]}, [offer])
+        classic = database.make_node(self.db, conductor_group="west", driver="fixed")
         served = database.make_node(self.db, conductor_group="west", power_interface="fake")
         elsewhere = database.make_node(self.db, power_interface="fake")
         disabled = database.make_node(self.db, conductor_group="west", power_interface="ipmitool")
@@ -82,6 +83,7 @@ class Commands(testtools.TestCase):
         self.assertIn(f"node {elsewhere.uuid} (group '') needs driver fake-hardware", details)
         self.assertIn(f"node {disabled.uuid} (group 'west') needs power_interface ipmitool", details)
         self.assertNotIn(served.uuid, details)
+        self.assertNotIn(classic.uuid, details)
 
 
 class _Rows:

@@ -105,6 +105,17 @@ class FactoryTest(testtools.TestCase):
         message = self._refused(enabled_power_interfaces=["ipmitool"])
         self.assertIn("fake-hardware needs at least one of: fake", message)
 
+    def test_the_order_of_preference_is_the_types_and_not_the_options(self) -> None:
+        options = {"enabled_hardware_types": ["ipmi"], "enabled_deploy_interfaces": ["ramdisk", "fake", "direct"]}
+        hardware = factory.Hardware(fakes.configuration(**options))
+        offered = [entry.interface_name for entry in hardware.enabled() if entry.interface_type == "deploy"]
+        self.assertEqual((["direct", "ramdisk"], "direct"), (offered, hardware.default("ipmi", "deploy")))
+
+    def test_a_default_must_be_enabled(self) -> None:
+        message = self._refused(default_deploy_interface="ramdisk", enabled_deploy_interfaces=["fake"])
+        self.assertIn("default_deploy_interface: 'ramdisk'", message)
+        self.assertIn("Enabled and supported by hardware type fake-hardware: fake.", message)
+
     def test_an_explicit_default_must_be_supported(self) -> None:
         conf = fakes.configuration(enabled_hardware_types=["fake-hardware"], default_deploy_interface="direct")
         self.assertEqual("direct", factory.Hardware(conf).default("fake-hardware", "deploy"))
@@ -165,6 +176,8 @@ class ComposeTest(testtools.TestCase):
         self.assertEqual(("ramdisk", "fake"), (driver.deploy.name, driver.power.name))
         again, _reasons = self.hardware.compose(fakes.node())
         self.assertIs(driver.power, again.power)
+        self.assertIsNot(driver, again)
+        self.assertRaises(AttributeError, setattr, driver, "remembers", "a node")
 
     def test_an_interface_that_was_disabled_is_missing_with_a_reason(self) -> None:
         driver, reasons = self.hardware.compose(fakes.node(power_interface="ipmitool"))
