@@ -43,6 +43,25 @@ class TestDeployment(AgentsTestCase):
         self.assertEqual([1, 2], self.commands("deploy.get_deploy_steps"))
         self.assertTrue(self.bench.holds_image(0))
 
+    def test_steps_of_its_own_come_before_the_image_after_it_and_after_the_boot_loader(self) -> None:
+        places = (("prepare_disks", 90), ("adapt_image", 70), ("adapt_instance", 50))
+        uuid = self.available(*({"step": name, "priority": priority, "kinds": ["deploy"]} for name, priority in places))
+        self.bench.user.provision(uuid, "active")
+        self.bench.reach(uuid, "active")
+        asked = [row["step"] or row["command"] for row in self.control.machine(MACHINE)["commands"]]
+        expected = [
+            "deploy.get_deploy_steps",
+            "prepare_disks",
+            "write_image",
+            "adapt_image",
+            "standby.get_partition_uuids",
+            "image.install_bootloader",
+            "adapt_instance",
+            "standby.sync",
+            "standby.power_off",
+        ]
+        self.assertEqual(expected, [name for name in asked if not name.startswith("log.")])
+
     def test_another_hardware_manager_after_a_reboot_ends_it(self) -> None:
         uuid = self.available(FLASH | {"priority": 90})
         change = {"step": "flash", "hardware_manager": "2.0"}

@@ -4,6 +4,7 @@ A machine's disks are sparse files: a test writes a secret to the start and to t
 """
 
 import pathlib
+import signal
 from typing import Any, ClassVar
 
 import testtools
@@ -170,6 +171,19 @@ class TestAutomated(CleaningTestCase):
             self.assertIn("clean wait", answer.text)
         self.control.clear_faults(MACHINE)
         self.bench.reach(uuid, "available")
+
+    def test_a_conductor_that_comes_back_goes_on_with_what_the_agent_did_meanwhile(self) -> None:
+        uuid = self.manageable()
+        self.soil()
+        self.control.order_fault(MACHINE, "agent_hangs_at_step", "erase_devices")
+        self.bench.user.provision(uuid, "provide")
+        self.waits_in(uuid, "erase_devices")
+        self.bench.process.stop(signal.SIGKILL)
+        self.control.clear_faults(MACHINE)
+        self.bench.process.start()
+        self.bench.reach(uuid, "available")
+        self.assertEqual([("erase_devices_metadata", 99, "done"), ("erase_devices", 10, "done")], self.ran(uuid))
+        self.assertEqual([GONE] * 2, self.left())
 
     def test_it_can_be_left_out(self) -> None:
         uuid = self.manageable()
