@@ -10,6 +10,20 @@ from ingot.drivers import steps
 from ingot.drivers.task import Task
 
 
+def needed(task: Task, kind: str) -> Any:
+    """The node's interface of a kind, for one of another kind that cannot do without it.
+
+    :raises Invalid: it is not enabled any more.
+    """
+    found = getattr(task.driver, kind)
+    if found is None:
+        raise errors.Invalid(
+            f"This conductor does not have the node's {kind} interface, which its other interfaces work with: enable "
+            "it, or give the node another one."
+        )
+    return found
+
+
 class BaseInterface:
     """Base of all interfaces. Implementations are singletons: they keep nothing of a node in themselves.
 

@@ -10,6 +10,7 @@ from typing import Any
 from ingot.common import errors
 from ingot.drivers import boot_mode, images, power_control, published, results, steps
 from ingot.drivers.agent import booting, client, commands, session
+from ingot.drivers.interfaces.base import needed
 from ingot.drivers.modules.agent_deploy import AgentDeploy
 from ingot.drivers.task import Task
 
@@ -19,7 +20,7 @@ _NOT_WITH_A_VOLUME = ("image_source", "kernel", "ramdisk")
 def _writes_image(task: Task) -> bool:
     """Whether the machine boots what the agent writes to its disk; otherwise it boots from a volume, and no agent runs
     in its deployments."""
-    return bool(task.driver.storage.should_write_image(task))
+    return bool(needed(task, "storage").should_write_image(task))
 
 
 def _refuse_image(instance_info: dict[str, Any]) -> None:
@@ -48,7 +49,7 @@ class DirectDeploy(AgentDeploy):
         return super().runs_agent(task, kind) or (kind == "deploy" and _writes_image(task))
 
     def validate(self, task: Task) -> None:
-        task.driver.boot.validate(task)
+        needed(task, "boot").validate(task)
         boot_mode.of(task)
         if _writes_image(task):
             images.requested(task.node.instance_info, task.conf)

@@ -7,6 +7,7 @@ The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>`
 
 from ingot.common import errors
 from ingot.common.conf import loader
+from ingot.drivers.interfaces.base import needed
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.task import Task
 
@@ -68,7 +69,8 @@ class IPXEBoot(BootInterface):
             self._boot(task, "instance", (info["kernel"], info["ramdisk"]), {})
             task.driver.management.set_boot_device(task, "pxe", persistent=True)
             return
-        target, device = ("disk", "disk") if task.driver.storage.should_write_image(task) else ("volume", "pxe")
+        from_disk = needed(task, "storage").should_write_image(task)
+        target, device = ("disk", "disk") if from_disk else ("volume", "pxe")
         task.set(boot_config={"target": target})
         task.driver.management.set_boot_device(task, device, persistent=True)
 

@@ -3,6 +3,7 @@
 from ingot.common import errors
 from ingot.drivers import power_control, results, steps
 from ingot.drivers.agent import session
+from ingot.drivers.interfaces.base import needed
 from ingot.drivers.modules.agent_deploy import AgentDeploy
 from ingot.drivers.task import Task
 
@@ -14,7 +15,7 @@ class RamdiskDeploy(AgentDeploy):
         return {"deploy_kernel": "See the boot interface.", "deploy_ramdisk": "See the boot interface."}
 
     def validate(self, task: Task) -> None:
-        task.driver.boot.validate(task)
+        needed(task, "boot").validate(task)
         missing = [key for key in ("kernel", "ramdisk") if not task.node.instance_info.get(key)]
         if missing:
             raise errors.MissingParameter(

@@ -144,3 +144,10 @@ class Deploying(VolumeCase):
             message = self.assertRaises(errors.Invalid, task.driver.deploy.validate, task).message
             self.assertIn(f"instance_info.{key}", message)
             self.assertIn("boot index 0", message)
+
+    def test_an_interface_that_is_gone_is_said_and_not_a_crash(self) -> None:
+        for kind, name in (("storage", "cinder"), ("boot", "pxe")):
+            task = self.task(**{f"{kind}_interface": name})
+            task.ports = [fakes.port()]
+            message = self.assertRaises(errors.Invalid, task.driver.deploy.validate, task).message
+            self.assertIn(f"does not have the node's {kind} interface", message)
