@@ -120,6 +120,7 @@ class Dynamic(CompositionCase):
         all_at_once = (add("/power_interface", "ipmitool"), add("/management_interface", None), add("/driver", "ipmi"))
         shown = self.patched(node, *all_at_once)
         self.assertEqual(("ipmitool", "ipmitool"), (shown["power_interface"], shown["management_interface"]))
+        self.assertEqual([], self.conductor.asked)  # the table knows
 
     def test_reset_interfaces_keeps_only_what_the_patch_names(self) -> None:
         node = self.node(boot_interface="ipxe")
