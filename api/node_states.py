@@ -1,7 +1,7 @@
 """The states of a node: which it is in, power changes, RAID configuration, maintenance."""
 
 from ingot.api import call as calls
-from ingot.api import fields, kinds, raid
+from ingot.api import fields, kinds, node_rules, raid
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
@@ -42,9 +42,11 @@ def set_power(call: Call, node: str) -> Reply:
 
 
 def _set_power(call: Call, given: str) -> Reply:
-    node = api_nodes.read(call, given, *LOCK, "provision_state", "disable_power_off")
+    node = api_nodes.read(call, given, *LOCK, "provision_state", "disable_power_off", "flow", "parent_node")
     asked = call.body["target"]
     _refuse_power(call, node, asked)
+    if node.flow is not None:
+        node_rules.refuse_lent(node, f"asked to {asked}")
     if node.reservation is not None:
         raise nodes.locked(node)
     values = {

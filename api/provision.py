@@ -19,6 +19,7 @@ from ingot.db import nodes, records
 _DEPLOYS = frozenset((states.ACTIVE, "deploy", "rebuild"))
 
 FLOWS: dict[str, str] = {
+    "abort": "leave_service",
     **dict.fromkeys(_DEPLOYS, "deploy"),
     "clean": "manual_clean",
     "deleted": "delete",
@@ -161,14 +162,16 @@ def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, An
     if verb == "abort" and node.provision_state not in states.FAILED:
         return _abort(call, node)
     _refuse(node, verb)
-    if verb in FLOWS and (verb != "manage" or node.provision_state == states.ENROLL):
+    if verb == "abort":
+        # The machine of a failed service may be in the agent: it is given back on the way to where the verb leads.
+        _hand_over(call, node, verb, states.SERVICING, arguments)
+    elif verb in FLOWS and (verb != "manage" or node.provision_state == states.ENROLL):
         _hand_over(call, node, verb, reached, arguments)
     elif verb == "unhold":
         _unhold(call, node, reached)
     else:
-        # Nothing has to be done: manage from a state of rest, or a failed flow that is given up.
-        told = f"By request, nothing more is done about this: {node.last_error}" if verb == "abort" else None
-        rest = {"flow": None, "due_at": None, "last_error": told}
+        # Nothing has to be done: manage from a state of rest.
+        rest = {"flow": None, "due_at": None}
         nodes.compare_and_set(call.db, node, _moved(reached, states.TARGETS.get(reached)) | rest)
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 

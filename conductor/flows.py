@@ -54,23 +54,17 @@ def _tear_down(task: Task) -> Any:
     return results.in_phases(task, _stop_console, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
 
 
-def _unless_without_ramdisk(method: str) -> Callable[[Task], Any]:
-    """A method of the deploy interface that enters or leaves the agent's ramdisk, if the request wants one."""
-
-    def run(task: Task) -> Any:
-        if task.node.request.get("disable_ramdisk"):
-            return results.DONE
-        return getattr(task.driver.deploy, method)(task)
-
-    return run
+def _deploy_interface(method: str) -> Entry:
+    """An entry that is a method of the deploy interface."""
+    return Entry("deploy", method, lambda task: getattr(task.driver.deploy, method)(task))
 
 
 def _around(kind: str) -> dict[str, Any]:
     """What flows have in common that boot the agent, run steps and leave the agent: cleaning and servicing."""
     enter, leave = f"prepare_{kind}", f"tear_down_{kind}"
     return {
-        "first": (Entry("deploy", enter, _unless_without_ramdisk(enter)),),
-        "last": (Entry("deploy", leave, _unless_without_ramdisk(leave)),),
+        "first": (_deploy_interface(enter),),
+        "last": (_deploy_interface(leave),),
         "collect_after": ("deploy", enter),
         "agent_ends_with": ("deploy", leave),
     }
@@ -79,6 +73,12 @@ def _around(kind: str) -> dict[str, Any]:
 def _cleaning_is_off(task: Task) -> bool:
     wanted = task.node.automated_clean
     return not (task.conf.conductor.automated_clean if wanted is None else wanted)
+
+
+def _never_entered_service(task: Task) -> bool:
+    """Whether the failed service, whose plan is still there, did not boot the machine into the agent."""
+    plan = task.node.driver_internal_info.get("service_steps") or []
+    return not any(step["step"] == "prepare_service" for step in plan)
 
 
 def _instance_gone(task: Task) -> None:
@@ -184,9 +184,22 @@ FLOWS: dict[str, Flow] = {
             step_field="service_step",
             plan=catalog.service,
             timeout_option="service_callback_timeout",
+            abort_leaves=True,
             on_fail=_left_as_it_is("service failure"),
-            advice="Fix the cause, clear maintenance, then service again, or abort to leave the node as it is.",
+            advice="Fix the cause, clear maintenance, then service again, or abort to give the machine back.",
             **_around("service"),
+        ),
+        Flow(
+            name="leave_service",
+            title="Leaving the service",
+            running=states.SERVICING,
+            waiting=states.SERVICEWAIT,
+            done_event="done",
+            first=(_deploy_interface("tear_down_service"),),
+            skip=_never_entered_service,
+            timeout_option="service_callback_timeout",
+            on_fail=_left_as_it_is("service failure"),
+            advice="Fix the cause and abort again.",
         ),
         Flow(
             name=children.FLOW,

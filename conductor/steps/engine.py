@@ -13,7 +13,7 @@ from ingot.common import clock, errors
 from ingot.conductor import agent_logs
 from ingot.conductor.steps import planning, runners
 from ingot.conductor.steps.flow import Flow, Step, key
-from ingot.conductor.steps.position import AT_REST, COLLECTED, Position
+from ingot.conductor.steps.position import ABORTED, AT_REST, COLLECTED, Position
 from ingot.conductor.task_manager import Task
 from ingot.drivers import results
 from ingot.drivers import steps as declared
@@ -108,10 +108,8 @@ class Run(Position):
         """The one end of every flow that does not end well: state, last_error, journal, history, logs, lock."""
         node, flow = self.task.node, self.flow
         aborted = node.abort_requested
-        where = f"in step {self.label}" if self.step else "before its first step"
-        what = "was aborted" if aborted else "failed"
         reason = _writable(exc.message)
-        message = f"{flow.title} {what} {where} on conductor {self.task.services.host}: {reason}"
+        message = self._told_why("was aborted" if aborted else "failed", reason)
         LOG.error("Node %s: %s", node.uuid, message)
         if self.step and node.run_id:
             self.journal("aborted" if aborted else "failed", reason)
@@ -119,6 +117,10 @@ class Run(Position):
         self._clean_up_after(exc)
         self.give_up(f"{message.rstrip('.')}. {flow.advice}")
         self.ended = True
+
+    def _told_why(self, what: str, reason: str) -> str:
+        where = f"in step {self.label}" if self.step else "before its first step"
+        return f"{self.flow.title} {what} {where} on conductor {self.task.services.host}: {reason}"
 
     def _clean_up_after(self, exc: errors.IngotError) -> None:
         """The flow's own failure hook. Whatever becomes of it, the flow ends."""
@@ -138,8 +140,9 @@ class Run(Position):
     def _start(self) -> bool:
         """Plans a new run and begins its first step; False when there is nothing to do."""
         flow, task = self.flow, self.task
+        skipped = flow.skip(task)  # it may be the past that decides
         self._forget_past()
-        if not flow.skip(task):
+        if not skipped:
             self.plan = planning.at_start(task, flow)
         if not self.plan:
             self._finish()
@@ -182,7 +185,8 @@ class Run(Position):
         """Whether the step that waits, polls or holds goes on now, or the next one does."""
         node = self.task.node
         if self._cuts_off():
-            raise errors.StepFailed("somebody asked for it")
+            self._abort()
+            return True
         if node.step_state == "holding":
             if node.provision_state == self.flow.held:
                 self.release()
@@ -300,8 +304,27 @@ class Run(Position):
             self._collect_logs(failed=False)
         self.begin(attempt=1)
         if self.task.node.abort_requested:
-            raise errors.StepFailed("somebody asked for it")
+            self._abort()
         return True
+
+    def _abort(self) -> None:
+        """Ends the flow before its time, or has it leave what it entered, where it has something to leave.
+
+        :raises StepFailed: it ends here.
+        """
+        task, reason = self.task, "somebody asked for it"
+        leaving = planning.leaving(task, self.flow)
+        if not self.flow.abort_leaves or not leaving:
+            raise errors.StepFailed(reason)
+        LOG.info("Node %s: %s", task.node.uuid, self._told_why("was aborted", reason))
+        if task.node.request.get(ABORTED) is None and self.step not in leaving:
+            request = {**task.node.request, ABORTED: self._told_why("was aborted", reason) + "."}
+            task.set(request=request)
+            self.journal("aborted", reason)
+            self.plan = [*self.plan[: self.index + 1], *leaving]
+            self.index += 1
+        task.set(abort_requested=False)
+        self.begin(attempt=1)
 
     def _collect(self) -> None:
         """Plans again with what the agent offers."""

@@ -90,6 +90,7 @@ class Flow:
     :param agent_ends_with: (interface, step) that ends the agent, so its logs are collected before.
     :param timeout_option: option of [conductor] with the seconds without a sign of life after which a wait fails.
     :param abort_any_step: whether an abort cuts off any waiting step, or only those declared abortable.
+    :param abort_leaves: whether an aborted flow goes on with its last entries and ends well; otherwise it fails.
     :param starts_again: whether an agent of another version makes the steps start again; otherwise it ends the flow.
     :param skip: whether there is nothing to do for this node.
     :param on_done: sets what the end of the flow means for the node.
@@ -115,6 +116,7 @@ class Flow:
     agent_ends_with: Key | None = None
     timeout_option: str | None = None
     abort_any_step: bool = False
+    abort_leaves: bool = False
     starts_again: bool = False
     skip: Callable[[Task], bool] = _never
     on_done: Callable[[Task], None] = _nothing

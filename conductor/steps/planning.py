@@ -3,7 +3,7 @@ agent is there. Asking for a plan changes nothing, so the API can show it before
 
 from ingot.common import errors
 from ingot.conductor.steps import catalog
-from ingot.conductor.steps.flow import Flow, Report, Step, key
+from ingot.conductor.steps.flow import Entry, Flow, Report, Step, key
 from ingot.conductor.task_manager import Task
 
 
@@ -18,21 +18,31 @@ def at_start(task: Task, flow: Flow, report: Report = refuse) -> list[Step]:
     What nobody offers is an error already now where no agent will come.
     """
     steps = flow.plan(task, None, report)
-    first = [entry.as_step() for entry in flow.first]
+    first = _entries(task, flow.first)
     if not agent_comes(task, flow, [*first, *steps]):
         steps = flow.plan(task, [], report)
-    return [*first, *steps, *(entry.as_step() for entry in flow.last)]
+    return [*first, *steps, *leaving(task, flow)]
+
+
+def leaving(task: Task, flow: Flow) -> list[Step]:
+    """The end of every plan of a flow."""
+    return _entries(task, flow.last)
+
+
+def _entries(task: Task, entries: tuple[Entry, ...]) -> list[Step]:
+    """Entries as steps. A request that wants no ramdisk has none: entering and leaving the ramdisk is what they do."""
+    return [] if task.node.request.get("disable_ramdisk") else [entry.as_step() for entry in entries]
 
 
 def by_itself(task: Task, flow: Flow) -> list[Step]:
     """The plan of a time before there were templates and steps of agents: what the driver does when nobody asks."""
     steps = catalog.chosen_by_default(task, str(flow.kind), [])
-    return [*(entry.as_step() for entry in flow.first), *steps, *(entry.as_step() for entry in flow.last)]
+    return [*_entries(task, flow.first), *steps, *leaving(task, flow)]
 
 
 def agent_comes(task: Task, flow: Flow, plan: list[Step]) -> bool:
-    """Whether an agent will run during a flow: the deploy interface boots one; neither request nor plan prevents it."""
-    if task.driver.deploy is None or flow.kind is None or task.node.request.get("disable_ramdisk"):
+    """Whether an agent will run during a flow: the deploy interface boots one, and the plan has the step that does."""
+    if task.driver.deploy is None or flow.kind is None:
         return False
     boots = any(key(step) == flow.collect_after for step in plan)
     return boots and bool(task.driver.deploy.runs_agent(task, flow.kind))
@@ -49,4 +59,4 @@ def with_agent(task: Task, flow: Flow, done: list[Step], offered: list[Step]) ->
         same = [step for step in rest if key(step) == key(ran)]
         if same:
             rest.remove(ran if ran in same else same[0])
-    return [*done, *rest, *(entry.as_step() for entry in flow.last)]
+    return [*done, *rest, *leaving(task, flow)]

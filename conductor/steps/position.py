@@ -26,6 +26,9 @@ from ingot.drivers import results
 COLLECTED = "in_band_steps_collected"
 """Key of driver_internal_info: the agent was asked for its steps, or need not be."""
 
+ABORTED = "aborted"
+"""Key of a flow's request: what is told at the end of a flow that was aborted and leaves."""
+
 AT_REST: Mapping[str, Any] = {
     "step_state": None,
     "step_attempt": 0,
@@ -136,18 +139,22 @@ class Position:
         flow.on_done(self.task)
         self.enter(states.next_state(str(flow.running), flow.done_event))
         info = {name: value for name, value in node.driver_internal_info.items() if name not in self._flow_keys()}
-        told = self._told("INFO", f"{flow.title} completed.")
-        self.task.set(**AT_REST, **ENDED, driver_internal_info=info, last_error=None)
+        aborted = node.request.get(ABORTED)
+        told = self._told("INFO", aborted or f"{flow.title} completed.")
+        asked_by = {name: value for name, value in node.request.items() if name == "asked_by"}
+        self.task.set(**AT_REST, **ENDED, driver_internal_info=info, last_error=aborted)
         self.show({})
         if flow.next_flow:
-            self.task.set(flow=flow.next_flow, due_at=clock.now())
+            self.task.set(flow=flow.next_flow, request=asked_by, due_at=clock.now())
             self.task.write(self._unwritten, told)
         else:
             self.release(told)
 
     def give_up(self, message: str) -> None:
         """The end of a flow that does not end well. The step that it ended in stays visible."""
-        self.enter(states.next_state(self.task.node.provision_state, "fail"))
+        state = self.task.node.provision_state
+        # Of the states in which a flow is held, some know an abort only.
+        self.enter(states.next_state(state, "fail") or states.next_state(state, "abort"))
         self.task.set(**AT_REST, last_error=message)
         told = self._told("ERROR", message)
         self.task.set(**ENDED)

@@ -146,14 +146,14 @@ class Accepting(ProvisionCase):
             self.assertIsNotNone(row.due_at)
             self.assertEqual(["unhold"], self.conductor.bells)
 
-    def test_a_failed_service_is_given_up_without_any_work(self) -> None:
+    def test_the_machine_of_a_failed_service_is_given_back(self) -> None:
         failed = {"maintenance": True, "maintenance_reason": "fan", "fault": "service failure", "last_error": "the fan"}
         self.put(provision_state=states.SERVICEFAIL, target_provision_state=states.ACTIVE, **failed)
         row = self.accepted("abort")
-        self.assertEqual((states.ACTIVE, None, None), (row.provision_state, row.target_provision_state, row.due_at))
+        self.assertEqual((states.SERVICING, states.ACTIVE), (row.provision_state, row.target_provision_state))
+        self.assertEqual("leave_service", row.flow)
         self.assertEqual((True, "service failure"), (row.maintenance, row.fault))
-        self.assertIn("By request, nothing more is done about this: the fan", row.last_error)
-        self.assertEqual([], self.conductor.asked)
+        self.assertEqual(["abort"], self.conductor.bells)
 
     def test_reserved_steps_may_stand_on_any_interface(self) -> None:
         named = [

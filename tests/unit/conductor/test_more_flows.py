@@ -52,6 +52,18 @@ class TestService(FlowCase):
             ),
         )
 
+    def test_a_failed_one_can_be_left(self) -> None:
+        for more, left in (({}, ["tear_down_service"]), ({"disable_ramdisk": True}, [])):
+            with self.subTest(more):
+                node = database.make_node(self.db, provision_state=states.ACTIVE)
+                wanted = [step("fail")]
+                failed = self.run_flow(node, "service", states.SERVICING, service_steps=wanted, **more)
+                self.assertEqual(states.SERVICEFAIL, failed.provision_state)
+                ran = len(self.journal(node))
+                after = self.run_flow(node, "leave_service", states.SERVICING)
+                self.assertEqual((states.ACTIVE, None), (after.provision_state, after.last_error))
+                self.assertEqual(left, [row.step for row in self.journal(node)[ran:]])
+
     def test_an_unknown_step_is_refused_before_anything_runs(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE)
         failed = self.run_flow(node, "service", states.SERVICING, service_steps=[step("juggle")])
@@ -93,8 +105,11 @@ class TestReservedSteps(FlowCase):
         self.in_state(node, states.SERVICEHOLD)
         self.become(node, abort_requested=True, due_at=clock.now())
         after = self.settled(node)
-        self.assertEqual((states.SERVICEFAIL, False), (after.provision_state, after.maintenance))
+        self.assertEqual((states.ACTIVE, False), (after.provision_state, after.maintenance))
         self.assertIn("power.hold", after.last_error)
+        self.assertEqual(
+            [("prepare_service", "done"), ("hold", "aborted"), ("tear_down_service", "done")], self.ran(node)
+        )
 
     def test_power_steps(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE, power_state=states.POWER_OFF)
@@ -166,8 +181,8 @@ class TestChildren(FlowCase):
         self.assertIn("vendor.pause", failed.last_error)
         self.assertIn("seconds", nodes.get(self.db, self.children[1].uuid).last_error)
 
-    def test_no_children_is_an_error(self) -> None:
-        self.assertIn("no such child nodes", self.service(limit_child_node_execution=["other"]).last_error)
+    def test_without_children_there_is_nothing_to_do(self) -> None:
+        self.assertEqual(states.ACTIVE, self.service(limit_child_node_execution=["other"]).provision_state)
 
     def test_a_child_that_is_not_at_rest_is_left_alone(self) -> None:
         nodes.set_always(self.db, self.children[0].uuid, {"provision_state": states.DEPLOYFAIL})
