@@ -5,6 +5,7 @@ The core steps are those of specification 000, with its priorities. Each looks a
 another conductor can repeat it.
 """
 
+import functools
 from typing import Any
 
 from ingot.common import errors
@@ -89,10 +90,11 @@ class DirectDeploy(AgentDeploy):
         """Has the agent write image and config drive, as a step of its own if it knows that step."""
         if not _writes_image(task):
             return results.DONE
+        what = functools.partial(self._what_to_write, task)
         if commands.offers(task, "deploy", "deploy", "write_image"):
-            answer = commands.run(task, "deploy.execute_deploy_step", lambda: self._as_step(task))
+            answer = commands.execute_by_name(task, "deploy", "deploy", "write_image", what)
         else:
-            answer = commands.run(task, "standby.prepare_image", lambda: self._what_to_write(task))
+            answer = commands.run(task, "standby.prepare_image", what)
         if not isinstance(answer, results.Done):
             return answer
         published.withdraw(task)
@@ -101,15 +103,6 @@ class DirectDeploy(AgentDeploy):
     @staticmethod
     def _what_to_write(task: Task) -> dict[str, Any]:
         return {"image_info": images.info(task), "configdrive": task.configdrive()}
-
-    def _as_step(self, task: Task) -> dict[str, Any]:
-        step = {
-            "interface": "deploy",
-            "step": "write_image",
-            "priority": 80,
-            "args": self._what_to_write(task),
-        }
-        return commands.step_params(task, "deploy", step)
 
     @steps.deploy_step(priority=60, requires_ramdisk=True, idempotent=True)
     def prepare_instance_boot(self, task: Task) -> results.Result:

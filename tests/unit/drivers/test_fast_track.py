@@ -1,0 +1,76 @@
+"""When the agent that runs on a machine is used, and when a new one is booted."""
+
+from typing import Any, ClassVar
+
+from ingot.common import clock, states
+from ingot.drivers import results
+from ingot.drivers.agent import booting
+from tests.unit.drivers import fakes, http_agent
+
+
+class FastTrack(fakes.DriverTestCase):
+    options: ClassVar[dict[str, Any]] = {
+        "deploy__fast_track": True,
+        "deploy__deploy_kernel": "http://files/kernel",
+        "deploy__deploy_ramdisk": "http://files/initrd",
+        "agent__command_timeout": 2,
+        "agent__max_command_attempts": 1,
+    }
+    columns: ClassVar[dict[str, Any]] = {
+        "deploy_interface": "direct",
+        "boot_interface": "ipxe",
+        "power_state": states.POWER_ON,
+    }
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.agent = http_agent.HttpAgent()
+        self.addCleanup(self.agent.stop)
+
+    def with_agent(self, **columns: Any) -> fakes.MemoryTask:
+        return self.task(**{**self.agent.columns(), "agent_last_heartbeat": clock.now(), **columns})
+
+    def boots(self, task: fakes.MemoryTask) -> bool:
+        """Whether the step ``deploy`` boots an agent."""
+        task.memory.clear()
+        answer = self.run_to_end(lambda: task.driver.deploy.deploy(task))
+        return isinstance(answer, results.WaitForAgent)
+
+    def test_an_agent_that_calls_and_answers_is_used(self) -> None:
+        task = self.with_agent()
+        self.assertEqual(results.DONE, task.driver.deploy.prepare(task))
+        self.assertEqual(results.DONE, task.driver.deploy.prepare_cleaning(task))
+        self.assertFalse(self.boots(task))
+        self.assertEqual(http_agent.TOKEN, task.node.agent_token)
+        self.assertEqual({}, task.node.boot_config)
+
+    def test_one_that_is_silent_gone_or_on_a_machine_that_is_off_is_not(self) -> None:
+        for columns in (
+            {"agent_last_heartbeat": clock.after(-301)},
+            {"agent_last_heartbeat": None},
+            {"power_state": states.POWER_OFF},
+            {"agent_url": "https://127.0.0.1:1"},  # nobody listens there
+        ):
+            self.assertTrue(self.boots(self.with_agent(**columns)), columns)
+
+    def test_without_the_option_a_new_one_is_booted(self) -> None:
+        task = self.with_agent()
+        task.conf.set_override("fast_track", False, group="deploy")
+        self.assertTrue(self.boots(task))
+        self.assertEqual("ramdisk", task.node.boot_config["target"])
+
+    def test_a_boot_that_has_begun_is_not_cut_short_by_the_old_agent(self) -> None:
+        """The machine is on its way down, and its agent calls a last time."""
+        task = self.with_agent(agent_last_heartbeat=clock.after(-301))
+        task.memory = {"phase": 0}
+        task.set(agent_last_heartbeat=clock.now())
+        self.assertIsInstance(booting.unless_there(task, *booting.BOOT), results.WaitForAgent)
+        self.assertIsNone(task.node.agent_token)
+
+    def test_cleaning_leaves_it_running(self) -> None:
+        task = self.with_agent()
+        self.assertEqual(results.DONE, task.driver.deploy.tear_down_cleaning(task))
+        self.assertEqual(states.POWER_ON, task.node.power_state)
+        task.conf.set_override("fast_track", False, group="deploy")
+        self.run_to_end(lambda: task.driver.deploy.tear_down_cleaning(task))
+        self.assertEqual((states.POWER_OFF, None), (task.node.power_state, task.node.agent_url))
