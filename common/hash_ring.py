@@ -1,8 +1,8 @@
 """Which conductor owns which node: a consistent hash ring on tooz (used by api through rpcapi, and by conductor).
 
-Members of a ring are the online conductors of a conductor group that have the node's driver enabled, a hardware type or
-a classic driver; the key is the node's uuid. Rings are built from rows of the database and are cheap to keep: rebuilding
-happens only when the membership differs from what it was.
+Members of a ring are the online conductors of a conductor group that have the node's driver enabled, a hardware type
+or a classic driver; the key is the node's uuid. Rings are built from rows of the database and are cheap to keep:
+rebuilding happens only when the membership differs from what it was.
 """
 
 import threading

@@ -93,9 +93,9 @@ _GENERAL: list[cfg.Opt] = [
     cfg.ListOpt(
         "enabled_drivers",
         default=[],
-        help="Classic drivers that a conductor loads (entry points ingot.drivers): fixed compositions, whose interfaces "
-        "need not be in enabled_<kind>_interfaces. One that cannot be loaded, or that has the name of an enabled "
-        "hardware type, stops the conductor from starting.",
+        help="Classic drivers that a conductor loads (entry points ingot.drivers): fixed compositions, whose "
+        "interfaces need not be in enabled_<kind>_interfaces. One that cannot be loaded, or that has the name of an "
+        "enabled hardware type, stops the conductor from starting.",
     ),
 ]
 
