@@ -28,7 +28,8 @@ STEPS=(
     "unit          | tests | 5  | stestr --test-path ./tests/unit run"
     "functional    | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/functional run"
     "quickstart    | check | 7  | devstack/quickstart.sh --once"
-    "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial"
+    "clients       | tests | 5  | stestr --test-path ./tests/gate run --concurrency 2 test_cli"
+    "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
 )
 
 passed=0

@@ -5,18 +5,15 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
-import venv
 import zipfile
 from typing import ClassVar
 
 import testtools
 
-ROOT = pathlib.Path(__file__).parents[2]
-BUILD_TIMEOUT_S = 240
-COMMAND_TIMEOUT_S = 60
+from tests.gate.environments import BUILD_TIMEOUT_S, ROOT, make, run
+
 # Alembic runs this file in the middle of a migration; on its own it has no configuration to import with.
 NOT_IMPORTABLE = {"ingot.db.migrations.env"}
 
@@ -30,16 +27,6 @@ for name in json.load(sys.stdin):
         failures[name] = traceback.format_exc(limit=-1)
 json.dump(failures, sys.stdout)
 """
-
-
-def run(*command: str | pathlib.Path, timeout: float = COMMAND_TIMEOUT_S, **options: object) -> str:
-    """The standard output of a command that must succeed; its complaint becomes the test's."""
-    outcome = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False, **options
-    )  # type: ignore[call-overload]
-    if outcome.returncode:
-        raise AssertionError(f"{command} ended with {outcome.returncode}:\n{outcome.stdout}\n{outcome.stderr}")
-    return str(outcome.stdout)
 
 
 def tracked_files() -> list[pathlib.PurePosixPath]:
@@ -79,10 +66,7 @@ class WheelTest(testtools.TestCase):
     @classmethod
     def install(cls) -> pathlib.Path:
         """The directory of the programs of an environment that holds the wheel and what it requires, no more."""
-        place = cls.work / "environment"
-        venv.create(place, with_pip=True)
-        run(place / "bin" / "python", "-m", "pip", "install", "-q", cls.wheel, timeout=BUILD_TIMEOUT_S)
-        return place / "bin"
+        return make(cls.work / "environment", cls.wheel)
 
     def names_in_wheel(self) -> set[str]:
         with zipfile.ZipFile(self.wheel) as archive:

@@ -1,0 +1,152 @@
+"""A running Ingot with fake hardware, and the command line of OpenStack as its users install it."""
+
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import bcrypt
+import fixtures
+import requests
+
+from tests.functional.deployment import lab
+from tests.gate import environments
+
+REQUIREMENTS = ("python-ironicclient>=6.0", "python-openstackclient>=10.0")
+NEWEST = "from ironicclient.common import http; print(http.LATEST_VERSION)"
+USER = "operator"
+PATIENCE_S = 30
+
+
+class Cli:
+    """``openstack baremetal`` with the options that say where Ingot is and who asks."""
+
+    def __init__(self, programs: pathlib.Path, home: pathlib.Path, options: Mapping[str, str]) -> None:
+        self.programs = programs
+        self._home = home
+        self._options = [word for name, value in options.items() for word in (f"--os-{name}", value)]
+
+    def run(
+        self, words: str, *values: str, given: str | None = None, options: tuple[str, ...] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a command to its end, whatever that is.
+
+        :param words: the command and its arguments, in one text; what has spaces in it follows in ``values``.
+        :param given: what the command reads from its standard input.
+        :param options: further ones of the program, not of the command.
+        """
+        command = [self.programs / "openstack", *self._options, *options, "baremetal", *words.split(), *values]
+        environment = {"PATH": os.defpath, "HOME": str(self._home), "LC_ALL": "C.UTF-8", "NO_PROXY": "*"}
+        return subprocess.run(
+            command,
+            input=given or "",
+            capture_output=True,
+            text=True,
+            timeout=environments.COMMAND_TIMEOUT_S,
+            check=False,
+            cwd=self._home,
+            env=environment,
+        )
+
+    def __call__(self, words: str, *values: str, given: str | None = None, options: tuple[str, ...] = ()) -> str:
+        """What a command prints, which must succeed."""
+        outcome = self.run(words, *values, given=given, options=options)
+        if outcome.returncode:
+            raise AssertionError(f"{words} ended with {outcome.returncode}:\n{outcome.stdout}\n{outcome.stderr}")
+        return outcome.stdout
+
+    def show(self, words: str, *values: str, given: str | None = None) -> Any:
+        """What a command prints that shows or lists something."""
+        return json.loads(self(words, *values, "-f", "json", given=given))
+
+    def refused(self, words: str, *values: str) -> str:
+        """The complaint of a command, which must fail."""
+        outcome = self.run(words, *values)
+        if not outcome.returncode:
+            raise AssertionError(f"{words} should have failed; it said:\n{outcome.stdout}")
+        return outcome.stderr
+
+
+class Ingot(fixtures.Fixture):
+    """The all-in-one on SQLite.
+
+    :param password: of its one user; None: everybody may do everything.
+    :ivar cli: the client's command line.
+    """
+
+    def __init__(self, password: str | None = None) -> None:
+        super().__init__()
+        self._password = password
+
+    def _setUp(self) -> None:
+        programs = environments.cached("client", *REQUIREMENTS)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        port = lab.free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        config = self.directory / "ingot.conf"
+        config.write_text(self._configuration(port))
+        self.process = lab.Process(["ingot", "--config-file", str(config)], self.directory / "ingot.log")
+        self.addCleanup(self.process.stop)
+        self.process.start()
+        self.session = requests.Session()
+        self.addCleanup(self.session.close)
+        self.session.trust_env = False
+        self.session.headers["X-OpenStack-Ironic-API-Version"] = "latest"
+        who: dict[str, str] = {"auth-type": "none"}
+        if self._password is not None:
+            self.session.auth = (USER, self._password)
+            who = {"auth-type": "http_basic", "username": USER, "password": self._password}
+        self.cli = Cli(programs, self.directory, {**who, "endpoint": self.url})
+        self.eventually(lambda: any(one["alive"] for one in self.get("/v1/conductors")["conductors"]), "it serves")
+
+    def _configuration(self, port: int) -> str:
+        # The classic driver is the example's, which the gate installs.
+        settings: dict[str, dict[str, Any]] = collections.defaultdict(dict)
+        settings["DEFAULT"] = {
+            "host": "conductor-0",
+            "my_ip": "127.0.0.1",
+            "state_path": self.directory,
+            "enabled_hardware_types": "fake-hardware,ipmi",
+            "enabled_drivers": "example_classic",
+        }
+        settings["api"] = {"host_ip": "127.0.0.1", "port": port}
+        settings["conductor"] = {"heartbeat_interval": 1, "sweep_interval": 1}
+        if self._password is not None:
+            users = self.directory / "users"
+            users.write_text(f"{USER}:{bcrypt.hashpw(self._password.encode(), bcrypt.gensalt(4)).decode()}\n")
+            settings["DEFAULT"] |= {"auth_strategy": "http_basic", "http_basic_auth_user_file": users}
+        groups = ([f"[{group}]", *(f"{k} = {v}" for k, v in options.items())] for group, options in settings.items())
+        return "\n".join(line for group in groups for line in group) + "\n"
+
+    def get(self, path: str) -> Any:
+        """What the API answers to somebody who needs no client."""
+        answer = self.session.get(self.url + path, timeout=PATIENCE_S)
+        answer.raise_for_status()
+        return answer.json()
+
+    def eventually(self, check: Any, what: str) -> Any:
+        """The first true answer of ``check``; after a while an error with the log."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                if answer := check():
+                    return answer
+            except requests.ConnectionError:
+                pass  # nobody listens yet
+            if time.monotonic() > until:
+                raise AssertionError(f"not within {PATIENCE_S} s: {what}\n{self.process.log.read_text()[-5000:]}")
+            time.sleep(0.05)
+
+    def reach(self, node: str, state: str) -> dict[str, Any]:
+        """Waits until a node is in a provision state and nobody works on it."""
+
+        def check() -> dict[str, Any] | None:
+            found: dict[str, Any] = self.get(f"/v1/nodes/{node}")
+            return found if found["provision_state"] == state and found["reservation"] is None else None
+
+        found: dict[str, Any] = self.eventually(check, f"{node} is {state}: {self.get(f'/v1/nodes/{node}')}")
+        return found

@@ -1,0 +1,55 @@
+"""Virtual environments for the tests of the gate, and the commands that run in them."""
+
+import fcntl
+import pathlib
+import subprocess
+import sys
+import venv
+
+ROOT = pathlib.Path(__file__).parents[2]
+COMMAND_TIMEOUT_S = 60
+BUILD_TIMEOUT_S = 240
+
+_CACHE = ROOT / ".gate"
+_MARK = ".made-from"
+
+
+def run(*command: str | pathlib.Path, timeout: float = COMMAND_TIMEOUT_S, **options: object) -> str:
+    """The standard output of a command that must succeed; its complaint becomes the test's.
+
+    :param options: of ``subprocess.run``.
+    """
+    outcome = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False, **options
+    )  # type: ignore[call-overload]
+    if outcome.returncode:
+        raise AssertionError(f"{command} ended with {outcome.returncode}:\n{outcome.stdout}\n{outcome.stderr}")
+    return str(outcome.stdout)
+
+
+def make(place: pathlib.Path, *requirements: str | pathlib.Path) -> pathlib.Path:
+    """Makes an environment with what pip is told to install; whatever was there before is gone.
+
+    :returns: the directory of its programs.
+    """
+    venv.create(place, clear=True, with_pip=True)
+    run(place / "bin" / "python", "-m", "pip", "install", "-q", *requirements, timeout=BUILD_TIMEOUT_S)
+    return place / "bin"
+
+
+def cached(name: str, *requirements: str) -> pathlib.Path:
+    """As :func:`make`, in the gate's directory, where it stays.
+
+    It is made again when the requirements or the Python changed, or when making it did not finish. Of several test
+    workers that want it at once, one makes it.
+    """
+    place = _CACHE / name
+    wanted = "\n".join([sys.version, sys.executable, *requirements])
+    _CACHE.mkdir(exist_ok=True)
+    with (_CACHE / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        mark = place / _MARK
+        if not mark.is_file() or mark.read_text() != wanted:
+            make(place, *requirements)
+            mark.write_text(wanted)
+    return place / "bin"
