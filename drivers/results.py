@@ -7,7 +7,6 @@ last answer, so each call must be safe to repeat.
 """
 
 import dataclasses
-from collections.abc import Collection
 from typing import Any
 
 from ingot.common import errors, states
@@ -72,29 +71,38 @@ def typed(answer: Any, step: str) -> Result:
     )
 
 
+_PHASES = "phases"
+"""Key of ``task.memory`` with the phase that is reached and what it remembers."""
+
+
 def in_phases(task: Any, *phases: Any) -> Result:
     """Runs functions of the task one after the other as one step, going on where the last call stopped.
 
-    Each phase is called until it answers done and must be safe to repeat. The phase reached is in ``task.memory``, and
-    so is what a phase remembers, until it is done; what was in there before stays.
+    Each phase is called until it answers done and must be safe to repeat. It has a memory of its own for as long as it
+    lasts, so a phase may consist of phases itself.
 
     :returns: the first answer that is not done, else that of the last phase.
     """
-    before = task.memory.setdefault("before", list(task.memory))
+    memory = task.memory
+    place = memory.setdefault(_PHASES, {"reached": 0, "memory": {}})
     answer: Result = DONE
-    for number in range(task.memory.get("phase", 0), len(phases)):
-        task.memory["phase"] = number
-        answer = typed(phases[number](task), getattr(phases[number], "__name__", "phase"))
-        if not isinstance(answer, Done) and not (isinstance(answer, WaitForAgent) and not answer.again):
+    while place["reached"] < len(phases):
+        phase = phases[place["reached"]]
+        task.memory = place["memory"]
+        try:
+            answer = typed(phase(task), getattr(phase, "__name__", "phase"))
+        finally:
+            task.memory = memory
+        ends_when_heard = isinstance(answer, WaitForAgent) and not answer.again
+        if not isinstance(answer, Done) and not ends_when_heard:
             return answer
-        _drop(task.memory, but=(*before, "before", "phase"))
+        place |= {"reached": place["reached"] + 1, "memory": {}}
         if isinstance(answer, WaitForAgent):
-            task.memory["phase"] = number + 1
             return dataclasses.replace(answer, again=True)
-    _drop(task.memory, but=before)
+    del memory[_PHASES]
     return answer
 
 
-def _drop(memory: dict[str, Any], but: Collection[str]) -> None:
-    for key in [key for key in memory if key not in but]:
-        del memory[key]
+def begun(task: Any) -> bool:
+    """Whether :func:`in_phases` has begun in an earlier call of the step, or phase, that asks."""
+    return _PHASES in task.memory

@@ -19,7 +19,7 @@ _PATIENCE = 30.0
 def unless_there(task: Task, *phases: power_control.Phase) -> results.Result:
     """Runs the phases that get a machine ready for the agent, or boot it, unless the agent that runs there already can
     be used (fast track, ``[deploy] fast_track``)."""
-    if "phase" not in task.memory and _can_be_used(task):
+    if not results.begun(task) and _can_be_used(task):
         return results.DONE
     return results.in_phases(task, *phases)
 

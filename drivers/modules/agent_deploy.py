@@ -44,7 +44,7 @@ class AgentDeploy(DeployInterface):
 
     def tear_down_cleaning(self, task: Task) -> results.Result:
         """With fast track the agent stays, for what comes next."""
-        if "phase" not in task.memory and session.fast_track(task):
+        if not results.begun(task) and session.fast_track(task):
             return results.DONE
         return results.in_phases(task, power_control.power_off, self._leave_cleaning)
 

@@ -62,7 +62,9 @@ class FastTrack(fakes.DriverTestCase):
     def test_a_boot_that_has_begun_is_not_cut_short_by_the_old_agent(self) -> None:
         """The machine is on its way down, and its agent calls a last time."""
         task = self.with_agent(agent_last_heartbeat=clock.after(-301))
-        task.memory = {"phase": 0}
+        self.assertFalse(results.begun(task))
+        booting.unless_there(task, lambda _task: results.LookAgain(), *booting.BOOT)
+        self.assertTrue(results.begun(task))
         task.set(agent_last_heartbeat=clock.now())
         self.assertIsInstance(booting.unless_there(task, *booting.BOOT), results.WaitForAgent)
         self.assertIsNone(task.node.agent_token)

@@ -76,7 +76,7 @@ class PowerControlTest(fakes.DriverTestCase):
     def test_a_soft_change_that_a_user_asked_for_is_not_forced(self) -> None:
         self.power.obeys = (states.POWER_OFF,)
         power_control.change(self.subject, states.SOFT_POWER_OFF)
-        self.subject.memory["power"]["at"] -= 1000
+        self.subject.memory["phases"]["memory"]["power"]["at"] -= 1000
         self.assertRaises(errors.StepFailed, power_control.change, self.subject, states.SOFT_POWER_OFF)
         self.assertEqual([states.SOFT_POWER_OFF], self.power.told)
 

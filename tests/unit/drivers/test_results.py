@@ -55,3 +55,12 @@ class PhasesTest(testtools.TestCase):
         self.assertEqual(results.WaitForAgent(), results.in_phases(self.task, *phases))
         self.assertEqual(results.DONE, results.in_phases(self.task, *phases))
         self.assertEqual(["a", "b"], self.calls)
+
+    def test_a_phase_may_consist_of_phases(self) -> None:
+        inner = (self._phase("b", results.LookAgain(1), None), self._phase("c", results.LookAgain(1), None))
+        phases = (self._phase("a", None), lambda task: results.in_phases(task, *inner), self._phase("d", None))
+        for _ in range(2):
+            self.assertEqual(results.LookAgain(1), results.in_phases(self.task, *phases))
+        self.assertEqual(results.DONE, results.in_phases(self.task, *phases))
+        self.assertEqual(["a", "b", "b", "c", "c", "d"], self.calls)
+        self.assertEqual({"mine": 1}, self.task.memory)
