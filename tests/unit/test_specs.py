@@ -1,13 +1,18 @@
 """The tables of doc/specs: every requirement names code that exists and a test that exists; the guides keep up."""
 
 import ast
+import configparser
 import functools
 import importlib
 import importlib.metadata
 import itertools
 import pathlib
 import re
+import sys
+import textwrap
+import types
 from typing import NamedTuple
+from unittest import mock
 
 import testtools
 
@@ -15,6 +20,7 @@ from ingot.common import interfaces
 from ingot.common.conf import opts
 from ingot.drivers import entry_points, steps
 from ingot.drivers.interfaces.base import BaseInterface
+from ingot.drivers.interfaces.power import PowerInterface
 from tests.unit.drivers import fakes
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -281,3 +287,41 @@ class GuidesTest(testtools.TestCase):
         hooks = [name for name in dir(steps) if name.startswith("post_")]
         self.assertGreater(len(hooks), 2)
         self.assertTold("contributor/writing-drivers.rst", *decorators, *(f"``{name}``" for name in hooks))
+
+
+def examples(path: pathlib.Path, language: str) -> list[str]:
+    """The code blocks of a page."""
+    found = re.findall(rf"^( *)\.\. code-block:: {language}\n\n((?:\1   .*\n|\n)+)", path.read_text(), re.MULTILINE)
+    return [textwrap.dedent(block) for _indent, block in found]
+
+
+class ExamplesTest(testtools.TestCase):
+    """What readers copy out of the guides works."""
+
+    def test_python(self) -> None:
+        package, power = types.ModuleType("acme"), types.ModuleType("acme.power")
+        vars(power)["AcmePower"] = PowerInterface  # a class of the reader's own package
+        patch = mock.patch.dict(sys.modules, {"acme": package, "acme.power": power})
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.addCleanup(steps._HOOKS.pop, ("deploy", "management", "set_fans"), None)
+        blocks = 0
+        for path in sorted(GUIDES.rglob("*.rst")):
+            names: dict[str, object] = {}
+            for block in examples(path, "python"):
+                exec(compile(block, path.name, "exec"), names)  # noqa: S102 - our own documentation
+                blocks += 1
+        self.assertGreater(blocks, 5)
+
+    def test_options(self) -> None:
+        groups = {group: {option.name for option in options} for group, options in opts.list_opts()}
+        unknown, known = [], 0
+        for path in sorted(GUIDES.rglob("*.rst")):
+            for block in examples(path, "ini"):
+                parser = configparser.ConfigParser(default_section="")
+                parser.read_string(block)
+                for group in (group for group in parser.sections() if group in groups):
+                    unknown += [f"{path.name}: {name}" for name in parser[group] if name not in groups[group]]
+                    known += len(parser[group])
+        self.assertEqual([], unknown)
+        self.assertGreater(known, 5)
