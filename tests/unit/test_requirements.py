@@ -3,6 +3,7 @@
 The tables in doc/specs name these tests; what one part alone has to do is tested beside the tests of that part.
 """
 
+import itertools
 from typing import Any
 
 import fixtures
@@ -33,7 +34,7 @@ class CleaningByRequest(test_provision.ProvisionCase):
             self.assertEqual({states.MANAGEABLE, states.CLEANFAIL}, allowed, verb)
 
     def test_nothing_but_an_abort_is_accepted_while_a_node_is_cleaned(self) -> None:
-        arguments = {
+        arguments: dict[str, dict[str, Any]] = {
             "clean": {"clean_steps": [STEP]},
             "service": {"service_steps": [STEP]},
             "rescue": {"rescue_password": "x"},
@@ -82,6 +83,24 @@ class CleaningByConductor(conductor_case.ConductorCase):
             [(one["interface"], one["step"], one["priority"]) for one in answer["result"]],
         )
         self.assertEqual({"interface", "step", "priority"}, set(answer["result"][0]))
+
+
+class Steps(conductor_case.ConductorCase):
+    def test_a_step_begins_when_the_one_before_has_ended(self) -> None:
+        """Specification 001, "When are deploy steps executed?"; some of these steps wait and poll."""
+        node = database.make_node(self.db)
+        wanted = [
+            {"interface": "vendor", "step": "pause", "priority": priority, "args": {"seconds": 0.2}}
+            for priority in (150, 120, 60)
+        ]
+        self.assertEqual(
+            states.ACTIVE, self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=wanted).provision_state
+        )
+        ran = self.journal(node)
+        self.assertEqual(["prepare", "pause", "pause", "deploy", "pause"], [row.step for row in ran])
+        for before, after in itertools.pairwise(ran):
+            self.assertLessEqual(before.started_at, before.finished_at)
+            self.assertLessEqual(before.finished_at, after.started_at)
 
 
 class Migrating(test_composition.ClassicCase):
