@@ -36,6 +36,10 @@ class PatchError(Invalid):
     template = "Couldn't apply patch '{patch}'. Reason: {reason}"
 
 
+class UnknownStep(Invalid):
+    """A step that nobody offers for the node."""
+
+
 class MissingParameter(Invalid):
     """driver_info, instance_info or a step lacks something."""
 

@@ -47,7 +47,7 @@ def of(task: Task, flow_name: str, request: dict[str, Any]) -> dict[str, Any]:
         presumed = _presumed(task, flow) if agent_comes else set()
         validation.check_interfaces(task, flow, note, agent_comes)
         if not flow.skip(task):
-            steps = _whole(task, flow, presumed, note)
+            steps = _whole(task, flow, presumed, note) if agent_comes else planning.at_start(task, flow, note)
     except errors.IngotError as exc:  # what makes every plan impossible, such as an option with a wrong priority
         note(exc)
     return {
@@ -82,9 +82,9 @@ def _whole(task: Task, flow: Flow, presumed: set[Key], note: Report) -> list[Ste
     """The plan as it will be once the agent has offered what is presumed of it, and nothing else."""
     offered = [{"interface": interface, "step": step, "priority": 0} for interface, step in sorted(presumed)]
     return [
-        *(entry.as_step() for entry in flow.first),
+        *planning.entering(task, flow),
         *flow.plan(task, offered, note),
-        *(entry.as_step() for entry in flow.last),
+        *planning.leaving(task, flow),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from ingot.common import errors, interfaces
 from ingot.conductor.flows import FLOWS
 from ingot.conductor.steps import catalog, planning
-from ingot.conductor.steps.flow import Flow, Report, Step
+from ingot.conductor.steps.flow import Flow, Report
 from ingot.conductor.task_manager import Task
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -71,9 +71,8 @@ def _check_steps(task: Task, report: Report) -> None:
     """
     flow = FLOWS["deploy"]
     check_traits(task, report)
-    plan = planning.at_start(task, flow, report)
-    in_band: list[Step] | None = None if planning.agent_comes(task, flow, plan) else []
-    catalog.check_templates(task, task.traits, in_band, report)
+    planning.at_start(task, flow, report)
+    planning.check_templates(task, flow, task.traits, report)
 
 
 def steps(task: Task, kind: str) -> list[dict[str, Any]]:

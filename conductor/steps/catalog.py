@@ -57,6 +57,7 @@ def deploy(task: Task, in_band: list[Step] | None, report: Report) -> list[Step]
     While a rolling upgrade is pinned to a release without deploy steps, only what the driver does by itself.
     """
     if not releases.uses_deploy_steps(task.conf):
+        _check_pinned(task, report)
         return chosen_by_default(task, "deploy", [])
     offered = available(task, "deploy", in_band or [])
     requests = deploy_requests(task)
@@ -64,6 +65,19 @@ def deploy(task: Task, in_band: list[Step] | None, report: Report) -> list[Step]
     overridden = {key(wanted) for wanted, _origin in requests}
     chosen += [_plain(step) for step in offered.values() if key(step) not in overridden]
     return ordered(_placed(step, report) for step in chosen)
+
+
+def _check_pinned(task: Task, report: Report) -> None:
+    asked = task.node.request.get("deploy_steps")
+    if asked:
+        report(
+            errors.Invalid(
+                field="deploy_steps",
+                value=[label(step) for step in asked],
+                allowed="There are none while pin_release_version names a release without them: leave them out, or "
+                "unpin once all conductors are of a newer release.",
+            )
+        )
 
 
 def deploy_requests(task: Task) -> list[tuple[Step, str]]:
@@ -209,7 +223,7 @@ def _requested(offered: dict[Key, Step], wanted: Step, origin: str, kind: str) -
         _check_args({**step, "argsinfo": reserved.STEPS[wanted["step"]].argsinfo}, step["args"])
         return step
     known = ", ".join(sorted(label(step) for step in offered.values() if step["interface"] == wanted["interface"]))
-    raise errors.Invalid(
+    raise errors.UnknownStep(
         field=f"{kind} step of {origin}",
         value=label(wanted),
         allowed=f"Interface {wanted['interface']} of this node offers: {known or 'no such steps'}. Everywhere there "
@@ -234,12 +248,13 @@ def _check_args(step: Step, args: dict[str, Any]) -> None:
         raise errors.MissingParameter(where=f"arguments of step {label(step)}", names=", ".join(missing))
 
 
-def _is_core(step: Step) -> bool:
+def is_core(step: Step) -> bool:
+    """Whether a step is one of the core steps of a deployment."""
     return step["interface"] == "deploy" and step["step"] in declared.CORE_DEPLOY_STEPS
 
 
 def _check_core(wanted: Step) -> None:
-    if _is_core(wanted) and wanted["priority"] != 0:
+    if is_core(wanted) and wanted["priority"] != 0:
         raise errors.Invalid(
             field=f"priority of core step {label(wanted)}",
             value=wanted["priority"],
@@ -250,7 +265,7 @@ def _check_core(wanted: Step) -> None:
 def _placed(step: Step, report: Report) -> Step:
     """The step; it is reported if it is an in-band deploy step outside of their range (specification 000)."""
     places = declared.IN_BAND_DEPLOY_PRIORITIES
-    if step["requires_ramdisk"] and not _is_core(step) and step["priority"] and step["priority"] not in places:
+    if step["requires_ramdisk"] and not is_core(step) and step["priority"] and step["priority"] not in places:
         report(
             errors.Invalid(
                 field=f"priority of in-band step {label(step)}",

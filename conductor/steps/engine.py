@@ -331,7 +331,7 @@ class Run(Position):
         task, flow = self.task, self.flow
         done = self.plan[: self.index + 1]
         offered: list[Step] = []
-        if planning.agent_comes(task, flow, done) and session.alive(task):
+        if planning.asks_agent(task, flow, done) and session.alive(task):
             offered = task.driver.deploy.get_in_band_steps(task, flow.kind)
         self.plan = planning.with_agent(task, flow, done, offered)
         task.set(driver_internal_info={**task.node.driver_internal_info, COLLECTED: True})

@@ -1,10 +1,18 @@
 """The plan of a flow: its entries around the steps that the catalog gives; made at the start, and made whole when the
 agent is there. Asking for a plan changes nothing, so the API can show it before anybody presses the button."""
 
+from collections.abc import Collection
+
 from ingot.common import errors
 from ingot.conductor.steps import catalog
-from ingot.conductor.steps.flow import Entry, Flow, Report, Step, key
+from ingot.conductor.steps.flow import Entry, Flow, Report, Step, key, label
 from ingot.conductor.task_manager import Task
+from ingot.rpcapi import releases
+
+_NO_AGENT = (
+    "No agent runs in this flow, so there are no steps that need one: the node boots from a volume, its deploy "
+    "interface boots none, or the request says so."
+)
 
 
 def refuse(exc: errors.IngotError) -> None:
@@ -18,10 +26,40 @@ def at_start(task: Task, flow: Flow, report: Report = refuse) -> list[Step]:
     What nobody offers is an error already now where no agent will come.
     """
     steps = flow.plan(task, None, report)
-    first = _entries(task, flow.first)
-    if not agent_comes(task, flow, [*first, *steps]):
-        steps = flow.plan(task, [], report)
-    return [*first, *steps, *leaving(task, flow)]
+    if not agent_comes(task, flow, [*entering(task, flow), *steps]):
+        steps = _without_agent(flow, flow.plan(task, [], _saying_that_no_agent_comes(report)), report)
+    return [*entering(task, flow), *steps, *leaving(task, flow)]
+
+
+def check_templates(task: Task, flow: Flow, traits: Collection[str], report: Report) -> None:
+    """Whether the node supports the templates of traits, asked for or not (specification 003)."""
+    if agent_comes(task, flow, at_start(task, flow, lambda _exc: None)):
+        catalog.check_templates(task, traits, None, report)
+    else:
+        catalog.check_templates(task, traits, [], _saying_that_no_agent_comes(report))
+
+
+def _saying_that_no_agent_comes(report: Report) -> Report:
+    def tell(exc: errors.IngotError) -> None:
+        report(errors.UnknownStep(f"{exc.message} {_NO_AGENT}") if isinstance(exc, errors.UnknownStep) else exc)
+
+    return tell
+
+
+def _without_agent(flow: Flow, steps: list[Step], report: Report) -> list[Step]:
+    """The steps of a deployment that can run without an agent. Another that somebody asked for is reported."""
+    if flow.kind != "deploy":
+        return steps
+    needy = [step for step in steps if step["requires_ramdisk"] and not catalog.is_core(step)]
+    for step in needy:
+        if step["origin"] != "driver":
+            report(errors.UnknownStep(field=f"deploy step of {step['origin']}", value=label(step), allowed=_NO_AGENT))
+    return [step for step in steps if step not in needy]
+
+
+def entering(task: Task, flow: Flow) -> list[Step]:
+    """The beginning of every plan of a flow."""
+    return _entries(task, flow.first)
 
 
 def leaving(task: Task, flow: Flow) -> list[Step]:
@@ -37,7 +75,7 @@ def _entries(task: Task, entries: tuple[Entry, ...]) -> list[Step]:
 def by_itself(task: Task, flow: Flow) -> list[Step]:
     """The plan of a time before there were templates and steps of agents: what the driver does when nobody asks."""
     steps = catalog.chosen_by_default(task, str(flow.kind), [])
-    return [*_entries(task, flow.first), *steps, *leaving(task, flow)]
+    return [*entering(task, flow), *steps, *leaving(task, flow)]
 
 
 def agent_comes(task: Task, flow: Flow, plan: list[Step]) -> bool:
@@ -46,6 +84,11 @@ def agent_comes(task: Task, flow: Flow, plan: list[Step]) -> bool:
         return False
     boots = any(key(step) == flow.collect_after for step in plan)
     return boots and bool(task.driver.deploy.runs_agent(task, flow.kind))
+
+
+def asks_agent(task: Task, flow: Flow, plan: list[Step]) -> bool:
+    """Whether the agent that runs is asked for steps: not in a deployment of a release without them."""
+    return agent_comes(task, flow, plan) and (flow.kind != "deploy" or releases.uses_deploy_steps(task.conf))
 
 
 def with_agent(task: Task, flow: Flow, done: list[Step], offered: list[Step]) -> list[Step]:
