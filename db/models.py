@@ -219,6 +219,9 @@ class Portgroup(Timestamps, Base):
     mode: Mapped[str | None]
     properties: Mapped[dict[str, Any]]
     standalone_ports_supported: Mapped[bool] = mapped_column(default=True)
+    physical_network: Mapped[str | None] = mapped_column(types.string(64))
+    category: Mapped[str | None] = mapped_column(types.string(80))
+    dynamic_portgroup: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
     internal_info: Mapped[dict[str, Any]]
     extra: Mapped[dict[str, Any]]
 
@@ -239,6 +242,7 @@ class Port(Timestamps, Base):
     pxe_enabled: Mapped[bool] = mapped_column(default=True)
     physical_network: Mapped[str | None] = mapped_column(types.string(64))
     is_smartnic: Mapped[bool] = mapped_column(default=False)
+    available_for_dynamic_portgroup: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
     internal_info: Mapped[dict[str, Any]]
     extra: Mapped[dict[str, Any]]
 
@@ -374,6 +378,84 @@ class NodeHistory(Base):
     state: Mapped[str | None] = mapped_column(types.string(15))
     target_provision_state: Mapped[str | None] = mapped_column(types.string(15))
     duration_seconds: Mapped[float | None]
+
+
+class Allocation(Timestamps, Base):
+    """A user's wish for a node, and the node that a conductor found for it. A wish in state ``allocating`` is work."""
+
+    __tablename__ = "allocations"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    name: Mapped[str | None] = mapped_column(unique=True)
+    node_id: Mapped[int | None] = mapped_column(sa.ForeignKey("nodes.id"), unique=True)
+    state: Mapped[str] = mapped_column(types.string(15), index=True)
+    owner: Mapped[str | None] = mapped_column(index=True)
+    resource_class: Mapped[str | None] = mapped_column(types.string(80), index=True)
+    candidate_nodes: Mapped[list[Any]]
+    traits: Mapped[list[Any]]
+    last_error: Mapped[str | None] = mapped_column(types.text())
+    extra: Mapped[dict[str, Any]]
+
+
+class InspectionRule(Timestamps, Base):
+    """What is done with a node when its inspected inventory meets conditions."""
+
+    __tablename__ = "inspection_rules"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(types.string(36), unique=True)
+    description: Mapped[str | None]
+    priority: Mapped[int] = mapped_column(default=0)
+    sensitive: Mapped[bool] = mapped_column(default=False)
+    phase: Mapped[str] = mapped_column(types.string(16), default="main")
+    conditions: Mapped[list[Any]]
+    actions: Mapped[list[Any]]
+
+
+class BiosSetting(Timestamps, Base):
+    """A setting of a machine's BIOS as it was read last."""
+
+    __tablename__ = "bios_settings"
+
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[str | None] = mapped_column(types.text())
+    attribute_type: Mapped[str | None]
+    allowable_values: Mapped[list[Any]]
+    lower_bound: Mapped[int | None]
+    upper_bound: Mapped[int | None]
+    min_length: Mapped[int | None]
+    max_length: Mapped[int | None]
+    read_only: Mapped[bool | None]
+    reset_required: Mapped[bool | None]
+    unique: Mapped[bool | None]
+
+
+class FirmwareComponent(Timestamps, Base):
+    """The version of a machine's firmware as it was read last."""
+
+    __tablename__ = "firmware_components"
+
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    component: Mapped[str] = mapped_column(primary_key=True)
+    initial_version: Mapped[str]
+    current_version: Mapped[str | None]
+    last_version_flashed: Mapped[str | None]
+    vendor: Mapped[str | None]
+    model: Mapped[str | None]
+    serial_number: Mapped[str | None]
+
+
+class NodeInventory(Base):
+    """What the last inspection found in a machine."""
+
+    __tablename__ = "node_inventory"
+
+    node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    inventory: Mapped[dict[str, Any]]
+    plugin_data: Mapped[dict[str, Any]]
+    inspected_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
 
 
 class AgentLog(Base):

@@ -26,8 +26,8 @@ def of_run(db: Database, node_id: int, run_id: str | None = None) -> list[record
 
 
 def runs(db: Database, node_id: int, limit: int, before: str | None = None) -> list[records.Record]:
-    """The runs of a node, the latest first: run_id, flow, started_at, finished_at, how many steps have ended; and state,
-    error and conductor of the last attempt.
+    """The runs of a node, the latest first: run_id, flow, started_at, finished_at, how many steps have ended; and of
+    the last attempt state, error and conductor.
 
     A run that has ended no step yet, or whose steps were pruned, is not among them.
 

@@ -27,6 +27,7 @@ RELEASES: dict[str, Release] = {
     # all of their deploy interfaces and ramdisks can do more.
     "0.0": Release(rpc="1.0", deploy_steps=False),
     "0.1": Release(rpc="1.0"),
+    "0.2": Release(rpc="1.1"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Runbooks, volumes, logs of agents, classic drivers.
+"""Runbooks, volumes, logs of agents, classic drivers, allocations, inspection rules, what is known of a machine.
 
 Revision 0002 of the schema: everything is added, so that the first release goes on working on it.
 """
@@ -126,10 +126,118 @@ def _agent_logs() -> None:
     op.create_index("agent_logs_node_id_idx", "agent_logs", ["node_id"])
 
 
+def _allocations() -> None:
+    op.create_table(
+        "allocations",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uuid", types.string(36), nullable=False),
+        sa.Column("name", types.string()),
+        sa.Column("node_id", sa.Integer()),
+        sa.Column("state", types.string(15), nullable=False),
+        sa.Column("owner", types.string()),
+        sa.Column("resource_class", types.string(80)),
+        sa.Column("candidate_nodes", types.text(), nullable=False),
+        sa.Column("traits", types.text(), nullable=False),
+        sa.Column("last_error", types.text()),
+        sa.Column("extra", types.text(), nullable=False),
+        sa.Column("created_at", types.moment(), nullable=False),
+        sa.Column("updated_at", types.moment()),
+        sa.PrimaryKeyConstraint("id", name="allocations_pkey"),
+        sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="allocations_node_id_fkey"),
+        sa.UniqueConstraint("uuid", name="uniq_allocations_uuid"),
+        sa.UniqueConstraint("name", name="uniq_allocations_name"),
+        sa.UniqueConstraint("node_id", name="uniq_allocations_node_id"),
+        **_OPTIONS,
+    )
+    for column in ("state", "owner", "resource_class"):
+        op.create_index(f"allocations_{column}_idx", "allocations", [column])
+
+
+def _inspection() -> None:
+    op.create_table(
+        "inspection_rules",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("uuid", types.string(36), nullable=False),
+        sa.Column("description", types.string()),
+        sa.Column("priority", sa.Integer(), nullable=False),
+        sa.Column("sensitive", sa.Boolean(), nullable=False),
+        sa.Column("phase", types.string(16), nullable=False),
+        sa.Column("conditions", types.text(), nullable=False),
+        sa.Column("actions", types.text(), nullable=False),
+        sa.Column("created_at", types.moment(), nullable=False),
+        sa.Column("updated_at", types.moment()),
+        sa.PrimaryKeyConstraint("id", name="inspection_rules_pkey"),
+        sa.UniqueConstraint("uuid", name="uniq_inspection_rules_uuid"),
+        **_OPTIONS,
+    )
+    op.create_table(
+        "node_inventory",
+        sa.Column("node_id", sa.Integer(), nullable=False),
+        sa.Column("inventory", types.text(), nullable=False),
+        sa.Column("plugin_data", types.text(), nullable=False),
+        sa.Column("inspected_at", types.moment(), nullable=False),
+        sa.PrimaryKeyConstraint("node_id", name="node_inventory_pkey"),
+        sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="node_inventory_node_id_fkey", ondelete="CASCADE"),
+        **_OPTIONS,
+    )
+
+
+def _inside() -> None:
+    op.create_table(
+        "bios_settings",
+        sa.Column("node_id", sa.Integer(), nullable=False),
+        sa.Column("name", types.string(), nullable=False),
+        sa.Column("value", types.text()),
+        sa.Column("attribute_type", types.string()),
+        sa.Column("allowable_values", types.text(), nullable=False),
+        sa.Column("lower_bound", sa.Integer()),
+        sa.Column("upper_bound", sa.Integer()),
+        sa.Column("min_length", sa.Integer()),
+        sa.Column("max_length", sa.Integer()),
+        sa.Column("read_only", sa.Boolean()),
+        sa.Column("reset_required", sa.Boolean()),
+        sa.Column("unique", sa.Boolean()),
+        sa.Column("created_at", types.moment(), nullable=False),
+        sa.Column("updated_at", types.moment()),
+        sa.PrimaryKeyConstraint("node_id", "name", name="bios_settings_pkey"),
+        sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="bios_settings_node_id_fkey", ondelete="CASCADE"),
+        **_OPTIONS,
+    )
+    op.create_table(
+        "firmware_components",
+        sa.Column("node_id", sa.Integer(), nullable=False),
+        sa.Column("component", types.string(), nullable=False),
+        sa.Column("initial_version", types.string(), nullable=False),
+        sa.Column("current_version", types.string()),
+        sa.Column("last_version_flashed", types.string()),
+        sa.Column("vendor", types.string()),
+        sa.Column("model", types.string()),
+        sa.Column("serial_number", types.string()),
+        sa.Column("created_at", types.moment(), nullable=False),
+        sa.Column("updated_at", types.moment()),
+        sa.PrimaryKeyConstraint("node_id", "component", name="firmware_components_pkey"),
+        sa.ForeignKeyConstraint(["node_id"], ["nodes.id"], name="firmware_components_node_id_fkey", ondelete="CASCADE"),
+        **_OPTIONS,
+    )
+
+
+def _portgroups() -> None:
+    op.add_column("portgroups", sa.Column("physical_network", types.string(64)))
+    op.add_column("portgroups", sa.Column("category", types.string(80)))
+    # Rows that the first release writes get the default.
+    false = {"nullable": False, "server_default": sa.false()}
+    op.add_column("portgroups", sa.Column("dynamic_portgroup", sa.Boolean(), **false))
+    op.add_column("ports", sa.Column("available_for_dynamic_portgroup", sa.Boolean(), **false))
+
+
 def upgrade() -> None:
     _runbooks()
     _volumes()
     _agent_logs()
+    _allocations()
+    _inspection()
+    _inside()
+    _portgroups()
     op.add_column("conductors", sa.Column("classic_drivers", types.text()))
     with op.batch_alter_table("step_runs") as batch:  # SQLite cannot alter a column in place
         # The name of a template or runbook may have 255 characters.

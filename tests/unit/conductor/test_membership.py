@@ -32,8 +32,8 @@ class TestSweep(conductor_case.ConductorCase):
 
     def test_a_conductor_that_comes_back_takes_no_locks_before_the_others_could_call(self) -> None:
         self.start(self.conductor)
+        self.conductor._alive_at = time.monotonic() - 3600  # before its own first sweep can see the lock
         node = database.make_node(self.db, reservation="silent-as-the-database-was-away")
-        self.conductor._alive_at = time.monotonic() - 3600
         self.conductor.sweep()
         self.conductor._keepalive()
         self.conductor.sweep()
