@@ -39,7 +39,7 @@ class Cli:
         :param given: what the command reads from its standard input.
         :param options: further ones of the program, not of the command.
         """
-        command = [self.programs / "openstack", *self._options, *options, "baremetal", *words.split(), *values]
+        command = [str(self.programs / "openstack"), *self._options, *options, "baremetal", *words.split(), *values]
         environment = {"PATH": os.defpath, "HOME": str(self._home), "LC_ALL": "C.UTF-8", "NO_PROXY": "*"}
         return subprocess.run(
             command,

@@ -205,10 +205,14 @@ class TestFlows(CliTest):
 
     password = PASSWORD
 
-    def step_of(self, node: str, field: str) -> tuple[str, str, str]:
-        shown = self.cli.show(f"node show {node} -c provision_state -c {field}")
-        step = shown[field]
-        return shown["provision_state"], f"{step['interface']}.{step['step']}", step["origin"]
+    def check_held(self, node: str, flow: str) -> None:
+        """The step that runs is shown, and so is the plan with its place in it."""
+        state, key = f"{flow} hold", f"{flow}_step"
+        self.ingot.reach(node, state)
+        shown = self.cli.show(f"node show {node} -c provision_state -c {key} -c driver_internal_info")
+        step, info = shown[key], shown["driver_internal_info"]
+        self.assertEqual((state, "hold", "request"), (shown["provision_state"], step["step"], step["origin"]))
+        self.assertEqual(step, info[f"{key}s"][info[f"{key}_index"]])
 
     def test_it_speaks_the_newest_version_that_both_know_and_only_to_those_with_the_password(self) -> None:
         client = environments.run(self.cli.programs / "python", "-c", NEWEST).strip()
@@ -226,8 +230,7 @@ class TestFlows(CliTest):
         self.assertEqual({"True"}, {str(one["Result"]) for one in verdict})
 
         self.cli("node clean worker --clean-steps", text(BIOS, HOLD, RESET))
-        self.ingot.reach("worker", "clean hold")
-        self.assertEqual(("clean hold", "power.hold", "request"), self.step_of("worker", "clean_step"))
+        self.check_held("worker", "clean")
         self.cli("node unhold worker")
         self.ingot.reach("worker", "manageable")
         self.cli("node provide worker")
@@ -237,14 +240,12 @@ class TestFlows(CliTest):
         self.cli(
             "node deploy worker --config-drive", '{"user_data": "#!"}', "--deploy-steps", text(BIOS, HOLD, priority=90)
         )
-        self.ingot.reach("worker", "deploy hold")
-        self.assertEqual(("deploy hold", "power.hold", "request"), self.step_of("worker", "deploy_step"))
+        self.check_held("worker", "deploy")
         self.cli("node unhold worker")
         self.ingot.reach("worker", "active")
 
         self.cli("node service worker --service-steps", text(HOLD, BIOS))
-        self.ingot.reach("worker", "service hold")
-        self.assertEqual(("service hold", "power.hold", "request"), self.step_of("worker", "service_step"))
+        self.check_held("worker", "service")
         self.cli("node unhold worker")
         self.ingot.reach("worker", "active")
         self.cli("node rebuild worker --deploy-steps", text(RESET, priority=150))

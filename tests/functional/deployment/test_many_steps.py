@@ -42,7 +42,7 @@ TEMPLATES: dict[str, dict[str, Any]] = {
 HOLD = {"interface": "power", "step": "hold"}
 IN_AGENT = {"interface": "deploy", "step": "burn_in", "args": {}}
 BROKEN = {"interface": "deploy", "step": "drop_tools"}
-BURN_IN = ("deploy", "burn_in", 70, {}, "agent")
+BURN_IN: tuple[Any, ...] = ("deploy", "burn_in", 70, {}, "agent")
 WITHOUT_AGENT = [
     ("deploy", "prepare", 0, {}, "flow"),
     ("bios", "apply_configuration", 150, SETTINGS, "template CUSTOM_BIOS_VMX"),
