@@ -10,7 +10,7 @@ from oslo_log import log
 
 from ingot.common import errors, states
 from ingot.conductor.steps import catalog, children
-from ingot.conductor.steps.flow import Entry, Flow
+from ingot.conductor.steps.flow import Entry, Flow, Report, Step
 from ingot.conductor.task_manager import Task
 from ingot.drivers import configdrive, power_control, results
 from ingot.drivers.agent import session
@@ -59,14 +59,13 @@ def _deploy_interface(method: str) -> Entry:
     return Entry("deploy", method, lambda task: getattr(task.driver.deploy, method)(task))
 
 
-def _around(kind: str) -> dict[str, Any]:
+def _around(first: Entry, last: Entry) -> dict[str, Any]:
     """What flows have in common that boot the agent, run steps and leave the agent: cleaning and servicing."""
-    enter, leave = f"prepare_{kind}", f"tear_down_{kind}"
     return {
-        "first": (_deploy_interface(enter),),
-        "last": (_deploy_interface(leave),),
-        "collect_after": ("deploy", enter),
-        "agent_ends_with": ("deploy", leave),
+        "first": (first,),
+        "last": (last,),
+        "collect_after": (first.interface, first.name),
+        "agent_ends_with": (last.interface, last.name),
     }
 
 
@@ -75,14 +74,46 @@ def _cleaning_is_off(task: Task) -> bool:
     return not (task.conf.conductor.automated_clean if wanted is None else wanted)
 
 
-def _never_entered_service(task: Task) -> bool:
-    """Whether the failed service, whose plan is still there, did not boot the machine into the agent."""
-    plan = task.node.driver_internal_info.get("service_steps") or []
-    return not any(step["step"] == "prepare_service" for step in plan)
+_IN_AGENT = "in_agent_for_service"
+"""Key of driver_internal_info from when a machine leaves its user's system until it is given back, whatever fails."""
+
+
+def _enter_service(task: Task) -> Any:
+    task.set(driver_internal_info={**task.node.driver_internal_info, _IN_AGENT: True})
+    return task.driver.deploy.prepare_service(task)
+
+
+def _leave_service(task: Task) -> Any:
+    return results.in_phases(task, task.driver.deploy.tear_down_service, _forget_service)
+
+
+def _forget_service(task: Task) -> None:
+    left = {name: value for name, value in task.node.driver_internal_info.items() if name != _IN_AGENT}
+    task.set(driver_internal_info=left)
+
+
+_LEAVE_SERVICE = Entry("deploy", "tear_down_service", _leave_service)
+
+
+def _not_in_agent(task: Task) -> bool:
+    return _IN_AGENT not in task.node.driver_internal_info
+
+
+def _service_steps(task: Task, in_band: list[Step] | None, report: Report) -> list[Step]:
+    if task.node.request.get("disable_ramdisk") and not _not_in_agent(task):
+        report(
+            errors.Invalid(
+                field="disable_ramdisk",
+                value=True,
+                allowed="The service that failed has left the machine in the agent: abort it first, or leave this out.",
+            )
+        )
+    return catalog.service(task, in_band, report)
 
 
 def _instance_gone(task: Task) -> None:
     task.set(instance_uuid=None, instance_name=None, instance_info={}, configdrive=None, raid_config={})
+    _forget_service(task)
 
 
 def _deploy_failed(task: Task, exc: errors.IngotError) -> None:
@@ -118,7 +149,7 @@ _CLEANING: dict[str, Any] = {
     "timeout_option": "clean_callback_timeout",
     "on_fail": _left_as_it_is("clean failure"),
     "advice": "Fix the cause, clear maintenance, then clean again or make the node manageable.",
-    **_around("cleaning"),
+    **_around(_deploy_interface("prepare_cleaning"), _deploy_interface("tear_down_cleaning")),
 }
 
 FLOWS: dict[str, Flow] = {
@@ -182,12 +213,12 @@ FLOWS: dict[str, Flow] = {
             held=states.SERVICEHOLD,
             done_event="done",
             step_field="service_step",
-            plan=catalog.service,
+            plan=_service_steps,
             timeout_option="service_callback_timeout",
             abort_leaves=True,
             on_fail=_left_as_it_is("service failure"),
             advice="Fix the cause, clear maintenance, then service again, or abort to give the machine back.",
-            **_around("service"),
+            **_around(Entry("deploy", "prepare_service", _enter_service), _LEAVE_SERVICE),
         ),
         Flow(
             name="leave_service",
@@ -195,8 +226,8 @@ FLOWS: dict[str, Flow] = {
             running=states.SERVICING,
             waiting=states.SERVICEWAIT,
             done_event="done",
-            first=(_deploy_interface("tear_down_service"),),
-            skip=_never_entered_service,
+            first=(_LEAVE_SERVICE,),
+            skip=_not_in_agent,
             timeout_option="service_callback_timeout",
             on_fail=_left_as_it_is("service failure"),
             advice="Fix the cause and abort again.",

@@ -225,7 +225,7 @@ def _portgroups() -> None:
     op.add_column("portgroups", sa.Column("physical_network", types.string(64)))
     op.add_column("portgroups", sa.Column("category", types.string(80)))
     # Rows that the first release writes get the default.
-    false = {"nullable": False, "server_default": sa.false()}
+    false: dict[str, Any] = {"nullable": False, "server_default": sa.false()}
     op.add_column("portgroups", sa.Column("dynamic_portgroup", sa.Boolean(), **false))
     op.add_column("ports", sa.Column("available_for_dynamic_portgroup", sa.Boolean(), **false))
 

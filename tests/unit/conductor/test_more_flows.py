@@ -3,10 +3,11 @@
 import datetime
 import threading
 from typing import Any
+from unittest import mock
 
 import sqlalchemy as sa
 
-from ingot.common import clock, states
+from ingot.common import clock, errors, states
 from ingot.conductor import flows
 from ingot.conductor.steps import catalog
 from ingot.conductor.steps.flow import Entry, Flow
@@ -63,6 +64,20 @@ class TestService(FlowCase):
                 after = self.run_flow(node, "leave_service", states.SERVICING)
                 self.assertEqual((states.ACTIVE, None), (after.provision_state, after.last_error))
                 self.assertEqual(left, [row.step for row in self.journal(node)[ran:]])
+
+    def test_leaving_is_tried_until_it_works_and_nothing_else_forgets_it(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ACTIVE)
+        self.run_flow(node, "service", states.SERVICING, service_steps=[step("fail")])
+        deploy = self.conductor.services.hardware.interface("deploy", "fake")
+        with mock.patch.object(deploy, "tear_down_service", side_effect=errors.StepFailed("the door is stuck")):
+            failed = self.run_flow(node, "leave_service", states.SERVICING)
+        self.assertEqual(states.SERVICEFAIL, failed.provision_state)
+        refused = self.run_flow(
+            node, "service", states.SERVICING, service_steps=[step("power_on", "power")], disable_ramdisk=True
+        )
+        self.assertIn("disable_ramdisk", refused.last_error)
+        self.run_flow(node, "leave_service", states.SERVICING)
+        self.assertEqual(("tear_down_service", "done"), self.ran(node)[-1])
 
     def test_an_unknown_step_is_refused_before_anything_runs(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE)
