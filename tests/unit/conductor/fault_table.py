@@ -141,8 +141,8 @@ CASES: dict[str, Case] = {
 }
 
 WAYS = ("entry", "boot", "at once", "polling", "waiting", "agent", "reserved", "children")
-"""Who runs the step, and how: a method of the flow, the one that boots the agent, the driver (at once, at a second look,
-at the agent's call), the agent, the conductor itself, the child nodes."""
+"""Who runs the step, and how: a method of the flow, the one that boots the agent, the driver (at once, at a second
+look, at the agent's call), the agent, the conductor itself, the child nodes."""
 
 _AGENTS = frozenset(("agent dies", "agent starts anew", "upgraded", "replaced", "heartbeat lost", "token wrong"))
 FAULTS = ("raises", "is a bug", "hangs", *sorted(_AGENTS), "killed", "aborted", "aborted late")

@@ -16,7 +16,7 @@ from ingot.common import clock, states
 from ingot.conductor.flows import FLOWS
 from ingot.db import nodes, records
 from tests import scripted
-from tests.scripted import Act
+from tests.scripted_hardware import Act
 from tests.unit.conductor import fault_table
 from tests.unit.conductor.fault_table import CANNOT, CASES, EXPECTED, FAULTS, OFF, ON, SCRIPTED, WAYS
 

@@ -1,0 +1,365 @@
+"""Random flows (hypothesis): the order of steps, each of them completed exactly once, and what a crash may change.
+
+The examples are the same at each run. ``INGOT_TEST_EXAMPLES=2000`` tries that many others, and prints how to repeat one
+that fails.
+"""
+
+import dataclasses
+import os
+from collections import Counter
+from typing import Any
+
+import hypothesis
+import sqlalchemy as sa
+from hypothesis import strategies as some
+
+from ingot.common import context, errors, interfaces, states
+from ingot.conductor.flows import FLOWS
+from ingot.db import deploy_templates, models, records
+from tests import scripted, scripted_hardware
+from tests.scripted_hardware import Act
+from tests.unit.conductor import fault_table
+
+_MORE = int(os.environ.get("INGOT_TEST_EXAMPLES", "0"))
+
+
+def examples(usual: int) -> hypothesis.settings:
+    return hypothesis.settings(
+        database=None,
+        deadline=None,
+        derandomize=not _MORE,
+        max_examples=_MORE or usual,
+        print_blob=True,
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+
+
+TIES = ("power", "management", "deploy", "firmware", "bios", "raid", "boot", "network", "storage", "inspect", "console",
+        "rescue", "vendor")  # fmt: skip
+"""The documented order of equal priorities, said once more: that of the product is what is tested."""
+
+CORE = {
+    "deploy": 100,
+    "write_image": 80,
+    "prepare_instance_boot": 60,
+    "tear_down_agent": 40,
+    "switch_to_tenant_network": 30,
+    "boot_instance": 20,
+}
+WITH_AGENT = range(41, 100)
+
+Label = tuple[str, str]
+Planned = tuple[str, str, int, str, dict[str, Any]]
+"""Interface, step, priority, origin, args."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """Something a template or request asks for."""
+
+    act: Act
+    priority: int
+    number: int
+
+    def as_step(self) -> dict[str, Any]:
+        args = {"number": self.number}
+        return {"interface": self.act.interface, "step": self.act.step, "priority": self.priority, "args": args}
+
+    def planned(self, origin: str) -> Planned:
+        return self.act.interface, self.act.step, self.priority, origin, {"number": self.number}
+
+
+def label(act: Act) -> Label:
+    return act.interface, act.step
+
+
+@some.composite
+def acts_of(draw: some.DrawFn, kind: str, ways: tuple[str, ...], most: int = 5, ties: bool = True) -> list[Act]:
+    """Steps of a kind. What needs the agent stands where a deployment has one.
+
+    :param ties: whether steps of one interface may have one priority.
+    """
+    found = []
+    for number in range(draw(some.integers(0, most))):
+        way = draw(some.sampled_from(ways))
+        needs_agent = kind == "deploy" and way in ("waiting", "agent")
+        interface = draw(some.sampled_from(interfaces.STEP_KINDS if way == "agent" else interfaces.KINDS))
+        priority = draw(_priorities(needs_agent))
+        if not ties and (interface, priority) in ((act.interface, act.priority) for act in found):
+            priority = 0
+        repeatable = kind in ("clean", "verify") or (way != "agent" and draw(some.booleans()))
+        found.append(Act(kind, interface, f"s{number}", priority, way, idempotent=repeatable))
+    return found
+
+
+def _priorities(needs_agent: bool) -> some.SearchStrategy[int]:
+    """Few different ones, so that there are ties."""
+    anywhere = (1, 20, 50, 80, 90, 100, 150)
+    return some.sampled_from((0, *(number for number in anywhere if not needs_agent or number in WITH_AGENT)))
+
+
+# Order
+
+
+@dataclasses.dataclass
+class Wishes:
+    """Who wants what of a deployment."""
+
+    acts: list[Act]
+    options: dict[str, int]
+    templates: dict[str, list[Asked]]
+    request: list[Asked]
+
+    def promised(self) -> list[Planned]:
+        """What the specifications promise: request over template over option over code, highest priority first, equal
+        ones by interface and then as they were asked for."""
+        chosen = [asked.planned("request") for asked in self.request]
+        taken = {label(asked.act) for asked in self.request}
+        for name, wanted in self.templates.items():
+            chosen += [asked.planned(f"template {name}") for asked in wanted if label(asked.act) not in taken]
+        taken |= {label(asked.act) for wanted in self.templates.values() for asked in wanted}
+        chosen += [planned for planned in self._default() if planned[:2] not in taken]
+        wanted = [planned for planned in chosen if planned[2] > 0]
+        return sorted(wanted, key=lambda planned: (-planned[2], TIES.index(planned[0])))
+
+    def _default(self) -> list[Planned]:
+        core = [("deploy", step, priority, "driver", {}) for step, priority in CORE.items()]
+        own = [
+            (*label(act), self.options.get(".".join(label(act)), act.priority), _offers(act), {}) for act in self.acts
+        ]
+        return [*core, *sorted(own, key=lambda planned: planned[3], reverse=True)]
+
+
+def _offers(act: Act) -> str:
+    return "agent" if act.way == "agent" else "driver"
+
+
+@some.composite
+def wishes(draw: some.DrawFn) -> Wishes:
+    acts = draw(acts_of("deploy", ("at once", "polling", "waiting", "agent")))
+    numbers = iter(range(1000))
+
+    def some_asked(most: int) -> list[Asked]:
+        acts_asked = draw(some.lists(some.sampled_from(acts), max_size=most)) if acts else []
+        return [Asked(act, draw(_priorities(act.way in ("waiting", "agent"))), next(numbers)) for act in acts_asked]
+
+    options = {
+        ".".join(label(act)): draw(_priorities(act.way in ("waiting", "agent")))
+        for act in acts
+        if draw(some.integers(0, 2)) == 0
+    }
+    return Wishes(acts, options, {"CUSTOM_A": some_asked(2), "CUSTOM_B": some_asked(2)}, some_asked(3))
+
+
+class TestOrder(scripted.ScriptedCase):
+    tls = False
+
+    @examples(60)
+    @hypothesis.given(wishes())
+    def test_a_deployment_runs_what_is_promised(self, wanted: Wishes) -> None:
+        self.stage.acts, self.stage.did = wanted.acts, []
+        self.conf.set_override("deploy_step_priority_override", wanted.options, group="conductor")
+        traits = self.make_templates(wanted.templates)
+        node = self.machine()
+        node = self.machine(instance_info={**node.instance_info, "traits": traits})
+        request = {"deploy_steps": [asked.as_step() for asked in wanted.request]}
+        told = self.conductor.endpoint.get_plan(
+            context.admin().to_dict(), node_uuid=node.uuid, flow="deploy", request=request
+        )["result"]
+        self.asked(node, "deploy", states.DEPLOYING, **request)
+        end = self.take_turns(node)
+        self.assertEqual((states.ACTIVE, None), (end.provision_state, end.last_error))
+        ran = [(row.interface, row.step, row.priority, row.origin, row.args) for row in self.journal(node)]
+        promised = wanted.promised()
+        self.assertEqual(promised, ran[1:])
+        own = {label(act) for act in wanted.acts}
+        self.assertEqual(
+            [(*planned[:2], planned[4]) for planned in promised if planned[:2] in own],
+            [(interface, step, args) for _node, interface, step, args in self.stage.did],
+        )
+        shown = [tuple(step[name] for name in ("interface", "step", "priority", "origin", "args"))
+                 for step in told["steps"]]  # fmt: skip
+        self.assertEqual([planned for planned in ran if planned[3] != "agent"], shown)
+
+    def make_templates(self, templates: dict[str, list[Asked]]) -> list[str]:
+        """Enters those that have steps; returns their names."""
+        with self.db.single() as connection:
+            connection.execute(sa.delete(models.table(models.DeployTemplate)))
+        for name, wanted in templates.items():
+            steps = [asked.as_step() for asked in wanted]
+            if steps:
+                deploy_templates.TEMPLATES.create(self.db, {"name": name, "extra": {}, "steps": steps})
+        return [name for name, wanted in templates.items() if wanted]
+
+    @examples(40)
+    @hypothesis.given(acts_of("clean", ("at once", "polling", "agent"), most=7), some.data())
+    def test_a_cleaning_runs_by_priority_and_ties_by_interface(self, acts: list[Act], data: some.DataObject) -> None:
+        options = {".".join(label(act)): data.draw(_priorities(False)) for act in acts if data.draw(some.booleans())}
+        self.conf.set_override("clean_step_priority_override", options, group="conductor")
+        self.stage.acts, self.stage.did = acts, []
+        own = [(*label(act), options.get(".".join(label(act)), act.priority), _offers(act), {}) for act in acts]
+        node = self.machine(provision_state=states.MANAGEABLE)
+        self.asked(node, "automated_clean", states.CLEANING)
+        self.assertEqual(states.AVAILABLE, self.take_turns(node).provision_state)
+        ran = [(row.interface, row.step, row.priority, row.origin, row.args) for row in self.journal(node)][1:-1]
+        by_driver_first = sorted(own, key=lambda planned: planned[3], reverse=True)
+        wanted = [planned for planned in by_driver_first if planned[2] > 0]
+        self.assertEqual(sorted(wanted, key=lambda planned: (-planned[2], TIES.index(planned[0]))), ran)
+
+    @examples(60)
+    @hypothesis.given(acts_of("clean", ("at once",), most=7), some.data())
+    def test_a_tie_within_an_interface_stops_the_conductor(self, acts: list[Act], data: some.DataObject) -> None:
+        options = {".".join(label(act)): data.draw(_priorities(False)) for act in acts if data.draw(some.booleans())}
+        self.conf.set_override("clean_step_priority_override", options, group="conductor")
+        self.stage.acts = acts
+        places = Counter((act.interface, options.get(".".join(label(act)), act.priority)) for act in acts)
+        ties = [place for place, count in places.items() if count > 1 and place[1] > 0]
+        try:
+            scripted_hardware.hardware(self.conf, self.stage)
+        except errors.ConfigurationError as exc:
+            self.assertTrue(ties, exc.message)
+            told = [interface for interface, priority in ties if f"{interface} interface" in exc.message]
+            self.assertTrue(told, exc.message)
+        else:
+            self.assertEqual([], ties)
+
+
+# Completion and crashes
+
+_FLOWS = tuple(name for name in FLOWS if name not in ("for_parent", "leave_service"))
+
+
+@dataclasses.dataclass
+class Story:
+    """A flow and what happens to it.
+
+    :param request: the acts that are asked for, in order; None where the flow chooses.
+    :param fails: the act that fails, if any.
+    :param kills: the numbers of accesses to the database after which conductors, one after the other, die.
+    :param kin: how many child nodes the steps of the request with even numbers run on.
+    """
+
+    flow: str
+    acts: list[Act]
+    request: list[Act]
+    fails: Act | None
+    kills: list[int]
+    kin: int
+
+    @property
+    def case(self) -> fault_table.Case:
+        return fault_table.CASES[self.flow]
+
+
+_WAYS = {"verify": ("at once", "polling")}
+
+
+@some.composite
+def stories(draw: some.DrawFn) -> Story:
+    flow = draw(some.sampled_from(_FLOWS))
+    case = fault_table.CASES[flow]
+    kin = draw(some.sampled_from((0, 0, 0, 1, 2))) if case.asks and flow != "deploy" else 0
+    ways = _WAYS.get(flow, ("at once", "polling") if kin else ("at once", "polling", "waiting", "agent"))
+    acts = draw(acts_of(case.kind, ways, ties=False)) if case.kind else []
+    request = draw(some.lists(some.sampled_from(acts), max_size=4)) if case.asks and acts else []
+    fails = draw(some.sampled_from(acts)) if acts and draw(some.integers(0, 3)) == 0 else None
+    return Story(flow, acts, request, fails, draw(some.lists(some.integers(1, 70), max_size=3)), kin)
+
+
+class StoryCase(scripted.ScriptedCase):
+    tls = False
+
+    def play(self, story: Story) -> records.Record:
+        """Runs the story to its end, with as many conductors as it takes."""
+        for act in story.acts:
+            act.fault = "raises" if act is story.fails else None
+        self.stage.acts, self.stage.did = story.acts, []
+        node = self.machine(provision_state=story.case.start, power_state=story.case.power[0])
+        self.kin = [self.machine(parent_node=node.uuid, provision_state=states.ACTIVE) for _ in range(story.kin)]
+        steps = [Asked(act, 50, number).as_step() for number, act in enumerate(story.request)]
+        for step in steps[::2] if story.kin else []:
+            step["execute_on_child_nodes"] = True
+        request = {story.case.asks: steps} if story.case.asks else {}
+        self.asked(node, story.flow, story.case.accepted, **request)
+        kills = iter(story.kills)
+        self.lives = 0
+        while True:
+            self.lives += 1
+            self.another_conductor()
+            deadline = next(kills, None)
+            if deadline:
+                self.stage.life.end_after(deadline)
+            self.sweep_for(node)
+            now = self.take_turns(node)
+            if not self.stage.life.dead:
+                return now
+            self.assert_somebody_will_look(node)
+
+    def assert_somebody_will_look(self, node: records.Record) -> None:
+        """What a sweep finds: a lock of the dead, or something due."""
+        for one in map(self.now, (node, *self.kin)):
+            if one.flow is not None:
+                self.assertTrue(one.reservation or one.due_at, one.as_dict())
+
+    def check(self, story: Story, node: records.Record, end: records.Record) -> None:
+        for one in (node, *self.kin):
+            self.free(one)
+        well = end.last_error is None
+        self.assertEqual(story.case.done if well else story.case.failed[0], end.provision_state)
+        fragile = {label(act) for act in story.acts if not act.idempotent}
+        # What a parent does for steps on its children can be repeated, whatever they are.
+        self.check_journal(node, {"done"} if well else {"done", "failed"}, set() if self.kin else fragile)
+        for child in self.kin:
+            self.check_journal(child, {"done", "failed"}, fragile)
+        for act in story.acts:
+            self.check_act(story, act, well)
+        if not well:
+            self.check_reason(story, node, end)
+        ended = [entry for entry in self.history(node) if entry.event_type == "provisioning"]
+        self.assertEqual(2 if well and story.flow == "delete" else 1, len(ended), [entry.event for entry in ended])
+
+    def check_journal(self, node: records.Record, ends: set[str], fragile: set[Label]) -> None:
+        """In the plan's order; of each step one attempt is the last, and none is repeated that has ended.
+
+        :param ends: how the last step of a run may have ended.
+        :param fragile: steps that must not be repeated.
+        """
+        journal = self.journal(node)
+        for run in {row.run_id: None for row in journal}:
+            rows = [row for row in journal if row.run_id == run]
+            places = [row.step_index for row in rows]
+            self.assertEqual(sorted(places), places)
+            self.assertEqual(list(range(places[-1] + 1)), sorted(set(places)))
+            for place in set(places):
+                *lost, last = (row for row in rows if row.step_index == place)
+                self.assertEqual(list(range(1, len(lost) + 2)), [row.attempt for row in (*lost, last)])
+                self.assertLessEqual({row.state for row in lost}, {"interrupted"})
+                self.assertFalse(lost and (last.interface, last.step) in fragile)
+                self.assertIn(last.state, ends if place == places[-1] else {"done"})
+
+    def check_act(self, story: Story, act: Act, well: bool) -> None:
+        did = Counter((uuid, args.get("number")) for uuid, *step, args in self.stage.did if tuple(step) == label(act))
+        if not act.idempotent or (act.way == "agent" and act.kind == "clean"):
+            self.assertLessEqual(set(did.values()), {1}, f"{act} ran twice: {self.stage.did}")
+        if act.priority == 0 and not any(one is act for one in story.request):
+            self.assertEqual(0, did.total())
+
+    def check_reason(self, story: Story, node: records.Record, end: records.Record) -> None:
+        """A flow fails by the step that was to fail, or by one whose conductor died and that cannot be repeated."""
+        if "not safe to repeat" in end.last_error:
+            self.assertTrue(story.kills)
+            self.assertFalse(all(act.idempotent for act in story.acts))
+        else:
+            self.assertIsNotNone(story.fails, end.last_error)
+            self.assertIn("out of luck", end.last_error)
+
+
+class TestCrashes(StoryCase):
+    @examples(150)
+    @hypothesis.given(stories())
+    def test_a_flow_ends_and_each_step_is_completed_once(self, story: Story) -> None:
+        end = self.play(story)
+        node = self.now(end)
+        self.check(story, node, end)
+        if story.fails is None and all(act.idempotent for act in story.acts):
+            self.assertIsNone(end.last_error)
