@@ -99,7 +99,7 @@ class Api:
         else:
             own, common = request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version")
             flask.g.minor = versions.negotiate(own, common)
-        if flask.g.minor < route.since:
+        if flask.g.minor < route.needs(request.method):
             raise route.too_new(request.method)
         return _response(operation.handler(self._call(operation, request, user), **ident))
 

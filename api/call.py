@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from oslo_config import cfg
 
 from ingot.api import params
+from ingot.api.preconditions import Preconditions
 from ingot.common import context, errors
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
@@ -21,6 +22,7 @@ class Call:
     :param path: path of the URL, as the ``next`` link of a list repeats it.
     :param query: parsed parameters that were given.
     :param body: parsed body; None when the operation takes none.
+    :param preconditions: what must hold for the object that a writing request names; None for no conditions.
     """
 
     conf: cfg.ConfigOpts
@@ -32,21 +34,24 @@ class Call:
     path: str
     query: Mapping[str, Any]
     body: Any = None
+    preconditions: Preconditions | None = None
 
 
 class Reply(NamedTuple):
     """An answer.
 
     :param body: what is sent as JSON; a string is sent as plain text, bytes as a gzip archive; None sends nothing.
+    :param version: that of the object that it shows, for the entity tag.
     """
 
     body: Any = None
     status: int = 200
     headers: Mapping[str, str] = {}
+    version: str | None = None
 
 
-def created(call: Call, body: dict[str, Any], path: str) -> Reply:
-    return Reply(body, 201, {"Location": f"{call.base}{path}"})
+def created(call: Call, body: dict[str, Any], path: str, version: str | None = None) -> Reply:
+    return Reply(body, 201, {"Location": f"{call.base}{path}"}, version)
 
 
 def accepted(call: Call, path: str) -> Reply:
@@ -93,17 +98,21 @@ class Operation(NamedTuple):
 
     :param query: declared query parameters; any other is refused.
     :param body: declared body; None: a body is ignored.
+    :param since: minor version that brought it, where it is younger than its route.
     """
 
     handler: Callable[..., Reply]
     query: Mapping[str, params.Param]
     body: Body | None
+    since: int = 1
 
 
-def operation(*query: params.Param, body: Body | None = None) -> Callable[[Callable[..., Reply]], Operation]:
+def operation(
+    *query: params.Param, body: Body | None = None, since: int = 1
+) -> Callable[[Callable[..., Reply]], Operation]:
     """Declares what a handler accepts."""
 
     def declare(handler: Callable[..., Reply]) -> Operation:
-        return Operation(handler, {param.name: param for param in query}, body)
+        return Operation(handler, {param.name: param for param in query}, body, since)
 
     return declare

@@ -25,6 +25,7 @@ class Collection(NamedTuple):
     :param filters: query parameters that narrow the list.
     :param marker: parses what names the last item of a page; a uuid for most resources.
     :param selects: whether the list takes ``fields=``.
+    :param details: whether the list takes ``detail=``.
     :param complete: adds to records what is in other tables, one statement for all of them.
     """
 
@@ -34,12 +35,13 @@ class Collection(NamedTuple):
     filters: tuple[params.Param, ...] = ()
     marker: Callable[[str, str], str] = kinds.uuid
     selects: bool = True
+    details: bool = True
     complete: Callable[[Call, list[records.Record], fields.Selection], None] = _nothing
 
     @property
     def index_params(self) -> tuple[params.Param, ...]:
         """The query parameters of the list."""
-        selecting = (params.FIELDS, params.DETAIL) if self.selects else (params.DETAIL,)
+        selecting = ((params.FIELDS,) if self.selects else ()) + ((params.DETAIL,) if self.details else ())
         return (*self.filters, *params.paging(self.marker), *selecting)
 
     @property

@@ -32,6 +32,7 @@ class Field(NamedTuple):
     :param compute: makes the shown value of a record; without it the column of the same name is shown.
     :param needs: the columns that ``compute``, or what completes the record, works with.
     :param patch_since: where PATCH takes it at older versions than answers show it.
+    :param post_since: where POST does.
     :param required: whether a POST must have it, and a PATCH cannot remove it.
     :param hidden: whether answers never show it.
     """
@@ -45,6 +46,7 @@ class Field(NamedTuple):
     compute: Compute | None = None
     needs: tuple[str, ...] = ()
     patch_since: int | None = None
+    post_since: int | None = None
     required: bool = False
     hidden: bool = False
 
@@ -148,7 +150,11 @@ class Table:
         self.noun = noun
         self.newer = newer
         self.fields: Mapping[str, Field] = {field.name: field for field in fields}
-        written = (field for field in self.fields.values() if field.kind and field.write & POST)
+        written = (
+            field if field.post_since is None else field._replace(since=field.post_since)
+            for field in self.fields.values()
+            if field.kind and field.write & POST
+        )
         self.creation = Body(noun, written, newer)
         self.select = functools.lru_cache(maxsize=2048)(self._select)
 

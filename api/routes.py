@@ -66,7 +66,11 @@ class Route(NamedTuple):
     def too_new(self, method: str) -> errors.IngotError:
         """The error for a request of an older version."""
         refusal = _REFUSALS[self.below.get(method, self.below["*"])]
-        return refusal(f"{method} {self.path} needs API version 1.{self.since} or newer.")
+        return refusal(f"{method} {self.path} needs API version 1.{self.needs(method)} or newer.")
+
+    def needs(self, method: str) -> int:
+        """The minor version that brought a method of it."""
+        return max(self.since, self.operations[method].since)
 
 
 def _all(crud: Crud) -> Mapping[str, Operation]:

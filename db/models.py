@@ -242,7 +242,7 @@ class Port(Timestamps, Base):
     pxe_enabled: Mapped[bool] = mapped_column(default=True)
     physical_network: Mapped[str | None] = mapped_column(types.string(64))
     is_smartnic: Mapped[bool] = mapped_column(default=False)
-    available_for_dynamic_portgroup: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
+    available_for_dynamic_portgroup: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
     internal_info: Mapped[dict[str, Any]]
     extra: Mapped[dict[str, Any]]
 
