@@ -51,6 +51,9 @@ class Conductor(Timestamps, Base):
     classic_drivers: Mapped[list[Any]] = mapped_column(
         nullable=True, doc="names of the fixed compositions it has enabled (004)"
     )
+    announced: Mapped[str | None] = mapped_column(
+        types.string(16), doc="what the latest event says of it: online, stopped, silent"
+    )
 
 
 class ConductorHardwareInterface(Base):
@@ -173,7 +176,7 @@ class Node(Timestamps, Base):
     due_at: Mapped[datetime.datetime | None] = mapped_column(
         index=True, doc="when a conductor must look at the node next; never NULL while somebody is owed work"
     )
-    run_id: Mapped[str | None] = mapped_column(types.string(36), doc="run of the flow, key into step_runs")
+    run_id: Mapped[str | None] = mapped_column(types.string(36), index=True, doc="run of the flow, key into step_runs")
     clean_step: Mapped[dict[str, Any]]
     deploy_step: Mapped[dict[str, Any]]
     service_step: Mapped[dict[str, Any]]
@@ -192,6 +195,13 @@ class Node(Timestamps, Base):
     agent_verify_ca: Mapped[str | None] = mapped_column(types.text())
     agent_status: Mapped[str | None] = mapped_column(types.text())
     agent_last_heartbeat: Mapped[datetime.datetime | None]
+
+    outbox: Mapped[str | None] = mapped_column(
+        types.text(), doc="events of writes to this row that wait for their place in events; a JSON object each, and NL"
+    )
+    outbox_at: Mapped[datetime.datetime | None] = mapped_column(
+        index=True, doc="when the oldest of them was written; NULL: there are none"
+    )
 
 
 class NodeTag(Base):
@@ -342,7 +352,7 @@ class StepRun(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     node_id: Mapped[int] = mapped_column(sa.ForeignKey("nodes.id", ondelete="CASCADE"))
-    run_id: Mapped[str] = mapped_column(types.string(36))
+    run_id: Mapped[str] = mapped_column(types.string(36), index=True)
     flow: Mapped[str] = mapped_column(types.string(32))
     step_index: Mapped[int]
     attempt: Mapped[int]
@@ -378,6 +388,22 @@ class NodeHistory(Base):
     state: Mapped[str | None] = mapped_column(types.string(15))
     target_provision_state: Mapped[str | None] = mapped_column(types.string(15))
     duration_seconds: Mapped[float | None]
+
+
+class Event(Base):
+    """Something that changed, in the one order in which all readers see it; see ``ingot.db.events``. No reference to
+    nodes: what happened to a node outlives it."""
+
+    __tablename__ = "events"
+
+    id: Mapped[int] = mapped_column(
+        sa.BigInteger(), primary_key=True, autoincrement=False, doc="place in the order: 1, 2, 3 ... without gaps"
+    )
+    kind: Mapped[str] = mapped_column(types.string(16))
+    created_at: Mapped[datetime.datetime]
+    node_uuid: Mapped[str | None] = mapped_column(types.string(36))
+    node_name: Mapped[str | None]
+    data: Mapped[dict[str, Any]]
 
 
 class Allocation(Timestamps, Base):

@@ -20,8 +20,8 @@ _HISTORY = models.table(models.NodeHistory)
 # What a database says of a unique value that is taken: the constraint's name, or SQLite the column's.
 _TAKEN = re.compile(r"(?:uniq_nodes_|\bnodes\.)(instance_uuid|name|uuid)\b")
 
-# A config drive may be megabytes and only one step wants it.
-_USUAL = [column for column in NODES.c if column.name != "configdrive"]
+# A config drive may be megabytes and only one step wants it; the outbox is for whoever collects events.
+_USUAL = [column for column in NODES.c if column.name not in ("configdrive", "outbox", "outbox_at")]
 
 
 def by_ident(ident: str) -> sa.ColumnElement[bool]:
@@ -32,7 +32,7 @@ def by_ident(ident: str) -> sa.ColumnElement[bool]:
 def get(db: Database, ident: str, columns: Collection[str] | None = None) -> records.Record:
     """A node by uuid or name.
 
-    :param columns: names of the columns to read; all but configdrive by default.
+    :param columns: names of the columns to read; all but configdrive and outbox by default.
     :raises NotFound: there is no such node.
     """
     selected = _USUAL if columns is None else records.columns(NODES, columns)
@@ -67,13 +67,16 @@ def set_unlocked(db: Database, uuid: str, values: Mapping[str, Any], revision: i
     return _update(db, free if revision is None else sa.and_(free, NODES.c.revision == revision), values, uuid)
 
 
-def set_always(db: Database, uuid: str, values: Mapping[str, Any]) -> None:
+def set_always(db: Database, uuid: str, values: Mapping[str, Any], revision: int | None = None) -> None:
     """Writes columns that no task writes, whoever holds the lock: maintenance, a request to abort.
 
+    :param revision: write only if the node is still as it was read.
     :raises NotFound: there is no such node.
+    :raises ChangedMeanwhile: it is not as it was read.
     """
-    if not _update(db, NODES.c.uuid == uuid, values, uuid):
-        raise errors.NotFound(noun="Node", ident=uuid)
+    own = NODES.c.uuid == uuid
+    if not _update(db, own if revision is None else sa.and_(own, NODES.c.revision == revision), values, uuid):
+        raise errors.ChangedMeanwhile(node=get(db, uuid, ("uuid",)).uuid)
 
 
 @retried

@@ -1,4 +1,4 @@
-"""Runbooks, volumes, logs of agents, classic drivers, allocations, inspection rules, what is known of a machine.
+"""Runbooks, volumes, logs of agents, classic drivers, allocations, inspection rules, what is known of a machine, events.
 
 Revision 0002 of the schema: everything is added, so that the first release goes on working on it.
 """
@@ -231,6 +231,26 @@ def _portgroups() -> None:
     op.add_column("ports", available)
 
 
+def _events() -> None:
+    op.create_table(
+        "events",
+        sa.Column("id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("kind", types.string(16), nullable=False),
+        sa.Column("created_at", types.moment(), nullable=False),
+        sa.Column("node_uuid", types.string(36)),
+        sa.Column("node_name", types.string()),
+        sa.Column("data", types.text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="events_pkey"),
+        **_OPTIONS,
+    )
+    op.add_column("nodes", sa.Column("outbox", types.text()))
+    op.add_column("nodes", sa.Column("outbox_at", types.moment()))
+    op.create_index("nodes_outbox_at_idx", "nodes", ["outbox_at"])
+    op.create_index("nodes_run_id_idx", "nodes", ["run_id"])
+    op.create_index("step_runs_run_id_idx", "step_runs", ["run_id"])
+    op.add_column("conductors", sa.Column("announced", types.string(16)))
+
+
 def upgrade() -> None:
     _runbooks()
     _volumes()
@@ -243,3 +263,4 @@ def upgrade() -> None:
     with op.batch_alter_table("step_runs") as batch:  # SQLite cannot alter a column in place
         # The name of a template or runbook may have 255 characters.
         batch.alter_column("origin", type_=types.string(300), existing_type=types.string(64), existing_nullable=False)
+    _events()
