@@ -4,6 +4,7 @@ Order: route, method, who asks, version, query, body, handler. Everything that i
 :mod:`ingot.common.errors` and becomes an answer in one place.
 """
 
+import dataclasses
 import pathlib
 import re
 from typing import Any
@@ -13,7 +14,7 @@ import orjson
 from oslo_config import cfg
 from werkzeug import routing
 
-from ingot.api import auth, faults, params, routes, schemas, versions
+from ingot.api import auth, faults, params, preconditions, routes, schemas, versions
 from ingot.api.call import Call, Operation, Reply
 from ingot.common import context, errors
 from ingot.db.engine import Database
@@ -82,26 +83,27 @@ class Api:
 
     def _answer(self, route: routes.Route, request: flask.Request, ident: dict[str, str]) -> flask.Response:
         if request.method == "OPTIONS":
-            return flask.Response(status=200, mimetype=_JSON)
+            return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
         if "\0" in request.path:
             raise errors.Invalid(field="URL", value=request.path[:80], allowed="Nothing is called by a NUL.")
         operation = route.operations.get(request.method)
         if operation is None:
-            flask.g.allow = ", ".join(route.operations)
-            raise errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
+            raise _refused_method(route, request)
         if not route.text and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
             raise errors.NotAcceptable(accept=request.headers["Accept"][:80])
         user = None
         if self._authenticate and not route.public:
             user = self._authenticate(request.authorization)
-        if route.any_version:
-            flask.g.minor = versions.MAX
-        else:
-            own, common = request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version")
-            flask.g.minor = versions.negotiate(own, common)
+        flask.g.minor = _minor(route, request)
         if flask.g.minor < route.needs(request.method):
             raise route.too_new(request.method)
-        return _response(operation.handler(self._call(operation, request, user), **ident))
+        call = self._call(operation, request, user)
+        conditions = preconditions.of(request.headers)
+        if conditions and request.method != "GET":
+            if not route.tagged:
+                conditions.refuse_tags()
+            call = dataclasses.replace(call, preconditions=conditions)
+        return _response(operation.handler(call, **ident), request.method, conditions)
 
     def _call(self, operation: Operation, request: flask.Request, user: str | None) -> Call:
         minor: int = flask.g.minor
@@ -163,6 +165,23 @@ class Api:
         return response
 
 
+def _minor(route: routes.Route, request: flask.Request) -> int:
+    """
+    :raises VersionRefused: the version cannot be read, or is not served.
+    """
+    if route.any_version:
+        return versions.MAX
+    return versions.negotiate(request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version"))
+
+
+def _refused_method(route: routes.Route, request: flask.Request) -> errors.IngotError:
+    """The error for a method that nobody serves: a version that does not know the URL is told about that instead."""
+    if _minor(route, request) < route.since:
+        return route.too_new(request.method[:20])
+    flask.g.allow = ", ".join(route.operations)
+    return errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
+
+
 def _read(request: flask.Request, most: int) -> bytes:
     try:
         raw = request.stream.read(most)
@@ -192,10 +211,16 @@ def _context(request: flask.Request, user: str | None) -> context.RequestContext
     return flask.g.ctx
 
 
-def _response(reply: Reply) -> flask.Response:
+def _response(reply: Reply, method: str, conditions: preconditions.Preconditions | None) -> flask.Response:
     if isinstance(reply.body, str):
         return flask.Response(reply.body, reply.status, reply.headers, mimetype="text/plain")
     if isinstance(reply.body, bytes):
         return flask.Response(reply.body, reply.status, reply.headers, mimetype="application/gzip")
     data = b"" if reply.body is None else orjson.dumps(reply.body, option=orjson.OPT_NAIVE_UTC)
-    return flask.Response(data, reply.status, reply.headers, mimetype=_JSON)
+    headers = dict(reply.headers)
+    if reply.version is not None or (method == "GET" and data):
+        tag = preconditions.tag(reply.version, data)
+        headers["ETag"] = f'"{tag}"'
+        if conditions and method == "GET" and conditions.check_answer(tag):
+            return flask.Response(status=304, headers=headers)
+    return flask.Response(data, reply.status, headers, mimetype=_JSON)

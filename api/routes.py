@@ -63,14 +63,20 @@ class Route(NamedTuple):
     any_version: bool = False
     text: bool = False
 
+    @property
+    def tagged(self) -> bool:
+        """Whether writing to it is writing to one object, which has an entity tag."""
+        return not self.public and ("<node>" in self.path or "<ident>" in self.path)
+
     def too_new(self, method: str) -> errors.IngotError:
         """The error for a request of an older version."""
         refusal = _REFUSALS[self.below.get(method, self.below["*"])]
         return refusal(f"{method} {self.path} needs API version 1.{self.needs(method)} or newer.")
 
     def needs(self, method: str) -> int:
-        """The minor version that brought a method of it."""
-        return max(self.since, self.operations[method].since)
+        """The minor version that brought a method of it; for one that nobody serves, the URL itself."""
+        operation = self.operations.get(method)
+        return max(self.since, operation.since) if operation else self.since
 
 
 def _all(crud: Crud) -> Mapping[str, Operation]:
