@@ -7,7 +7,7 @@ the deploy interface ``direct``, the agent's client.
 import contextlib
 import dataclasses
 import importlib.metadata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -125,12 +125,14 @@ class Stage:
     :ivar acts: the script.
     :ivar did: (node's uuid, interface, step, args) whenever a step has begun to do what it does.
     :ivar life: of the conductor that works now.
+    :ivar meanwhile: is called when a step that took more than one call ends.
     :ivar silent_in: interface and name of the step in which agents give no sign of life.
     :ivar distrusted: whether agents that boot from now on take no command with the token that they were given.
     """
 
     def __init__(self) -> None:
         self.acts: list[Act] = []
+        self.meanwhile: Callable[[], None] = lambda: None
         self.silent_in: tuple[str, str] | None = None
         self.distrusted = False
         self.did: list[tuple[str, str, str, dict[str, Any]]] = []
@@ -159,6 +161,7 @@ class Stage:
                 self.complain(act)
                 return results.DONE
         elif act.fault != "hangs":
+            self.meanwhile()
             self.complain(act)
             return results.DONE
         return results.WaitForAgent() if act.way == "waiting" else results.LookAgain(PAUSE)

@@ -26,7 +26,7 @@ class Case:
     :param fault: the node's fault then, with maintenance.
     :param power: (at the start, after a failure once the agent runs, at a good end).
     :param idempotent: whether the scripted steps are.
-    :param info: driver_internal_info at the start.
+    :param after: the flow that has failed before, while the agent ran.
     """
 
     verb: str | None
@@ -41,7 +41,7 @@ class Case:
     boot: str | None = None
     fault: str | None = None
     idempotent: bool = True
-    info: dict[str, Any] = dataclasses.field(default_factory=dict)
+    after: str | None = None
 
     def asked_for(self, state: str) -> str | None:
         """Where the verb leads a node; an abort of what has failed goes there by way of a flow."""
@@ -125,7 +125,7 @@ CASES: dict[str, Case] = {
         power=(ON, ON, ON),
         entry="tear_down_service",
         fault="service failure",
-        info={"service_steps": [{"interface": "deploy", "step": "prepare_service"}]},
+        after="service",
     ),
     "for_parent": Case(
         verb=None,  # a step of the parent's asks for it
@@ -145,7 +145,7 @@ WAYS = ("entry", "boot", "at once", "polling", "waiting", "agent", "reserved", "
 look, at the agent's call), the agent, the conductor itself, the child nodes."""
 
 _AGENTS = frozenset(("agent dies", "agent starts anew", "upgraded", "replaced", "heartbeat lost", "token wrong"))
-FAULTS = ("raises", "is a bug", "hangs", *sorted(_AGENTS), "killed", "aborted", "aborted late")
+FAULTS = ("raises", "is a bug", "hangs", *sorted(_AGENTS), "killed", "aborted", "aborted late", "raises after abort")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,6 +205,8 @@ EXPECTED: dict[str, dict[str, Expected]] = {
     "token wrong": _everywhere(("boot", "agent"), _fails(r"HTTP 401: 401 Unauthorized: Token invalid$")),
     "killed": _everywhere(WAYS, _AGAIN, agent=dataclasses.replace(_AGAIN, did=1)),  # its command is adopted
     "aborted": _everywhere(("boot", "waiting", "agent", "reserved"), _ABORTED),
+    # An abort that a step had to survive does not make its failure harmless.
+    "raises after abort": _everywhere(("waiting", "agent"), _fails(r"out of luck$")),
     "aborted late": _everywhere(("waiting", "agent"), dataclasses.replace(_ABORTED, attempts=("done",))),
 }
 
@@ -224,6 +226,8 @@ def expected(flow: str, way: str, fault: str) -> Expected:
 
 
 ALL = frozenset((*CASES, *WAYS, *FAULTS))
+_LATE = frozenset(("aborted late", "raises after abort"))
+_ABORTS = frozenset(("aborted", *_LATE))
 _NO_AGENT = frozenset(("verify", "delete", "leave_service", "for_parent"))
 
 CANNOT: tuple[tuple[Any, Any, Any, str], ...] = (
@@ -245,9 +249,9 @@ CANNOT: tuple[tuple[Any, Any, Any, str], ...] = (
     (ALL, {"waiting", "reserved"}, {"agent starts anew", "upgraded", "replaced", "token wrong"}, "gives no command"),
     (ALL, {"at once"}, {"hangs"}, "a call that does not return has the deadline of its driver, not of the engine"),
     ({"verify"}, {"entry"}, {"hangs"}, "validating is one call, as above"),
-    (ALL, {"entry", "at once", "polling", "children"}, {"aborted", "aborted late"}, "accepted in wait and hold only"),
-    (ALL, {"boot", "reserved"}, {"aborted late"}, "entries and reserved steps may always be cut off"),
-    ({"deploy"}, ALL, {"aborted late"}, "an abort cuts off any waiting step of a deployment"),
+    (ALL, {"entry", "at once", "polling", "children"}, _ABORTS, "accepted in wait and hold only"),
+    (ALL, {"boot", "reserved"}, _LATE, "entries and reserved steps may always be cut off"),
+    ({"deploy"}, ALL, _LATE, "an abort cuts off any waiting step of a deployment"),
 )
 
 
