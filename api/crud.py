@@ -81,6 +81,16 @@ class Crud:
         self._described.complete(call, [record], self._described.table.select(versions.MAX))
         return record
 
+    def target(self, call: Call, given: str) -> Record:
+        """The whole row that a request is about to write to; see :meth:`read`.
+
+        :raises PreconditionFailed: it is not as the client knows it.
+        """
+        record = self.read(call, given)
+        if call.preconditions:
+            call.preconditions.check(self._described.source.noun, record)
+        return record
+
     def _index(self, call: Call) -> Reply:
         return collection.index(call, self._described, self._where(call))
 
@@ -91,21 +101,24 @@ class Crud:
         return self._described.table.select(call.minor, call.query.get("fields")).render(record, call)
 
     def _show(self, call: Call, ident: str) -> Reply:
-        return Reply(self._shown(call, self.read(call, ident)))
+        record = self.read(call, ident)
+        return Reply(self._shown(call, record), version=record.version)
 
     def _create(self, call: Call) -> Reply:
         values = self._prepare(call, collection.stored(self._described.table, call.body), None)
         values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
         self._store.create(call.db, values)
-        shown = self._shown(call, self.read(call, values["uuid"]))
-        return calls.created(call, shown, f"{call.path.rstrip('/')}/{values['uuid']}")
+        record = self.read(call, values["uuid"])
+        path = f"{call.path.rstrip('/')}/{values['uuid']}"
+        return calls.created(call, self._shown(call, record), path, record.version)
 
     def _update(self, call: Call, ident: str) -> Reply:
         uuid = calls.retried(lambda: self._change(call, ident))
-        return Reply(self._shown(call, self.read(call, uuid)))
+        record = self.read(call, uuid)
+        return Reply(self._shown(call, record), version=record.version)
 
     def _change(self, call: Call, ident: str) -> str:
-        record = self.read(call, ident)
+        record = self.target(call, ident)
         changes = collection.patched(call, self._described, record)
         self._refuse_update(call, record, changes)
         if changes:
@@ -113,5 +126,5 @@ class Crud:
         return str(record.uuid)
 
     def _delete(self, call: Call, ident: str) -> Reply:
-        self._store.delete(call.db, self.read(call, ident))
+        calls.retried(lambda: self._store.delete(call.db, self.target(call, ident)))
         return calls.NO_CONTENT

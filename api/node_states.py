@@ -1,7 +1,7 @@
 """The states of a node: which it is in, power changes, RAID configuration, maintenance."""
 
 from ingot.api import call as calls
-from ingot.api import fields, kinds, node_rules, raid
+from ingot.api import fields, kinds, node_rules, preconditions, raid
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
@@ -25,7 +25,8 @@ LOCK = ("uuid", "driver", "conductor_group", "revision", "reservation", "lock_pu
 @operation()
 def show(call: Call, node: str) -> Reply:
     selection = STATES_TABLE.select(call.minor)
-    return Reply(selection.render(api_nodes.read(call, node, *selection.columns), call))
+    found = api_nodes.read(call, node, *selection.columns, *preconditions.NODE)
+    return Reply(selection.render(found, call), version=found.version)
 
 
 @operation(
@@ -92,7 +93,8 @@ def _set_raid(call: Call, given: str) -> Reply:
 
 @operation(body=fields.Body("maintenance request", (Field("reason", kind=kinds.LONG_TEXT),)))
 def set_maintenance(call: Call, node: str) -> Reply:
-    return _maintain(call, node, {"maintenance": True, "maintenance_reason": call.body.get("reason"), "fault": None})
+    reason = call.body.get("reason")
+    return _maintain(call, node, {"maintenance": True, "maintenance_reason": reason, "fault": None})
 
 
 @operation()
@@ -102,5 +104,9 @@ def clear_maintenance(call: Call, node: str) -> Reply:
 
 def _maintain(call: Call, given: str, values: dict[str, object]) -> Reply:
     # Allowed whoever holds the lock: an operator who sees a machine burn does not wait for its step to end.
-    nodes.set_always(call.db, api_nodes.read(call, given, "uuid").uuid, values)
+    def attempt() -> None:
+        node = api_nodes.read(call, given, "uuid", "revision")
+        nodes.set_always(call.db, node.uuid, values, node.revision if call.preconditions else None)
+
+    calls.retried(attempt)
     return Reply(None, 202)

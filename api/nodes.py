@@ -7,7 +7,7 @@ from typing import Any
 from oslo_utils import uuidutils
 
 from ingot.api import call as calls
-from ingot.api import collection, kinds, node_rules, params, patch
+from ingot.api import collection, kinds, node_rules, params, patch, preconditions
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Selection
 from ingot.api.node_fields import INTERFACE_SINCE, TABLE
@@ -100,8 +100,15 @@ def ident(call: Call, given: str) -> str:
 
 
 def read(call: Call, given: str, *columns: str) -> records.Record:
-    """The named columns of the node that a URL means."""
-    return listing.get(call.db, node_lists.SOURCE, ident(call, given), columns)
+    """The named columns of the node that a URL means.
+
+    :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
+    """
+    if call.preconditions is None:
+        return listing.get(call.db, node_lists.SOURCE, ident(call, given), columns)
+    found = listing.get(call.db, node_lists.SOURCE, ident(call, given), (*columns, *preconditions.NODE))
+    call.preconditions.check("Node", found)
+    return found
 
 
 @operation(*NODES.index_params)
@@ -149,8 +156,8 @@ def _owned_by(call: Call, hostname: str) -> list[str]:
 @operation(params.FIELDS)
 def show(call: Call, node: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
-    found = listing.get(call.db, node_lists.SOURCE, ident(call, node), selection.columns_of(NODES.source))
-    return Reply(collection.show(call, NODES, found))
+    found = read(call, node, *selection.columns_of(NODES.source), *preconditions.NODE)
+    return Reply(collection.show(call, NODES, found), version=found.version)
 
 
 @operation(body=TABLE.creation)
@@ -159,16 +166,18 @@ def create(call: Call) -> Reply:
     values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
     values["provision_state"] = states.ENROLL if call.minor >= 11 else states.AVAILABLE
     node_crud.create(call.db, node_rules.for_creation(call, values))
-    return calls.created(call, _whole(call, values["uuid"]), f"/v1/nodes/{values['uuid']}")
+    body, version = _whole(call, values["uuid"])
+    return calls.created(call, body, f"/v1/nodes/{values['uuid']}", version)
 
 
 @operation(Param("reset_interfaces", kinds.flag, 45), body=patch.BODY)
 def update(call: Call, node: str) -> Reply:
-    return Reply(_whole(call, calls.retried(lambda: _update(call, node))))
+    body, version = _whole(call, calls.retried(lambda: _update(call, node)))
+    return Reply(body, version=version)
 
 
 def _update(call: Call, given: str) -> str:
-    node = listing.get(call.db, node_lists.SOURCE, ident(call, given), node_rules.EDITED)
+    node = read(call, given, *node_rules.EDITED)
     changes = collection.patched(call, NODES, node)
     node_rules.refuse_update(node, call.body, changes)
     values = node_rules.for_update(call, node, changes)
@@ -189,8 +198,8 @@ def _delete(call: Call, given: str) -> Reply:
     return calls.NO_CONTENT
 
 
-def _whole(call: Call, uuid: str) -> dict[str, Any]:
-    selection = TABLE.select(call.minor)
-    return collection.show(
-        call, NODES, listing.get(call.db, node_lists.SOURCE, uuid, selection.columns_of(NODES.source))
-    )
+def _whole(call: Call, uuid: str) -> tuple[dict[str, Any], str]:
+    """A node that was just written, and its version."""
+    columns = (*TABLE.select(call.minor).columns_of(NODES.source), *preconditions.NODE)
+    found = listing.get(call.db, node_lists.SOURCE, uuid, columns)
+    return collection.show(call, NODES, found), found.version

@@ -181,7 +181,8 @@ def _abort(call: Call, node: records.Record) -> Reply:
     if call.minor < since:
         raise errors.VersionRefused(minor=since)
     # No lock is needed: whoever works on the node sees the wish at its next safe point.
-    nodes.set_always(call.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
+    wish = {"abort_requested": True, "due_at": clock.now()}
+    nodes.set_always(call.db, node.uuid, wish, node.revision if call.preconditions else None)
     call.client.advance(call.ctx, node, why="abort")
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 

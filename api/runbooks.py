@@ -87,7 +87,8 @@ def for_node(call: Call, ident: str, node: records.Record) -> records.Record:
 
 @operation()
 def traits_index(call: Call, ident: str) -> Reply:
-    return Reply({"traits": CRUD.read(call, ident).traits})
+    runbook = CRUD.read(call, ident)
+    return Reply({"traits": runbook.traits}, version=runbook.version)
 
 
 @operation(body=trait_names.LIST)
@@ -118,7 +119,7 @@ def traits_remove(call: Call, ident: str, trait: str) -> Reply:
 
 def _change_traits(call: Call, ident: str, changed: Callable[[set[str]], set[str]]) -> str:
     def attempt() -> str:
-        runbook = CRUD.read(call, ident)
+        runbook = CRUD.target(call, ident)
         after = changed(set(runbook.traits))
         if len(after) > traits.MOST:
             raise errors.Invalid(field="traits", value=len(after), allowed=f"A runbook has at most {traits.MOST}.")

@@ -163,6 +163,19 @@ class InstanceAssociated(Conflict):
     template = "Node {node} is associated with instance {instance}."
 
 
+# 412: a condition of the request does not hold
+
+
+class PreconditionFailed(IngotError):
+    """If-Match or If-None-Match does not fit what is there."""
+
+    code = 412
+    template = (
+        '{what} has the entity tag "{current}" now; the request has {header}: {given}. Read it again, and decide anew '
+        "on what is there."
+    )
+
+
 class BodyTooLarge(IngotError):
     code = 413
     template = "Request body is too large: {size} bytes; at most {limit} are accepted."

@@ -1,10 +1,14 @@
 """What query functions return: one row as an object with the columns as attributes."""
 
+import datetime
 import types
 from collections.abc import Iterable
 from typing import Any
 
 import sqlalchemy as sa
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_TICK = datetime.timedelta(microseconds=1)
 
 
 class Record(types.SimpleNamespace):
@@ -16,8 +20,23 @@ class Record(types.SimpleNamespace):
     def as_dict(self) -> dict[str, Any]:
         return dict(self.__dict__)
 
+    @property
+    def version(self) -> str:
+        """Names this state of the row among all that a row of its uuid ever had, earlier rows of the uuid included.
+
+        Needs created_at, and revision (nodes) or updated_at.
+        """
+        revision = self.__dict__.get("revision")
+        if revision is None:
+            return _moment(self.updated_at or self.created_at)
+        return f"{revision}.{_moment(self.created_at)}"
+
     def __repr__(self) -> str:
         return f"<{self.__dict__.get('uuid', self.__dict__.get('id'))}>"  # rows hold secrets
+
+
+def _moment(moment: datetime.datetime) -> str:
+    return f"{(moment - _EPOCH) // _TICK:x}"
 
 
 def one(result: sa.CursorResult[Any]) -> Record | None:

@@ -1,5 +1,6 @@
 """Writing rows of nouns that have no state machine: ports, portgroups, chassis, volumes, deploy templates."""
 
+import datetime
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -8,8 +9,10 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
-from ingot.common import errors
+from ingot.common import clock, errors
 from ingot.db import listing, records, types
+
+_TICK = datetime.timedelta(microseconds=1)
 
 # What to call a column in the message about a value that is taken.
 _CALLED = {"address": "MAC address", "uuid": "UUID"}
@@ -54,11 +57,12 @@ def update(
     :raises Duplicate: a unique value is taken.
     """
     table = source.table
-    conditions = [table.c.id == row.id, listing.TESTS["equals"](table.c.updated_at, row.updated_at)]
+    conditions = [table.c.id == row.id, _as_read(table, row)]
     if also is not None:
         conditions.append(also)
-    # A column has to be named even when only children of the row change (steps of a template).
-    statement = sa.update(table).where(*conditions).values(**values or {"uuid": row.uuid})
+    # It only grows, whatever the clock does: two states of a row never look the same.
+    moment = clock.now() if row.updated_at is None else max(clock.now(), row.updated_at + _TICK)
+    statement = sa.update(table).where(*conditions).values(**values, updated_at=moment)
     try:
         written = connection.execute(statement).rowcount
     except db_exc.DBDuplicateEntry as exc:
@@ -66,21 +70,35 @@ def update(
     except db_exc.DBReferenceError as exc:
         raise owner_gone(source.noun.lower()) from exc
     if written != 1:
-        raise errors.ChangedMeanwhile(
-            f"{source.noun} {row.uuid} was changed by another request while this one was handled. Read it again and "
-            "retry."
-        )
+        raise _changed(source, row)
 
 
 def delete(
     connection: sa.Connection, source: listing.Source, row: records.Record, also: sa.ColumnElement[bool] | None = None
 ) -> bool:
-    """Removes a row.
+    """Removes a row if it is still as it was read.
 
     :returns: whether it was there and the further condition held.
+    :raises ChangedMeanwhile: it was changed since it was read.
     """
-    conditions = [source.table.c.id == row.id] + ([also] if also is not None else [])
-    return connection.execute(sa.delete(source.table).where(*conditions)).rowcount == 1
+    table = source.table
+    own, as_read = table.c.id == row.id, _as_read(table, row)
+    conditions = [own, as_read] + ([also] if also is not None else [])
+    if connection.execute(sa.delete(table).where(*conditions)).rowcount == 1:
+        return True
+    if connection.execute(sa.select(table.c.id).where(own, sa.not_(as_read))).first():
+        raise _changed(source, row)
+    return False
+
+
+def _as_read(table: sa.Table, row: records.Record) -> sa.ColumnElement[bool]:
+    return table.c.updated_at.is_not_distinct_from(row.updated_at)
+
+
+def _changed(source: listing.Source, row: records.Record) -> errors.ChangedMeanwhile:
+    return errors.ChangedMeanwhile(
+        f"{source.noun} {row.uuid} was changed by another request while this one was handled. Read it again and retry."
+    )
 
 
 def duplicate(exc: db_exc.DBDuplicateEntry, source: listing.Source, values: Mapping[str, Any]) -> errors.Duplicate:

@@ -26,17 +26,19 @@ def of_nodes(db: Database, node_ids: Collection[int]) -> dict[int, list[str]]:
 
 @retried
 def change(db: Database, node: records.Record, add: Collection[str] = (), remove: Collection[str] | None = ()) -> None:
-    """Adds and removes traits of a node that nobody works on.
+    """Adds and removes traits of a node that nobody works on, if it is still as it was read.
 
-    :param node: needs id and uuid.
+    :param node: needs id, uuid, revision.
     :param remove: these; None for all that are not in ``add``.
     :raises NodeLocked: a conductor works on the node.
+    :raises ChangedMeanwhile: another request was faster.
     :raises NotFound: the node was deleted meanwhile.
     :raises Invalid: the node would have too many traits.
     """
     table = nodes.NODES
     with db.transaction() as connection:
-        free = sa.update(table).where(table.c.id == node.id, table.c.reservation.is_(None))
+        as_read = (table.c.id == node.id, table.c.revision == node.revision)
+        free = sa.update(table).where(*as_read, table.c.reservation.is_(None))
         if connection.execute(free.values(revision=table.c.revision + 1)).rowcount != 1:
             raise node_crud.why_refused(db, node.uuid)
         own = _TRAITS.c.node_id == node.id

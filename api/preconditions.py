@@ -1,0 +1,102 @@
+"""Entity tags (RFC 9110, section 13): If-Match and If-None-Match of a request, compared with what is there.
+
+A tag is ``"<version>-<digest>"``: the version of the object (:attr:`ingot.db.records.Record.version`), and a digest of
+the very bytes of the answer, which depend on the API version and on ``fields=`` as well. A request that reads is
+compared with the whole tag; one that writes with the version only, so that whoever read a part of a node may write to
+it. An answer that is not about one row has a tag without a version, which is good for reading only.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ingot.common import errors
+from ingot.db import records
+
+NODE = ("uuid", "revision", "created_at")
+"""The columns that the version of a node is made of, and its uuid for messages."""
+
+_MATCH, _NONE_MATCH = "If-Match", "If-None-Match"
+_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"', re.ASCII)
+_LIST = re.compile(rf"\s*{_TAG.pattern}(\s*,\s*{_TAG.pattern})*\s*", re.ASCII)
+_LONGEST = 2048
+_FORM = 'Send * or entity tags in double quotes, as the header ETag has them: "17.abc-def".'
+
+
+class Preconditions(NamedTuple):
+    """The conditions of one request, by header: the tags, or None for ``*``."""
+
+    given: Mapping[str, tuple[str, ...] | None]
+
+    def check(self, noun: str, found: records.Record) -> None:
+        """Compares them with an object that is about to be written to.
+
+        :param noun: what it is, for the message.
+        :param found: needs what its version is made of, and uuid.
+        :raises PreconditionFailed: it is not as the client knows it.
+        """
+        current = found.version
+        for header, tags in self.given.items():
+            named = tags is None or current in (_version(tag) for tag in tags)
+            if named != (header == _MATCH):
+                raise self._failed(f"{noun} {found.uuid}", current, header)
+
+    def check_answer(self, current: str) -> bool:
+        """Compares them with the tag of an answer to a GET.
+
+        :returns: whether the client has this answer already.
+        :raises PreconditionFailed: If-Match does not name it.
+        """
+        match = self.given.get(_MATCH)
+        if match is not None and current not in match:
+            raise self._failed("The answer", current, _MATCH)
+        if _NONE_MATCH not in self.given:
+            return False
+        known = self.given[_NONE_MATCH]
+        return known is None or current in (tag.removeprefix("W/") for tag in known)
+
+    def refuse_tags(self) -> None:
+        """For a write that is not to one object. That something is there (``*``) holds.
+
+        :raises PreconditionFailed: there are tags to compare.
+        """
+        if self.given.get(_MATCH) is not None:
+            raise errors.PreconditionFailed(
+                f"What is written to here has no entity tag, but {_MATCH} names {self._told(_MATCH)}. Leave it out."
+            )
+
+    def _failed(self, what: str, current: str, header: str) -> errors.PreconditionFailed:
+        return errors.PreconditionFailed(what=what, current=current, header=header, given=self._told(header))
+
+    def _told(self, header: str) -> str:
+        tags = self.given[header]
+        return "*" if tags is None else ", ".join(f'"{tag}"' for tag in tags)[:200]
+
+
+def of(headers: Mapping[str, str]) -> Preconditions | None:
+    """The conditions of a request; None for the many without any.
+
+    :raises Invalid: a header cannot be read.
+    """
+    given = {name: headers[name] for name in (_MATCH, _NONE_MATCH) if name in headers}
+    return Preconditions({name: _tags(name, text) for name, text in given.items()}) if given else None
+
+
+def tag(version: str | None, answer: bytes) -> str:
+    """The entity tag of an answer, without quotes."""
+    digest = hashlib.blake2b(answer, digest_size=8).hexdigest()
+    return digest if version is None else f"{version}-{digest}"
+
+
+def _tags(name: str, text: str) -> tuple[str, ...] | None:
+    if text.strip() == "*":
+        return None
+    if len(text) > _LONGEST or not _LIST.fullmatch(text):
+        raise errors.Invalid(field=name, value=text[:80], allowed=_FORM)
+    return tuple((found[1] or "") + found[2] for found in _TAG.finditer(text))
+
+
+def _version(named: str) -> str:
+    """The version in a tag. A weak tag has none: it does not say that what the client knows is all there is."""
+    return "" if named.startswith("W/") else named.partition("-")[0]
