@@ -33,6 +33,10 @@ TABLE = fields.Table(
         Field("standalone_ports_supported", 23, kinds.FLAG_ON, sortable=True),
         Field("mode", 26, kinds.Kind(kinds.TEXT.schema, _mode, DEFAULT_MODE), sortable=True),
         Field("properties", 26, kinds.OBJECT),
+        # Measured: requests take these two as long as there are portgroups.
+        Field("physical_network", 102, kinds.text(64), sortable=True, patch_since=23, post_since=23),
+        Field("category", 103, kinds.text(80), sortable=True, patch_since=23, post_since=23),
+        Field("dynamic_portgroup", 111, sortable=True),
         fields.sub_links("ports", "portgroups", 24),
     ),
 )

@@ -39,6 +39,9 @@ def _link(_name: str, value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+# A real boolean only: other fields take words as well.
+_AVAILABLE = kinds.Kind({"type": "boolean"}, empty=True)
+
 TABLE = fields.Table(
     "port",
     (
@@ -60,6 +63,7 @@ TABLE = fields.Table(
         Field("description", 97, kinds.TEXT, sortable=True, patch_since=1),
         Field("vendor", 100, kinds.text(32), sortable=True, patch_since=1),
         Field("category", 101, kinds.text(80), sortable=True, patch_since=1),
+        Field("available_for_dynamic_portgroup", 111, _AVAILABLE, sortable=True, patch_since=1),
     ),
 )
 

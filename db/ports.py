@@ -11,6 +11,7 @@ from ingot.db.engine import Database, retried
 
 PORTS = models.table(models.Port)
 _PORTGROUPS = models.table(models.Portgroup)
+_NETWORK = frozenset(("portgroup_id", "physical_network"))
 
 
 def _of_node(name: str) -> sa.ColumnElement[Any]:
@@ -36,23 +37,55 @@ def node_is_free(node_id: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
     return sa.exists().where(nodes.NODES.c.id == node_id, nodes.NODES.c.reservation.is_(None))
 
 
+@retried
 def create(db: Database, values: Mapping[str, Any]) -> int:
-    """Adds a port; see :func:`rows.insert`."""
-    with db.single() as connection:
+    """Adds a port; see :func:`rows.insert`.
+
+    :raises Conflict: the ports of its portgroup are on another physical network.
+    """
+    joins = values.get("portgroup_id") is not None
+    with db.transaction() if joins else db.single() as connection:
+        if joins:
+            _refuse_another_network(connection, values)
         return rows.insert(connection, SOURCE, values)
 
 
+@retried
 def update(db: Database, port: records.Record, values: Mapping[str, Any]) -> None:
     """Changes a port of a node that nobody works on; see :func:`rows.update`.
 
     :raises NodeLocked: a conductor works on the node.
+    :raises Conflict: the ports of its portgroup are on another physical network.
     """
+    after = {**vars(port), **values}
+    moves = after["portgroup_id"] is not None and not _NETWORK.isdisjoint(values)
     try:
-        with db.single() as connection:
+        with db.transaction() if moves else db.single() as connection:
+            if moves:
+                _refuse_another_network(connection, after)
             rows.update(connection, SOURCE, port, values, node_is_free(PORTS.c.node_id))
     except errors.ChangedMeanwhile:
         refuse_locked(db, port)
         raise
+
+
+def _refuse_another_network(connection: sa.Connection, port: Mapping[str, Any]) -> None:
+    """
+    :param port: what its row will be.
+    :raises Conflict: another port of its portgroup is on another physical network, or on none where this is on one.
+    """
+    # The lock lasts until the end, so that two ports that join at once are looked at one after the other.
+    its_group = _PORTGROUPS.c.id == port["portgroup_id"]
+    group = connection.execute(sa.select(_PORTGROUPS.c.uuid).where(its_group).with_for_update()).scalar()
+    others = sa.select(PORTS.c.physical_network).where(
+        PORTS.c.portgroup_id == port["portgroup_id"], PORTS.c.id != port.get("id", 0)
+    )
+    for network in connection.execute(others.distinct()).scalars():
+        if network != port.get("physical_network"):
+            raise errors.Conflict(
+                reason=f"Invalid physical_network: {port.get('physical_network')!r}. The ports of a portgroup are on "
+                f"one physical network; those of portgroup {group} have {network!r}."
+            )
 
 
 @retried

@@ -22,7 +22,6 @@ DIFFERENCES: dict[tuple[str, str], tuple[int, str]] = {
     ("json patch", "~0 in key"): (200, "documented since 1.98"),
     ("json patch", "name null"): (200, "null means no name, as everywhere else"),
     ("json patch", "parent self"): (400, "a node that is its own child cannot run steps on its children"),
-    ("json patch", "physnet"): (400, "portgroups have no physical_network yet"),
     ("length", "owner 256"): (400, COLUMN),
     ("length", "lessee 256"): (400, COLUMN),
     ("length", "shard 256"): (400, COLUMN),

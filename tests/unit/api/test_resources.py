@@ -69,6 +69,40 @@ class Ports(ResourceCase):
         self.assertIn(gone, self.refused(400, "POST", "/v1/ports", body))
         self.assertIn("node_uuid", self.refused(400, "POST", "/v1/ports", {"address": MAC}))
 
+    def test_it_is_available_for_dynamic_portgroups_unless_told_otherwise(self) -> None:
+        port = self.port(name="eth0")
+        self.assertIs(True, port["available_for_dynamic_portgroup"])
+        path, change = "/v1/ports/eth0", add("/available_for_dynamic_portgroup", False)
+        self.assertIs(False, self.good("PATCH", path, change)["available_for_dynamic_portgroup"])
+        back = self.good("PATCH", path, [{"op": "remove", "path": "/available_for_dynamic_portgroup"}])
+        self.assertIs(True, back["available_for_dynamic_portgroup"])
+        self.assertNotIn("available_for_dynamic_portgroup", self.good("GET", path, version="1.110"))
+        self.good("PATCH", f"/v1/ports/{port['uuid']}", change, "1.1")  # measured: a patch may name it at any version
+        body = {"node_uuid": self.uuid, "address": "52:54:00:00:00:02"}
+        self.refused(406, "POST", "/v1/ports", {**body, "available_for_dynamic_portgroup": False}, "1.110")
+        for wrong in ("yes", 1, None):
+            message = self.refused(400, "POST", "/v1/ports", {**body, "available_for_dynamic_portgroup": wrong})
+            self.assertIn("available_for_dynamic_portgroup", message)
+
+    def test_the_ports_of_a_portgroup_are_on_one_physical_network(self) -> None:
+        group = self.portgroup()["uuid"]
+        body = {"node_uuid": self.uuid, "portgroup_uuid": group, "physical_network": "net1"}
+        self.good("POST", "/v1/ports", {**body, "address": MAC})
+        same = self.good("POST", "/v1/ports", {**body, "address": "52:54:00:00:00:02"})["uuid"]
+        for other in ("net2", None):
+            sent = {**body, "address": "52:54:00:00:00:03", "physical_network": other}
+            told = self.refused(409, "POST", "/v1/ports", sent)
+            self.assertIn(group, told)
+            self.assertIn("'net1'", told)
+        self.refused(409, "PATCH", f"/v1/ports/{same}", add("/physical_network", "net2"))
+        body = {"node_uuid": self.uuid, "address": "52:54:00:00:00:03", "physical_network": "net2"}
+        outside = self.good("POST", "/v1/ports", body)["uuid"]
+        self.refused(409, "PATCH", f"/v1/ports/{outside}", add("/portgroup_uuid", group))
+        both = [*add("/portgroup_uuid", group), *add("/physical_network", "net1")]
+        self.good("PATCH", f"/v1/ports/{outside}", both)
+        self.good("PATCH", f"/v1/ports/{outside}", [{"op": "remove", "path": "/portgroup_uuid"}])
+        self.good("PATCH", f"/v1/ports/{outside}", add("/physical_network", "net2"))
+
     def test_a_portgroup_of_another_node_is_refused(self) -> None:
         group = self.portgroup()["uuid"]
         other = self.node(name="other")["uuid"]
@@ -125,6 +159,23 @@ class Portgroups(ResourceCase):
             [port["uuid"]], [found["uuid"] for found in self.good("GET", f"/v1/portgroups/{group}/ports")["ports"]]
         )
         self.assertIn("has ports", self.refused(400, "DELETE", "/v1/portgroups/bond0"))
+
+    def test_has_a_physical_network_and_a_category(self) -> None:
+        sent = {"physical_network": "net1", "category": "storage"}
+        group = self.portgroup(name="bond0", **sent)
+        self.assertEqual((*sent.values(), False), tuple(
+            group[name] for name in ("physical_network", "category", "dynamic_portgroup")))  # fmt: skip
+        path = f"/v1/portgroups/{group['uuid']}"
+        for name, since in (("physical_network", 102), ("category", 103), ("dynamic_portgroup", 111)):
+            self.assertNotIn(name, self.good("GET", path, version=f"1.{since - 1}"))
+            self.assertIn(name, self.good("GET", path, version=f"1.{since}"))
+        # Measured: requests take them at every version.
+        self.good("PATCH", path, add("/physical_network", "net2"), "1.23")
+        self.good("POST", "/v1/portgroups", {"node_uuid": self.uuid, **sent}, "1.23")
+        self.assertEqual("net2", self.good("GET", path)["physical_network"])
+        shown = self.good("PATCH", path, [{"op": "remove", "path": f"/{name}"} for name in sent])
+        self.assertEqual((None, None), (shown["physical_network"], shown["category"]))
+        self.assertIn("dynamic_portgroup", self.refused(400, "PATCH", path, add("/dynamic_portgroup", True)))
 
     def test_before_its_version_it_does_not_exist(self) -> None:
         self.refused(404, "GET", "/v1/portgroups", version="1.22")
