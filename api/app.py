@@ -5,6 +5,7 @@ Order: route, method, who asks, version, query, body, handler. Everything that i
 """
 
 import dataclasses
+import hashlib
 import pathlib
 import re
 from typing import Any
@@ -98,7 +99,8 @@ class Api:
         if flask.g.minor < route.needs(request.method):
             raise route.too_new(request.method)
         call = self._call(operation, request, user)
-        conditions = preconditions.of(request.headers)
+        conditional = any(name in request.headers for name in preconditions.HEADERS)
+        conditions = preconditions.of(request.headers) if conditional else None
         if conditions and request.method != "GET":
             if not route.tagged:
                 conditions.refuse_tags()
@@ -219,8 +221,14 @@ def _response(reply: Reply, method: str, conditions: preconditions.Preconditions
     data = b"" if reply.body is None else orjson.dumps(reply.body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (method == "GET" and data):
-        tag = preconditions.tag(reply.version, data)
+        tag = _tag(reply.version, data)
         headers["ETag"] = f'"{tag}"'
         if conditions and method == "GET" and conditions.check_answer(tag):
             return flask.Response(status=304, headers=headers)
     return flask.Response(data, reply.status, headers, mimetype=_JSON)
+
+
+def _tag(version: str | None, answer: bytes) -> str:
+    """The entity tag of an answer, without quotes; see :mod:`ingot.api.preconditions`."""
+    digest = hashlib.blake2b(answer, digest_size=8).hexdigest()
+    return digest if version is None else f"{version}-{digest}"

@@ -6,7 +6,6 @@ compared with the whole tag; one that writes with the version only, so that whoe
 it. An answer that is not about one row has a tag without a version, which is good for reading only.
 """
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from ingot.db import records
 NODE = ("uuid", "revision", "created_at")
 """The columns that the version of a node is made of, and its uuid for messages."""
 
-_MATCH, _NONE_MATCH = "If-Match", "If-None-Match"
+_MATCH, _NONE_MATCH = HEADERS = ("If-Match", "If-None-Match")
 _TAG = re.compile(r'(W/)?"([\x21\x23-\x7e\x80-\xff]*)"', re.ASCII)
 _LIST = re.compile(rf"\s*{_TAG.pattern}(\s*,\s*{_TAG.pattern})*\s*", re.ASCII)
 _LONGEST = 2048
@@ -74,19 +73,12 @@ class Preconditions(NamedTuple):
         return "*" if tags is None else ", ".join(f'"{tag}"' for tag in tags)[:200]
 
 
-def of(headers: Mapping[str, str]) -> Preconditions | None:
-    """The conditions of a request; None for the many without any.
+def of(headers: Mapping[str, str]) -> Preconditions:
+    """The conditions of a request.
 
     :raises Invalid: a header cannot be read.
     """
-    given = {name: headers[name] for name in (_MATCH, _NONE_MATCH) if name in headers}
-    return Preconditions({name: _tags(name, text) for name, text in given.items()}) if given else None
-
-
-def tag(version: str | None, answer: bytes) -> str:
-    """The entity tag of an answer, without quotes."""
-    digest = hashlib.blake2b(answer, digest_size=8).hexdigest()
-    return digest if version is None else f"{version}-{digest}"
+    return Preconditions({name: _tags(name, headers[name]) for name in HEADERS if name in headers})
 
 
 def _tags(name: str, text: str) -> tuple[str, ...] | None:
