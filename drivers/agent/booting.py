@@ -63,14 +63,27 @@ REBOOT: tuple[power_control.Phase, ...] = (power_control.power_off, _prepare_aga
 """The same between two steps of one flow: what the agent offered, and in which versions, stays known."""
 
 
-def _ask(task: Task) -> None:
+def _switch_off(task: Task) -> results.Result:
+    """Watches the machine go off if its agent was told to; otherwise, or if that does not work, cuts the power."""
+    if "told" not in task.memory:
+        task.memory["told"] = _told(task)
+    if task.memory["told"] and task.driver.power.sees_changes:
+        return power_control.watch_off(task, _PATIENCE)
+    return power_control.power_off(task)
+
+
+def _told(task: Task) -> bool:
+    """Has the agent sync its disks and, unless that is not its to do, switch the machine off; whether it does so."""
     agent = client.AgentClient(task.conf, task.node)
     try:
         agent.ask("standby.sync", {})
-        if not task.node.disable_power_off and not _forced(task):
-            agent.start("standby.power_off", {})
+        if task.node.disable_power_off or _forced(task):
+            return False
+        agent.start("standby.power_off", {})
     except errors.AgentError as exc:
         LOG.warning("Node %s: its agent does not shut down by itself: %s", task.node.uuid, exc)
+        return False
+    return True
 
 
 def _forced(task: Task) -> bool:
@@ -78,18 +91,12 @@ def _forced(task: Task) -> bool:
     return strutils.bool_from_string(task.node.driver_info.get(FORCE_OUT_OF_BAND), default=False)
 
 
-def _see_it_off(task: Task) -> results.Result:
-    if _forced(task) or not task.driver.power.sees_changes:
-        return power_control.power_off(task)
-    return power_control.watch_off(task, _PATIENCE)
-
-
 def _forget(task: Task) -> None:
     session.forget(task)
     task.driver.boot.clean_up_ramdisk(task)
 
 
-SHUT_DOWN: tuple[power_control.Phase, ...] = (_ask, _see_it_off, _forget)
+SHUT_DOWN: tuple[power_control.Phase, ...] = (_switch_off, _forget)
 """Lets the agent end cleanly, makes sure that the machine is off and forgets the agent.
 
 A machine that may not be switched off (``disable_power_off``) has its disks synced and goes on running.
