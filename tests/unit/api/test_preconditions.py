@@ -1,0 +1,218 @@
+"""Entity tags: what answers have, and what If-Match and If-None-Match do on every URL."""
+
+import uuid
+from typing import Any
+
+from ingot.api import routes
+from ingot.common import states
+from ingot.db import agents, nodes, traits
+from tests import api_case
+
+STEP = {"interface": "raid", "step": "apply_configuration", "args": {}, "priority": 90}
+ADD = [{"op": "add", "path": "/extra/a", "value": 1}]
+OLD = '"0.1-00"'
+
+
+class Tagged(api_case.ApiCase):
+    """One object of each kind that has a tag; ``self.urls`` has where it is, by the path of its route."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        node = self.node(name="n")["uuid"]
+        nodes.set_always(self.db, node, {"provision_state": states.MANAGEABLE, "power_state": states.POWER_OFF})
+        ours = {"node_uuid": node}
+        connector = {**ours, "type": "iqn", "connector_id": "a"}
+        target = {**ours, "boot_index": 0, "volume_id": "v", "volume_type": "iscsi"}
+        in_runbook = {"interface": "bios", "step": "factory_reset", "order": 1}
+        made: dict[str, dict[str, Any]] = {
+            "chassis": {},
+            "ports": {**ours, "address": "52:54:00:00:00:01"},
+            "portgroups": ours,
+            "volume/connectors": connector,
+            "volume/targets": target,
+            "deploy_templates": {"name": "CUSTOM_T", "steps": [STEP]},
+            "runbooks": {"name": "CUSTOM_R", "steps": [in_runbook]},
+        }
+        self.urls = {"/v1/nodes/<node>": f"/v1/nodes/{node}"}
+        for name, body in made.items():
+            created = self.api("POST", f"/v1/{name}", body)
+            self.assertIn("ETag", created.headers, name)
+            self.urls[f"/v1/{name}/<ident>"] = f"/v1/{name}/{created.json['uuid']}"
+        self.urls["/v1/deploy-templates/<ident>"] = self.urls["/v1/deploy_templates/<ident>"]
+        self.uuid = node
+
+    def tag(self, url: str = "/v1/nodes/n", version: str = api_case.LATEST) -> str:
+        return str(self.api("GET", url, version=version).headers["ETag"])
+
+
+class Answers(Tagged):
+    def test_a_tag_stays_until_the_object_changes(self) -> None:
+        for url in set(self.urls.values()):
+            before = self.tag(url)
+            self.assertEqual(before, self.tag(url))
+            patched = self.api("PATCH", url, ADD)
+            self.assertNotEqual(before, patched.headers["ETag"], url)
+            self.assertEqual(patched.headers["ETag"], self.tag(url))
+
+    def test_each_representation_has_its_own(self) -> None:
+        tags = {
+            self.tag(url, version) for url in ("/v1/nodes/n", "/v1/nodes/n?fields=uuid") for version in ("1.30", "1.80")
+        }
+        self.assertEqual(3, len(tags))  # with fields= both versions show the same
+        self.assertEqual(1, len({tag.partition("-")[0] for tag in tags}))
+
+    def test_what_belongs_to_a_node_has_the_version_of_the_node(self) -> None:
+        version = self.tag().partition("-")[0]
+        for name in ("states", "traits"):
+            self.assertEqual(version, self.tag(f"/v1/nodes/n/{name}").partition("-")[0])
+        self.good("PUT", "/v1/nodes/n/traits/CUSTOM_A")
+        self.assertNotEqual(version, self.tag().partition("-")[0])
+
+    def test_a_heartbeat_changes_what_is_shown_but_no_version(self) -> None:
+        before = self.tag()
+        node = agents.for_heartbeat(self.db, self.uuid)
+        agents.record_heartbeat(
+            self.db, node, {"agent_url": "https://a", "agent_version": "9", "agent_verify_ca": None}
+        )
+        after = self.tag()
+        self.assertNotEqual(before, after)
+        self.assertEqual(before.partition("-")[0], after.partition("-")[0])
+        self.assertEqual(200, self.api("PATCH", "/v1/nodes/n", ADD, If_Match=before).status)
+
+    def test_what_is_no_object_is_tagged_by_its_content(self) -> None:
+        for url in ("/", "/v1", "/v1/nodes", "/v1/drivers/fake-hardware", "/v1/nodes/n/volume"):
+            self.assertEqual(304, self.api("GET", url, If_None_Match=self.tag(url)).status, url)
+
+    def test_an_object_of_the_same_uuid_is_another(self) -> None:
+        before = self.tag()
+        self.good("DELETE", "/v1/nodes/n")
+        self.good("POST", "/v1/nodes", {**api_case.NODE, "uuid": self.uuid, "name": "n"})
+        self.assertEqual(412, self.api("DELETE", "/v1/nodes/n", If_Match=before).status)
+
+
+class Reading(Tagged):
+    def test_what_the_client_has_is_not_sent_again(self) -> None:
+        tag = self.tag()
+        for known in (tag, f"W/{tag}", f'"x", {tag}', "*"):
+            answer = self.api("GET", "/v1/nodes/n", If_None_Match=known)
+            self.assertEqual((304, "", tag), (answer.status, answer.text, answer.headers["ETag"]))
+            self.assertIn("OpenStack-Request-Id", answer.headers)
+        for unknown in (OLD, '""', tag.replace("-", "-0")):
+            self.assertEqual(200, self.api("GET", "/v1/nodes/n", If_None_Match=unknown).status)
+
+    def test_an_answer_that_must_be_the_known_one(self) -> None:
+        self.assertEqual(200, self.api("GET", "/v1/nodes/n", If_Match=self.tag()).status)
+        self.assertEqual(412, self.api("GET", "/v1/nodes/n", If_Match=OLD).status)
+        self.assertEqual(404, self.api("GET", "/v1/nodes/nobody", If_Match=OLD).status)
+
+    def test_a_header_that_is_none_is_refused_with_its_form(self) -> None:
+        for name in ("If-Match", "If-None-Match"):
+            for wrong in ("abc", '"a', '"a" "b"', "", ",", '*, "a"', '"' + "a" * 3000 + '"', '"a"' + ", " * 2000):
+                answer = self.api("GET", "/v1/nodes/n", **{name: wrong})
+                self.assertEqual(400, answer.status, wrong[:40])
+                self.assertIn(name, answer.message)
+                self.assertIn("double quotes", answer.message)
+
+
+class Writing(Tagged):
+    def test_of_what_was_read_succeeds_whatever_part_of_it_was(self) -> None:
+        for url, version in (
+            ("/v1/nodes/n?fields=uuid", "1.9"),
+            ("/v1/nodes/n/states", "1.80"),
+            ("/v1/nodes/n", "1.30"),
+        ):
+            known = f'"x", {self.tag(url, version)}'
+            self.assertEqual(200, self.api("PATCH", "/v1/nodes/n", ADD, If_Match=known).status)
+            self.assertEqual(412, self.api("PATCH", "/v1/nodes/n", ADD, If_Match=known).status)
+        self.assertEqual(200, self.api("PATCH", "/v1/nodes/n", ADD, If_Match="*").status)
+
+    def test_a_refusal_names_the_current_and_the_given_tag(self) -> None:
+        answer = self.api("PATCH", "/v1/nodes/n", ADD, If_Match=OLD)
+        self.assertEqual(412, answer.status)
+        for told in (self.uuid, OLD, self.tag().partition("-")[0].strip('"'), "If-Match"):
+            self.assertIn(told, answer.message)
+        self.assertEqual({}, self.good("GET", "/v1/nodes/n")["extra"])
+
+    def test_a_weak_tag_fits_nothing(self) -> None:
+        self.assertEqual(412, self.api("PATCH", "/v1/nodes/n", ADD, If_Match=f"W/{self.tag()}").status)
+
+    def test_only_of_what_is_unlike_the_known(self) -> None:
+        self.assertEqual(412, self.api("PATCH", "/v1/nodes/n", ADD, If_None_Match=self.tag()).status)
+        self.assertEqual(412, self.api("PATCH", "/v1/nodes/n", ADD, If_None_Match="*").status)
+        self.assertEqual(200, self.api("PATCH", "/v1/nodes/n", ADD, If_None_Match=OLD).status)
+
+    def test_a_condition_for_what_has_no_tag_is_refused(self) -> None:
+        for method, url, body in (
+            ("POST", "/v1/chassis", {}),
+            ("POST", f"/v1/heartbeat/{self.uuid}", {"callback_url": "https://a"}),
+            ("PUT", "/v1/drivers/fake-hardware/vendor_passthru/x", {}),
+        ):
+            answer = self.api(method, url, body, If_Match=OLD)
+            self.assertEqual((412, True), (answer.status, "no entity tag" in answer.message), answer)
+        self.assertEqual(201, self.api("POST", "/v1/chassis", {}, If_Match="*").status)
+
+    def test_every_url_that_is_about_an_object_compares(self) -> None:
+        """A handler that forgets to compare with what it reads is found here."""
+        for route in routes.ROUTES:
+            for method in route.operations:
+                if route.tagged and method != "GET":
+                    before = len(self.conductor.asked)
+                    answer = self.api(method, self.url(route.path), self.body(route.path, method), If_Match=OLD)
+                    self.assertEqual(
+                        (412, True), (answer.status, OLD in answer.message), f"{method} {route.path}: {answer}"
+                    )
+                    self.assertEqual(before, len(self.conductor.asked), "a conductor was asked before")
+
+    def test_every_object_is_deleted_if_it_is_the_known_one(self) -> None:
+        for path, url in reversed(self.urls.items()):
+            if "-" not in path:
+                tag = self.tag(url)
+                self.good("PATCH", url, ADD)
+                self.assertEqual(412, self.api("DELETE", url, If_Match=tag).status, url)
+                self.assertEqual(204, self.api("DELETE", url, If_Match=self.tag(url)).status, url)
+
+    def test_parts_of_a_node_are_written_if_the_node_is_the_known_one(self) -> None:
+        requests = (
+            ("PUT", "traits", {"traits": ["CUSTOM_A"]}),
+            ("PUT", "traits/CUSTOM_B", None),
+            ("DELETE", "traits/CUSTOM_B", None),
+            ("PUT", "maintenance", {"reason": "hot"}),
+            ("DELETE", "maintenance", None),
+            ("PUT", "states/raid", {}),
+            ("PUT", "states/power", {"target": "power on"}),
+            ("PUT", "states/provision", {"target": "provide"}),
+        )
+        for method, name, body in requests:
+            tag = self.tag()
+            first = self.api(method, f"/v1/nodes/n/{name}", body, If_Match=tag)
+            self.assertIn(first.status, (202, 204), f"{name}: {first}")
+            again = self.api(method, f"/v1/nodes/n/{name}", body, If_Match=tag)
+            self.assertEqual(412, again.status, f"{name}: {again}")
+
+    def url(self, path: str) -> str:
+        known = next(
+            (template for template in sorted(self.urls, key=len, reverse=True) if path.startswith(template)), None
+        )
+        url = path.replace(known, self.urls[known]) if known else path.replace("<node>", self.uuid)
+        if path.endswith("/plan"):
+            url += "?flow=clean"
+        return url.replace("<trait>", "CUSTOM_A").replace("<uuid>", str(uuid.uuid4()))
+
+    def body(self, path: str, method: str) -> Any:
+        if method == "PATCH":
+            return ADD
+        bodies = {
+            "power": {"target": "power on"},
+            "provision": {"target": "provide"},
+            "boot_device": {"boot_device": "pxe"},
+            "traits": {"traits": ["CUSTOM_A"]},
+        }
+        return bodies.get(path.rpartition("/")[2], {}) if method in ("PUT", "POST") else None
+
+
+class Traits(Tagged):
+    def test_are_changed_as_they_were_read(self) -> None:
+        read = nodes.get(self.db, self.uuid, ("id", "uuid", "revision"))
+        traits.change(self.db, read, add=["CUSTOM_A"])
+        self.good("PUT", "/v1/nodes/n/traits/CUSTOM_B")  # a request reads what is there now
+        self.assertEqual(["CUSTOM_A", "CUSTOM_B"], self.good("GET", "/v1/nodes/n/traits")["traits"])
