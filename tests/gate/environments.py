@@ -44,7 +44,7 @@ def cached(name: str, *requirements: str) -> pathlib.Path:
     workers that want it at once, one makes it.
     """
     place = _CACHE / name
-    wanted = "\n".join([sys.version, sys.executable, *requirements])
+    wanted = "\n".join([sys.version, sys.base_prefix, *requirements])
     _CACHE.mkdir(exist_ok=True)
     with (_CACHE / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
