@@ -13,9 +13,9 @@ import hypothesis
 import sqlalchemy as sa
 from hypothesis import strategies as some
 
-from ingot.common import context, errors, interfaces, states
+from ingot.common import clock, context, errors, interfaces, states
 from ingot.conductor.flows import FLOWS
-from ingot.db import deploy_templates, models, records
+from ingot.db import deploy_templates, models, nodes, records
 from tests import scripted, scripted_hardware
 from tests.scripted_hardware import Act
 from tests.unit.conductor import fault_table
@@ -236,6 +236,7 @@ class Story:
     :param request: the acts that are asked for, in order; None where the flow chooses.
     :param fails: the act that fails, if any.
     :param kills: the numbers of accesses to the database after which conductors, one after the other, die.
+    :param abort: at which look that finds the flow waiting somebody aborts it, if anybody does.
     :param kin: how many child nodes the steps of the request with even numbers run on.
     """
 
@@ -245,6 +246,7 @@ class Story:
     fails: Act | None
     kills: list[int]
     kin: int
+    abort: int | None = None
 
     @property
     def case(self) -> fault_table.Case:
@@ -263,7 +265,10 @@ def stories(draw: some.DrawFn) -> Story:
     acts = draw(acts_of(case.kind, ways, ties=False)) if case.kind else []
     request = draw(some.lists(some.sampled_from(acts), max_size=4)) if case.asks and acts else []
     fails = draw(some.sampled_from(acts)) if acts and draw(some.integers(0, 3)) == 0 else None
-    return Story(flow, acts, request, fails, draw(some.lists(some.integers(1, 70), max_size=3)), kin)
+    kills = draw(some.lists(some.integers(1, 70), max_size=3))
+    for act in acts:
+        act.abortable = case.kind in ("clean", "service") and draw(some.booleans())
+    return Story(flow, acts, request, fails, kills, kin, draw(some.sampled_from((None, None, 1, 2, 3))))
 
 
 class StoryCase(scripted.ScriptedCase):
@@ -281,8 +286,8 @@ class StoryCase(scripted.ScriptedCase):
             step["execute_on_child_nodes"] = True
         request = {story.case.asks: steps} if story.case.asks else {}
         self.asked(node, story.flow, story.case.accepted, **request)
-        kills = iter(story.kills)
-        self.lives = 0
+        kills, self.lives = iter(story.kills), 0
+        self.left, self.aborted_in, self.done_before = story.abort, None, []
         while True:
             self.lives += 1
             self.another_conductor()
@@ -290,10 +295,24 @@ class StoryCase(scripted.ScriptedCase):
             if deadline:
                 self.stage.life.end_after(deadline)
             self.sweep_for(node)
-            now = self.take_turns(node)
+            now = self.take_turns(node, until=self.time_to_abort)
+            if now.flow is not None and self.left == 0:
+                self.abort(now)
+                now = self.take_turns(node)
             if not self.stage.life.dead:
                 return now
             self.assert_somebody_will_look(node)
+
+    def time_to_abort(self, now: records.Record) -> bool:
+        if self.left and now.step_state in ("waiting", "ending") and states.asked_for(now.provision_state, "abort"):
+            self.left -= 1
+            return self.left == 0
+        return False
+
+    def abort(self, now: records.Record) -> None:
+        """What the API writes, without a lock."""
+        self.left, self.aborted_in, self.done_before = None, scripted.current(now), list(self.stage.did)
+        nodes.set_always(self.db, now.uuid, {"abort_requested": True, "due_at": clock.now()})
 
     def assert_somebody_will_look(self, node: records.Record) -> None:
         """What a sweep finds: a lock of the dead, or something due."""
@@ -304,17 +323,22 @@ class StoryCase(scripted.ScriptedCase):
     def check(self, story: Story, node: records.Record, end: records.Record) -> None:
         for one in (node, *self.kin):
             self.free(one)
-        well = end.last_error is None
+        well = end.provision_state == story.case.done
         self.assertEqual(story.case.done if well else story.case.failed[0], end.provision_state)
         fragile = {label(act) for act in story.acts if not act.idempotent}
         # What a parent does for steps on its children can be repeated, whatever they are.
-        self.check_journal(node, {"done"} if well else {"done", "failed"}, set() if self.kin else fragile)
+        ends = {"done"} if well else {"done", "failed"} if self.aborted_in is None else {"aborted", "failed"}
+        self.check_journal(node, ends, set() if self.kin else fragile)
         for child in self.kin:
             self.check_journal(child, {"done", "failed"}, fragile)
         for act in story.acts:
             self.check_act(story, act, well)
-        if not well:
-            self.check_reason(story, node, end)
+        if self.aborted_in is not None:
+            self.check_abort(story, end, well)
+        elif well:
+            self.assertIsNone(end.last_error)
+        else:
+            self.check_reason(story, end)
         ended = [entry for entry in self.history(node) if entry.event_type == "provisioning"]
         self.assertEqual(2 if well and story.flow == "delete" else 1, len(ended), [entry.event for entry in ended])
 
@@ -335,7 +359,9 @@ class StoryCase(scripted.ScriptedCase):
                 self.assertEqual(list(range(1, len(lost) + 2)), [row.attempt for row in (*lost, last)])
                 self.assertLessEqual({row.state for row in lost}, {"interrupted"})
                 self.assertFalse(lost and (last.interface, last.step) in fragile)
-                self.assertIn(last.state, ends if place == places[-1] else {"done"})
+                # A service that is aborted goes on, to give the machine back.
+                before = {"done"} if self.aborted_in is None else {"done", "aborted"}
+                self.assertIn(last.state, ends if place == places[-1] else before)
 
     def check_act(self, story: Story, act: Act, well: bool) -> None:
         did = Counter((uuid, args.get("number")) for uuid, *step, args in self.stage.did if tuple(step) == label(act))
@@ -344,7 +370,16 @@ class StoryCase(scripted.ScriptedCase):
         if act.priority == 0 and not any(one is act for one in story.request):
             self.assertEqual(0, did.total())
 
-    def check_reason(self, story: Story, node: records.Record, end: records.Record) -> None:
+    def check_abort(self, story: Story, end: records.Record, well: bool) -> None:
+        """No step begins after an abort; the one that it met may end, or be repeated if its conductor died."""
+        begun = {(interface, step) for _uuid, interface, step, _args in self.stage.did[len(self.done_before) :]}
+        self.assertLessEqual(begun, {self.aborted_in})
+        if well:
+            self.assertEqual("service", story.flow, "only what leads back to a user ends well after an abort")
+        else:
+            self.assertRegex(end.last_error, "was aborted|out of luck|not safe to repeat")
+
+    def check_reason(self, story: Story, end: records.Record) -> None:
         """A flow fails by the step that was to fail, or by one whose conductor died and that cannot be repeated."""
         if "not safe to repeat" in end.last_error:
             self.assertTrue(story.kills)
@@ -361,5 +396,5 @@ class TestCrashes(StoryCase):
         end = self.play(story)
         node = self.now(end)
         self.check(story, node, end)
-        if story.fails is None and all(act.idempotent for act in story.acts):
+        if story.fails is None and self.aborted_in is None and all(act.idempotent for act in story.acts):
             self.assertIsNone(end.last_error)
