@@ -93,26 +93,64 @@ class Body(Protocol):
         """
 
 
+class Shape(Protocol):
+    """What the body of an answer looks like, for the API's description."""
+
+    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+        """Its JSON schema.
+
+        :param named: schemas that others refer to as ``#/components/schemas/<name>``; adds those it needs.
+        """
+
+
+class Plain(NamedTuple):
+    """A shape that is a JSON schema of its own."""
+
+    document: dict[str, Any]
+
+    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+        return self.document
+
+
+class Answer(NamedTuple):
+    """What an operation answers when it succeeds.
+
+    :param shows: the body; None: there is none.
+    """
+
+    status: int = 200
+    shows: Shape | None = None
+    media: str = "application/json"
+
+
+SOMETHING = Answer(shows=Plain({"type": ["object", "array"]}))
+"""What is too special to be described."""
+
+EMPTY_202, EMPTY_204 = Answer(202), Answer(204)
+
+
 class Operation(NamedTuple):
     """A handler with what it accepts; the rows of the route table hold operations.
 
     :param query: declared query parameters; any other is refused.
     :param body: declared body; None: a body is ignored.
     :param since: minor version that brought it, where it is younger than its route.
+    :param answer: what it answers; what the API's description says, and tests compare with.
     """
 
     handler: Callable[..., Reply]
     query: Mapping[str, params.Param]
     body: Body | None
     since: int = 1
+    answer: Answer = SOMETHING
 
 
 def operation(
-    *query: params.Param, body: Body | None = None, since: int = 1
+    *query: params.Param, body: Body | None = None, since: int = 1, answer: Answer = SOMETHING
 ) -> Callable[[Callable[..., Reply]], Operation]:
     """Declares what a handler accepts."""
 
     def declare(handler: Callable[..., Reply]) -> Operation:
-        return Operation(handler, {param.name: param for param in query}, body, since)
+        return Operation(handler, {param.name: param for param in query}, body, since, answer)
 
     return declare

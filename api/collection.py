@@ -39,6 +39,16 @@ class Collection(NamedTuple):
     complete: Callable[[Call, list[records.Record], fields.Selection], None] = _nothing
 
     @property
+    def one(self) -> "One":
+        """The shape of an object."""
+        return One(self.table, self.source)
+
+    @property
+    def page(self) -> calls.Answer:
+        """The answer with a page of the list."""
+        return calls.Answer(shows=Page(self.name, self.one))
+
+    @property
     def index_params(self) -> tuple[params.Param, ...]:
         """The query parameters of the list."""
         selecting = ((params.FIELDS,) if self.selects else ()) + ((params.DETAIL,) if self.details else ())
@@ -48,6 +58,37 @@ class Collection(NamedTuple):
     def detail_params(self) -> tuple[params.Param, ...]:
         """The query parameters of the list at .../detail."""
         return (*self.filters, *params.paging(self.marker))
+
+
+class One(NamedTuple):
+    """The shape of a single object.
+
+    :param source: whose columns tell the types.
+    """
+
+    table: fields.Table
+    source: listing.Source | None = None
+
+    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+        """See :class:`ingot.api.call.Shape`."""
+        name = self.table.noun.replace("'", "").title().replace(" ", "")
+        named[name] = named.get(name) or fields.shown_schema(self.table, self.source)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+
+class Page(NamedTuple):
+    """The shape of a page of a list.
+
+    :param key: of the list.
+    """
+
+    key: str
+    one: One
+
+    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+        """See :class:`ingot.api.call.Shape`."""
+        items = {self.key: {"type": "array", "items": self.one.schema(named)}}
+        return schemas.record({**items, "next": {"type": "string"}}, (self.key,))
 
 
 def index(

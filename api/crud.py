@@ -63,12 +63,13 @@ class Crud:
         self._prepare = prepare
         self._refuse_update = refuse_update
         self._where = where
-        self.index: Operation = operation(*described.index_params)(self._index)
-        self.detail: Operation = operation(*described.detail_params)(self._detail)
-        self.show: Operation = operation(params.FIELDS)(self._show)
-        self.create: Operation = operation(body=described.table.creation)(self._create)
-        self.update: Operation = operation(body=patch.BODY)(self._update)
-        self.delete: Operation = operation()(self._delete)
+        shown, created = (calls.Answer(status, described.one) for status in (200, 201))
+        self.index: Operation = operation(*described.index_params, answer=described.page)(self._index)
+        self.detail: Operation = operation(*described.detail_params, answer=described.page)(self._detail)
+        self.show: Operation = operation(params.FIELDS, answer=shown)(self._show)
+        self.create: Operation = operation(body=described.table.creation, answer=created)(self._create)
+        self.update: Operation = operation(body=patch.BODY, answer=shown)(self._update)
+        self.delete: Operation = operation(answer=calls.EMPTY_204)(self._delete)
 
     def read(self, call: Call, given: str) -> Record:
         """The whole row that a URL means.

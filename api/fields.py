@@ -35,6 +35,7 @@ class Field(NamedTuple):
     :param post_since: where POST does.
     :param required: whether a POST must have it, and a PATCH cannot remove it.
     :param hidden: whether answers never show it.
+    :param schema: JSON schema of what is shown, where neither the column nor the kind tell it.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Field(NamedTuple):
     post_since: int | None = None
     required: bool = False
     hidden: bool = False
+    schema: Mapping[str, Any] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -213,13 +215,36 @@ class Table:
         return chosen
 
 
+def shown_schema(table: Table, source: listing.Source | None = None) -> dict[str, Any]:
+    """The JSON schema of an object as answers show it. No key is sure to be there: ``fields=`` and versions choose.
+
+    :param source: whose columns tell the types.
+    """
+    properties = {}
+    for field in (field for field in table.fields.values() if not field.hidden):
+        known = field.schema or (source and source.json_schema(field.name)) or (field.kind and field.kind.schema) or {}
+        properties[field.name] = {**known, **({"x-openstack": min_version(field.since)} if field.since > 1 else {})}
+    return schemas.record(properties)
+
+
+def min_version(minor: int) -> dict[str, str]:
+    """The extension of OpenAPI that OpenStack uses to say which microversion brought something."""
+    return {"min-ver": f"1.{minor}"}
+
+
+LINKS: Mapping[str, Any] = {
+    "type": "array",
+    "items": schemas.record({"href": {"type": "string"}, "rel": {"type": "string"}}, ("href", "rel")),
+}
+
+
 def links(collection: str, column: str = "uuid") -> Field:
     """The field ``links`` of a resource: its own address and the bookmark."""
 
     def compute(record: records.Record, call: Call) -> list[dict[str, str]]:
         return link_pair(call, f"{collection}/{getattr(record, column)}")
 
-    return Field("links", compute=compute, needs=(column,), brief=True)
+    return Field("links", compute=compute, needs=(column,), brief=True, schema=LINKS)
 
 
 def sub_links(name: str, collection: str, since: int = 1) -> Field:
@@ -228,7 +253,7 @@ def sub_links(name: str, collection: str, since: int = 1) -> Field:
     def compute(record: records.Record, call: Call) -> list[dict[str, str]]:
         return link_pair(call, f"{collection}/{record.uuid}/{name}")
 
-    return Field(name, since, compute=compute, needs=("uuid",))
+    return Field(name, since, compute=compute, needs=("uuid",), schema=LINKS)
 
 
 def link_pair(call: Call, path: str) -> list[dict[str, str]]:

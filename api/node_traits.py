@@ -6,7 +6,7 @@ from ingot.api import call as calls
 from ingot.api import nodes, preconditions, trait_names
 from ingot.api.call import Call, Reply, operation
 from ingot.common import errors
-from ingot.db import records, traits
+from ingot.db import traits
 
 _READ = ("id", "uuid", "revision")
 
@@ -38,22 +38,20 @@ def add(call: Call, node: str, trait: str) -> Reply:
 
 @operation()
 def remove(call: Call, node: str, trait: str) -> Reply:
-    calls.retried(lambda: _remove(call, nodes.read(call, node, *_READ), trait))
+    found = nodes.read(call, node, *_READ)
+    if trait not in traits.of_nodes(call.db, [found.id]).get(found.id, []):
+        raise errors.NotFound(f"Node {found.uuid} doesn't have a trait '{trait[:255]}'")
+    _change(call, node, remove=[trait])
     return calls.NO_CONTENT
-
-
-def _remove(call: Call, node: records.Record, trait: str) -> None:
-    if trait not in traits.of_nodes(call.db, [node.id]).get(node.id, []):
-        raise errors.NotFound(f"Node {node.uuid} doesn't have a trait '{trait[:255]}'")
-    traits.change(call.db, node, remove=[trait])
 
 
 def _change(call: Call, given: str, add: Collection[str] = (), remove: Collection[str] | None = ()) -> str:
     """See :func:`ingot.db.traits.change`; gives the node's uuid."""
 
     def attempt() -> str:
+        # Who adds and who removes do not undo each other's work: only conditions need the node to be as it was read.
         node = nodes.read(call, given, *_READ)
-        traits.change(call.db, node, add, remove)
+        traits.change(call.db, node, add, remove, node.revision if call.preconditions else None)
         return str(node.uuid)
 
     return calls.retried(attempt)

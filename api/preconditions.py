@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from werkzeug.datastructures import Headers
+
 from ingot.common import errors
 from ingot.db import records
 
@@ -73,7 +75,7 @@ class Preconditions(NamedTuple):
         return "*" if tags is None else ", ".join(f'"{tag}"' for tag in tags)[:200]
 
 
-def of(headers: Mapping[str, str]) -> Preconditions:
+def of(headers: Headers) -> Preconditions:
     """The conditions of a request.
 
     :raises Invalid: a header cannot be read.

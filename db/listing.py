@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ingot.common import errors
-from ingot.db import records
+from ingot.db import records, types
 from ingot.db.engine import Database
 
 Column = sa.ColumnElement[Any]
@@ -28,6 +28,11 @@ class Source(NamedTuple):
 
     def column(self, name: str) -> Column:
         return self.computed[name] if name in self.computed else self.table.c[name]
+
+    def json_schema(self, name: str) -> dict[str, Any] | None:
+        """The JSON schema of what the API shows of a column; None for what is no column."""
+        known = name in self.computed or name in self.table.c
+        return types.json_schema(self.column(name)) if known else None
 
 
 def _contains(column: Column, value: str) -> Column:

@@ -25,20 +25,28 @@ def of_nodes(db: Database, node_ids: Collection[int]) -> dict[int, list[str]]:
 
 
 @retried
-def change(db: Database, node: records.Record, add: Collection[str] = (), remove: Collection[str] | None = ()) -> None:
-    """Adds and removes traits of a node that nobody works on, if it is still as it was read.
+def change(
+    db: Database,
+    node: records.Record,
+    add: Collection[str] = (),
+    remove: Collection[str] | None = (),
+    revision: int | None = None,
+) -> None:
+    """Adds and removes traits of a node that nobody works on.
 
-    :param node: needs id, uuid, revision.
+    :param node: needs id and uuid.
     :param remove: these; None for all that are not in ``add``.
+    :param revision: write only if the node is still as it was read.
     :raises NodeLocked: a conductor works on the node.
-    :raises ChangedMeanwhile: another request was faster.
+    :raises ChangedMeanwhile: it is not as it was read.
     :raises NotFound: the node was deleted meanwhile.
     :raises Invalid: the node would have too many traits.
     """
     table = nodes.NODES
     with db.transaction() as connection:
-        as_read = (table.c.id == node.id, table.c.revision == node.revision)
-        free = sa.update(table).where(*as_read, table.c.reservation.is_(None))
+        free = sa.update(table).where(table.c.id == node.id, table.c.reservation.is_(None))
+        if revision is not None:
+            free = free.where(table.c.revision == revision)
         if connection.execute(free.values(revision=table.c.revision + 1)).rowcount != 1:
             raise node_crud.why_refused(db, node.uuid)
         own = _TRAITS.c.node_id == node.id

@@ -30,6 +30,34 @@ def moment() -> sa.types.TypeEngine[Any]:
     return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 
 
+_JSON_TYPES: tuple[tuple[type[sa.types.TypeEngine[Any]], dict[str, Any]], ...] = (
+    (sa.Boolean, {"type": "boolean"}),
+    (sa.Integer, {"type": "integer"}),
+    (sa.Float, {"type": "number"}),
+    (sa.DateTime, {"type": "string", "format": "date-time"}),
+    (sa.String, {"type": "string"}),
+)
+
+
+def json_schema(column: sa.ColumnElement[Any]) -> dict[str, Any]:
+    """The JSON schema of what a column holds, as the API shows it."""
+    kind = column.type
+    if isinstance(kind, Json):
+        return {"type": {dict: "object", list: "array"}[kind.empty]} if kind.empty else {}
+    found = next((schema for types, schema in _JSON_TYPES if isinstance(kind, types)), {})
+    return found if found and not getattr(column, "nullable", True) else {**found, "type": [found["type"], "null"]}
+
+
+class Number(sa.types.TypeDecorator[Any]):
+    """A number that is usually whole and is read as such, but may have a fraction."""
+
+    impl = sa.Double
+    cache_ok = True
+
+    def process_result_value(self, value: float | None, dialect: sa.Dialect) -> int | float | None:
+        return int(value) if value is not None and value.is_integer() else value
+
+
 class Json(sa.types.TypeDecorator[Any]):
     """A JSON document kept as text: no database looks into it, and text is the fastest to read and write.
 
