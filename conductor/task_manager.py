@@ -51,6 +51,7 @@ class Task:
         self.memory: dict[str, Any] = {}
         self.released = shared
         self._dirty: dict[str, Any] = {}
+        self._told: list[outbox.Told] = []
         self._written = node.as_dict()
         self._ports: list[records.Record] | None = None
         self._traits: list[str] | None = None
@@ -98,8 +99,12 @@ class Task:
     def discard(self) -> None:
         """Takes back what :meth:`set` has collected and was not written."""
         vars(self.node).clear()
+    def tell(self, event: outbox.Told) -> None:
+        """Adds an event to the next write, beside those that follow from the columns and the journal."""
+        self._told.append(event)
+
         vars(self.node).update(self._written)
-        self._dirty = {}
+        self._dirty, self._told = {}, []
 
     def write(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
         """Writes what :meth:`set` has collected, with rows for journal and history, all or nothing.
@@ -109,13 +114,14 @@ class Task:
         if self.shared:
             raise RuntimeError(f"a shared task must not write {sorted(self._dirty)}")
         if self._dirty or step_runs or history:
-            nodes.write_locked(self.db, self.node, self._dirty, step_runs, history)
-            self._dirty, self._written = {}, self.node.as_dict()
+            nodes.write_locked(self.db, self.node, self._dirty, step_runs, history, self._events(step_runs))
+            self._dirty, self._told, self._written = {}, [], self.node.as_dict()
 
     def release(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
         """The last write of the task: what was collected, and the lock given back, in one statement."""
-        nodes.write_locked(self.db, self.node, {**self._dirty, **nodes.UNLOCKED}, step_runs, history)
-        self._dirty = {}
+        values = {**self._dirty, **nodes.UNLOCKED}
+        nodes.write_locked(self.db, self.node, values, step_runs, history, self._events(step_runs))
+        self._dirty, self._told = {}, []
         self.released = True
 
 
@@ -124,6 +130,9 @@ def acquire(
     services: Services,
     ctx: context.RequestContext,
     ident: str,
+    def _events(self, step_runs: Iterable[Mapping[str, Any]]) -> list[outbox.Told]:
+        return [*map(outbox.of_step, step_runs), *outbox.changes(self._dirty, self._written), *self._told]
+
     purpose: str,
     shared: bool = False,
     steal_from: Collection[str] = (),

@@ -51,9 +51,7 @@ class Conductor(Timestamps, Base):
     classic_drivers: Mapped[list[Any]] = mapped_column(
         nullable=True, doc="names of the fixed compositions it has enabled (004)"
     )
-    announced: Mapped[str | None] = mapped_column(
-        types.string(16), doc="what the latest event says of it: online, stopped, silent"
-    )
+    announced: Mapped[str | None] = mapped_column(types.string(16), doc="what the latest event says of it")
 
 
 class ConductorHardwareInterface(Base):
@@ -196,12 +194,8 @@ class Node(Timestamps, Base):
     agent_status: Mapped[str | None] = mapped_column(types.text())
     agent_last_heartbeat: Mapped[datetime.datetime | None]
 
-    outbox: Mapped[str | None] = mapped_column(
-        types.text(), doc="events of writes to this row that wait for their place in events; a JSON object each, and NL"
-    )
-    outbox_at: Mapped[datetime.datetime | None] = mapped_column(
-        index=True, doc="when the oldest of them was written; NULL: there are none"
-    )
+    outbox: Mapped[str | None] = mapped_column(types.text(), doc="events of writes to this row, not collected yet")
+    outbox_at: Mapped[datetime.datetime | None] = mapped_column(index=True, doc="when the oldest of them was written")
 
 
 class NodeTag(Base):
@@ -396,9 +390,7 @@ class Event(Base):
 
     __tablename__ = "events"
 
-    id: Mapped[int] = mapped_column(
-        sa.BigInteger(), primary_key=True, autoincrement=False, doc="place in the order: 1, 2, 3 ... without gaps"
-    )
+    id: Mapped[int] = mapped_column(sa.BigInteger(), primary_key=True, autoincrement=False, doc="1, 2, 3 ... no gaps")
     kind: Mapped[str] = mapped_column(types.string(16))
     created_at: Mapped[datetime.datetime]
     node_uuid: Mapped[str | None] = mapped_column(types.string(36))

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import errors
-from ingot.db import models, nodes, records, rows
-from ingot.db.engine import Database, retried
+from ingot.db import events, models, nodes, outbox, records, rows
+from ingot.db.engine import Database
 
 _PORTS = models.table(models.Port)
 _OWNED = [
@@ -19,6 +19,9 @@ _OWNED = [
 """What goes with a node, children of others first."""
 
 
+_UNTOLD = {"maintenance": False, "maintenance_reason": None, "power_state": None, "target_power_state": None}
+"""What of a new node is no event."""
+
 def create(db: Database, values: Mapping[str, Any]) -> None:
     """Adds a node.
 
@@ -28,15 +31,16 @@ def create(db: Database, values: Mapping[str, Any]) -> None:
     :raises ChangedMeanwhile: its chassis was deleted since it was looked up.
     """
     try:
+    told = outbox.posted(outbox.changes(values, _UNTOLD), known_empty=True)
         with db.single() as connection:
-            connection.execute(sa.insert(nodes.NODES).values({**rows.empty(nodes.NODES), **values}))
+            connection.execute(sa.insert(nodes.NODES).values({**rows.empty(nodes.NODES), **values, **told}))
     except db_exc.DBDuplicateEntry as exc:
         raise nodes.duplicate(exc, values, values["uuid"]) from exc
     except db_exc.DBReferenceError as exc:
         raise rows.owner_gone("node", "its chassis") from exc
 
 
-@retried
+@events.numbered
 def delete(db: Database, node: records.Record) -> None:
     """Removes a node and everything that belongs to it, if it is still as it was read and nobody works on it.
 
@@ -52,6 +56,7 @@ def delete(db: Database, node: records.Record) -> None:
         held = connection.execute(sa.update(table).where(*unchanged).values(revision=table.c.revision + 1)).rowcount
         if held == 1:
             for owned in _OWNED:
+            events.move_of(connection, node.id, {"kind": outbox.PROVISION, "provision_state": None})
                 connection.execute(sa.delete(owned).where(owned.c.node_id == node.id))
             connection.execute(sa.delete(table).where(table.c.id == node.id))
     if held != 1:

@@ -10,7 +10,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors, states
-from ingot.db import models, records, rows, types
+from ingot.db import models, outbox, records, rows, types
 from ingot.db.engine import Database, retried
 
 NODES = models.table(models.Node)
@@ -52,8 +52,7 @@ def compare_and_set(db: Database, node: records.Record, values: Mapping[str, Any
     :raises NotFound: it was deleted meanwhile.
     """
     unchanged = sa.and_(NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
-    written = _update(db, unchanged, values, node.uuid)
-    if not written:
+    if not _update(db, unchanged, values, node.uuid, vars(node)):
         raise _why_refused(db, node.uuid)
 
 
@@ -80,8 +79,15 @@ def set_always(db: Database, uuid: str, values: Mapping[str, Any], revision: int
 
 
 @retried
-def _update(db: Database, condition: sa.ColumnElement[bool], values: Mapping[str, Any], uuid: str) -> bool:
-    statement = sa.update(NODES).where(condition).values(**values, revision=NODES.c.revision + 1)
+def _update(
+    db: Database,
+    condition: sa.ColumnElement[bool],
+    values: Mapping[str, Any],
+    uuid: str,
+    before: Mapping[str, Any] | None = None,
+) -> bool:
+    told = outbox.posted(outbox.changes(values, before))
+    statement = sa.update(NODES).where(condition).values(**values, **told, revision=NODES.c.revision + 1)
     try:
         with db.single() as connection:
             return connection.execute(statement).rowcount == 1
@@ -163,18 +169,20 @@ def write_locked(
     values: Mapping[str, Any],
     step_runs: Iterable[Mapping[str, Any]] = (),
     history: Iterable[Mapping[str, Any]] = (),
+    told: Iterable[outbox.Told] = (),
 ) -> None:
-    """A task's write: the node's row, and with it what is added to journal and history, all or nothing.
+    """A task's write: the node's row, and with it what is added to journal, history and events, all or nothing.
 
     :param node: as the lock returned it; its id, lock_epoch and reservation are the fence.
     :param step_runs: rows for the journal, without node_id.
     :param history: rows for the history, without node_id and uuid.
+    :param told: the events of this write.
     :raises LockLost: the lock was taken over; nothing was written.
     """
     statement = (
         sa.update(NODES)
         .where(NODES.c.id == node.id, NODES.c.lock_epoch == node.lock_epoch, NODES.c.reservation == node.reservation)
-        .values(**values, revision=NODES.c.revision + 1)
+        .values(**values, **outbox.posted(told), revision=NODES.c.revision + 1)
     )
     new_runs = [{"node_id": node.id, **row} for row in step_runs]
     new_history = [{"node_id": node.id, "uuid": uuidutils.generate_uuid(), **row} for row in history]

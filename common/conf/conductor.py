@@ -92,6 +92,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.IntOpt(
             "node_history_max_entries", default=300, min=0, help="History entries and step runs kept for each node."
         ),
+        cfg.IntOpt(
+            "events_max_entries",
+            default=100_000,
+            min=1000,
+            help="Events kept for clients of /ingot/v1/events that come back after a while.",
+        ),
         cfg.Opt(
             "clean_step_priority_override",
             type=types.Dict(types.Integer(min=0)),

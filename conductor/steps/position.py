@@ -20,7 +20,7 @@ from ingot.common import clock, errors, states
 from ingot.conductor import history
 from ingot.conductor.steps.flow import Flow, Step, label
 from ingot.conductor.task_manager import Task
-from ingot.db import nodes, step_runs
+from ingot.db import nodes, outbox, step_runs
 from ingot.drivers import results
 
 COLLECTED = "in_band_steps_collected"
@@ -87,6 +87,7 @@ class Position:
             step_deadline=None,
             due_at=clock.now(),  # should this conductor die in the step, the next sweep finds it
         )
+        self.task.tell(outbox.of_step(self._attempt("running")))
         self.task.write(self._unwritten)
         self._unwritten = []
 
@@ -187,8 +188,14 @@ class Position:
 
     def journal(self, state: str, error: str | None) -> None:
         """Notes the end of the current attempt; it is written with the next transition."""
+        attempt = {**self._attempt(state), "finished_at": clock.now(), "error": error}
+        self._attempts.append(attempt)
+        self._unwritten.append(attempt)
+
+    def _attempt(self, state: str) -> dict[str, Any]:
+        """The journal's row of the current attempt, but for its end."""
         node, step = self.task.node, self.plan[self.index]
-        attempt = {
+        return {
             "run_id": node.run_id,
             "flow": self.flow.name,
             "step_index": self.index,
@@ -200,12 +207,8 @@ class Position:
             "origin": step["origin"],
             "state": state,
             "started_at": node.step_started_at or self.called_at,
-            "finished_at": clock.now(),
             "conductor": self.task.services.host,
-            "error": error,
         }
-        self._attempts.append(attempt)
-        self._unwritten.append(attempt)
 
     def _flow_keys(self) -> tuple[str, str, str]:
         return self.flow.steps_key, self.flow.index_key, COLLECTED

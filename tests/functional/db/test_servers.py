@@ -4,6 +4,7 @@ from tests.unit.db import (
     test_agents,
     test_conductors,
     test_engine,
+    test_events,
     test_nodes,
     test_past,
     test_references,
@@ -33,6 +34,14 @@ class EngineOnMySQL(test_engine.EngineOnSQLite):
 
 
 class EngineOnPostgreSQL(test_engine.EngineOnSQLite):
+    backend = "postgresql"
+
+
+class EventsOnMySQL(test_events.EventsOnSQLite):
+    backend = "mysql"
+
+
+class EventsOnPostgreSQL(test_events.EventsOnSQLite):
     backend = "postgresql"
 
 
