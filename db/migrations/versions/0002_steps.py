@@ -1,4 +1,4 @@
-"""Runbooks, volumes, logs of agents, classic drivers, allocations, inspection rules, what is known of a machine, events.
+"""Runbooks, volumes, logs of agents, classic drivers, allocations, inspection rules, what machines are made of, events.
 
 Revision 0002 of the schema: everything is added, so that the first release goes on working on it.
 """
