@@ -5,6 +5,7 @@ and power are those of the table, and the same node gets through the flow once t
 """
 
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Callable
@@ -240,7 +241,9 @@ class FaultCase(scripted.ScriptedCase):
         self.assertEqual((*ended, "provisioning"), (last.severity, last.event, last.event_type))
         steps = [entry for entry in told if entry.event_type == "step"]
         restarted = self.fault in ("upgraded", "replaced") and self.expected.cause is None
-        self.assertEqual(len({row.step_index for row in run}) + restarted, len(steps), [e.event for e in steps])
+        self.assertEqual(
+            len({row.step_index for row in run}) + restarted, len(steps), str([entry.event for entry in steps])
+        )
         own = [entry for entry in steps if f"Step {'.'.join(self.step)} " in entry.event]
         self.assertEqual("INFO" if self.expected.attempts[-1] == "done" else "ERROR", own[-1].severity)
         self.assertGreaterEqual(own[-1].duration_seconds, 0)
@@ -309,7 +312,7 @@ class TestAbortMeanwhile(scripted.ScriptedCase):
                     erase = Act(str(case.kind), "vendor", "erase", way=way)
                     self.stage.acts, self.stage.did = [wait, erase], []
                     steps = [{"interface": act.interface, "step": act.step, "args": {}} for act in (wait, erase)]
-                    self.stage.meanwhile = lambda node=node: self.abort(node)
+                    self.stage.meanwhile = functools.partial(self.abort, node)
                     self.asked(node, flow, case.accepted, **{str(case.asks): steps})
                     end = self.take_turns(node)
                     self.assertEqual(["wait"], [one[2] for one in self.stage.did])

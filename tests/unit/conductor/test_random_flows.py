@@ -79,7 +79,7 @@ def acts_of(draw: some.DrawFn, kind: str, ways: tuple[str, ...], most: int = 5, 
 
     :param ties: whether steps of one interface may have one priority.
     """
-    found = []
+    found: list[Act] = []
     for number in range(draw(some.integers(0, most))):
         way = draw(some.sampled_from(ways))
         needs_agent = kind == "deploy" and way in ("waiting", "agent")
@@ -119,12 +119,12 @@ class Wishes:
             chosen += [asked.planned(f"template {name}") for asked in wanted if label(asked.act) not in taken]
         taken |= {label(asked.act) for wanted in self.templates.values() for asked in wanted}
         chosen += [planned for planned in self._default() if planned[:2] not in taken]
-        wanted = [planned for planned in chosen if planned[2] > 0]
-        return sorted(wanted, key=lambda planned: (-planned[2], TIES.index(planned[0])))
+        running = [planned for planned in chosen if planned[2] > 0]
+        return sorted(running, key=lambda planned: (-planned[2], TIES.index(planned[0])))
 
     def _default(self) -> list[Planned]:
-        core = [("deploy", step, priority, "driver", {}) for step, priority in CORE.items()]
-        own = [
+        core: list[Planned] = [("deploy", step, priority, "driver", {}) for step, priority in CORE.items()]
+        own: list[Planned] = [
             (*label(act), self.options.get(".".join(label(act)), act.priority), _offers(act), {}) for act in self.acts
         ]
         return [*core, *sorted(own, key=lambda planned: planned[3], reverse=True)]
@@ -197,7 +197,9 @@ class TestOrder(scripted.ScriptedCase):
         options = {".".join(label(act)): data.draw(_priorities(False)) for act in acts if data.draw(some.booleans())}
         self.conf.set_override("clean_step_priority_override", options, group="conductor")
         self.stage.acts, self.stage.did = acts, []
-        own = [(*label(act), options.get(".".join(label(act)), act.priority), _offers(act), {}) for act in acts]
+        own: list[Planned] = [
+            (*label(act), options.get(".".join(label(act)), act.priority), _offers(act), {}) for act in acts
+        ]
         node = self.machine(provision_state=states.MANAGEABLE)
         self.asked(node, "automated_clean", states.CLEANING)
         self.assertEqual(states.AVAILABLE, self.take_turns(node).provision_state)
@@ -268,7 +270,9 @@ def stories(draw: some.DrawFn) -> Story:
     kills = draw(some.lists(some.integers(1, 70), max_size=3))
     for act in acts:
         act.abortable = case.kind in ("clean", "service") and draw(some.booleans())
-    return Story(flow, acts, request, fails, kills, kin, draw(some.sampled_from((None, None, 1, 2, 3))))
+    # The cleaning that follows a tear down is a story of its own.
+    abort = draw(some.sampled_from((None, None, 1, 2, 3))) if flow != "delete" else None
+    return Story(flow, acts, request, fails, kills, kin, abort)
 
 
 class StoryCase(scripted.ScriptedCase):
@@ -287,7 +291,9 @@ class StoryCase(scripted.ScriptedCase):
         request = {story.case.asks: steps} if story.case.asks else {}
         self.asked(node, story.flow, story.case.accepted, **request)
         kills, self.lives = iter(story.kills), 0
-        self.left, self.aborted_in, self.done_before = story.abort, None, []
+        self.left = story.abort
+        self.aborted_in: Label | None = None
+        self.done_before: list[tuple[str, str, str, dict[str, Any]]] = []
         while True:
             self.lives += 1
             self.another_conductor()
@@ -340,7 +346,7 @@ class StoryCase(scripted.ScriptedCase):
         else:
             self.check_reason(story, end)
         ended = [entry for entry in self.history(node) if entry.event_type == "provisioning"]
-        self.assertEqual(2 if well and story.flow == "delete" else 1, len(ended), [entry.event for entry in ended])
+        self.assertEqual(2 if well and story.flow == "delete" else 1, len(ended), str([entry.event for entry in ended]))
 
     def check_journal(self, node: records.Record, ends: set[str], fragile: set[Label]) -> None:
         """In the plan's order; of each step one attempt is the last, and none is repeated that has ended.
