@@ -94,8 +94,8 @@ class Conductor:
         self._every(self._keepalive, self.conf.conductor.heartbeat_interval)
         self._every(self.sweep, self.conf.conductor.sweep_interval, immediately=True)
         self._every(self._sync_power, self.conf.conductor.sync_power_state_interval)
-        self._every(self._prune, _RETENTION_INTERVAL)
         self._every(self._collect_events, self.conf.conductor.sweep_interval)
+        self._every(self._prune, _RETENTION_INTERVAL)
         self._periodics.append(timers.start(self._of_interfaces(), self.conf.conductor.periodic_max_workers))
         LOG.info("Conductor %s started with %s", host, ", ".join(sorted(hardware.drivers)))
 
@@ -223,15 +223,15 @@ class Conductor:
         mine = [node for node in nodes.for_power_sync(self.services.db) if self._owns(node)]
         self._synchroniser.start_round(mine)
 
-    def _prune(self) -> None:
-        retention.prune(self.services.db, self.conf.conductor.node_history_max_entries)
     def _collect_events(self) -> None:
         """Keeps outboxes short while nobody listens; who listens collects more often."""
         events.collect(self.services.db, self._timeout)
 
+    def _prune(self) -> None:
+        retention.prune(self.services.db, self.conf.conductor.node_history_max_entries)
+        events.prune(self.services.db, self.conf.conductor.events_max_entries)
 
     def _warn_of_differences(self, enabled: list[conductors.EnabledInterface]) -> None:
-        events.prune(self.services.db, self.conf.conductor.events_max_entries)
         """Says so when another conductor has other interfaces for a hardware type (specification 004). That is no
         error: it cannot be avoided while conductors are upgraded one by one."""
         mine: dict[str, set[str]] = {}

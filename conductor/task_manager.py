@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import context, errors
-from ingot.db import nodes, outbox, records, task_reads
+from ingot.db import facts, nodes, outbox, records, task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
 from ingot.drivers import factory
@@ -93,16 +93,16 @@ class Task:
             setattr(self.node, name, value)
         self._dirty |= columns
 
+    def tell(self, event: outbox.Told) -> None:
+        """Adds an event to the next write, beside those that follow from the columns and the journal."""
+        self._told.append(event)
+
     def save(self) -> None:
         self.write()
 
     def discard(self) -> None:
         """Takes back what :meth:`set` has collected and was not written."""
         vars(self.node).clear()
-    def tell(self, event: outbox.Told) -> None:
-        """Adds an event to the next write, beside those that follow from the columns and the journal."""
-        self._told.append(event)
-
         vars(self.node).update(self._written)
         self._dirty, self._told = {}, []
 
@@ -124,15 +124,15 @@ class Task:
         self._dirty, self._told = {}, []
         self.released = True
 
+    def _events(self, step_runs: Iterable[Mapping[str, Any]]) -> list[outbox.Told]:
+        return [*map(outbox.of_step, step_runs), *outbox.changes(self._dirty, self._written), *self._told]
+
 
 @contextlib.contextmanager
 def acquire(
     services: Services,
     ctx: context.RequestContext,
     ident: str,
-    def _events(self, step_runs: Iterable[Mapping[str, Any]]) -> list[outbox.Told]:
-        return [*map(outbox.of_step, step_runs), *outbox.changes(self._dirty, self._written), *self._told]
-
     purpose: str,
     shared: bool = False,
     steal_from: Collection[str] = (),

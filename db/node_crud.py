@@ -15,12 +15,13 @@ _OWNED = [
     _PORTS,
     *(models.table(model) for model in (models.Portgroup, models.NodeTrait, models.NodeTag, models.StepRun)),
     models.table(models.NodeHistory),
+    models.table(models.Allocation),
 ]
 """What goes with a node, children of others first."""
 
-
 _UNTOLD = {"maintenance": False, "maintenance_reason": None, "power_state": None, "target_power_state": None}
 """What of a new node is no event."""
+
 
 def create(db: Database, values: Mapping[str, Any]) -> None:
     """Adds a node.
@@ -30,8 +31,8 @@ def create(db: Database, values: Mapping[str, Any]) -> None:
     :raises Conflict: the instance is on another node.
     :raises ChangedMeanwhile: its chassis was deleted since it was looked up.
     """
-    try:
     told = outbox.posted(outbox.changes(values, _UNTOLD), known_empty=True)
+    try:
         with db.single() as connection:
             connection.execute(sa.insert(nodes.NODES).values({**rows.empty(nodes.NODES), **values, **told}))
     except db_exc.DBDuplicateEntry as exc:
@@ -55,8 +56,8 @@ def delete(db: Database, node: records.Record) -> None:
         # Held until the end: nobody can take the node between this look and its end.
         held = connection.execute(sa.update(table).where(*unchanged).values(revision=table.c.revision + 1)).rowcount
         if held == 1:
-            for owned in _OWNED:
             events.move_of(connection, node.id, {"kind": outbox.PROVISION, "provision_state": None})
+            for owned in _OWNED:
                 connection.execute(sa.delete(owned).where(owned.c.node_id == node.id))
             connection.execute(sa.delete(table).where(table.c.id == node.id))
     if held != 1:
