@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import context, errors
-from ingot.db import facts, nodes, outbox, records, task_reads
+from ingot.db import nodes, outbox, records, task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
 from ingot.drivers import factory
