@@ -70,10 +70,6 @@ def _driver_internal_info(node: records.Record, _call: Call) -> dict[str, Any]:
 INTERNAL_INFO_NEEDS = ("driver_internal_info", "agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
 
 
-def _nothing(_node: records.Record, _call: Call) -> None:
-    return None
-
-
 INTERFACE_SINCE: Mapping[str, int] = {
     **dict.fromkeys(interfaces.KINDS, 31),
     "network": 20,
@@ -127,7 +123,7 @@ TABLE = fields.Table(
         Field("conductor", 49, needs=("uuid", "driver", "conductor_group")),
         Field("owner", 50, kinds.TEXT, sortable=True),
         Field("description", 51, kinds.text(4096), sortable=True),
-        Field("allocation_uuid", 52, compute=_nothing),
+        Field("allocation_uuid", 52),
         Field("retired", 61, kinds.FLAG, sortable=True),
         Field("retired_reason", 61, kinds.LONG_TEXT, sortable=True),
         Field("lessee", 65, kinds.TEXT, sortable=True),

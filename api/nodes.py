@@ -13,8 +13,8 @@ from ingot.api.fields import Selection
 from ingot.api.node_fields import INTERFACE_SINCE, TABLE
 from ingot.api.params import Param
 from ingot.common import errors, interfaces, states
+from ingot.db import allocations, listing, node_crud, node_lists, nodes, records, traits
 from ingot.db import chassis as chassis_rows
-from ingot.db import listing, node_crud, node_lists, nodes, records, traits
 
 FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
 
@@ -181,7 +181,10 @@ def _update(call: Call, given: str) -> str:
     changes = collection.patched(call, NODES, node)
     node_rules.refuse_update(node, call.body, changes)
     values = node_rules.for_update(call, node, changes)
-    nodes.compare_and_set(call.db, node, values)
+    if "instance_uuid" in changes and changes["instance_uuid"] is None:
+        allocations.detach(call.db, node, values)
+    else:
+        nodes.compare_and_set(call.db, node, values)
     uuid: str = node.uuid
     return uuid
 

@@ -15,6 +15,7 @@ COLLECTIONS: dict[str, int] = {
     "portgroups": 23,
     "volume": 32,
     "conductors": 49,
+    "allocations": 52,
     "deploy_templates": 55,
     "runbooks": 92,
 }

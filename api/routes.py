@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ingot.api import (
     agent_logs,
     agents,
+    allocations,
     boot,
     chassis,
     conductors,
@@ -79,11 +80,11 @@ class Route(NamedTuple):
         return max(self.since, operation.since) if operation else self.since
 
 
-def _all(crud: Crud) -> Mapping[str, Operation]:
+def _all(crud: Crud) -> dict[str, Operation]:
     return {"GET": crud.index, "POST": crud.create, "PATCH": without_ident, "DELETE": without_ident}
 
 
-def _one(crud: Crud) -> Mapping[str, Operation]:
+def _one(crud: Crud) -> dict[str, Operation]:
     return {"GET": crud.show, "PATCH": crud.update, "DELETE": crud.delete}
 
 
@@ -152,6 +153,19 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/chassis/<ident>", _one(chassis.CRUD)),
     Route("/v1/chassis/<ident>/nodes", {"GET": chassis.nodes_in}),
     Route("/v1/chassis/<ident>/nodes/detail", {"GET": chassis.nodes_in_detail}),
+    # allocations
+    Route("/v1/allocations", _all(allocations.CRUD) | {"POST": allocations.create}, allocations.SINCE, _HIDDEN_405),
+    Route(
+        "/v1/allocations/<ident>",
+        _one(allocations.CRUD) | {"PATCH": allocations.UPDATE},
+        allocations.SINCE,
+        _HIDDEN_405,
+    ),
+    Route(
+        "/v1/nodes/<node>/allocation",
+        {"GET": allocations.of_node, "DELETE": allocations.delete_of_node},
+        allocations.SINCE,
+    ),
     # deploy templates; with a hyphen as specification 003 has it
     Route("/v1/deploy_templates", _all(deploy_templates.CRUD), 55, _HIDDEN_405),
     Route("/v1/deploy_templates/<ident>", _one(deploy_templates.CRUD), 55, _HIDDEN_405),

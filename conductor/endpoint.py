@@ -7,6 +7,7 @@ import oslo_messaging
 
 from ingot.common import context
 from ingot.conductor import plan, task_manager, validation
+from ingot.conductor.allocations import Allocator
 from ingot.conductor.node_queue import NodeQueues
 from ingot.conductor.task_manager import Services, Task
 from ingot.drivers import vendor_methods
@@ -23,14 +24,20 @@ class Endpoint:
 
     target = oslo_messaging.Target(version=methods.RPC_VERSION)
 
-    def __init__(self, services: Services, queues: NodeQueues) -> None:
+    def __init__(self, services: Services, queues: NodeQueues, allocator: Allocator) -> None:
         self._services = services
         self._queues = queues
+        self._allocator = allocator
 
     @oslo_messaging.expose
     def advance(self, ctx: dict[str, Any], node_uuid: str, why: str) -> dict[str, Any]:
         """Somebody must look at a node now."""
         return wire.answer(self._queues.ring, node_uuid, why)
+
+    @oslo_messaging.expose
+    def process_allocation(self, ctx: dict[str, Any], allocation_uuid: str) -> dict[str, Any]:
+        """Somebody must find a node for an allocation now."""
+        return wire.answer(self._allocator.ring, allocation_uuid)
 
     @oslo_messaging.expose
     def validate_node(self, ctx: dict[str, Any], node_uuid: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ingot.common import errors, states
 from ingot.conductor.steps import catalog, children
 from ingot.conductor.steps.flow import Entry, Flow, Report, Step
 from ingot.conductor.task_manager import Task
+from ingot.db import allocations
 from ingot.drivers import configdrive, power_control, results
 from ingot.drivers.agent import session
 
@@ -112,6 +113,7 @@ def _service_steps(task: Task, in_band: list[Step] | None, report: Report) -> li
 
 
 def _instance_gone(task: Task) -> None:
+    allocations.forget(task.db, task.node.id)
     task.set(instance_uuid=None, instance_name=None, instance_info={}, configdrive=None, raid_config={})
     _forget_service(task)
 

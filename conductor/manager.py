@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import clock, context, errors, hash_ring
-from ingot.conductor import power, task_manager, timers
+from ingot.conductor import allocations, power, task_manager, timers
 from ingot.conductor.endpoint import Endpoint
 from ingot.conductor.fleet import Fleet
 from ingot.conductor.flows import FLOWS
@@ -40,7 +40,8 @@ class Conductor:
         self.services = task_manager.Services(conf, db, hardware or factory.Hardware(conf))
         self.queues = NodeQueues(self._look, conf.conductor.workers_pool_size)
         self.services.ring = self._ring
-        self.endpoint = Endpoint(self.services, self.queues)
+        self._allocator = allocations.Allocator(db, conf.host, self.queues.submit, self.queues.is_busy, self._timeout)
+        self.endpoint = Endpoint(self.services, self.queues, self._allocator)
         self._alarms = Alarms(self.queues.ring)
         self._synchroniser = power.Synchroniser(self.services)
         self._rings = hash_ring.Rings(
@@ -139,6 +140,7 @@ class Conductor:
         for node in due:
             if self._owns(node):
                 self.queues.ring(node.uuid, "sweep")
+        self._allocator.sweep()
 
     def _can_judge(self) -> bool:
         """Whether others that gave no sign of life are dead. After a time without database (or asleep) nobody's sign

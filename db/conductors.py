@@ -124,6 +124,13 @@ def rpc_versions(db: Database, timeout: float) -> list[tuple[str, str]]:
         return [(row[0], row[1]) for row in connection.execute(statement)]
 
 
+def rpc_versions_by_host(db: Database, timeout: float) -> dict[str, str]:
+    """The RPC version of each online conductor, by hostname."""
+    statement = sa.select(CONDUCTORS.c.hostname, CONDUCTORS.c.rpc_version).where(_online(timeout))
+    with db.single() as connection:
+        return {hostname: version for hostname, version in connection.execute(statement)}
+
+
 def enabled_interfaces(
     db: Database, timeout: float, hardware_types: Collection[str] | None = None, group: str | None = None
 ) -> list[records.Record]:

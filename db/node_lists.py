@@ -8,11 +8,17 @@ from ingot.db import listing, models, nodes, records
 from ingot.db.engine import Database
 
 _CHASSIS = models.table(models.Chassis)
+_ALLOCATIONS = models.table(models.Allocation)
 
 SOURCE = listing.Source(
     "Node",
     nodes.NODES,
-    {"chassis_uuid": sa.select(_CHASSIS.c.uuid).where(_CHASSIS.c.id == nodes.NODES.c.chassis_id).scalar_subquery()},
+    {
+        "chassis_uuid": sa.select(_CHASSIS.c.uuid).where(_CHASSIS.c.id == nodes.NODES.c.chassis_id).scalar_subquery(),
+        "allocation_uuid": sa.select(_ALLOCATIONS.c.uuid)
+        .where(_ALLOCATIONS.c.node_id == nodes.NODES.c.id)
+        .scalar_subquery(),
+    },
 )
 
 

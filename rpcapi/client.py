@@ -9,7 +9,7 @@ from oslo_log import log
 from ingot.common import context, errors, hash_ring
 from ingot.db import conductors, records
 from ingot.db.engine import Database
-from ingot.rpcapi import methods, releases, transport, wire
+from ingot.rpcapi import methods, releases, sharing, transport, wire
 
 LOG = log.getLogger(__name__)
 
@@ -53,6 +53,18 @@ class ConductorClient:
         except (errors.ServiceUnavailable, errors.NoConductor) as exc:
             self.lost_bells += 1
             LOG.warning("Bell for node %s (%s) not rung, the sweep will find it: %s", node.uuid, why, exc)
+
+    def allocate(self, ctx: context.RequestContext, allocation_uuid: str) -> None:
+        """Rings a conductor's bell: an allocation waits for a node. Nothing is lost if it is not heard."""
+        method = "process_allocation"
+        try:
+            version = self._version(method)
+            host = sharing.chosen(allocation_uuid, sharing.hosts(self._db, self._timeout, method))
+            if host is not None:
+                self._bus.cast(host, method, version, ctx, {"allocation_uuid": allocation_uuid})
+        except errors.ServiceUnavailable as exc:
+            self.lost_bells += 1
+            LOG.warning("Bell for allocation %s not rung, a sweep will find it: %s", allocation_uuid, exc)
 
     def call(self, ctx: context.RequestContext, node: records.Record, method: str, **args: Any) -> Any:
         """Asks the owner of a node and waits for the answer.

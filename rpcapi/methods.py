@@ -1,7 +1,7 @@
 """The table of RPC methods: shared by the client, which may send them, and the endpoint, which must serve them.
 
-``advance`` is a doorbell: the work is in the database already, the message only says *look at this node now*. All other
-methods are calls, because they return something that only hardware or a loaded driver knows.
+``advance`` and ``process_allocation`` are doorbells: the work is in the database already, the message only says *look
+now*. All other methods are calls, because they return something that only hardware or a loaded driver knows.
 """
 
 from typing import NamedTuple
@@ -25,6 +25,7 @@ METHODS: dict[str, Method] = {
     "advance": Method("1.0", answers=False),
     "call_driver_method": Method("1.1"),
     "get_boot_device": Method("1.0"),
+    "process_allocation": Method("1.1", answers=False),
     "get_driver_methods": Method("1.1"),
     "get_driver_properties": Method("1.0"),
     "get_plan": Method("1.1"),

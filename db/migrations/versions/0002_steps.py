@@ -227,8 +227,8 @@ def _portgroups() -> None:
     # Rows that the first release writes get the default.
     false: dict[str, Any] = {"nullable": False, "server_default": sa.false()}
     op.add_column("portgroups", sa.Column("dynamic_portgroup", sa.Boolean(), **false))
-    available = sa.Column("available_for_dynamic_portgroup", sa.Boolean(), nullable=False, server_default=sa.true())
-    op.add_column("ports", available)
+    true: dict[str, Any] = {"nullable": False, "server_default": sa.true()}
+    op.add_column("ports", sa.Column("available_for_dynamic_portgroup", sa.Boolean(), **true))
 
 
 def _events() -> None:

@@ -3,6 +3,7 @@
 from tests.functional.api import test_contract_replay
 from tests.unit.api import (
     test_agents,
+    test_allocations,
     test_lists,
     test_patch,
     test_provision,
@@ -15,6 +16,10 @@ from tests.unit.api import (
 REPEATED: tuple[type, ...] = (
     test_agents.Heartbeat,
     test_agents.Lookup,
+    test_allocations.Backfilling,
+    test_allocations.CreatingAllocations,
+    test_allocations.GivingNodesBack,
+    test_allocations.ReadingAllocations,
     test_contract_replay.Replay,
     test_lists.NodeFilters,
     test_lists.OtherLists,

@@ -2,6 +2,7 @@
 
 from tests.unit.db import (
     test_agents,
+    test_allocations,
     test_conductors,
     test_engine,
     test_events,
@@ -18,6 +19,14 @@ class AgentsOnMySQL(test_agents.AgentsOnSQLite):
 
 
 class AgentsOnPostgreSQL(test_agents.AgentsOnSQLite):
+    backend = "postgresql"
+
+
+class AllocationsOnMySQL(test_allocations.AllocationsOnSQLite):
+    backend = "mysql"
+
+
+class AllocationsOnPostgreSQL(test_allocations.AllocationsOnSQLite):
     backend = "postgresql"
 
 

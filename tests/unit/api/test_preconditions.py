@@ -3,9 +3,11 @@
 import uuid
 from typing import Any
 
+import sqlalchemy as sa
+
 from ingot.api import routes
 from ingot.common import states
-from ingot.db import agents, nodes, traits
+from ingot.db import agents, allocations, nodes, traits
 from tests import api_case
 
 STEP = {"interface": "raid", "step": "apply_configuration", "args": {}, "priority": 90}
@@ -25,6 +27,7 @@ class Tagged(api_case.ApiCase):
         target = {**ours, "boot_index": 0, "volume_id": "v", "volume_type": "iscsi"}
         in_runbook = {"interface": "bios", "step": "factory_reset", "order": 1}
         made: dict[str, dict[str, Any]] = {
+            "allocations": {"resource_class": "c"},
             "chassis": {},
             "ports": {**ours, "address": "52:54:00:00:00:01"},
             "portgroups": ours,
@@ -38,6 +41,10 @@ class Tagged(api_case.ApiCase):
             created = self.api("POST", f"/v1/{name}", body)
             self.assertIn("ETag", created.headers, name)
             self.urls[f"/v1/{name}/<ident>"] = f"/v1/{name}/{created.json['uuid']}"
+        with self.db.single() as connection:
+            own = nodes.NODES.c
+            node_id = sa.select(own.id).where(own.uuid == node).scalar_subquery()
+            connection.execute(sa.update(allocations.ALLOCATIONS).values(node_id=node_id, state=allocations.ACTIVE))
         self.urls["/v1/deploy-templates/<ident>"] = self.urls["/v1/deploy_templates/<ident>"]
         self.uuid = node
 

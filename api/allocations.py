@@ -1,0 +1,176 @@
+"""Allocations: a user says what machine is wanted, a conductor finds it. The row in state allocating is the work."""
+
+from typing import Any
+
+from oslo_utils import uuidutils
+
+from ingot.api import call as calls
+from ingot.api import collection, crud, fields, kinds, params, trait_names
+from ingot.api import nodes as api_nodes
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import POST, Field
+from ingot.api.params import Param
+from ingot.common import errors, states
+from ingot.db import allocations as rows
+from ingot.db import listing, node_crud, nodes, records, traits
+
+SINCE = 52
+"""Minor version that brought allocations."""
+
+_MOST_CANDIDATES = 1000
+
+
+def _traits(name: str, value: list[str]) -> list[str]:
+    return list(dict.fromkeys(trait_names.parsed(name, given) for given in value))
+
+
+def _idents(name: str, value: list[str]) -> list[str]:
+    return list(dict.fromkeys(kinds.ident(name, given) for given in value))
+
+
+def _some_uuid(name: str, value: str) -> str | None:
+    return kinds.uuid(name, value) if value else None
+
+
+_ITEMS = {"type": "string", "minLength": 1, "maxLength": 255}
+_TRAITS = kinds.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": traits.MOST}, _traits, [])
+_NODES = kinds.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _idents, [])
+_OWNER = kinds.Kind(kinds.TEXT.schema, lambda name, value: kinds.storable(name, value) or None)
+
+TABLE = fields.Table(
+    "allocation",
+    (
+        Field("uuid", SINCE, kinds.Kind(kinds.UUID.schema, _some_uuid), write=POST, brief=True, sortable=True),
+        Field("name", SINCE, kinds.PORTGROUP_NAME, brief=True, sortable=True),
+        fields.links("allocations"),
+        Field("created_at", SINCE, brief=True, sortable=True),
+        Field("updated_at", SINCE, brief=True, sortable=True),
+        Field("candidate_nodes", SINCE, _NODES, write=POST, brief=True),
+        Field("extra", SINCE, kinds.OBJECT, brief=True),
+        Field("last_error", SINCE, brief=True, sortable=True),
+        Field("node_uuid", SINCE, brief=True),
+        Field("resource_class", SINCE, kinds.text(80), write=POST, brief=True, sortable=True),
+        Field("state", SINCE, brief=True, sortable=True),
+        Field("traits", SINCE, _TRAITS, write=POST, brief=True),
+        Field("owner", 60, _OWNER, write=POST, brief=True, sortable=True),
+        Field("node", 58, kinds.Kind(kinds.TEXT.schema, kinds.ident), write=POST, hidden=True),
+    ),
+)
+
+_FILTERS = (
+    Param("node", kinds.ident),
+    Param("resource_class", params.text, column="resource_class"),
+    Param("state", params.text, column="state"),
+    Param("owner", params.text, 60, "owner"),
+)
+
+ALLOCATIONS = collection.Collection("allocations", TABLE, rows.SOURCE, _FILTERS, details=False)
+
+
+def _where(call: Call) -> list[listing.Condition]:
+    if "node" not in call.query:
+        return []
+    try:
+        node_id, _uuid = node_crud.resolve(call.db, call.query["node"])
+    except errors.NotFound as exc:
+        raise errors.Invalid(exc.message) from exc
+    return [listing.Condition("node_id", "equals", node_id)]
+
+
+CRUD = crud.Crud(ALLOCATIONS, rows, where=_where)
+UPDATE = CRUD.update._replace(since=57)
+
+
+@operation(body=TABLE.creation)
+def create(call: Call) -> Reply:
+    values = collection.stored(TABLE, call.body)
+    node = values.pop("node")
+    values["candidate_nodes"] = _candidates(call, values["candidate_nodes"])
+    if node is None:
+        _search(call, values)
+    else:
+        values["uuid"] = calls.retried(lambda: _backfill(call, values, node))
+    record = CRUD.read(call, values["uuid"])
+    shown = TABLE.select(call.minor).render(record, call)
+    if node is None:
+        call.client.allocate(call.ctx, record.uuid)
+    return calls.created(call, shown, f"/v1/allocations/{record.uuid}", record.version)
+
+
+def _candidates(call: Call, idents: list[str]) -> list[str]:
+    """The uuids of what a request names."""
+    if not idents:
+        return []
+    known = rows.candidates_called(call.db, idents)
+    unknown = [ident for ident in idents if ident not in known]
+    if unknown:
+        raise errors.Invalid(f"candidate_nodes: Nodes cannot be found: {', '.join(unknown)[:300]}.")
+    return list(dict.fromkeys(known[ident] for ident in idents))
+
+
+def _search(call: Call, values: dict[str, Any]) -> None:
+    if not values["resource_class"]:
+        raise errors.Invalid(
+            "The resource_class field is mandatory when not backfilling: send the class of nodes that will do, or from "
+            "version 1.58 on with node the one that is in use already."
+        )
+    values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
+    rows.create(call.db, {**values, "state": rows.ALLOCATING})
+
+
+_IN_USE = ("id", "uuid", "revision", "provision_state", "resource_class", "instance_uuid")
+
+
+def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
+    """Writes an allocation for a node that is in use already.
+
+    :returns: its uuid; that of the instance where there is one.
+    """
+    try:
+        node = nodes.get(call.db, ident, _IN_USE)
+    except errors.NotFound as exc:
+        raise errors.Invalid(f"node: {exc.message}") from exc
+    uuid = values["uuid"] or node.instance_uuid or uuidutils.generate_uuid()
+    own = set(traits.of_nodes(call.db, [node.id]).get(node.id, ())) if values["traits"] else set()
+    checks = {
+        f'it must be in state "active", it is in "{node.provision_state}"': node.provision_state == states.ACTIVE,
+        f"its resource class is {node.resource_class}, not {values['resource_class']}": values["resource_class"]
+        in (None, "", node.resource_class),
+        f"it lacks the traits {', '.join(sorted(set(values['traits']) - own))}": own.issuperset(values["traits"]),
+        "it is not among the candidate nodes": not values["candidate_nodes"] or node.uuid in values["candidate_nodes"],
+        f"its instance is {node.instance_uuid}, and an allocation has the uuid of its instance": node.instance_uuid
+        in (None, uuid),
+    }
+    wrong = [told for told, holds in checks.items() if not holds]
+    if wrong:
+        raise errors.Conflict(reason=f"Cannot backfill an allocation for node {node.uuid}: {'; '.join(wrong)}.")
+    rows.backfill(call.db, {**values, "uuid": uuid, "resource_class": node.resource_class}, node)
+    return uuid
+
+
+@operation(params.FIELDS)
+def of_node(call: Call, node: str) -> Reply:
+    record = _of_node(call, node)
+    shown = TABLE.select(call.minor, call.query.get("fields")).render(record, call)
+    return Reply(shown, version=record.version)
+
+
+@operation()
+def delete_of_node(call: Call, node: str) -> Reply:
+    calls.retried(lambda: rows.delete(call.db, _target(call, node)))
+    return calls.NO_CONTENT
+
+
+def _target(call: Call, node: str) -> records.Record:
+    found = _of_node(call, node)
+    if call.preconditions:
+        call.preconditions.check("Allocation", found)
+    return found
+
+
+def _of_node(call: Call, node: str) -> records.Record:
+    node_id, _uuid = node_crud.resolve(call.db, api_nodes.ident(call, node))
+    found = listing.one(call.db, rows.SOURCE, listing.Condition("node_id", "equals", node_id))
+    if found is None:
+        raise errors.NotFound(f"Allocation for node {node} was not found.")
+    return found

@@ -1,0 +1,218 @@
+"""Queries on allocations. An allocation and the node that it got are written together or not at all."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+
+from ingot.common import errors, states
+from ingot.db import listing, models, node_crud, nodes, outbox, records, rows
+from ingot.db.engine import Database, retried
+
+NODES = nodes.NODES
+ALLOCATIONS = models.table(models.Allocation)
+_TRAITS = models.table(models.NodeTrait)
+
+ALLOCATING = "allocating"
+"""The state of an allocation that a conductor still has to find a node for."""
+
+ACTIVE, ERROR = "active", "error"
+
+SOURCE = listing.Source(
+    "Allocation",
+    ALLOCATIONS,
+    {"node_uuid": sa.select(NODES.c.uuid).where(NODES.c.id == ALLOCATIONS.c.node_id).scalar_subquery()},
+)
+
+_FREE = sa.and_(NODES.c.reservation.is_(None), NODES.c.flow.is_(None))
+"""Nobody works on the node."""
+
+_UNUSED = sa.and_(
+    NODES.c.provision_state == states.AVAILABLE,
+    NODES.c.instance_uuid.is_(None),
+    NODES.c.maintenance.is_(False),
+    NODES.c.power_state.is_not(None),  # of a machine that never told, nobody knows whether it can be reached
+)
+
+
+def create(db: Database, values: Mapping[str, Any]) -> int:
+    """Adds an allocation; see :func:`rows.insert`."""
+    with db.single() as connection:
+        return rows.insert(connection, SOURCE, values)
+
+
+def update(db: Database, allocation: records.Record, values: Mapping[str, Any]) -> None:
+    """Changes what a user may change; see :func:`rows.update`."""
+    with db.single() as connection:
+        rows.update(connection, SOURCE, allocation, values)
+
+
+@retried
+def backfill(db: Database, values: Mapping[str, Any], node: records.Record) -> None:
+    """Adds an active allocation for a node that is in use already; see :func:`rows.insert`.
+
+    :param node: as read before; needs id, uuid, revision.
+    :raises NodeLocked: a conductor works on it.
+    :raises ChangedMeanwhile: another request was faster.
+    """
+    table = NODES
+    unchanged = (table.c.id == node.id, table.c.revision == node.revision, table.c.reservation.is_(None))
+    with db.transaction() as connection:
+        if not _change_node(connection, sa.and_(*unchanged), node.uuid, instance_uuid=values["uuid"]):
+            raise node_crud.why_refused(db, node.uuid)
+        rows.insert(connection, SOURCE, {**values, "node_id": node.id, "state": ACTIVE})
+
+
+@retried
+def delete(db: Database, allocation: records.Record) -> None:
+    """Removes an allocation; its node is free again.
+
+    :raises NodeLocked: a conductor works on its node.
+    :raises Conflict: its node is in use.
+    :raises ChangedMeanwhile: it was changed since it was read; it may have got a node.
+    """
+    with db.transaction() as connection:
+        if allocation.node_id is not None:
+            _free_node(connection, allocation)
+        rows.delete(connection, SOURCE, allocation)
+
+
+def _free_node(connection: sa.Connection, allocation: records.Record) -> None:
+    wanted = ("uuid", "provision_state", "maintenance", "reservation", "lock_purpose", "locked_at")
+    own = NODES.c.id == allocation.node_id
+    found = connection.execute(sa.select(*records.columns(NODES, wanted)).where(own).with_for_update())
+    node = records.one(found)
+    if node is None:
+        return
+    if node.reservation is not None:
+        raise nodes.locked(node)
+    state = node.provision_state
+    if not node.maintenance and state not in states.UPDATE_ALLOWED - {states.ACTIVE}:
+        raise errors.Conflict(
+            reason=f"Cannot remove allocation {allocation.uuid} for node {node.uuid}, because the node is in state "
+            f"{state} and not in maintenance. Undeploy the node, which removes the allocation."
+        )
+    _change_node(connection, sa.and_(own, NODES.c.instance_uuid == allocation.uuid), node.uuid, instance_uuid=None)
+
+
+@retried
+def detach(db: Database, node: records.Record, values: Mapping[str, Any]) -> None:
+    """Writes what a request changes of a node whose instance it takes away, as :func:`nodes.compare_and_set` does; the
+    allocation that brought the instance goes with it."""
+    with db.transaction() as connection:
+        unchanged = (NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
+        if not _change_node(connection, sa.and_(*unchanged), node.uuid, **values):
+            raise node_crud.why_refused(db, node.uuid)
+        connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node.id))
+
+
+@retried
+def forget(db: Database, node_id: int) -> None:
+    """Removes the allocation of a node whose instance is gone."""
+    with db.single() as connection:
+        connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node_id))
+
+
+# What a conductor asks and writes
+
+
+def waiting(db: Database, limit: int) -> list[str]:
+    """The uuids of the allocations that wait for a node, those that wait longest first."""
+    own = sa.select(ALLOCATIONS.c.uuid).where(ALLOCATIONS.c.state == ALLOCATING).order_by(ALLOCATIONS.c.id)
+    with db.single() as connection:
+        return list(connection.execute(own.limit(limit)).scalars())
+
+
+def find(db: Database, uuid: str) -> records.Record | None:
+    """An allocation that waits for a node; None if it does not, or is gone."""
+    own = sa.select(*ALLOCATIONS.c).where(ALLOCATIONS.c.uuid == uuid, ALLOCATIONS.c.state == ALLOCATING)
+    with db.single() as connection:
+        return records.one(connection.execute(own))
+
+
+def candidates(db: Database, allocation: records.Record, limit: int) -> list[records.Record]:
+    """Nodes that fit an allocation: id, uuid, name, and whether each is ``free``: nobody works on it.
+
+    Free ones come first, and of those the one that is called like the allocation.
+    """
+    free = sa.case((_FREE, 1), else_=0)
+    called = sa.case((NODES.c.name == (allocation.name or ""), 1), else_=0)
+    columns = (*records.columns(NODES, ("id", "uuid", "name")), free.label("free"))
+    statement = sa.select(*columns).where(_UNUSED, *_wished(allocation)).order_by(free.desc(), called.desc())
+    with db.single() as connection:
+        return records.many(connection.execute(statement.order_by(NODES.c.id).limit(limit)))
+
+
+def _wished(allocation: records.Record) -> list[sa.ColumnElement[bool]]:
+    """What a user wishes of a node, as conditions."""
+    conditions = [NODES.c.resource_class == allocation.resource_class]
+    if allocation.owner is not None:
+        conditions.append(sa.or_(NODES.c.owner == allocation.owner, NODES.c.lessee == allocation.owner))
+    if allocation.candidate_nodes:
+        conditions.append(NODES.c.uuid.in_(allocation.candidate_nodes))
+    if allocation.traits:
+        having = sa.select(_TRAITS.c.node_id).where(_TRAITS.c.trait.in_(allocation.traits))
+        every = having.group_by(_TRAITS.c.node_id).having(sa.func.count() == len(set(allocation.traits)))
+        conditions.append(NODES.c.id.in_(every))
+    return conditions
+
+
+@retried
+def take(db: Database, allocation: records.Record, node: records.Record) -> bool:
+    """Gives a node to an allocation, if both are still to be had: one transaction, so nothing is ever half taken.
+
+    :param node: one of the candidates.
+    :returns: whether the allocation has it now.
+    :raises ChangedMeanwhile: the allocation was changed or deleted, or has got another node.
+    :raises Conflict: another node has an instance of the allocation's uuid.
+    """
+    own = NODES.c.id == node.id
+    with db.transaction() as connection:
+        # What was wished for is looked at again: a class or an owner may have changed since the candidates were read.
+        still = sa.and_(own, _UNUSED, _FREE, *_wished(allocation))
+        info = connection.execute(sa.select(NODES.c.instance_info).where(still).with_for_update()).scalar()
+        if info is None:
+            return False
+        # Deploy templates are found by the traits that the instance asks for.
+        traits = {"traits": sorted(allocation.traits)} if allocation.traits else {}
+        info = {name: value for name, value in info.items() if name != "traits"} | traits
+        _change_node(connection, own, node.uuid, instance_uuid=allocation.uuid, instance_info=info)
+        rows.update(connection, SOURCE, allocation, {"node_id": node.id, "state": ACTIVE, "last_error": None})
+    return True
+
+
+def fail(db: Database, allocation: records.Record, reason: str) -> None:
+    """Ends the search for a node.
+
+    :param reason: what the user reads as last_error.
+    :raises ChangedMeanwhile: the allocation was changed or deleted since it was read.
+    """
+    update(db, allocation, {"state": ERROR, "last_error": reason})
+
+
+def counted(db: Database, allocation: records.Record) -> tuple[int, int]:
+    """How many nodes have the resource class that is asked for, and how many of them are not in use."""
+    unused = sa.func.coalesce(sa.func.sum(sa.case((_UNUSED, 1), else_=0)), 0)
+    statement = sa.select(sa.func.count(), unused).where(NODES.c.resource_class == allocation.resource_class)
+    with db.single() as connection:
+        every, idle = connection.execute(statement).one()
+    return int(every), int(idle)
+
+
+def _change_node(connection: sa.Connection, where: sa.ColumnElement[bool], uuid: str, **values: Any) -> bool:
+    told = outbox.posted(outbox.changes(values))
+    statement = sa.update(NODES).where(where).values(**values, **told, revision=NODES.c.revision + 1)
+    try:
+        return connection.execute(statement).rowcount == 1
+    except db_exc.DBDuplicateEntry as exc:
+        raise nodes.duplicate(exc, values, uuid) from exc
+
+
+def candidates_called(db: Database, idents: Collection[str]) -> dict[str, str]:
+    """The uuids of nodes by what a user calls them, a uuid or a name; those that there are not are absent."""
+    by_name = sa.or_(NODES.c.uuid.in_(idents), NODES.c.name.in_(idents))
+    with db.single() as connection:
+        found = connection.execute(sa.select(NODES.c.uuid, NODES.c.name).where(by_name)).all()
+    known = {name: uuid for uuid, name in found if name is not None} | {uuid: uuid for uuid, _name in found}
+    return {ident: known[ident] for ident in idents if ident in known}
