@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import errors, states
-from ingot.db import listing, models, node_crud, nodes, outbox, records, rows
+from ingot.db import listing, models, node_crud, nodes, records, rows
 from ingot.db.engine import Database, retried
 
 NODES = nodes.NODES
@@ -201,7 +201,7 @@ def counted(db: Database, allocation: records.Record) -> tuple[int, int]:
 
 
 def _change_node(connection: sa.Connection, where: sa.ColumnElement[bool], uuid: str, **values: Any) -> bool:
-    told = outbox.posted(outbox.changes(values))
+    told = nodes.posted(nodes.events_of(values))
     statement = sa.update(NODES).where(where).values(**values, **told, revision=NODES.c.revision + 1)
     try:
         return connection.execute(statement).rowcount == 1

@@ -2,7 +2,7 @@
 
 A change is committed when its writer's transaction ends, and numbers that writers draw for themselves would become
 visible out of order: a reader at number 7 would never learn of a 6 that is committed later. So writers draw none. They
-leave their events in the outbox of the row they write (``ingot.db.outbox``), and :func:`collect` moves what is
+leave their events in the outbox of the row they write (``ingot.db.nodes``), and :func:`collect` moves what is
 committed into ``events`` under the numbers that come next. Any process may collect at any time. Two that do it at once
 would use the same numbers; the primary key lets one of them through, and the other, rolled back, finds the work done
 when it looks again. Hence the ids are 1, 2, 3 ... without gaps, a committed id is never preceded by one that is still
@@ -19,19 +19,24 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
 
 from ingot.common import clock
-from ingot.db import models, outbox, records
+from ingot.db import models, nodes, records
 from ingot.db.engine import Database, retried
 
 LOG = logging.getLogger(__name__)
 
 _EVENTS = models.table(models.Event)
-_NODES = models.table(models.Node)
+_NODES = nodes.NODES
 _CONDUCTORS = models.table(models.Conductor)
+
+KINDS = ("provision", "power", "step", "maintenance", "conductor")
+
+_EMPTIED = {"outbox": None, "outbox_at": None, "updated_at": _NODES.c.updated_at}  # for clients nothing has changed
 
 _BATCH = 200  # outboxes a transaction: its locks are held for a few milliseconds
 
@@ -75,11 +80,11 @@ def _move(db: Database, ids: list[int]) -> int:
         moved = append(connection, [event for row in rows for event in _events(row)])
         if rows:
             emptied = sa.update(_NODES).where(_NODES.c.id.in_([row.id for row in rows]))
-            connection.execute(emptied.values(outbox.EMPTIED))
+            connection.execute(emptied.values(_EMPTIED))
     return moved
 
 
-def move_of(connection: sa.Connection, node_id: int, last: outbox.Told) -> None:
+def move_of(connection: sa.Connection, node_id: int, last: nodes.Told) -> None:
     """Gives the events of a node that is about to be deleted their places, and one more after them.
 
     :param connection: in the transaction that deletes the node; :data:`numbered` must be around it.
@@ -103,10 +108,10 @@ def _locked(connection: sa.Connection, ids: list[int], waiting_only: bool = True
 
 
 def _events(row: records.Record) -> list[dict[str, Any]]:
-    return [_event(row, told) for told in outbox.read(row.outbox or "")]
+    return [_event(row, orjson.loads(line)) for line in (row.outbox or "").splitlines()]
 
 
-def _event(row: records.Record, told: outbox.Told) -> dict[str, Any]:
+def _event(row: records.Record, told: nodes.Told) -> dict[str, Any]:
     rest = dict(told)
     moment = datetime.datetime.fromisoformat(rest.pop("at"))
     about = {"kind": rest.pop("kind"), "created_at": moment, "node_uuid": row.uuid, "node_name": row.name}
@@ -148,7 +153,7 @@ def _announce(db: Database, conductor: records.Record, state: str) -> int:
         values = {"announced": state, "updated_at": _CONDUCTORS.c.updated_at}
         if connection.execute(announced.values(values)).rowcount != 1:
             return 0  # somebody else did
-        return append(connection, [{"kind": outbox.CONDUCTOR, "created_at": clock.now(), "data": data}])
+        return append(connection, [{"kind": "conductor", "created_at": clock.now(), "data": data}])
 
 
 def page(db: Database, after: int, limit: int) -> list[records.Record]:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import errors
-from ingot.db import events, models, nodes, outbox, records, rows
+from ingot.db import events, models, nodes, records, rows
 from ingot.db.engine import Database
 
 _PORTS = models.table(models.Port)
@@ -31,7 +31,7 @@ def create(db: Database, values: Mapping[str, Any]) -> None:
     :raises Conflict: the instance is on another node.
     :raises ChangedMeanwhile: its chassis was deleted since it was looked up.
     """
-    told = outbox.posted(outbox.changes(values, _UNTOLD), known_empty=True)
+    told = nodes.posted(nodes.events_of(values, _UNTOLD), new=True)
     try:
         with db.single() as connection:
             connection.execute(sa.insert(nodes.NODES).values({**rows.empty(nodes.NODES), **values, **told}))
@@ -56,7 +56,7 @@ def delete(db: Database, node: records.Record) -> None:
         # Held until the end: nobody can take the node between this look and its end.
         held = connection.execute(sa.update(table).where(*unchanged).values(revision=table.c.revision + 1)).rowcount
         if held == 1:
-            events.move_of(connection, node.id, {"kind": outbox.PROVISION, "provision_state": None})
+            events.move_of(connection, node.id, {"kind": "provision", "provision_state": None})
             for owned in _OWNED:
                 connection.execute(sa.delete(owned).where(owned.c.node_id == node.id))
             connection.execute(sa.delete(table).where(table.c.id == node.id))

@@ -1,16 +1,22 @@
-"""Queries on nodes: reading, the API's compare-and-set, the conductor's lock and its fenced writes, what is due."""
+"""Queries on nodes: reading, the API's compare-and-set, the conductor's lock and its fenced writes, what is due.
+
+What of a write is worth an event travels in the outbox, a column of the row that is written. The statement that changes
+the node also appends to its outbox, so an event costs no statement and no transaction of its own, is there if and only
+if the change is, and cannot be forgotten by whoever writes. ``ingot.db.events`` takes it from there.
+"""
 
 import datetime
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+import orjson
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors, states
-from ingot.db import models, outbox, records, rows, types
+from ingot.db import models, records, rows, types
 from ingot.db.engine import Database, retried
 
 NODES = models.table(models.Node)
@@ -22,6 +28,68 @@ _TAKEN = re.compile(r"(?:uniq_nodes_|\bnodes\.)(instance_uuid|name|uuid)\b")
 
 # A config drive may be megabytes and only one step wants it; the outbox is for whoever collects events.
 _USUAL = [column for column in NODES.c if column.name not in ("configdrive", "outbox", "outbox_at")]
+
+
+Told = dict[str, Any]
+"""An event: its ``kind``, and what it tells."""
+
+
+class _Watched(NamedTuple):
+    """Columns of a node whose change is an event.
+
+    :param by: the columns of which one must change.
+    :param also: what the event tells besides, if it is in the same write.
+    """
+
+    kind: str
+    by: tuple[str, ...]
+    also: tuple[str, ...] = ()
+
+
+_WATCHED = (
+    _Watched("power", ("power_state", "target_power_state"), ("last_error",)),
+    _Watched("maintenance", ("maintenance", "maintenance_reason"), ("fault",)),
+    _Watched("provision", ("provision_state",), ("target_provision_state", "last_error")),
+)
+
+_OF_A_STEP = ("run_id", "flow", "step_index", "attempt", "interface", "step", "state", "conductor", "error")
+
+
+def events_of(values: Mapping[str, Any], before: Mapping[str, Any] | None = None) -> list[Told]:
+    """The events of writing columns of a node.
+
+    :param values: the columns that are written.
+    :param before: what they held, as far as that is known; a column that keeps its value has not changed.
+    """
+    known = before or {}
+    return [
+        {"kind": watched.kind, **{name: values[name] for name in (*watched.by, *watched.also) if name in values}}
+        for watched in _WATCHED
+        if any(name in values and (name not in known or known[name] != values[name]) for name in watched.by)
+    ]
+
+
+def event_of_step(attempt: Mapping[str, Any]) -> Told:
+    """The event of an attempt of a step that begins (state ``running``) or has ended.
+
+    :param attempt: a row of the journal, or the beginning of one.
+    """
+    return {"kind": "step", **{name: attempt.get(name) for name in _OF_A_STEP}}
+
+
+def posted(told: Iterable[Told], new: bool = False) -> dict[str, Any]:
+    """The columns to write with a change so that its events are in the outbox; none if there are no events.
+
+    :param new: the row is new and has nothing in its outbox that must stay there.
+    """
+    moment = clock.now()
+    lines = "".join(orjson.dumps({"at": moment, **event}).decode() + "\n" for event in told)
+    if not lines or new:
+        return {"outbox": lines, "outbox_at": moment} if lines else {}
+    return {
+        "outbox": sa.func.coalesce(NODES.c.outbox, "").concat(lines),
+        "outbox_at": sa.func.coalesce(NODES.c.outbox_at, moment),
+    }
 
 
 def by_ident(ident: str) -> sa.ColumnElement[bool]:
@@ -86,7 +154,7 @@ def _update(
     uuid: str,
     before: Mapping[str, Any] | None = None,
 ) -> bool:
-    told = outbox.posted(outbox.changes(values, before))
+    told = posted(events_of(values, before))
     statement = sa.update(NODES).where(condition).values(**values, **told, revision=NODES.c.revision + 1)
     try:
         with db.single() as connection:
@@ -169,7 +237,7 @@ def write_locked(
     values: Mapping[str, Any],
     step_runs: Iterable[Mapping[str, Any]] = (),
     history: Iterable[Mapping[str, Any]] = (),
-    told: Iterable[outbox.Told] = (),
+    told: Iterable[Told] = (),
 ) -> None:
     """A task's write: the node's row, and with it what is added to journal, history and events, all or nothing.
 
@@ -182,7 +250,7 @@ def write_locked(
     statement = (
         sa.update(NODES)
         .where(NODES.c.id == node.id, NODES.c.lock_epoch == node.lock_epoch, NODES.c.reservation == node.reservation)
-        .values(**values, **outbox.posted(told), revision=NODES.c.revision + 1)
+        .values(**values, **posted(told), revision=NODES.c.revision + 1)
     )
     new_runs = [{"node_id": node.id, **row} for row in step_runs]
     new_history = [{"node_id": node.id, "uuid": uuidutils.generate_uuid(), **row} for row in history]
@@ -208,6 +276,16 @@ def due_unless_called(node: records.Record, since: datetime.datetime, deadline: 
     if not node.abort_requested:
         called = sa.or_(called, NODES.c.abort_requested.is_(True))
     return sa.case((called, clock.now()), else_=sa.literal(deadline, types.moment()))
+
+
+def due_unless_aborted(node: records.Record, due: datetime.datetime | None) -> Any:
+    """A value for due_at: a moment (None: never), or now if somebody asked for an abort while the lock was held.
+
+    :param node: as the lock returned it; the abort that it shows already is known.
+    """
+    if node.abort_requested:
+        return due
+    return sa.case((NODES.c.abort_requested.is_(True), clock.now()), else_=sa.literal(due, types.moment()))
 
 
 def configdrive(db: Database, node: records.Record) -> str | None:
@@ -242,7 +320,7 @@ def children(db: Database, parent: str) -> list[records.Record]:
     :param parent: its uuid.
     """
     names = ("id", "uuid", "name", "revision", "driver", "conductor_group", "provision_state", "reservation", "flow")
-    columns = records.columns(NODES, (*names, "driver_internal_info"))
+    columns = records.columns(NODES, (*names, "request", "driver_internal_info"))
     with db.single() as connection:
         found = connection.execute(sa.select(*columns).where(NODES.c.parent_node == parent).order_by(NODES.c.id))
         return records.many(found)

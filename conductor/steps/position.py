@@ -12,7 +12,6 @@ holding    until an operator says unhold, which ends the step
 =========  ===========================================================================================
 """
 
-import datetime
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +19,7 @@ from ingot.common import clock, errors, states
 from ingot.conductor import history
 from ingot.conductor.steps.flow import Flow, Step, label
 from ingot.conductor.task_manager import Task
-from ingot.db import nodes, outbox, step_runs
+from ingot.db import nodes, step_runs
 from ingot.drivers import results
 
 COLLECTED = "in_band_steps_collected"
@@ -45,6 +44,11 @@ ENDED: Mapping[str, Any] = {
 }
 
 
+def writable(text: str) -> str:
+    """A message of a machine or a driver without what databases refuse: NUL and halves of surrogate pairs."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+
+
 class Position:
     """The place in its plan that a flow has reached on a locked node.
 
@@ -60,6 +64,7 @@ class Position:
         self._has_past = task.node.run_id is not None  # attempts of an earlier look stand in the journal
         self._attempts: list[dict[str, Any]] = []
         self._unwritten: list[dict[str, Any]] = []
+        self._news: list[dict[str, Any]] = []
 
     @property
     def step(self) -> Step | None:
@@ -87,9 +92,9 @@ class Position:
             step_deadline=None,
             due_at=clock.now(),  # should this conductor die in the step, the next sweep finds it
         )
-        self.task.tell(outbox.of_step(self._attempt("running")))
-        self.task.write(self._unwritten)
-        self._unwritten = []
+        self.task.tell(nodes.event_of_step(self._attempt("running")))
+        self.task.write(self._unwritten, self._news)
+        self._unwritten, self._news = [], []
 
     def wait(self, answer: results.WaitForAgent) -> None:
         """Gives the lock back until the agent calls.
@@ -118,9 +123,13 @@ class Position:
         self.release()
 
     def poll(self, after: float) -> None:
-        """Gives the lock back until the node is due, in ``after`` seconds."""
-        self.enter(self.flow.running)
-        self.task.set(step_state="polling", step_memory=self.task.memory, due_at=clock.after(after))
+        """Gives the lock back until the node is due, in ``after`` seconds. What may be aborted meanwhile shows that it
+        waits: the API takes no abort while a conductor works."""
+        step = self.plan[self.index]
+        may_be_aborted = step["abortable"] and step["origin"] != "flow" and self.flow.waiting is not None
+        self.enter(self.flow.waiting if may_be_aborted else self.flow.running)
+        due = nodes.due_unless_aborted(self.task.node, clock.after(after))
+        self.task.set(step_state="polling", step_memory=self.task.memory, due_at=due)
         self.release()
 
     def hold(self) -> None:
@@ -131,7 +140,7 @@ class Position:
         if self.flow.held is None:
             raise errors.StepFailed(f"{self.flow.title} cannot be held")
         self.enter(self.flow.held)
-        self.task.set(step_state="holding", due_at=None)
+        self.task.set(step_state="holding", due_at=nodes.due_unless_aborted(self.task.node, None))
         self.release()
 
     def finish(self) -> None:
@@ -147,7 +156,8 @@ class Position:
         self.show({})
         if flow.next_flow:
             self.task.set(flow=flow.next_flow, request=asked_by, due_at=clock.now())
-            self.task.write(self._unwritten, told)
+            self.task.write(self._unwritten, [*self._news, *told])
+            self._news = []
         else:
             self.release(told)
 
@@ -161,9 +171,30 @@ class Position:
         self.task.set(**ENDED)
         self.release(told)
 
+    def cut_off(self, by: str) -> None:
+        """The end of a run whose node was asked for something else; it is told with the first write of what follows.
+
+        :param by: title of the flow that follows.
+        """
+        where = self.label
+        self.journal("aborted", f"{by} was asked for")
+        self._news += self._told("ERROR", f"{self.flow.title} was cut off in step {where}: {by} was asked for.")
+
+    def follow(self, other: "Position") -> None:
+        """Takes over what another position has to tell."""
+        self._unwritten += other._unwritten
+        self._news += other._news
+
+    def rewind(self) -> None:
+        """Goes back to where the database says that the flow stands, after a write that could not be made."""
+        known = self.task.node.driver_internal_info
+        self.plan, self.index = list(known.get(self.flow.steps_key) or []), known.get(self.flow.index_key) or 0
+        self._attempts = [row for row in self._attempts if row not in self._unwritten]
+        self._unwritten, self._news = [], []
+
     def release(self, told: list[dict[str, Any]] | None = None) -> None:
-        self.task.release(self._unwritten, told or [])
-        self._unwritten = []
+        self.task.release(self._unwritten, [*self._news, *(told or [])])
+        self._unwritten, self._news = [], []
 
     def enter(self, state: str | None) -> None:
         """Moves the node to a provision state that differs from its own, with the target that goes with it.
@@ -187,8 +218,11 @@ class Position:
             self.task.set(**{self.flow.step_field: step})
 
     def journal(self, state: str, error: str | None) -> None:
-        """Notes the end of the current attempt; it is written with the next transition."""
-        attempt = {**self._attempt(state), "finished_at": clock.now(), "error": error}
+        """Notes the end of the current attempt; it is written with the next transition.
+
+        :param error: in the words of a machine or driver, whatever they are.
+        """
+        attempt = {**self._attempt(state), "finished_at": clock.now(), "error": error and writable(error)}
         self._attempts.append(attempt)
         self._unwritten.append(attempt)
 
@@ -215,13 +249,11 @@ class Position:
 
     def _told(self, severity: str, event: str) -> list[dict[str, Any]]:
         """What the history says of the run: each attempt of a step, and how the flow ended."""
-        node = self.task.node
-        began = node.request.get("started_at")
-        started = datetime.datetime.fromisoformat(began).replace(tzinfo=None) if began else self.called_at
-        seconds = (clock.now() - started).total_seconds()
-        attempts = self._attempts
+        node, attempts = self.task.node, self._attempts
         if self._has_past:
             attempts = [*map(vars, step_runs.of_run(self.task.db, node.id, node.run_id)), *self._unwritten]
+        started = attempts[0]["started_at"] if attempts else self.called_at
+        seconds = (clock.now() - started).total_seconds()
         return [
             *history.of_steps(self.task, attempts),
             history.entry(self.task, "provisioning", severity, event, seconds),

@@ -6,7 +6,7 @@ import uuid
 import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
-from ingot.db import conductors, events, models, node_crud, nodes, outbox, records
+from ingot.db import conductors, events, models, node_crud, nodes, records
 from tests import database, sql_counter
 
 _SILENT_AFTER = 60.0
@@ -60,7 +60,7 @@ class EventsOnSQLite(database.TestCase):
     def test_a_task_tells_of_what_it_has_changed_and_of_its_steps(self) -> None:
         node = database.make_node(self.db, power_state=states.POWER_ON)
         held = nodes.lock(self.db, node.uuid, "one", "test")
-        step = outbox.of_step({"interface": "deploy", "step": "write_image", "state": "running"})
+        step = nodes.event_of_step({"interface": "deploy", "step": "write_image", "state": "running"})
         nodes.write_locked(self.db, held, {"extra": {"a": 1}}, told=[step])
         event = self.told()[0]
         self.assertEqual(("step", "write_image", "running"), (event.kind, event.data["step"], event.data["state"]))
