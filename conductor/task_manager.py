@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import context, errors
-from ingot.db import nodes, outbox, records, task_reads
+from ingot.db import nodes, records, task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
 from ingot.drivers import factory
@@ -51,7 +51,7 @@ class Task:
         self.memory: dict[str, Any] = {}
         self.released = shared
         self._dirty: dict[str, Any] = {}
-        self._told: list[outbox.Told] = []
+        self._told: list[nodes.Told] = []
         self._written = node.as_dict()
         self._ports: list[records.Record] | None = None
         self._traits: list[str] | None = None
@@ -93,7 +93,7 @@ class Task:
             setattr(self.node, name, value)
         self._dirty |= columns
 
-    def tell(self, event: outbox.Told) -> None:
+    def tell(self, event: nodes.Told) -> None:
         """Adds an event to the next write, beside those that follow from the columns and the journal."""
         self._told.append(event)
 
@@ -124,8 +124,8 @@ class Task:
         self._dirty, self._told = {}, []
         self.released = True
 
-    def _events(self, step_runs: Iterable[Mapping[str, Any]]) -> list[outbox.Told]:
-        return [*map(outbox.of_step, step_runs), *outbox.changes(self._dirty, self._written), *self._told]
+    def _events(self, step_runs: Iterable[Mapping[str, Any]]) -> list[nodes.Told]:
+        return [*map(nodes.event_of_step, step_runs), *nodes.events_of(self._dirty, self._written), *self._told]
 
 
 @contextlib.contextmanager
