@@ -1,7 +1,7 @@
 """The logs of agents: what the ramdisk of a run had to say, kept when it failed. Under /ingot/v1, as the timeline."""
 
 from ingot.api import collection, fields, nodes
-from ingot.api.call import Call, Reply, operation
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.common import clock
 from ingot.db import agent_logs, listing, records
@@ -26,13 +26,13 @@ TABLE = fields.Table(
 LOGS = collection.Collection("logs", TABLE, agent_logs.SOURCE, selects=False)
 
 
-@operation(*LOGS.index_params)
+@operation(*LOGS.index_params, answer=LOGS.page)
 def index(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, "id")
     return collection.index(call, LOGS, [listing.Condition("node_id", "equals", found.id)])
 
 
-@operation()
+@operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/gzip"))
 def show(call: Call, node: str, uuid: str) -> Reply:
     """The archive itself."""
     found = nodes.read(call, node, "id", "uuid")

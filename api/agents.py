@@ -3,6 +3,7 @@
 import hmac
 from typing import Any
 
+from ingot.api import call as calls
 from ingot.api import fields, kinds
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
@@ -94,7 +95,7 @@ class _HeartbeatBody:
             raise errors.Invalid(exc.message) from exc
 
 
-@operation(body=_HeartbeatBody())
+@operation(body=_HeartbeatBody(), answer=calls.EMPTY_202)
 def heartbeat(call: Call, node: str) -> Reply:
     given = call.body
     if not given.get("agent_version"):

@@ -53,7 +53,7 @@ class _WithoutSuffix:
         self._wsgi_app = wsgi_app
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        if environ["PATH_INFO"].endswith(".json"):
+        if environ["PATH_INFO"].startswith("/v1/") and environ["PATH_INFO"].endswith(".json"):
             own, common = environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION"), environ.get("HTTP_OPENSTACK_API_VERSION")
             try:
                 old = versions.negotiate(own, common) < 91

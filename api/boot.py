@@ -10,7 +10,7 @@ import urllib.parse
 
 from oslo_log import log
 
-from ingot.api.call import Call, Reply, operation
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.common import errors, iscsi
 from ingot.db import ports, records, task_reads
 
@@ -25,7 +25,7 @@ LOCAL_DISK = "#!ipxe\nsanboot --no-describe --drive 0x80 || exit\n"
 _NO_VOLUME = "echo The volume cannot be started. The machine tries again in a minute.\nsleep 60\nreboot\n"
 
 
-@operation()
+@operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
 def ipxe(call: Call, mac: str) -> Reply:
     """The script for the machine that has a MAC address; unknown machines boot from their disk."""
     node = ports.booting(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from oslo_config import cfg
 
-from ingot.api import params
+from ingot.api import params, schemas
 from ingot.api.preconditions import Preconditions
 from ingot.common import context, errors
 from ingot.db.engine import Database
@@ -84,6 +84,10 @@ def retried(attempt: Callable[[], _Value], most: int = 5) -> _Value:
 
 class Body(Protocol):
     """A declared request body."""
+
+    @property
+    def schema(self) -> schemas.Schema:
+        """What is checked first, and what the API's description says."""
 
     def check(self, value: Any, minor: int) -> Any:
         """The value in the form the handler works with.

@@ -27,12 +27,12 @@ TABLE = fields.Table(
 CRUD = crud.Crud(collection.Collection("chassis", TABLE, rows.SOURCE), rows, ident=kinds.uuid)
 
 
-@operation(*nodes.NODES.index_params)
+@operation(*nodes.NODES.index_params, answer=nodes.NODES.page)
 def nodes_in(call: Call, ident: str) -> Reply:
     return collection.index(call, nodes.NODES, _inside(call, ident))
 
 
-@operation(*nodes.NODES.detail_params)
+@operation(*nodes.NODES.detail_params, answer=nodes.NODES.page)
 def nodes_in_detail(call: Call, ident: str) -> Reply:
     return collection.index(call, nodes.NODES, _inside(call, ident), detail=True)
 

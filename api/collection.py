@@ -172,5 +172,5 @@ def _refuse(call: Call) -> Reply:
     )
 
 
-without_ident = calls.Operation(_refuse, {}, None)
+without_ident = calls.Operation(_refuse, {}, None, answer=calls.Answer(400))
 """PATCH and DELETE of a whole collection."""

@@ -1,7 +1,7 @@
 """Conductors: who ever registered, and who is alive."""
 
 from ingot.api import collection, fields, params
-from ingot.api.call import Call, Reply, operation
+from ingot.api.call import Answer, Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.db import conductor_lists, conductors, records
 
@@ -36,12 +36,12 @@ CONDUCTORS = collection.Collection(
 )
 
 
-@operation(*CONDUCTORS.index_params)
+@operation(*CONDUCTORS.index_params, answer=CONDUCTORS.page)
 def index(call: Call) -> Reply:
     return collection.index(call, CONDUCTORS)
 
 
-@operation(params.FIELDS)
+@operation(params.FIELDS, answer=Answer(shows=CONDUCTORS.one))
 def show(call: Call, hostname: str) -> Reply:
     found = conductors.get(call.db, hostname, call.conf.conductor.heartbeat_timeout)
     return Reply(collection.show(call, CONDUCTORS, found))

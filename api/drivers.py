@@ -1,7 +1,7 @@
 """Drivers: the hardware types and classic drivers that online conductors have enabled (specification 004)."""
 
-from ingot.api import composition, fields, params
-from ingot.api.call import Call, Reply, operation
+from ingot.api import collection, composition, fields, params
+from ingot.api.call import Answer, Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.params import Param
 from ingot.common import errors, interfaces
@@ -55,10 +55,17 @@ def _type(name: str, given: str) -> str:
     return given
 
 
+_ONE = collection.One(TABLE)
+
 _FIELDS = params.FIELDS._replace(since=77)
 
 
-@operation(Param("type", _type, 30), params.DETAIL._replace(since=30), _FIELDS)
+@operation(
+    Param("type", _type, 30),
+    params.DETAIL._replace(since=30),
+    _FIELDS,
+    answer=Answer(shows=collection.Page("drivers", _ONE)),
+)
 def index(call: Call) -> Reply:
     names = call.query.get("fields")
     if call.query.get("detail") and names is not None:
@@ -69,7 +76,7 @@ def index(call: Call) -> Reply:
     return Reply({"drivers": [selection.render(driver, call) for driver in found]})
 
 
-@operation(_FIELDS)
+@operation(_FIELDS, answer=Answer(shows=_ONE))
 def show(call: Call, name: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
     return Reply(selection.render(one(call, name), call))

@@ -88,7 +88,7 @@ def object_schema(declared: Iterable[Field]) -> dict[str, Any]:
     """The JSON schema of an object with these fields."""
     writable = [field for field in declared if field.kind]
     return schemas.record(
-        {field.name: field.kind.schema for field in writable if field.kind},
+        {field.name: field.kind.schema | brought(field.since) for field in writable if field.kind},
         [field.name for field in writable if field.required],
     )
 
@@ -223,13 +223,13 @@ def shown_schema(table: Table, source: listing.Source | None = None) -> dict[str
     properties = {}
     for field in (field for field in table.fields.values() if not field.hidden):
         known = field.schema or (source and source.json_schema(field.name)) or (field.kind and field.kind.schema) or {}
-        properties[field.name] = {**known, **({"x-openstack": min_version(field.since)} if field.since > 1 else {})}
+        properties[field.name] = {**known, **brought(field.since)}
     return schemas.record(properties)
 
 
-def min_version(minor: int) -> dict[str, str]:
-    """The extension of OpenAPI that OpenStack uses to say which microversion brought something."""
-    return {"min-ver": f"1.{minor}"}
+def brought(minor: int) -> dict[str, Any]:
+    """The extension of OpenAPI by which OpenStack says which microversion brought something; nothing for the first."""
+    return {"x-openstack": {"min-ver": f"1.{minor}"}} if minor > 1 else {}
 
 
 LINKS: Mapping[str, Any] = {

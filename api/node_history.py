@@ -1,7 +1,7 @@
 """The history of a node: what an operator reads when a machine misbehaves."""
 
 from ingot.api import collection, fields, nodes
-from ingot.api.call import Call, Reply, operation
+from ingot.api.call import Answer, Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.db import history, listing, records
 
@@ -42,13 +42,13 @@ def _shorten(call: Call, found: list[records.Record], selection: fields.Selectio
 HISTORY = collection.Collection("history", TABLE, history.SOURCE, selects=False, complete=_shorten)
 
 
-@operation(*HISTORY.index_params)
+@operation(*HISTORY.index_params, answer=HISTORY.page)
 def index(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, "id")
     return collection.index(call, HISTORY, [listing.Condition("node_id", "equals", found.id)])
 
 
-@operation()
+@operation(answer=Answer(shows=HISTORY.one))
 def show(call: Call, node: str, uuid: str) -> Reply:
     entry = history.get(call.db, nodes.read(call, node, "id").id, uuid)
     return Reply(TABLE.select(call.minor).render(entry, call))

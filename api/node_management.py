@@ -35,7 +35,7 @@ _BOOT_DEVICE = fields.Body(
 )
 
 
-@operation(body=_BOOT_DEVICE)
+@operation(body=_BOOT_DEVICE, answer=calls.EMPTY_204)
 def set_boot_device(call: Call, node: str) -> Reply:
     given = call.body
     _ask(call, node, "set_boot_device", device=given["boot_device"], persistent=given.get("persistent", False))

@@ -1,13 +1,13 @@
 """The states of a node: which it is in, power changes, RAID configuration, maintenance."""
 
 from ingot.api import call as calls
-from ingot.api import fields, kinds, node_rules, preconditions, raid
+from ingot.api import collection, fields, kinds, node_rules, preconditions, raid
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.node_fields import STATES_TABLE
 from ingot.common import clock, errors, states
-from ingot.db import nodes, records
+from ingot.db import node_lists, nodes, records
 
 # What a power request leaves the machine in, and the minor version that brought the request.
 _POWER_TARGETS: dict[str, tuple[str, int]] = {
@@ -22,7 +22,7 @@ LOCK = ("uuid", "driver", "conductor_group", "revision", "reservation", "lock_pu
 """What accepting any request for a conductor needs to know of a node."""
 
 
-@operation()
+@operation(answer=calls.Answer(shows=collection.One(STATES_TABLE, node_lists.SOURCE)))
 def show(call: Call, node: str) -> Reply:
     selection = STATES_TABLE.select(call.minor)
     found = api_nodes.read(call, node, *selection.columns, *preconditions.NODE)
@@ -36,7 +36,8 @@ def show(call: Call, node: str) -> Reply:
             Field("target", kind=kinds.Kind({"type": ["string", "null"], "maxLength": 80}), required=True),
             Field("timeout", 27, kinds.whole(1)),
         ),
-    )
+    ),
+    answer=calls.EMPTY_202,
 )
 def set_power(call: Call, node: str) -> Reply:
     return calls.retried(lambda: _set_power(call, node))
@@ -76,7 +77,7 @@ def _refuse_power(call: Call, node: records.Record, asked: str | None) -> None:
         raise errors.Invalid(field="target", value=asked, allowed=f"Node {node.uuid} has disable_power_off set.")
 
 
-@operation(body=raid.TARGET)
+@operation(body=raid.TARGET, answer=calls.EMPTY_204)
 def set_raid(call: Call, node: str) -> Reply:
     return calls.retried(lambda: _set_raid(call, node))
 
@@ -91,13 +92,13 @@ def _set_raid(call: Call, given: str) -> Reply:
     return calls.NO_CONTENT
 
 
-@operation(body=fields.Body("maintenance request", (Field("reason", kind=kinds.LONG_TEXT),)))
+@operation(body=fields.Body("maintenance request", (Field("reason", kind=kinds.LONG_TEXT),)), answer=calls.EMPTY_202)
 def set_maintenance(call: Call, node: str) -> Reply:
     reason = call.body.get("reason")
     return _maintain(call, node, {"maintenance": True, "maintenance_reason": reason, "fault": None})
 
 
-@operation()
+@operation(answer=calls.EMPTY_202)
 def clear_maintenance(call: Call, node: str) -> Reply:
     return _maintain(call, node, {"maintenance": False, "maintenance_reason": None, "fault": None})
 

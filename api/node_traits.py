@@ -11,32 +11,32 @@ from ingot.db import traits
 _READ = ("id", "uuid", "revision")
 
 
-@operation()
+@operation(answer=trait_names.LISTED)
 def index(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, "id", *preconditions.NODE)
     return Reply({"traits": traits.of_nodes(call.db, [found.id]).get(found.id, [])}, version=found.version)
 
 
-@operation(body=trait_names.LIST)
+@operation(body=trait_names.LIST, answer=calls.EMPTY_204)
 def replace(call: Call, node: str) -> Reply:
     _change(call, node, add=call.body["traits"], remove=None)
     return calls.NO_CONTENT
 
 
-@operation()
+@operation(answer=calls.EMPTY_204)
 def clear(call: Call, node: str) -> Reply:
     _change(call, node, remove=None)
     return calls.NO_CONTENT
 
 
-@operation(body=trait_names.NOTHING)
+@operation(body=trait_names.NOTHING, answer=calls.EMPTY_204)
 def add(call: Call, node: str, trait: str) -> Reply:
     name = trait_names.in_url(trait)
     uuid = _change(call, node, add=[name])
     return calls.NO_CONTENT._replace(headers={"Location": f"{call.base}/v1/nodes/{uuid}/traits/{name}"})
 
 
-@operation()
+@operation(answer=calls.EMPTY_204)
 def remove(call: Call, node: str, trait: str) -> Reply:
     found = nodes.read(call, node, *_READ)
     if trait not in traits.of_nodes(call.db, [found.id]).get(found.id, []):

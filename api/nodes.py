@@ -85,6 +85,8 @@ def _find_owners(call: Call, found: Iterable[records.Record]) -> None:
 
 NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, complete=_complete)
 
+_NODE = calls.Answer(shows=NODES.one)
+
 
 def ident(call: Call, given: str) -> str:
     """A node's identifier from a URL.
@@ -111,7 +113,7 @@ def read(call: Call, given: str, *columns: str) -> records.Record:
     return found
 
 
-@operation(*NODES.index_params)
+@operation(*NODES.index_params, answer=NODES.page)
 def index(call: Call) -> Reply:
     if call.query.get("detail") and call.minor < 43:
         raise errors.Invalid(
@@ -120,7 +122,7 @@ def index(call: Call) -> Reply:
     return collection.index(call, NODES, beside_filters(call))
 
 
-@operation(*NODES.detail_params)
+@operation(*NODES.detail_params, answer=NODES.page)
 def detail(call: Call) -> Reply:
     return collection.index(call, NODES, beside_filters(call), detail=True)
 
@@ -153,14 +155,14 @@ def _owned_by(call: Call, hostname: str) -> list[str]:
     return [node.uuid for node in every if node.conductor == hostname]
 
 
-@operation(params.FIELDS)
+@operation(params.FIELDS, answer=_NODE)
 def show(call: Call, node: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
     found = read(call, node, *selection.columns_of(NODES.source), *preconditions.NODE)
     return Reply(collection.show(call, NODES, found), version=found.version)
 
 
-@operation(body=TABLE.creation)
+@operation(body=TABLE.creation, answer=_NODE._replace(status=201))
 def create(call: Call) -> Reply:
     values = collection.stored(TABLE, call.body)
     values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
@@ -170,7 +172,7 @@ def create(call: Call) -> Reply:
     return calls.created(call, body, f"/v1/nodes/{values['uuid']}", version)
 
 
-@operation(Param("reset_interfaces", kinds.flag, 45), body=patch.BODY)
+@operation(Param("reset_interfaces", kinds.flag, 45), body=patch.BODY, answer=_NODE)
 def update(call: Call, node: str) -> Reply:
     body, version = _whole(call, calls.retried(lambda: _update(call, node)))
     return Reply(body, version=version)
@@ -189,7 +191,7 @@ def _update(call: Call, given: str) -> str:
     return uuid
 
 
-@operation()
+@operation(answer=calls.EMPTY_204)
 def delete(call: Call, node: str) -> Reply:
     return calls.retried(lambda: _delete(call, node))
 

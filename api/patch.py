@@ -36,10 +36,10 @@ class Patch:
 
     def __init__(self) -> None:
         self._plain = _operations(_WORDS)
-        self._escaped = _operations(_WORDS_AND_ESCAPES)
+        self.schema = _operations(_WORDS_AND_ESCAPES)
 
     def check(self, value: Any, minor: int) -> list[dict[str, Any]]:
-        (self._plain if minor < ESCAPES_SINCE else self._escaped).check(value)
+        (self._plain if minor < ESCAPES_SINCE else self.schema).check(value)
         checked: list[dict[str, Any]] = value
         return checked
 

@@ -86,6 +86,6 @@ def _refuse_update(call: Call, portgroup: records.Record, _changes: dict[str, An
 CRUD = crud.Crud(PORTGROUPS, rows, prepare=_prepare, refuse_update=_refuse_update, where=_where)
 
 
-@operation(*params.paging(), params.FIELDS, params.DETAIL)
+@operation(*params.paging(), params.FIELDS, params.DETAIL, answer=PORTGROUPS.page)
 def of_node(call: Call, node: str) -> Reply:
     return collection.index(call, PORTGROUPS, [_of_node(api_nodes.read(call, node, "id").id)])

@@ -152,11 +152,11 @@ def _refuse_update(call: Call, port: records.Record, changes: dict[str, Any]) ->
 CRUD = crud.Crud(PORTS, port_rows, prepare=_prepare, refuse_update=_refuse_update, where=_where)
 
 
-@operation(*params.paging(), params.FIELDS, params.DETAIL)
+@operation(*params.paging(), params.FIELDS, params.DETAIL, answer=PORTS.page)
 def of_node(call: Call, node: str) -> Reply:
     return collection.index(call, PORTS, [_of_node(api_nodes.read(call, node, "id").id)])
 
 
-@operation(*params.paging(), params.FIELDS, params.DETAIL)
+@operation(*params.paging(), params.FIELDS, params.DETAIL, answer=PORTS.page)
 def of_portgroup(call: Call, ident: str) -> Reply:
     return collection.index(call, PORTS, [_in_portgroup(call, kinds.ident("portgroup", ident))])

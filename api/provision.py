@@ -85,7 +85,7 @@ _READ = (*node_states.LOCK, "provision_state", "target_provision_state", "last_e
          "maintenance", "maintenance_reason", "protected", "protected_reason", "retired", "retired_reason")  # fmt: skip
 
 
-@operation(body=_BODY)
+@operation(body=_BODY, answer=calls.EMPTY_202)
 def set_provision(call: Call, node: str) -> Reply:
     verb = _verb(call)
     arguments = checked_arguments(call, verb, call.body)

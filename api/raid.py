@@ -32,6 +32,8 @@ _CONFIG = schemas.Schema(
 class _Target:
     """The request body; an empty object takes the configuration back."""
 
+    schema = schemas.Schema("RAID request", {"anyOf": [{"type": "object", "maxProperties": 0}, _CONFIG.document]})
+
     def check(self, value: Any, minor: int) -> dict[str, Any]:
         if value is None or value == {}:
             return {}

@@ -11,6 +11,7 @@ from ingot.api import (
     chassis,
     conductors,
     deploy_templates,
+    description,
     drivers,
     node_history,
     node_management,
@@ -199,4 +200,5 @@ ROUTES: tuple[Route, ...] = (
     Route("/ingot/v1/nodes/<node>/runs", {"GET": timeline.runs}, any_version=True),
     Route("/ingot/v1/nodes/<node>/logs", {"GET": agent_logs.index}, any_version=True),
     Route("/ingot/v1/nodes/<node>/logs/<uuid>", {"GET": agent_logs.show}, any_version=True, text=True),
+    Route(description.PATH, {"GET": description.show(lambda: ROUTES)}, any_version=True),
 )

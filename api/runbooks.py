@@ -85,32 +85,32 @@ def for_node(call: Call, ident: str, node: records.Record) -> records.Record:
     return runbook
 
 
-@operation()
+@operation(answer=trait_names.LISTED)
 def traits_index(call: Call, ident: str) -> Reply:
     runbook = CRUD.read(call, ident)
     return Reply({"traits": runbook.traits}, version=runbook.version)
 
 
-@operation(body=trait_names.LIST)
+@operation(body=trait_names.LIST, answer=calls.EMPTY_204)
 def traits_replace(call: Call, ident: str) -> Reply:
     _change_traits(call, ident, lambda _present: set(call.body["traits"]))
     return calls.NO_CONTENT
 
 
-@operation()
+@operation(answer=calls.EMPTY_204)
 def traits_clear(call: Call, ident: str) -> Reply:
     _change_traits(call, ident, lambda _present: set())
     return calls.NO_CONTENT
 
 
-@operation(body=trait_names.NOTHING)
+@operation(body=trait_names.NOTHING, answer=calls.EMPTY_204)
 def traits_add(call: Call, ident: str, trait: str) -> Reply:
     name = trait_names.in_url(trait)
     uuid = _change_traits(call, ident, lambda present: present | {name})
     return calls.NO_CONTENT._replace(headers={"Location": f"{call.base}/v1/runbooks/{uuid}/traits/{name}"})
 
 
-@operation()
+@operation(answer=calls.EMPTY_204)
 def traits_remove(call: Call, ident: str, trait: str) -> Reply:
     # One that is not there is no error, unlike with nodes (measured contract).
     _change_traits(call, ident, lambda present: present - {trait})

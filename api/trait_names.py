@@ -5,6 +5,7 @@ import re
 
 import os_traits
 
+from ingot.api import call as calls
 from ingot.api import fields, kinds, schemas
 from ingot.common import errors
 
@@ -49,6 +50,11 @@ LIST = fields.Body(
     (fields.Field("traits", kind=kinds.Kind({"type": "array", "items": KIND.schema}, _each), required=True),),
 )
 """The body of a request that gives something all its traits."""
+
+LISTED = calls.Answer(
+    shows=calls.Plain(schemas.record({"traits": {"type": "array", "items": KIND.schema}}, ("traits",)))
+)
+"""The answer with all traits of something."""
 
 NOTHING = fields.Body("trait request", ())
 """The body of a request that names one trait in its URL."""

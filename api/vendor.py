@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.api import drivers, params
+from ingot.api import drivers, params, schemas
 from ingot.api.call import Call, Operation, Reply, operation
 from ingot.api.params import Param
 from ingot.common import errors
@@ -11,6 +11,8 @@ from ingot.common import errors
 
 class _Arguments:
     """A body that only the called method understands: any object."""
+
+    schema = schemas.Schema("arguments", {"type": "object"})
 
     def check(self, value: Any, minor: int) -> dict[str, Any]:
         body = {} if value is None else value

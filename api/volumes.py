@@ -124,7 +124,7 @@ def _list_of_node(name: str) -> Operation:
     def of_node(call: Call, node: str) -> Reply:
         return collection.index(call, COLLECTIONS[name], [_of_node(api_nodes.read(call, node, "id").id)])
 
-    return operation(*params.paging(), params.FIELDS, params.DETAIL)(of_node)
+    return operation(*params.paging(), params.FIELDS, params.DETAIL, answer=COLLECTIONS[name].page)(of_node)
 
 
 connectors_of_node = _list_of_node("connectors")

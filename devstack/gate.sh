@@ -24,6 +24,7 @@ STEPS=(
     "imports       | check | 1  | lint-imports"
     "config-sample | check | 1  | compare_config_sample"
     "diagram       | check | 1  | python -m ingot.common.diagram --check doc/source/contributor/states.dot"
+    "openapi       | check | 1  | python -m ingot.api.openapi --check doc/openapi.json"
     "releasenotes  | check | 1  | reno -q lint"
     "unit          | tests | 5  | stestr --test-path ./tests/unit run"
     "functional    | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/functional run"

@@ -69,8 +69,9 @@ class WheelTest(testtools.TestCase):
         return make(cls.work / "environment", cls.wheel)
 
     def names_in_wheel(self) -> set[str]:
+        """What goes where modules go."""
         with zipfile.ZipFile(self.wheel) as archive:
-            return {name for name in archive.namelist() if ".dist-info/" not in name}
+            return {name for name in archive.namelist() if ".dist-info/" not in name and ".data/" not in name}
 
     def expected_names(self) -> set[str]:
         """Every tracked file below a folder of package_dir, under the name of its package."""
@@ -96,6 +97,10 @@ class WheelTest(testtools.TestCase):
 
     def test_the_wheel_holds_every_file_of_the_packages_and_no_other(self) -> None:
         self.assertEqual(sorted(self.expected_names()), sorted(self.names_in_wheel()))
+
+    def test_the_description_of_the_api_comes_along(self) -> None:
+        installed = self.programs.parent / "share" / "ingot" / "openapi.json"
+        self.assertEqual((ROOT / "doc" / "openapi.json").read_text(), installed.read_text())
 
     def test_every_module_can_be_imported(self) -> None:
         files = [pathlib.PurePosixPath(n) for n in self.names_in_wheel() if n.endswith(".py")]

@@ -1,0 +1,54 @@
+"""Compares answers with the API's description: for tests that send many requests anyway."""
+
+import functools
+import json
+from typing import Any
+
+import flask
+import jsonschema
+from werkzeug import exceptions
+
+from ingot.api import description, routes
+from tests import api_case
+
+
+@functools.cache
+def document() -> dict[str, Any]:
+    """The description of all routes."""
+    return description.document(routes.ROUTES)
+
+
+@functools.cache
+def _validator(path: str, method: str, status: str) -> jsonschema.Draft202012Validator | None:
+    """What checks a JSON body; None where the description has no schema for it.
+
+    :raises KeyError: the description does not know such an answer.
+    """
+    answers = document()["paths"][path][method.lower()]["responses"]
+    answer = answers[status if status in answers else f"{status[0]}XX"]
+    if "$ref" in answer:
+        answer = document()["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    media = answer.get("content", {}).get("application/json")
+    if media is None:
+        return None
+    return jsonschema.Draft202012Validator({**media["schema"], "components": document()["components"]})
+
+
+def objection(app: flask.Flask, method: str, url: str, answer: api_case.Answer) -> str | None:
+    """What an answer has that the description does not say; None if nothing."""
+    try:
+        endpoint, _values = app.url_map.bind("localhost").match(url.partition("?")[0], method=method)
+    except exceptions.HTTPException:
+        return None  # no such URL
+    path = description.templated(str(endpoint))
+    told = f"{method} {path}: {answer.status}"
+    if method.lower() not in document()["paths"][path] or answer.status == 405:
+        return None
+    try:
+        validator = _validator(path, method, str(answer.status))
+    except KeyError:
+        return f"{told} is not described"
+    if validator is None:
+        return None
+    found = next(validator.iter_errors(json.loads(answer.text)), None)
+    return None if found is None else f"{told}: {'.'.join(map(str, found.absolute_path))}: {found.message[:300]}"
