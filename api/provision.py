@@ -13,6 +13,7 @@ from ingot.api import children, fields, kinds, node_rules, node_states, runbooks
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
+from ingot.api.policy import access
 from ingot.common import clock, errors, states
 from ingot.db import nodes, records
 
@@ -81,15 +82,26 @@ _BODY = fields.Body(
     ),
 )
 
-_READ = (*node_states.LOCK, "provision_state", "target_provision_state", "last_error", "flow", "parent_node",
+_READ = (*node_states.LOCK, "provision_state", "target_provision_state", "last_error", "flow", "run_id", "parent_node",
          "maintenance", "maintenance_reason", "protected", "protected_reason", "retired", "retired_reason")  # fmt: skip
+
+
+_STEPS_WITH_RULE = frozenset(("clean_steps", "service_steps"))
 
 
 @operation(body=_BODY, answer=calls.EMPTY_202)
 def set_provision(call: Call, node: str) -> Reply:
     verb = _verb(call)
     arguments = checked_arguments(call, verb, call.body)
-    return calls.retried(lambda: _accept(call, api_nodes.read(call, node, *_READ), verb, arguments))
+    return calls.retried(lambda: _accept(call, _readable(call, node, arguments), verb, arguments))
+
+
+def _readable(call: Call, given: str, arguments: dict[str, Any]) -> records.Record:
+    """The node, if the request may ask for this, and with steps of its own."""
+    node = api_nodes.read(call, given, *_READ)
+    for name in _STEPS_WITH_RULE.intersection(arguments):
+        call.access.require(f"{call.rule}:{name}", access.of_node(node))
+    return node
 
 
 def _verb(call: Call) -> str:
@@ -244,6 +256,8 @@ def _hand_over(call: Call, node: records.Record, verb: str, reached: str, argume
     if verb in _DEPLOYS:
         request["rebuild"] = verb == "rebuild"
         call.client.call(call.ctx, node, "validate_deploy", request=request)
+    if node.run_id is not None:  # what waits now is cut off
+        request["replaces"] = {"flow": node.flow, "run": node.run_id}
     if call.ctx.user_id is not None:  # for the history of the node
         request["asked_by"] = {"user": call.ctx.user_id, "project": call.ctx.project_id}
     # A manual cleaning goes back to where it came from; every other way has its target from the table of states.

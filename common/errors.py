@@ -234,6 +234,12 @@ class StepFailed(IngotError):
     template = "{reason}"
 
 
+class Aborted(StepFailed):
+    """A flow ends because somebody asked for its end."""
+
+    template = "somebody asked for it"
+
+
 class AgentVersionMismatch(StepFailed):
     """After a reboot another agent answers than the one that the steps were planned with: the flow ends with it
     (specification 000)."""

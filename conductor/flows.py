@@ -118,13 +118,21 @@ def _instance_gone(task: Task) -> None:
     _forget_service(task)
 
 
+def _nothing_begun(task: Task) -> bool:
+    """Whether a flow failed before its first step."""
+    return task.node.step_started_at is None
+
+
 def _deploy_failed(task: Task, exc: errors.IngotError) -> None:
     """The machine is switched off, so that a half-written system does not run; the agent's session ends with it."""
+    if _nothing_begun(task):
+        return  # a rebuild that is refused leaves the instance running
     session.forget(task)
     if isinstance(exc, errors.HardwareUnreachable) or task.driver.power is None or task.driver.boot is None:
         return
     try:
-        task.driver.power.start_power_change(task, states.POWER_OFF)
+        if not task.node.disable_power_off:
+            task.driver.power.start_power_change(task, states.POWER_OFF)
         task.driver.boot.clean_up_ramdisk(task)
     except errors.IngotError as also:
         LOG.warning("Node %s: after the failed deployment, %s", task.node.uuid, also.message)
@@ -135,8 +143,11 @@ def _left_as_it_is(fault: str) -> Callable[[Task, errors.IngotError], None]:
     (specification 002)."""
 
     def fail(task: Task, exc: errors.IngotError) -> None:
+        if _nothing_begun(task):
+            return
         session.forget(task)
-        if not task.node.abort_requested and not isinstance(exc, errors.Invalid):
+        refused = isinstance(exc, errors.Invalid) and task.step.get("origin", "flow") == "flow"  # no step has run yet
+        if not refused and not isinstance(exc, errors.Aborted):
             task.set(maintenance=True, maintenance_reason=exc.message, fault=fault)
 
     return fail

@@ -69,8 +69,11 @@ def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any])
     statement, so that the sweep finds it even if the bell to its conductor is lost.
 
     :param values: agent_url, agent_version, agent_verify_ca, agent_status.
-    :raises NotFound: the node was deleted meanwhile.
+    :param node: as :func:`for_heartbeat` read it; its token is what the agent has shown.
+    :raises NotFound: the node was deleted meanwhile, or its agent was given up.
     """
+    # The agent may have been forgotten since its token was checked: it must not come back by a late heartbeat.
+    same_agent = sa.and_(_NODES.c.id == node.id, _NODES.c.agent_token == node.agent_token)
     moment = clock.now()
     # The database decides, not what was read: the wait may have begun, or ended, since.
     waits = _NODES.c.provision_state.in_(sorted(states.WAITING))
@@ -81,6 +84,6 @@ def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any])
         "due_at": sa.case((waits, moment), else_=_NODES.c.due_at),
     }
     with db.single() as connection:
-        result = connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id).values(noted))
+        result = connection.execute(sa.update(_NODES).where(same_agent).values(noted))
     if result.rowcount != 1:
         raise errors.NotFound(noun="Node", ident=node.uuid)

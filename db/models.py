@@ -353,7 +353,7 @@ class StepRun(Base):
     interface: Mapped[str] = mapped_column(types.string(32))
     step: Mapped[str]
     args: Mapped[dict[str, Any]]
-    priority: Mapped[int] = mapped_column(sa.BigInteger())
+    priority: Mapped[float] = mapped_column(types.Number(), doc="agents may have fractions")
     origin: Mapped[str] = mapped_column(
         types.string(300), doc="who asked for it: driver, agent, template NAME, runbook NAME, request, flow"
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from ingot.common import errors, interfaces
 from ingot.conductor.steps import reserved
-from ingot.conductor.steps.flow import Key, Report, Step, key, label
+from ingot.conductor.steps.flow import Key, Report, Step, key, label, planned
 from ingot.conductor.task_manager import Task
 from ingot.db import task_reads
 from ingot.drivers import steps as declared
@@ -118,7 +118,8 @@ def available(task: Task, kind: str, in_band: Iterable[Step]) -> dict[Key, Step]
         for step in getattr(interface, f"get_{kind}_steps")(task):
             found[key(step)] = {**step, "origin": "driver", "runner": "driver"}
     for step in in_band:
-        found.setdefault(key(step), {"idempotent": kind == "clean", **step, "origin": "agent", "runner": "agent"})
+        # Whoever repeats one of these finds the command that was posted, and posts none twice.
+        found.setdefault(key(step), {**step, "origin": "agent", "runner": "agent", "idempotent": True})
     for step in found.values():
         if label(step) in overrides:
             _check_core({**step, "priority": overrides[label(step)]})
@@ -141,7 +142,8 @@ def _in_order(task: Task, kind: str, wanted: list[Step], in_band: list[Step] | N
 
 def _on_children(wanted: Step, origin: str) -> Step:
     """A step that the children's own drivers check and run."""
-    step = {**reserved.as_step(wanted, origin), "runner": "children", "args": wanted.get("args") or {}}
+    args = dict(wanted.get("args") or {})
+    step = planned(*key(wanted), origin, "children", args=args, abortable=True, idempotent=True)
     return {**step, "only": wanted.get("limit_child_node_execution") or None}
 
 
@@ -159,19 +161,17 @@ def _check_without_ramdisk(steps: list[Step], report: Report) -> None:
 
 def _plain(step: Step) -> Step:
     """A step as the plan keeps it, run with its own priority and without arguments."""
-    in_band = step["runner"] == "agent"
-    return {
-        "interface": step["interface"],
-        "step": step["step"],
-        "priority": step["priority"],
-        "args": dict(step.get("args") or {}),
-        "origin": step["origin"],
-        "runner": step["runner"],
-        "abortable": bool(step.get("abortable")),
-        "idempotent": bool(step.get("idempotent")),
-        "requires_ramdisk": bool(step.get("requires_ramdisk", in_band)),
-        "reboot_requested": bool(step.get("reboot_requested")),
-    }
+    return planned(
+        *key(step),
+        step["origin"],
+        step["runner"],
+        priority=step["priority"],
+        args=dict(step.get("args") or {}),
+        abortable=bool(step.get("abortable")),
+        idempotent=bool(step.get("idempotent")),
+        requires_ramdisk=bool(step.get("requires_ramdisk", step["runner"] == "agent")),
+        reboot_requested=bool(step.get("reboot_requested")),
+    )
 
 
 def _checked(
@@ -219,8 +219,9 @@ def _requested(offered: dict[Key, Step], wanted: Step, origin: str, kind: str) -
         _check_args(step, args)
         return {**_plain(step), "args": args, "priority": wanted["priority"], "origin": origin}
     if wanted["step"] in reserved.STEPS:
-        step = reserved.as_step(wanted, origin)
-        _check_args({**step, "argsinfo": reserved.STEPS[wanted["step"]].argsinfo}, step["args"])
+        step, rule = reserved.as_step(wanted, origin), reserved.STEPS[wanted["step"]]
+        _check_args({**step, "argsinfo": rule.argsinfo}, step["args"])
+        rule.check(step["args"])
         return step
     known = ", ".join(sorted(label(step) for step in offered.values() if step["interface"] == wanted["interface"]))
     raise errors.UnknownStep(
@@ -265,7 +266,8 @@ def _check_core(wanted: Step) -> None:
 def _placed(step: Step, report: Report) -> Step:
     """The step; it is reported if it is an in-band deploy step outside of their range (specification 000)."""
     places = declared.IN_BAND_DEPLOY_PRIORITIES
-    if step["requires_ramdisk"] and not is_core(step) and step["priority"] and step["priority"] not in places:
+    inside = places.start <= step["priority"] <= places.stop - 1  # agents may have fractions
+    if step["requires_ramdisk"] and not is_core(step) and step["priority"] and not inside:
         report(
             errors.Invalid(
                 field=f"priority of in-band step {label(step)}",

@@ -28,13 +28,23 @@ def run(task: Task, kind: str, step: Step) -> results.Result:
     :param kind: kind of the step.
     :raises StepFailed: it failed on a child.
     """
-    found = nodes.children(task.db, task.node.uuid)
-    if step.get("only"):
-        found = [child for child in found if child.uuid in step["only"] or child.name in step["only"]]
-    running = [child for child in found if not _ended(child, _run_id(task, kind, child))]
+    running = [child for child in _chosen(task, step) if not _ended(child, _run_id(task, kind, child))]
     for child in running:
         _start(task, child, kind, step)
     return results.LookAgain(_PAUSE) if running else results.DONE
+
+
+def cut_off(task: Task, kind: str, step: Step) -> None:
+    """Asks the children on which the step runs to abort it: nobody waits for them any more."""
+    for child in _chosen(task, step):
+        if child.flow == FLOW and child.request.get("run") == _run_id(task, kind, child):
+            nodes.set_always(task.db, child.uuid, {"abort_requested": True, "due_at": clock.now()})
+            task.services.ring(child, f"abort of step {label(step)} of its parent")
+
+
+def _chosen(task: Task, step: Step) -> list[records.Record]:
+    found = nodes.children(task.db, task.node.uuid)
+    return [child for child in found if not step.get("only") or {child.uuid, child.name} & set(step["only"])]
 
 
 def _run_id(task: Task, kind: str, child: records.Record) -> str:
@@ -74,6 +84,8 @@ def _start(task: Task, child: records.Record, kind: str, step: Step) -> None:
 
 
 def note(task: Task, error: str | None) -> None:
-    """Leaves the outcome of a child's flow where its parent looks."""
+    """Leaves the outcome of a child's flow where its parent looks; nothing for other flows."""
+    if "run" not in task.node.request:
+        return
     outcome = {"run": task.node.request.get("run"), "error": error}
     task.set(driver_internal_info={**task.node.driver_internal_info, _OUTCOME: outcome})

@@ -5,16 +5,18 @@ one function, :func:`advance`: the node's row says where the flow stands (see ``
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from oslo_log import log
 from oslo_utils import uuidutils
 
-from ingot.common import clock, errors
+from ingot.common import clock, errors, states
 from ingot.conductor import agent_logs
-from ingot.conductor.steps import planning, runners
+from ingot.conductor.steps import children, planning, runners
 from ingot.conductor.steps.flow import Flow, Step, key
-from ingot.conductor.steps.position import ABORTED, AT_REST, COLLECTED, Position
+from ingot.conductor.steps.position import ABORTED, AT_REST, COLLECTED, Position, writable
 from ingot.conductor.task_manager import Task
+from ingot.db import nodes
 from ingot.drivers import results
 from ingot.drivers import steps as declared
 from ingot.drivers.agent import session
@@ -27,6 +29,10 @@ RETRY_DELAYS = (2.0, 10.0)
 MOST_LOST_ATTEMPTS = 5
 """A step that takes its conductor down with it must not take down one after the other for ever."""
 
+_OWN = "engine"
+"""Key of a step's memory that is the engine's: ``retries`` and ``lost`` in a row; ``ended``, the step has ended and
+only the agent's steps are still to be collected."""
+
 MOST_RESTARTS = 5
 """Agents that are of another version after each reboot must not make a cleaning start again for ever."""
 
@@ -38,9 +44,9 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
     :raises LockLost: the lock was taken over meanwhile; whoever has it goes on.
     """
     if task.node.flow not in flows:
-        Run(task, _unknown(task)).fail(errors.StepFailed("this conductor's release does not know it"))
+        Run(task, _unknown(task), flows).fail(errors.StepFailed("this conductor's release does not know it"))
         return None
-    run = Run(task, flows[task.node.flow])
+    run = Run(task, flows[task.node.flow], flows)
     try:
         again = run.go_on()
     except (errors.LockLost, errors.ServiceUnavailable):
@@ -51,6 +57,7 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
     except BaseException as exc:  # a driver's sys.exit or cancelled coroutine must not leave the node behind either
         LOG.exception("Node %s: %s met a bug in step %s", task.node.uuid, run.flow.title, run.label)
         task.discard()  # it may be what could not be written
+        run.rewind()
         told = str(exc).partition("\n")[0]  # further lines of a database's error are the statement
         run.fail(errors.StepFailed(f"unexpected {type(exc).__name__}: {told}"))
         return None
@@ -66,33 +73,32 @@ def _unknown(task: Task) -> Flow:
 
     Whoever accepted the request runs a newer release than this conductor, or this one was downgraded.
     """
+    state = task.node.provision_state
     return Flow(
         name=task.node.flow,
         title=f"Flow {task.node.flow}",
-        running=task.node.provision_state,
+        running=state if states.next_state(state, "fail") else None,
         done_event="done",
+        on_fail=lambda task, exc: children.note(task, exc.message),
         advice="Upgrade all conductors to the release of the API, then ask again.",
     )
-
-
-def _writable(text: str) -> str:
-    """A message of a machine or a driver without what databases refuse: NUL and halves of surrogate pairs."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
 class Run(Position):
     """One look at a running flow."""
 
-    def __init__(self, task: Task, flow: Flow) -> None:
+    def __init__(self, task: Task, flow: Flow, flows: Mapping[str, Flow]) -> None:
         super().__init__(task, flow)
+        self.flows = flows
         self.ended = False
+        self._came_from_wait = False
 
     def go_on(self) -> float | None:
         """Does what can be done now; see :func:`advance`."""
         node = self.task.node
         if not self.plan and node.provision_state == self.flow.waiting and self.flow.collect_after:
             if not session.alive(self.task):
-                self.wait_on()
+                self._keep_waiting()
                 return None
             self._adopt()
         elif node.run_id is None:
@@ -102,13 +108,13 @@ class Run(Position):
             self._repeat_lost_attempt()
         elif not self._resume():
             return None
-        return self._run_steps()
+        return self._run_steps(answered=node.step_state in ("ending", "holding"))
 
     def fail(self, exc: errors.IngotError) -> None:
         """The one end of every flow that does not end well: state, last_error, journal, history, logs, lock."""
         node, flow = self.task.node, self.flow
-        aborted = node.abort_requested
-        reason = _writable(exc.message)
+        aborted = isinstance(exc, errors.Aborted)
+        reason = writable(exc.message)
         message = self._told_why("was aborted" if aborted else "failed", reason)
         LOG.error("Node %s: %s", node.uuid, message)
         if self.step and node.run_id:
@@ -141,6 +147,7 @@ class Run(Position):
         """Plans a new run and begins its first step; False when there is nothing to do."""
         flow, task = self.flow, self.task
         skipped = flow.skip(task)  # it may be the past that decides
+        self._close_replaced()
         self._forget_past()
         if not skipped:
             self.plan = planning.at_start(task, flow)
@@ -149,6 +156,16 @@ class Run(Position):
             return False
         self.begin(attempt=1)
         return True
+
+    def _close_replaced(self) -> None:
+        """Tells of the end of a run that waited for something when this flow was asked for instead."""
+        replaced = self.task.node.request.get("replaces")
+        if replaced and replaced["flow"] in self.flows:
+            self.task.set(run_id=replaced["run"])
+            before = Position(self.task, self.flows[replaced["flow"]])
+            if before.step:
+                before.cut_off(self.flow.title)
+                self.follow(before)
 
     def _forget_past(self) -> None:
         task = self.task
@@ -159,7 +176,6 @@ class Run(Position):
         }
         task.set(
             run_id=task.node.request.get("run") or uuidutils.generate_uuid(),
-            request={**task.node.request, "started_at": clock.iso(self.called_at)},
             driver_internal_info=info,
             abort_requested=False,
             **AT_REST,
@@ -182,23 +198,20 @@ class Run(Position):
     # Going on
 
     def _resume(self) -> bool:
-        """Whether the step that waits, polls or holds goes on now, or the next one does."""
+        """Whether the step that waits, polls or holds goes on now, or another instead."""
         node = self.task.node
+        self._came_from_wait = node.provision_state != self.flow.running
         if self._cuts_off():
             self._abort()
-            return True
-        if node.step_state == "holding":
+        elif node.step_state == "holding":
             if node.provision_state == self.flow.held:
-                self.release()
+                self.hold()
                 return False
-            return self._next(results.DONE)
-        self._check_time()
-        if node.step_state in ("waiting", "ending"):
-            if not self._heard():
+        else:
+            self._check_time()
+            if node.step_state in ("waiting", "ending") and not self._heard():
                 self._keep_waiting()
                 return False
-            if node.step_state == "ending":
-                return self._next(results.DONE)
         return True
 
     def _check_time(self) -> None:
@@ -216,14 +229,19 @@ class Run(Position):
         lost = "the conductor that ran it was lost"
         if not step["idempotent"]:
             raise errors.StepFailed(f"{lost}, and the step is not safe to repeat. Check the machine")
-        if node.step_attempt >= MOST_LOST_ATTEMPTS:
-            raise errors.StepFailed(f"{lost}, attempt {node.step_attempt} of it. Look for the cause in their logs")
+        own = node.step_memory.get(_OWN, {})
+        times = own.get("lost", 0) + 1
+        if times >= MOST_LOST_ATTEMPTS:
+            raise errors.StepFailed(f"{lost}, {times} times in a row. Look for the cause in their logs")
         self.journal("interrupted", lost)
-        self.begin(attempt=node.step_attempt + 1, memory=node.step_memory)
+        self.begin(attempt=node.step_attempt + 1, memory={**node.step_memory, _OWN: {**own, "lost": times}})
 
     def _keep_waiting(self) -> None:
         """Somebody rang for nothing, or it has been too long."""
         node = self.task.node
+        option = self.flow.timeout_option
+        if node.step_deadline is None and not self.plan and option and self.task.conf.conductor[option]:
+            self.task.set(step_deadline=clock.after(self.task.conf.conductor[option]))  # nobody has set one
         if node.step_deadline is not None and clock.now() >= node.step_deadline:
             heard = clock.iso(node.agent_last_heartbeat) or "never"
             waited = (clock.now() - node.provision_updated_at).total_seconds()
@@ -232,45 +250,65 @@ class Run(Position):
 
     # Calling
 
-    def _run_steps(self) -> float | None:
-        """Calls step after step until one waits or the flow has ended."""
+    def _run_steps(self, answered: bool) -> float | None:
+        """Calls step after step until one waits or the flow has ended.
+
+        :param answered: whether the current step was ended by what it waited for, and is not called again.
+        """
         while True:
-            match self._call():
-                case results.Done() as answer:
+            answer = self._call(answered)
+            answered = False
+            match answer:
+                case results.Done():
                     if not self._next(answer):
                         return None
-                case results.WaitForAgent() as answer:
+                case results.WaitForAgent():
                     self.wait(answer)
                     return None
-                case results.LookAgain() as answer:
+                case results.LookAgain():
                     self.poll(answer.after)
                     return answer.after
                 case results.Hold():
                     self.hold()
                     return None
 
-    def _call(self) -> results.Result:
-        """One call of the current step, or of what replaces it: a retry, or the first step of a plan made anew."""
+    def _call(self, answered: bool) -> results.Result:
+        """One call of the current step, or of what replaces it: a retry, or the first step of a plan made anew.
+
+        The step that the agent comes with has not ended before the agent was asked for its steps.
+        """
         while True:
             step, task = self.plan[self.index], self.task
             task.step, task.memory = step, dict(task.node.step_memory)
+            own: dict[str, Any] = task.memory.pop(_OWN, {})
             self.called_at = clock.now()
             try:
-                return runners.call(task, self.flow, step)
-            except errors.HardwareUnreachable as exc:
-                return self._retry_later(exc)
+                ended = answered or own.get("ended")
+                answer = results.DONE if ended else runners.call(task, self.flow, step)
+                if isinstance(answer, results.Done) and self._must_collect(step):
+                    own["ended"] = True
+                    self._collect()
+                return answer
+            except (errors.HardwareUnreachable, errors.AgentBusy) as exc:
+                return self._retry_later(exc, own)
             except errors.AgentVersionMismatch as exc:
                 self._start_again(exc)
 
-    def _retry_later(self, exc: errors.HardwareUnreachable) -> results.LookAgain:
-        """Hardware that does not answer gets another chance, if repeating the step is safe."""
-        attempt = self.task.node.step_attempt
-        if not self.plan[self.index]["idempotent"] or attempt > len(RETRY_DELAYS):
+    def _must_collect(self, step: Step) -> bool:
+        return key(step) == self.flow.collect_after and not self.task.node.driver_internal_info.get(COLLECTED)
+
+    def _retry_later(self, exc: errors.IngotError, own: Mapping[str, Any]) -> results.LookAgain:
+        """Hardware that does not answer gets another chance, if repeating the step is safe. A good answer in between
+        gives it back all its chances."""
+        retries, node = own.get("retries", 0), self.task.node
+        safe = self.plan[self.index]["idempotent"] or own.get("ended")
+        if not safe or retries >= len(RETRY_DELAYS):
             raise exc
-        LOG.warning("Node %s: attempt %d of step %s: %s", self.task.node.uuid, attempt, self.label, exc.message)
+        LOG.warning("Node %s: attempt %d of step %s: %s", node.uuid, node.step_attempt, self.label, exc.message)
         self.journal("failed", exc.message)
-        self.task.set(step_attempt=attempt + 1, step_started_at=clock.now())
-        return results.LookAgain(RETRY_DELAYS[attempt - 1])
+        self.task.set(step_attempt=node.step_attempt + 1, step_started_at=clock.now())
+        self.task.memory[_OWN] = {**own, "retries": retries + 1}
+        return results.LookAgain(RETRY_DELAYS[retries])
 
     def _start_again(self, exc: errors.AgentVersionMismatch) -> None:
         """The agent is not the one that the steps were planned with: they are planned, and run, anew (specification
@@ -282,10 +320,9 @@ class Run(Position):
         LOG.warning("Node %s: %s starts again: %s", self.task.node.uuid, self.flow.title, exc.message)
         self.journal("interrupted", f"{exc.message}; all steps start again")
         self.index = next(place for place, step in enumerate(self.plan) if key(step) == self.flow.collect_after)
-        self.task.set(request={**request, "restarts": restarts + 1})
-        self._collect()
-        self.index += 1
-        self.begin(attempt=1)
+        info = {name: value for name, value in self.task.node.driver_internal_info.items() if name != COLLECTED}
+        self.task.set(request={**request, "restarts": restarts + 1}, driver_internal_info=info)
+        self.begin(attempt=1, memory={_OWN: {"ended": True}})
 
     def _next(self, answer: results.Done) -> bool:
         """Ends the current step well and begins the next one; False when the flow has ended."""
@@ -293,8 +330,6 @@ class Run(Position):
         if kind:
             for hook in declared.hooks_after(kind, step["interface"], step["step"]):
                 hook(self.task, answer.hook_result)
-        if key(step) == self.flow.collect_after and not self.task.node.driver_internal_info.get(COLLECTED):
-            self._collect()
         self.journal("done", None)
         self.index += 1
         if self.step is None:
@@ -303,19 +338,30 @@ class Run(Position):
         if key(self.step) == self.flow.agent_ends_with:
             self._collect_logs(failed=False)
         self.begin(attempt=1)
-        if self.task.node.abort_requested:
+        if self._abort_came():
             self._abort()
         return True
+
+    def _abort_came(self) -> bool:
+        """Whether an abort was asked for, also while this conductor ended the wait of the step before: until the next
+        step begins, the API takes it. Flows in which every wait can be cut off see it at the next wait."""
+        node = self.task.node
+        if self._came_from_wait and not node.abort_requested and not self.flow.abort_any_step:
+            node.abort_requested = nodes.get(self.task.db, node.uuid, ("abort_requested",)).abort_requested
+        self._came_from_wait = False
+        return bool(node.abort_requested)
 
     def _abort(self) -> None:
         """Ends the flow before its time, or has it leave what it entered, where it has something to leave.
 
-        :raises StepFailed: it ends here.
+        :raises Aborted: it ends here.
         """
-        task, reason = self.task, "somebody asked for it"
+        task, reason = self.task, errors.Aborted().message
         leaving = planning.leaving(task, self.flow)
+        if self.step:
+            runners.cut_off(task, self.flow, self.step)
         if not self.flow.abort_leaves or not leaving:
-            raise errors.StepFailed(reason)
+            raise errors.Aborted()
         LOG.info("Node %s: %s", task.node.uuid, self._told_why("was aborted", reason))
         if task.node.request.get(ABORTED) is None and self.step not in leaving:
             request = {**task.node.request, ABORTED: self._told_why("was aborted", reason) + "."}
@@ -331,7 +377,7 @@ class Run(Position):
         task, flow = self.task, self.flow
         done = self.plan[: self.index + 1]
         offered: list[Step] = []
-        if planning.asks_agent(task, flow, done) and session.alive(task):
+        if planning.asks_agent(task, flow, done):
             offered = task.driver.deploy.get_in_band_steps(task, flow.kind)
         self.plan = planning.with_agent(task, flow, done, offered)
         task.set(driver_internal_info={**task.node.driver_internal_info, COLLECTED: True})

@@ -18,6 +18,28 @@ Report = Callable[[errors.IngotError], None]
 """What a planner does with each thing that is wrong: raise it, or note it and go on."""
 
 
+def planned(interface: str, name: str, origin: str, runner: str, **more: Any) -> Step:
+    """A step as plans keep it.
+
+    :param more: those of its other keys that are not the default: priority, args, abortable, idempotent,
+        requires_ramdisk, reboot_requested.
+    """
+    return {
+        "interface": interface,
+        "step": name,
+        "priority": 0,
+        "args": {},
+        "origin": origin,
+        "runner": runner,
+        "in_band": runner == "agent",  # release 0.1 reads this, and may have to go on with the plan
+        "abortable": False,
+        "idempotent": False,
+        "requires_ramdisk": False,
+        "reboot_requested": False,
+        **more,
+    }
+
+
 def key(step: Step) -> Key:
     return step["interface"], step["step"]
 
@@ -39,18 +61,7 @@ class Entry:
     run: Callable[[Task], Any]
 
     def as_step(self) -> Step:
-        return {
-            "interface": self.interface,
-            "step": self.name,
-            "priority": 0,
-            "args": {},
-            "origin": "flow",
-            "runner": "flow",
-            "abortable": True,
-            "idempotent": True,
-            "requires_ramdisk": False,
-            "reboot_requested": False,
-        }
+        return planned(self.interface, self.name, "flow", "flow", abortable=True, idempotent=True)
 
 
 def _no_steps(_task: Task, _in_band: list[Step] | None, _report: Report) -> list[Step]:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingot.common import errors, states
-from ingot.conductor.steps.flow import Step
+from ingot.conductor.steps.flow import Step, key, planned
 from ingot.conductor.task_manager import Task
 from ingot.drivers import power_control, results
 from ingot.drivers.agent import booting, session
+
+_LONGEST_WAIT = 7 * 24 * 3600
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -18,10 +20,12 @@ class Reserved:
 
     :param run: called with the task and the step's arguments; answers as steps do.
     :param argsinfo: as ``drivers.steps.Declared`` has it.
+    :param check: refuses arguments that make no sense; called when the step is planned.
     """
 
     run: Callable[..., Any]
     argsinfo: Mapping[str, Mapping[str, Any]] | None = None
+    check: Callable[[Mapping[str, Any]], None] = lambda _args: None
 
 
 def _hold(_task: Task) -> results.Result:
@@ -33,10 +37,17 @@ def _wait(task: Task, seconds: float | None = None) -> results.Result:
     """Waits for a number of seconds, or else for the agent's next sign of life."""
     if seconds is None:
         return results.WaitForAgent(again=False) if session.alive(task) else results.DONE
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
-        raise errors.Invalid(field="seconds", value=seconds, allowed="A number of at least 0.")
     left = task.memory.setdefault("until", time.time() + seconds) - time.time()
     return results.LookAgain(left) if left > 0 else results.DONE
+
+
+def _check_wait(args: Mapping[str, Any]) -> None:
+    seconds = args.get("seconds")
+    a_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (a_number and 0 <= seconds <= _LONGEST_WAIT):
+        raise errors.Invalid(
+            field="seconds", value=seconds, allowed=f"A number from 0 to {_LONGEST_WAIT}; hold has no limit."
+        )
 
 
 def _power_on(task: Task) -> results.Result:
@@ -44,7 +55,7 @@ def _power_on(task: Task) -> results.Result:
 
 
 def _power_off(task: Task) -> results.Result:
-    return power_control.power_off(task)
+    return results.in_phases(task, power_control.power_off, session.forget_connection)
 
 
 def _reboot(task: Task) -> results.Result:
@@ -59,6 +70,7 @@ STEPS: dict[str, Reserved] = {
     "wait": Reserved(
         _wait,
         {"seconds": {"description": "How long; without it, until the agent gives its next sign of life."}},
+        _check_wait,
     ),
     "power_on": Reserved(_power_on),
     "power_off": Reserved(_power_off),
@@ -68,15 +80,6 @@ STEPS: dict[str, Reserved] = {
 
 def as_step(wanted: Step, origin: str) -> Step:
     """A reserved step as the plan keeps it. It may be cut off and repeated."""
-    return {
-        "interface": wanted["interface"],
-        "step": wanted["step"],
-        "priority": wanted["priority"],
-        "args": dict(wanted.get("args") or {}),
-        "origin": origin,
-        "runner": "reserved",
-        "abortable": True,
-        "idempotent": True,
-        "requires_ramdisk": False,
-        "reboot_requested": False,
-    }
+    args = dict(wanted.get("args") or {})
+    priority = wanted["priority"]
+    return planned(*key(wanted), origin, "reserved", priority=priority, args=args, abortable=True, idempotent=True)

@@ -18,6 +18,12 @@ def call(task: Task, flow: Flow, step: Step) -> results.Result:
     return results.typed(RUNNERS[runner(step)](task, flow, step), label(step))
 
 
+def cut_off(task: Task, flow: Flow, step: Step) -> None:
+    """Ends what a step that is aborted has started elsewhere."""
+    if runner(step) == "children":
+        children.cut_off(task, str(flow.kind), step)
+
+
 def runner(step: Step) -> str:
     """Who runs a step. Plans that release 0.1 wrote do not say it in one word."""
     if "runner" in step:

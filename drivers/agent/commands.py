@@ -33,6 +33,7 @@ def run(task: Task, name: str, params: Params) -> results.Result:
     :raises AgentUnreachable: it calls but cannot be reached for longer than ``[agent] command_timeout`` times
         ``max_command_attempts``.
     """
+    _check_version(task)
     agent = client.AgentClient(task.conf, task.node)
     try:
         command = _command(task, agent, name, params)
@@ -44,6 +45,14 @@ def run(task: Task, name: str, params: Params) -> results.Result:
     session.note(task, ended=command["id"])
     task.memory.pop("command", None)
     return _outcome(name, command)
+
+
+def _check_version(task: Task) -> None:
+    """Sees that the agent that called last is the one that was asked for its steps."""
+    planned = session.known(task, "agent_version")
+    found = task.node.agent_version
+    if None not in (planned, found) and found != planned:
+        raise errors.AgentVersionMismatch(f"agent {found} answers; the steps were planned with {planned}")
 
 
 def _command(task: Task, agent: client.AgentClient, name: str, params: Params) -> answers.Command:
@@ -97,13 +106,21 @@ def _outcome(name: str, command: answers.Command) -> results.Done:
 def get_steps(task: Task, kind: str) -> tuple[offered_steps.OfferedStep, ...]:
     """The steps that the running agent offers for a kind of flow, each once; empty if it knows no such flow.
 
-    Noted is what this offer commits the flow to: the hardware managers' versions, and which steps want a reboot.
+    Noted is what this offer commits the flow to: the versions of agent and hardware managers, and which steps want a
+    reboot; and that what the agent was told until now is the past.
 
     :raises AgentError: the agent does not tell, or its answer cannot be used.
     """
     offer = _ask(task, kind)
     told = {step.label: step.reboot_requested for step in offer.steps}
-    session.note(task, versions=offer.versions, offered={**session.known(task, "offered", {}), kind: told})
+    past = client.AgentClient(task.conf, task.node).commands()
+    session.note(
+        task,
+        versions=offer.versions,
+        agent_version=task.node.agent_version,
+        offered={**session.known(task, "offered", {}), kind: told},
+        ended=past[-1]["id"] if past else None,
+    )
     return offer.steps
 
 

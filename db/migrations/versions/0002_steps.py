@@ -263,4 +263,6 @@ def upgrade() -> None:
     with op.batch_alter_table("step_runs") as batch:  # SQLite cannot alter a column in place
         # The name of a template or runbook may have 255 characters.
         batch.alter_column("origin", type_=types.string(300), existing_type=types.string(64), existing_nullable=False)
+        # Specification 002 allows priorities with a fraction.
+        batch.alter_column("priority", type_=sa.Double(), existing_type=sa.BigInteger(), existing_nullable=False)
     _events()

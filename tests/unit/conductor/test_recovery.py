@@ -71,11 +71,11 @@ class TestRecovery(conductor_case.ConductorCase):
         self.assertEqual([(1, "interrupted"), (2, "done")], [(row.attempt, row.state) for row in self.journal(node)])
 
     def test_a_step_that_takes_its_conductors_down_is_given_up(self) -> None:
-        node = self.node_in_step(planned("deploy", "deploy", idempotent=True), step_attempt=5)
+        node = self.node_in_step(planned("deploy", "deploy", idempotent=True), step_memory={"engine": {"lost": 4}})
         self.start(self.conductor)
         failed = self.settled(node)
         self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
-        self.assertIn("attempt 5", failed.last_error)
+        self.assertIn("5 times in a row", failed.last_error)
 
     def test_another_step_of_a_dead_conductor_fails_the_flow_and_says_why(self) -> None:
         node = self.node_in_step(planned("deploy", "deploy", idempotent=False))
@@ -234,7 +234,7 @@ class TestRecovery(conductor_case.ConductorCase):
         )
         services = self.conductor.services
         with task_manager.acquire(services, context.admin(), node.uuid, "a look") as task:
-            engine.Run(task, FLOWS["deploy"])._next(results.DONE)
+            engine.Run(task, FLOWS["deploy"], FLOWS)._next(results.DONE)
             self.assertEqual("running", nodes.get(self.db, node.uuid).step_state)
             self.assertGreaterEqual(clock.now(), nodes.get(self.db, node.uuid).due_at)
 

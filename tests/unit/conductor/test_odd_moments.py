@@ -1,0 +1,220 @@
+"""What comes at an odd moment: aborts, other requests, agents that are silent for a while, hooks that break things."""
+
+import datetime
+from typing import Any
+from unittest import mock
+
+from ingot.common import clock, errors, states
+from ingot.db import nodes, records
+from ingot.drivers import results, steps
+from tests import conductor_case, database
+from tests.unit.conductor.test_steps_of_deployments import StepsCase, step
+
+
+class OddCase(StepsCase):
+    def wait_for(self, node: records.Record, step_state: str) -> records.Record:
+        conductor_case.eventually(
+            lambda: (
+                nodes.get(self.db, node.uuid).step_state == step_state
+                and nodes.get(self.db, node.uuid).reservation is None
+            ),
+            f"the step is {step_state}",
+        )
+        return nodes.get(self.db, node.uuid)
+
+    def ran_of(self, node: records.Record) -> list[tuple[str, str]]:
+        return [(row.step, row.state) for row in self.journal(node)]
+
+
+class TestAgentAtCollection(OddCase):
+    """The agent is asked for its steps when it calls first: that must not go wrong silently, nor for a trifle."""
+
+    def clean(self, silences: int) -> records.Record:
+        self.agent(step("wipe", 10, "deploy"))
+        left = [silences]
+
+        def offered(_task: Any, _kind: str) -> list[dict[str, Any]]:
+            if left[0]:
+                left[0] -= 1
+                raise errors.AgentUnreachable(what="Agent command", reason="nobody is there")
+            return [step("wipe", 10, "deploy")]
+
+        self.put(self.interface("deploy"), "get_in_band_steps", offered)
+        # Heard long ago: an agent that is taken for dead must not be taken for one without steps.
+        long_ago = clock.now() - datetime.timedelta(hours=1)
+        self.node = database.make_node(
+            self.db, provision_state=states.MANAGEABLE, agent_url="http://agent", agent_last_heartbeat=long_ago
+        )
+        with mock.patch("ingot.conductor.steps.engine.RETRY_DELAYS", (0.05, 0.05)):
+            return self.run_flow(self.node, "automated_clean", states.CLEANING)
+
+    def test_a_silence_is_waited_for_and_the_machine_is_booted_once(self) -> None:
+        booted: list[str] = []
+        self.put(self.interface("deploy"), "prepare_cleaning", lambda task: booted.append(task.node.uuid))
+        after = self.clean(silences=2)
+        self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
+        self.assertEqual([("deploy.wipe", {})], self.calls)
+        self.assertEqual(1, len(booted))
+        self.assertEqual(["failed", "failed", "done"], [state for name, state in self.ran_of(self.node)][:3])
+
+    def test_no_disk_is_left_as_it_is_because_the_agent_is_silent(self) -> None:
+        failed = self.clean(silences=100)
+        self.assertEqual((states.CLEANFAIL, True), (failed.provision_state, failed.maintenance))
+        self.assertIn("nobody is there", failed.last_error)
+
+
+class TestRetries(OddCase):
+    def test_a_good_answer_gives_a_step_all_its_chances_back(self) -> None:
+        answers = [errors.HardwareUnreachable(what="BMC", reason="busy"), 0.01] * 5 + [None]
+
+        def poll(_task: Any) -> Any:
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return None if answer is None else results.LookAgain(answer)
+
+        self.declare("clean", "bios", "poll", steps.clean_step(priority=10))
+        self.put(self.interface("bios"), "poll", poll)
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        with mock.patch("ingot.conductor.steps.engine.RETRY_DELAYS", (0.01, 0.01)):
+            after = self.run_flow(node, "automated_clean", states.CLEANING)
+        self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
+
+
+class TestAborts(OddCase):
+    def waiting(self, name: str, **args: Any) -> records.Record:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        wanted = [{"interface": "vendor", "step": name, "args": args}]
+        self.accept(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+        self.ring(node)
+        return self.wait_for(node, "polling" if name == "wait" else "holding")
+
+    def test_the_reserved_wait_waits_where_an_abort_is_taken(self) -> None:
+        node = self.waiting("wait", seconds=3600)
+        self.assertEqual(states.CLEANWAIT, node.provision_state)
+        nodes.set_always(self.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
+        self.ring(node)
+        self.assertEqual(states.CLEANFAIL, self.settled(node).provision_state)
+
+    def test_a_wait_has_a_longest_time(self) -> None:
+        for seconds in (1e9, 10**15, -1, True, "1"):
+            with self.subTest(seconds=seconds):
+                node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+                wanted = [{"interface": "vendor", "step": "wait", "args": {"seconds": seconds}}]
+                failed = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+                self.assertIn("seconds", failed.last_error)
+                self.assertEqual([], self.journal(node))
+
+    def test_an_abort_while_a_hold_begins_is_seen_without_a_bell(self) -> None:
+        begins = self.conductor.services
+
+        def abort(_task: Any) -> Any:
+            nodes.set_always(begins.db, _task.node.uuid, {"abort_requested": True, "due_at": clock.now()})
+            return results.HOLD
+
+        self.declare("clean", "vendor", "stop", steps.clean_step(priority=0, requires_ramdisk=False))
+        self.put(self.interface("vendor"), "stop", abort)
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        wanted = [{"interface": "vendor", "step": "stop"}]
+        self.accept(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+        self.ring(node)
+        held = self.wait_for(node, "holding")
+        self.assertLessEqual(held.due_at, clock.now())
+
+    def test_a_failure_of_its_own_after_an_abort_was_asked_for_is_a_failure(self) -> None:
+        def fails(task: Any) -> None:
+            nodes.set_always(self.db, task.node.uuid, {"abort_requested": True})
+            task.node.abort_requested = True
+            raise errors.StepFailed("the flash is broken")
+
+        self.declare("clean", "bios", "flash", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.put(self.interface("bios"), "flash", fails)
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        failed = self.run_flow(node, "automated_clean", states.CLEANING)
+        self.assertEqual((True, "clean failure"), (failed.maintenance, failed.fault))
+        self.assertIn("failed in step bios.flash", failed.last_error)
+        self.assertEqual(("flash", "failed"), self.ran_of(node)[-1])
+
+    def test_a_parents_abort_reaches_its_children(self) -> None:
+        parent = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        child = database.make_node(self.db, parent_node=parent.uuid, provision_state=states.MANAGEABLE)
+        on_children = {
+            "interface": "vendor",
+            "step": "pause",
+            "args": {"seconds": 3600},
+            "execute_on_child_nodes": True,
+        }
+        self.accept(parent, "manual_clean", states.CLEANING, clean_steps=[on_children])
+        self.ring(parent)
+        self.wait_for(child, "polling")
+        waits = self.wait_for(parent, "polling")
+        self.assertEqual(states.CLEANWAIT, waits.provision_state)
+        nodes.set_always(self.db, parent.uuid, {"abort_requested": True, "due_at": clock.now()})
+        self.ring(parent)
+        self.assertEqual(states.CLEANFAIL, self.settled(parent).provision_state)
+        after = self.settled(child)
+        self.assertEqual(states.MANAGEABLE, after.provision_state)
+        self.assertIn("aborted", after.last_error)
+
+
+class TestFailures(OddCase):
+    def test_a_step_that_refuses_its_arguments_while_it_runs_needs_an_operator(self) -> None:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        wanted = [{"interface": "bios", "step": "apply_configuration", "args": {"settings": [{"no": "name"}]}}]
+        failed = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+        self.assertEqual((True, "clean failure"), (failed.maintenance, failed.fault))
+
+    def test_a_machine_that_must_not_be_switched_off_is_not(self) -> None:
+        node = database.make_node(self.db, disable_power_off=True, power_state=states.POWER_ON)
+        failed = self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("fail", 50, "vendor")])
+        self.assertEqual((states.DEPLOYFAIL, states.POWER_ON), (failed.provision_state, failed.power_state))
+
+    def test_a_rebuild_that_is_refused_leaves_the_instance_running(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ACTIVE, power_state=states.POWER_ON)
+        failed = self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("juggle", 50)], rebuild=True)
+        self.assertEqual((states.DEPLOYFAIL, states.POWER_ON), (failed.provision_state, failed.power_state))
+
+    def test_what_a_hook_breaks_is_the_fault_of_its_step(self) -> None:
+        steps.post_clean_step_hook("bios", "reset")(lambda task, _result: task.set(extra={"not": object()}))
+        self.addCleanup(steps._HOOKS.pop, ("clean", "bios", "reset"))
+        self.declare("clean", "bios", "reset", steps.clean_step(priority=10, requires_ramdisk=False))
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        failed = self.run_flow(node, "automated_clean", states.CLEANING)
+        self.assertIn("in step bios.reset", failed.last_error)
+        self.assertEqual([("prepare_cleaning", "done"), ("reset", "failed")], self.ran_of(node))
+
+    def test_a_flow_that_nobody_knows_ends_on_a_node_at_rest(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ACTIVE, flow="paint", due_at=clock.now())
+        self.ring(node)
+        after = self.settled(node)
+        self.assertEqual(states.ACTIVE, after.provision_state)
+        self.assertIn("does not know", after.last_error)
+
+    def test_priorities_may_have_fractions(self) -> None:
+        self.agent(step("scrub", 50.5, "deploy"), step("wash", 98.5, "deploy"))
+        after = self.deploy()
+        self.assertEqual(states.ACTIVE, after.provision_state, after.last_error)
+        self.assertEqual([100, 98.5, 50.5], [priority for _, priority, _ in self.ran()])
+        self.assertIsInstance(self.ran()[0][1], int)
+
+
+class TestCutOff(OddCase):
+    def test_what_another_request_cuts_off_is_told(self) -> None:
+        node = database.make_node(self.db)
+        wanted = [step("wait", 120, "vendor", seconds=3600)]
+        self.accept(node, "deploy", states.DEPLOYING, deploy_steps=wanted)
+        self.ring(node)
+        waiting = self.wait_for(node, "polling")
+        replaced = {"flow": "deploy", "run": waiting.run_id}
+        self.run_flow(node, "delete", states.DELETING, replaces=replaced)
+        self.assertEqual([("prepare", "done"), ("wait", "aborted")], self.ran_of(node)[:2])
+        told = [entry.event for entry in self.history(node)]
+        self.assertIn("Deployment was cut off in step vendor.wait: Tear down was asked for.", told)
+
+    def test_plans_can_be_read_by_the_release_before(self) -> None:
+        self.agent(step("scrub", 50, "deploy"))
+        node = database.make_node(self.db)
+        self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[step("hold", 150, "power")])
+        self.ring(node)
+        plan = self.wait_for(node, "holding").driver_internal_info["deploy_steps"]
+        self.assertEqual([False], sorted({one["in_band"] for one in plan}))
