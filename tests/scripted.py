@@ -145,9 +145,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         now, ago = self.now(node), datetime.timedelta(seconds=seconds)
         names = ("provision_updated_at", "step_started_at", "step_deadline", "due_at", "agent_last_heartbeat")
         values: dict[str, Any] = {name: getattr(now, name) - ago for name in names if getattr(now, name)}
-        memory = dict(now.step_memory)
-        if "power" in memory:
-            memory["power"] = {**memory["power"], "at": memory["power"]["at"] - seconds}
+        memory = _earlier(now.step_memory, seconds)
         nodes.set_always(self.db, node.uuid, {**values, "step_memory": memory})
 
     def another_conductor(self) -> None:
@@ -166,6 +164,14 @@ class ScriptedCase(conductor_case.ConductorCase):
         kept = ("flow", "run_id", "due_at", "reservation", "lock_purpose", "step_state", "step_deadline")
         assert not any(getattr(now, name) for name in kept), {name: getattr(now, name) for name in kept}
         assert (now.step_memory, now.request, now.abort_requested) == ({}, {}, False)
+
+
+def _earlier(memory: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """What a step remembers, with the moments of power changes in it moved back."""
+    return {
+        key: _earlier(value, seconds) if isinstance(value, dict) else value - seconds if key == "at" else value
+        for key, value in memory.items()
+    }
 
 
 def current(now: records.Record) -> tuple[str, str]:

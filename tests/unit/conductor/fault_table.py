@@ -204,7 +204,7 @@ EXPECTED: dict[str, dict[str, Expected]] = {
     "heartbeat lost": _everywhere(("boot", "waiting", "agent", "reserved"), _DONE),
     "token wrong": _everywhere(("boot", "agent"), _fails(r"HTTP 401: 401 Unauthorized: Token invalid$")),
     "killed": _everywhere(WAYS, _AGAIN, agent=dataclasses.replace(_AGAIN, did=1)),  # its command is adopted
-    "aborted": _everywhere(("boot", "waiting", "agent", "reserved"), _ABORTED),
+    "aborted": _everywhere(("boot", "polling", "waiting", "agent", "reserved", "children"), _ABORTED),
     # An abort that a step had to survive does not make its failure harmless.
     "raises after abort": _everywhere(("waiting", "agent"), _fails(r"out of luck$")),
     "aborted late": _everywhere(("waiting", "agent"), dataclasses.replace(_ABORTED, attempts=("done",))),
@@ -216,7 +216,7 @@ SCRIPTED = ("at once", "polling", "waiting", "agent")
 
 def expected(flow: str, way: str, fault: str) -> Expected:
     """The expectation for a cell, with what depends on the flow."""
-    if fault == "killed" and way in SCRIPTED and not CASES[flow].idempotent:
+    if fault == "killed" and way in SCRIPTED and way != "agent" and not CASES[flow].idempotent:
         return _LOST
     if fault in ("upgraded", "replaced") and FLOWS[flow].starts_again:
         return _AGAIN
@@ -249,8 +249,10 @@ CANNOT: tuple[tuple[Any, Any, Any, str], ...] = (
     (ALL, {"waiting", "reserved"}, {"agent starts anew", "upgraded", "replaced", "token wrong"}, "gives no command"),
     (ALL, {"at once"}, {"hangs"}, "a call that does not return has the deadline of its driver, not of the engine"),
     ({"verify"}, {"entry"}, {"hangs"}, "validating is one call, as above"),
-    (ALL, {"entry", "at once", "polling", "children"}, _ABORTS, "accepted in wait and hold only"),
-    (ALL, {"boot", "reserved"}, _LATE, "entries and reserved steps may always be cut off"),
+    (ALL, {"entry", "at once"}, _ABORTS, "accepted while a step waits or polls, and in hold"),
+    ({*_NO_AGENT, "deploy"}, {"polling"}, {"aborted"}, "steps that poll are not declared abortable in this flow"),
+    (ALL, {"boot", "reserved", "children"}, _LATE, "such steps may always be cut off"),
+    (ALL, {"polling"}, _LATE, "a poll that may not be cut off takes no abort"),
     ({"deploy"}, ALL, _LATE, "an abort cuts off any waiting step of a deployment"),
 )
 

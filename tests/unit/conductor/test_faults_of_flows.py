@@ -103,7 +103,8 @@ class FaultCase(scripted.ScriptedCase):
             self.stage.distrusted = fault == "token wrong"
         else:
             step = ("raid", "mirror") if self.way == "agent" else ("vendor", "polish")
-            way = "polling" if self.way == "children" and fault == "hangs" else self.way
+            slowly = self.way == "children" and self.fault in ("hangs", "aborted")
+            way, fault = ("polling", "hangs") if slowly else (self.way, fault)
             act = Act(str(self.case.kind), *step, way="at once" if way == "children" else way, fault=fault)
             act.idempotent, act.abortable = self.case.idempotent, self.fault == "aborted"
             act.reboot_requested = self.fault == "replaced"
@@ -167,13 +168,16 @@ class FaultCase(scripted.ScriptedCase):
 
     def abort(self) -> None:
         """Writes what the API writes, where the API accepts it."""
-        here = ("waiting", "ending", "holding")
+        wait_or_hold = (FLOWS[self.flow].waiting, FLOWS[self.flow].held)
         now = self.take_turns(
-            self.node, until=lambda now: scripted.current(now) == self.step and now.step_state in here
+            self.node, until=lambda now: scripted.current(now) == self.step and now.provision_state in wait_or_hold
         )
         self.assertIsNotNone(states.asked_for(now.provision_state, "abort"))
         nodes.set_always(self.db, self.node.uuid, {"abort_requested": True, "due_at": clock.now()})
         self.just_run()
+        for child in self.kin:  # nobody waits for them any more
+            self.ring_for(child)
+            self.assertIn("was aborted", self.now(child).last_error)
 
     # The checks
 
@@ -240,9 +244,10 @@ class FaultCase(scripted.ScriptedCase):
         ended = (severity, now.last_error or f"{title} completed.")
         self.assertEqual((*ended, "provisioning"), (last.severity, last.event, last.event_type))
         steps = [entry for entry in told if entry.event_type == "step"]
-        restarted = self.fault in ("upgraded", "replaced") and self.expected.cause is None
+        # What starts again has entries for the step that the agent comes with, and for the step itself, once more.
+        again = 2 if self.fault in ("upgraded", "replaced") and self.expected.cause is None else 0
         self.assertEqual(
-            len({row.step_index for row in run}) + restarted, len(steps), str([entry.event for entry in steps])
+            len({row.step_index for row in run}) + again, len(steps), str([entry.event for entry in steps])
         )
         own = [entry for entry in steps if f"Step {'.'.join(self.step)} " in entry.event]
         self.assertEqual("INFO" if self.expected.attempts[-1] == "done" else "ERROR", own[-1].severity)
