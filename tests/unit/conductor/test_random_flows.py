@@ -305,9 +305,9 @@ class StoryCase(scripted.ScriptedCase):
             if now.flow is not None and self.left == 0:
                 self.abort(now)
                 now = self.take_turns(node)
+            for child in () if self.stage.life.dead else self.kin:
+                self.ring_for(child)  # its parent may not wait for it any more
             if not self.stage.life.dead:
-                for child in self.kin:
-                    self.ring_for(child)  # its parent may not wait for it any more
                 return now
             self.assert_somebody_will_look(node)
 
