@@ -66,7 +66,10 @@ def power_off(task: Task) -> results.Result:
 
 
 def soft_power_off(task: Task) -> results.Result:
-    """Asks the operating system to shut down, and switches off when it has not by the deadline, or cannot be asked."""
+    """Asks the operating system to shut down, and switches off when it has not by the deadline, or cannot be asked.
+
+    :raises HardwareUnreachable: the BMC is silent, which says nothing of how it can be done.
+    """
     if task.node.disable_power_off:
         return results.DONE
     forced = task.memory.get("power", {}).get("target") == states.POWER_OFF
@@ -74,7 +77,9 @@ def soft_power_off(task: Task) -> results.Result:
         return ensure(task, states.POWER_OFF)
     try:
         return ensure(task, states.SOFT_POWER_OFF)
-    except errors.StepFailed:
+    except errors.HardwareUnreachable:
+        raise
+    except (errors.StepFailed, errors.HardwareError):
         return ensure(task, states.POWER_OFF)
 
 

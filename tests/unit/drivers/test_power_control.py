@@ -18,6 +18,7 @@ class SlowPower(PowerInterface):
         self.obeys: tuple[str, ...] = (states.POWER_ON, states.POWER_OFF, states.REBOOT, states.SOFT_POWER_OFF)
         self.told: list[str] = []
         self.silent_for = 0
+        self.refuses: tuple[str, ...] = ()
         self._pending: list[str] = []
 
     def get_power_state(self, task: Any) -> str:
@@ -29,6 +30,8 @@ class SlowPower(PowerInterface):
         return self.state
 
     def start_power_change(self, task: Any, target: str) -> None:
+        if target in self.refuses:
+            raise errors.HardwareError(what="BMC test:623", reason="ACPI is not there")
         self.told.append(target)
         if target in self.obeys:
             end = states.POWER_OFF if "off" in target else states.POWER_ON
@@ -86,6 +89,16 @@ class PowerControlTest(fakes.DriverTestCase):
         self.subject.memory["power"]["at"] -= 1000
         self.assertEqual(results.DONE, self._all(power_control.soft_power_off))
         self.assertEqual([states.SOFT_POWER_OFF, states.POWER_OFF], self.power.told)
+
+    def test_a_flow_forces_what_the_bmc_refuses_to_do_softly(self) -> None:
+        self.power.refuses = (states.SOFT_POWER_OFF,)
+        self.assertEqual(results.DONE, self._all(power_control.soft_power_off))
+        self.assertEqual([states.POWER_OFF], self.power.told)
+
+    def test_a_bmc_that_is_silent_has_not_refused(self) -> None:
+        self.power.silent_for = 1
+        self.assertRaises(errors.HardwareUnreachable, power_control.soft_power_off, self.subject)
+        self.assertEqual([], self.power.told)
 
     def test_a_bmc_that_restarts_with_its_machine_is_given_time(self) -> None:
         power_control.power_off(self.subject)
