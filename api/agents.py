@@ -1,17 +1,19 @@
-"""What agents ask for: lookup and heartbeat. The hottest requests; without authentication, so they tell little."""
+"""What agents ask for: lookup, heartbeat and the end of an inspection. The hottest requests; without authentication, so
+they tell little."""
 
 import hmac
 from typing import Any
 
 from ingot.api import call as calls
-from ingot.api import fields, kinds
+from ingot.api import fields, kinds, schemas
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.node_fields import LOOKUP_TABLE
 from ingot.api.params import Param
-from ingot.common import errors, masking, states
-from ingot.db import agents
+from ingot.common import clock, errors, masking, states
+from ingot.db import agents, nodes, records
+from ingot.db import inventory as inventories
 
 IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
 """Formats of images that an agent may write."""
@@ -37,9 +39,13 @@ def lookup(call: Call) -> Reply:
     if node is None or not _may_look_up(call, node.provision_state):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an agent.")
     token = agents.issue_token(call.db, node)
+    return Reply(_told(call, node, token))
+
+
+def _told(call: Call, node: records.Record, token: str | None) -> dict[str, Any]:
+    """What an agent learns about its machine, and what it is to do."""
     node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None)
-    shown = LOOKUP_TABLE.select(call.minor).render(node, call)
-    return Reply({"node": shown, "config": _config(call, token)})
+    return {"node": LOOKUP_TABLE.select(call.minor).render(node, call), "config": _config(call, token)}
 
 
 def _may_look_up(call: Call, state: str) -> bool:
@@ -124,6 +130,54 @@ def heartbeat(call: Call, node: str) -> Reply:
     if found.provision_state in states.WAITING:
         call.client.advance(call.ctx, found, why="heartbeat")
     return Reply(None, 202)
+
+
+class _Found:
+    """The body of continue_inspection: what was found. Beside the inventory it may hold anything."""
+
+    schema = schemas.Schema(
+        "inspection", {"type": "object", "properties": {"inventory": {"type": "object"}}, "required": ["inventory"]}
+    )
+
+    def check(self, value: Any, minor: int) -> dict[str, Any]:
+        self.schema.check({} if value is None else value)
+        found: dict[str, Any] = value
+        return found
+
+
+@operation(Param("node_uuid", kinds.uuid), body=_Found())
+def continue_inspection(call: Call) -> Reply:
+    """Takes what an agent found in its machine. That ends the inspection."""
+    node = calls.retried(lambda: _end_inspection(call))
+    return Reply(_told(call, node, None), 202)
+
+
+def _end_inspection(call: Call) -> records.Record:
+    inventory = call.body["inventory"]
+    node_uuid, addresses = call.query.get("node_uuid"), _found_addresses(inventory)
+    node = agents.find(call.db, node_uuid, addresses) if node_uuid or addresses else None
+    if node is None or node.provision_state != states.INSPECTWAIT:
+        raise errors.NotFound("No node with this UUID or these addresses is waiting for an inspection.")
+    # Kept first: an agent that hears of no success says it all again, and nothing is there twice.
+    beside = {name: value for name, value in call.body.items() if name != "inventory"}
+    inventories.save(call.db, node.id, inventory, beside)
+    moment = clock.now()
+    ended = {
+        "provision_state": states.next_state(states.INSPECTWAIT, "done"),
+        "target_provision_state": None,
+        "provision_updated_at": moment,
+        "inspection_finished_at": moment,
+        "last_error": None,
+    }
+    nodes.compare_and_set(call.db, node, ended)
+    return node
+
+
+def _found_addresses(inventory: dict[str, Any]) -> tuple[str, ...]:
+    """The MAC addresses of the network cards in an inventory, which may have any form."""
+    cards = inventory.get("interfaces")
+    named = [card.get("mac_address") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
+    return _addresses("mac_address", ",".join(address for address in named if isinstance(address, str)))
 
 
 def _status(given: dict[str, Any]) -> str | None:

@@ -81,7 +81,10 @@ CRUD = crud.Crud(ALLOCATIONS, rows, where=_where)
 UPDATE = CRUD.update._replace(since=57)
 
 
-@operation(body=TABLE.creation)
+_SHOWN = calls.Answer(shows=ALLOCATIONS.one)
+
+
+@operation(body=TABLE.creation, answer=_SHOWN._replace(status=201))
 def create(call: Call) -> Reply:
     values = collection.stored(TABLE, call.body)
     node = values.pop("node")
@@ -148,14 +151,14 @@ def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
     return uuid
 
 
-@operation(params.FIELDS)
+@operation(params.FIELDS, answer=_SHOWN)
 def of_node(call: Call, node: str) -> Reply:
     record = _of_node(call, node)
     shown = TABLE.select(call.minor, call.query.get("fields")).render(record, call)
     return Reply(shown, version=record.version)
 
 
-@operation()
+@operation(answer=calls.EMPTY_204)
 def delete_of_node(call: Call, node: str) -> Reply:
     calls.retried(lambda: rows.delete(call.db, _target(call, node)))
     return calls.NO_CONTENT

@@ -16,8 +16,12 @@ COLLECTIONS: dict[str, int] = {
     "volume": 32,
     "conductors": 49,
     "allocations": 52,
+    "events": 54,
     "deploy_templates": 55,
+    "shards": 82,
+    "continue_inspection": 84,
     "runbooks": 92,
+    "inspection_rules": 96,
 }
 """What the document of version 1 links to, each with the minor version that brought it."""
 

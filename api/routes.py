@@ -13,6 +13,8 @@ from ingot.api import (
     deploy_templates,
     description,
     drivers,
+    inspection_rules,
+    network_events,
     node_history,
     node_management,
     node_states,
@@ -24,6 +26,7 @@ from ingot.api import (
     provision,
     root,
     runbooks,
+    shards,
     timeline,
     vendor,
     volumes,
@@ -37,6 +40,7 @@ _HIDDEN = {"GET": 404, "*": 404}
 """A resource that is newer than the request's version: as if it were not there."""
 
 _HIDDEN_405 = {"GET": 404, "*": 405}
+_HIDDEN_GET_405 = {"GET": 405, "*": 404}
 _HIDDEN_406 = {"GET": 406, "PUT": 405, "DELETE": 404, "*": 406}
 
 _REFUSALS: Mapping[int, type[errors.IngotError]] = {
@@ -97,6 +101,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/lookup", {"GET": agents.lookup}, 22, public=True),
     Route("/v1/heartbeat", {"POST": without_ident}, 22, public=True),
     Route("/v1/heartbeat/<node>", {"POST": agents.heartbeat}, 22, public=True),
+    Route("/v1/continue_inspection", {"POST": agents.continue_inspection}, public=True),
     # nodes
     Route(
         "/v1/nodes",
@@ -154,6 +159,16 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/chassis/<ident>", _one(chassis.CRUD)),
     Route("/v1/chassis/<ident>/nodes", {"GET": chassis.nodes_in}),
     Route("/v1/chassis/<ident>/nodes/detail", {"GET": chassis.nodes_in_detail}),
+    # shards, inspection rules, events of a network service
+    Route("/v1/shards", {"GET": shards.index}, 82),
+    Route(
+        "/v1/inspection_rules",
+        _all(inspection_rules.CRUD) | {"DELETE": inspection_rules.delete_all},
+        inspection_rules.SINCE,
+        _HIDDEN_405,
+    ),
+    Route("/v1/inspection_rules/<ident>", _one(inspection_rules.CRUD), inspection_rules.SINCE, _HIDDEN_405),
+    Route("/v1/events", {"POST": network_events.create}, network_events.SINCE, _HIDDEN_GET_405),
     # allocations
     Route("/v1/allocations", _all(allocations.CRUD) | {"POST": allocations.create}, allocations.SINCE, _HIDDEN_405),
     Route(

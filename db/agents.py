@@ -16,6 +16,7 @@ _PORTS = models.table(models.Port)
 _LOOKED_UP = (
     "id",
     "uuid",
+    "revision",
     "properties",
     "instance_info",
     "driver_internal_info",

@@ -29,6 +29,15 @@ def ring_keys(db: Database) -> Sequence[records.Record]:
         return records.many(connection.execute(sa.select(*records.columns(nodes.NODES, names))))
 
 
+def shards(db: Database) -> list[tuple[str | None, int]]:
+    """The shards by name with the number of their nodes; first, under None, the nodes that are in no shard."""
+    shard = nodes.NODES.c.shard
+    statement = sa.select(shard, sa.func.count()).group_by(shard)
+    with db.single() as connection:
+        found = [(name, count) for name, count in connection.execute(statement)]
+    return sorted(found, key=lambda one: (one[0] is not None, one[0] or ""))
+
+
 def of_drivers(db: Database, drivers: Collection[str], names: Collection[str]) -> list[records.Record]:
     """The named columns of all nodes with one of these drivers."""
     statement = sa.select(*records.columns(nodes.NODES, names)).where(nodes.NODES.c.driver.in_(drivers))

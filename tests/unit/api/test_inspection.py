@@ -1,0 +1,162 @@
+"""Inspection rules, and what an agent tells at the end of an inspection."""
+
+import uuid
+from typing import Any
+
+from ingot.api import inspection_rules
+from ingot.common import states
+from ingot.db import nodes
+from tests import api_case, database
+
+MAC = "52:54:00:00:00:01"
+ACTIONS = [{"op": "set-attribute", "args": {"path": "/properties/x", "value": "1"}}]
+PATH = "/v1/inspection_rules"
+
+
+class InspectionRules(api_case.ApiCase):
+    def rule(self, **values: Any) -> dict[str, Any]:
+        made: dict[str, Any] = self.good("POST", PATH, {"actions": ACTIONS, "conditions": [], **values})
+        return made
+
+    def test_is_created_changed_and_deleted(self) -> None:
+        answer = self.api("POST", PATH, {"actions": ACTIONS, "conditions": []})
+        made = answer.json
+        path = f"{PATH}/{made['uuid']}"
+        self.assertEqual((201, f"http://localhost{path}"), (answer.status, answer.headers["Location"]))
+        self.assertEqual(
+            (None, 0, "main", False, [], ACTIONS),
+            tuple(made[name] for name in ("description", "priority", "phase", "sensitive", "conditions", "actions")),
+        )
+        conditions = [{"op": "eq", "args": ["{inventory.cpu.count}", 8], "loop": ["a"], "multiple": "any"}]
+        changed = self.good("PATCH", path, [
+            {"op": "replace", "path": "/priority", "value": 200},
+            {"op": "replace", "path": "/conditions", "value": conditions},
+        ])  # fmt: skip
+        self.assertEqual((200, conditions), (changed["priority"], changed["conditions"]))
+        self.assertEqual(changed, self.good("GET", path))
+        back = self.good("PATCH", path, [{"op": "remove", "path": f"/{name}"} for name in ("priority", "phase")])
+        self.assertEqual((0, "main"), (back["priority"], back["phase"]))
+        self.good("DELETE", path)
+        self.refused(404, "GET", path)
+
+    def test_all_are_deleted_at_once(self) -> None:
+        for priority in range(3):
+            self.rule(priority=priority)
+        self.good("DELETE", PATH)
+        self.assertEqual([], self.good("GET", PATH)["inspection_rules"])
+
+    def test_lists(self) -> None:
+        first, second = self.rule(priority=5, description="a"), self.rule(priority=1)
+        found = self.good("GET", f"{PATH}?sort_key=priority")["inspection_rules"]
+        self.assertEqual([second["uuid"], first["uuid"]], [one["uuid"] for one in found])
+        self.assertEqual({"uuid", "description", "priority", "phase", "links"}, set(found[0]))
+        self.assertEqual([first, second], self.good("GET", f"{PATH}?detail=true")["inspection_rules"])
+        self.assertEqual(2, len(self.good("GET", f"{PATH}?marker=")["inspection_rules"]))
+        for marker in ("abc", str(uuid.uuid4())):
+            self.refused(404, "GET", f"{PATH}?marker={marker}")
+
+    def test_a_sensitive_rule_keeps_what_it_does_to_itself(self) -> None:
+        made = self.rule(sensitive=True)
+        self.assertEqual((True, None, None), tuple(made[name] for name in ("sensitive", "conditions", "actions")))
+        shown = self.good("GET", f"{PATH}?detail=true")["inspection_rules"]
+        self.assertEqual((None, None), (shown[0]["conditions"], shown[0]["actions"]))
+
+    def test_each_operator_needs_its_arguments(self) -> None:
+        for name, known, least in (
+            ("actions", inspection_rules.ACTIONS, ACTIONS),
+            ("conditions", inspection_rules.CONDITIONS, []),
+        ):
+            body: dict[str, Any] = {"actions": ACTIONS, "conditions": least if name == "conditions" else []}
+            for operator, needed in known.items():
+                for args in ({}, [], dict.fromkeys(needed[1:], "x"), ["x"] * (len(needed) - 1)):
+                    told = self.refused(400, "POST", PATH, {**body, name: [{"op": operator, "args": args}]})
+                    self.assertIn(f"{name}.0 ({operator})", told)
+                    self.assertIn("missing required argument(s)", told)
+                for good in (dict.fromkeys(needed, "x"), ["x"] * len(needed)):
+                    self.good("POST", PATH, {**body, name: [{"op": operator, "args": good}]})
+
+    def test_what_is_wrong_is_named(self) -> None:
+        for wrong, told in (
+            ({"conditions": ...}, "conditions"),
+            ({"conditions": None}, "conditions"),
+            ({"actions": ...}, "actions"),
+            ({"actions": []}, "actions"),
+            ({"actions": [{"op": "zz", "args": {}}]}, "zz"),
+            ({"actions": [{"op": "fail"}]}, "args"),
+            ({"conditions": [{"op": "!zz", "args": {}}]}, "!zz"),
+            ({"priority": -1}, "priority"),
+            ({"priority": 10000}, "priority"),
+            ({"priority": 5000.5}, "priority"),
+            ({"priority": "5"}, "priority"),
+            ({"priority": True}, "priority"),
+            ({"priority": None}, "priority"),
+            ({"phase": "preprocess"}, "phase"),
+            ({"phase": None}, "phase"),
+            ({"sensitive": "yes"}, "sensitive"),
+            ({"scope": "s"}, "scope"),
+            ({"description": "d" * 256}, "description"),
+            ({"uuid": "zz"}, "uuid"),
+        ):
+            body = {"actions": ACTIONS, "conditions": [], **wrong}
+            sent = {name: value for name, value in body.items() if value is not ...}
+            self.assertIn(told, self.refused(400, "POST", PATH, sent), wrong)
+        path = f"{PATH}/{self.rule()['uuid']}"
+        for change in (
+            {"op": "replace", "path": "/phase", "value": None},
+            {"op": "remove", "path": "/actions"},
+            {"op": "remove", "path": "/conditions"},
+            {"op": "replace", "path": "/uuid", "value": str(uuid.uuid4())},
+            {"op": "add", "path": "/bogus", "value": 1},
+            {"op": "add", "path": "/actions/-", "value": {"op": "fail", "args": {}}},
+        ):
+            self.refused(400, "PATCH", path, [change])
+
+    def test_versions(self) -> None:
+        path = f"{PATH}/{self.rule()['uuid']}"
+        for method, url, status in (
+            ("GET", PATH, 404), ("POST", PATH, 405), ("DELETE", PATH, 405),
+            ("GET", path, 404), ("PATCH", path, 405), ("DELETE", path, 405),
+        ):  # fmt: skip
+            self.refused(status, method, url, version="1.95")
+        self.refused(400, "GET", f"{PATH}/missing")
+
+
+class Inspected(api_case.ApiCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.known = database.make_node(self.db, name="n", provision_state=states.INSPECTWAIT)
+        database.make_port(self.db, self.known, address=MAC)
+        self.found = {"inventory": {"interfaces": [{"mac_address": MAC.upper()}, {"name": "lo"}], "cpu": {"count": 8}}}
+
+    def test_the_inventory_is_kept_and_the_node_manageable(self) -> None:
+        answer = self.api("POST", "/v1/continue_inspection", {**self.found, "root_disk": {"name": "/dev/sda"}})
+        self.assertEqual((202, self.known.uuid), (answer.status, answer.json["node"]["uuid"]))
+        node = nodes.get(self.db, "n")
+        self.assertEqual((states.MANAGEABLE, None), (node.provision_state, node.target_provision_state))
+        self.assertIsNotNone(node.inspection_finished_at)
+        self.assertEqual(
+            {**self.found, "plugin_data": {"root_disk": {"name": "/dev/sda"}}},
+            self.good("GET", "/v1/nodes/n/inventory"),
+        )
+        self.refused(404, "POST", "/v1/continue_inspection", self.found)  # it does not wait any more
+
+    def test_a_node_is_named_by_its_uuid_at_any_version(self) -> None:
+        path = f"/v1/continue_inspection?node_uuid={self.known.uuid}"
+        self.assertEqual(202, self.api("POST", path, {"inventory": {}}, version="1.1").status)
+
+    def test_a_stranger_and_a_node_that_does_not_wait_are_told_the_same(self) -> None:
+        told = self.refused(404, "POST", "/v1/continue_inspection", {"inventory": {}})
+        nodes.set_always(self.db, self.known.uuid, {"provision_state": states.MANAGEABLE})
+        self.assertEqual(told, self.refused(404, "POST", "/v1/continue_inspection", self.found))
+        unknown = f"/v1/continue_inspection?node_uuid={uuid.uuid4()}"
+        self.assertEqual(told, self.refused(404, "POST", unknown, self.found))
+
+    def test_a_locked_node_is_left_alone(self) -> None:
+        nodes.set_always(self.db, self.known.uuid, {"reservation": "other", "lock_purpose": "a test"})
+        self.assertIn("a test", self.refused(409, "POST", "/v1/continue_inspection", self.found))
+
+    def test_any_inventory_is_an_object(self) -> None:
+        for body in (None, {}, {"inventory": None}, {"inventory": []}, [], "x"):
+            self.refused(400, "POST", "/v1/continue_inspection", body)
+        for cards in (None, 5, ["x"], [{"mac_address": 5}], [{"mac_address": "zz,zz"}]):
+            self.refused(404, "POST", "/v1/continue_inspection", {"inventory": {"interfaces": cards}})
