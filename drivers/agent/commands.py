@@ -1,6 +1,5 @@
 """Runs what takes long on the agent as a step: posted once, looked up at each heartbeat, adopted after a crash."""
 
-import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -104,12 +103,14 @@ def _outcome(name: str, command: answers.Command) -> results.Done:
 
 
 def get_steps(task: Task, kind: str) -> tuple[offered_steps.OfferedStep, ...]:
-    """The steps that the running agent offers for a kind of flow, each once; empty if it knows no such flow.
+    """The steps that the running agent offers for a kind of flow, each once; none, in a deployment, from an agent that
+    is older than deploy steps (specification 000).
 
     Noted is what this offer commits the flow to: the versions of agent and hardware managers, and which steps want a
     reboot; and that what the agent was told until now is the past.
 
-    :raises AgentError: the agent does not tell, or its answer cannot be used.
+    :raises AgentError: the agent does not tell, or its answer cannot be used; or it knows nothing of cleaning or
+        servicing: its silence must not pass for work that is done.
     """
     offer = _ask(task, kind)
     told = {step.label: step.reboot_requested for step in offer.steps}
@@ -125,10 +126,16 @@ def get_steps(task: Task, kind: str) -> tuple[offered_steps.OfferedStep, ...]:
 
 
 def _ask(task: Task, kind: str) -> offered_steps.Offer:
-    agent = client.AgentClient(task.conf, task.node)
-    offer = offered_steps.NOTHING  # of an agent older than the extension (specification 000)
-    with contextlib.suppress(client.NotThere):
-        offer = agent.ask(f"{kind}.get_{kind}_steps", _about(task), lambda answer: offered_steps.read(answer, kind))
+    agent, name = client.AgentClient(task.conf, task.node), f"{kind}.get_{kind}_steps"
+    try:
+        offer: offered_steps.Offer = agent.ask(name, _about(task), lambda answer: offered_steps.read(answer, kind))
+    except client.NotThere as exc:
+        if kind == "deploy":
+            return offered_steps.NOTHING
+        raise errors.AgentError(
+            what=f"Agent {task.node.agent_version} in the machine",
+            reason=f"it knows no {kind} steps: boot another one ({exc.message})",
+        ) from exc
     return offer
 
 

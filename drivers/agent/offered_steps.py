@@ -51,7 +51,7 @@ class Offer:
 
 
 NOTHING = Offer((), None)
-"""Of an agent that does not know this kind of steps."""
+"""Of an agent that is older than deploy steps."""
 
 
 def read(answer: Any, kind: str) -> Offer:

@@ -365,11 +365,8 @@ class TestAgentTrouble(CleaningTestCase):
     def test_heartbeats_with_a_wrong_token_are_none(self) -> None:
         self.fails("heartbeat_token_wrong", "prepare_cleaning", "timed out")
 
-    def test_an_agent_that_knows_no_cleaning_offers_no_steps(self) -> None:
-        uuid = self.manageable()
-        self.control.order_fault(MACHINE, "agent_lacks_extension", "clean")
-        self.clean(uuid)
-        self.assertEqual([], self.ran(uuid))
+    def test_an_agent_that_knows_no_cleaning_cannot_pass_for_one_that_has_cleaned(self) -> None:
+        self.fails("agent_lacks_extension", "knows no clean steps", "clean.get_clean_steps", value="clean")
 
 
 class TestAbort(CleaningTestCase):

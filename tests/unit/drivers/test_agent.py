@@ -224,9 +224,14 @@ class StepsOfAgentTest(OfferingTestCase):
         self.assertEqual(expected, {key: told[key] for key in expected})
         self.assertNotIn("disk_erasure_concurrency", self.subject.node.driver_internal_info)
 
-    def test_an_agent_without_the_extension_offers_nothing(self) -> None:
+    def test_only_an_agent_older_than_deploy_steps_may_have_none(self) -> None:
+        """One that cannot clean must not pass for one that has cleaned."""
         self.agent.refusals = [(404, "Extension with id deploy not found")]
         self.assertEqual((), commands.get_steps(self.subject, "deploy"))
+        for kind in ("clean", "service"):
+            self.agent.refusals = [(404, f"Extension with id {kind} not found")]
+            error = self.assertRaises(errors.AgentError, commands.get_steps, self.subject, kind)
+            self.assertIn(f"knows no {kind} steps: boot another one", error.message)
 
     def test_alive_is_who_called_lately(self) -> None:
         self.assertTrue(session.alive(self.subject))
