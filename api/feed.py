@@ -1,0 +1,189 @@
+"""What streams of events share: one thread a process that reads what is new, once for all of them.
+
+A stream waits in the thread of its request. It holds no connection of the database meanwhile, and touches the database
+only to catch up, page by page, when it comes back after a while or has been too slow. What is new all streams take
+from one short memory. A reader that is slow blocks its own thread and nobody else; the web server has as many threads
+beside those for requests as there may be streams (``[api] max_event_streams``), and one more stream is refused.
+
+The thread runs while there are streams. It begins with the first, in the process that serves it, so that a server
+which forks after loading the application is no special case.
+"""
+
+import collections
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.db import events, records
+from ingot.db.engine import Database
+
+LOG = log.getLogger(__name__)
+
+_INTERVAL_S = 0.5  # between two looks for what is new
+_PAGE = 500  # events a statement, and a write to a client
+_LONGEST_S = 3600  # of a stream; a client that comes back is authenticated anew
+_RETRY_MS = 2000  # after which a browser comes back
+
+Wanted = Callable[[records.Record], bool]
+
+
+class Feed:
+    """The events of a database, for the streams of this process."""
+
+    def __init__(self, conf: cfg.ConfigOpts, db: Database) -> None:
+        self._most: int = conf.api.max_event_streams
+        self._silent_after = float(conf.conductor.heartbeat_timeout)
+        self._db = db
+        self.heartbeat = float(conf.api.event_heartbeat_interval)
+        self._news = threading.Condition()
+        self._recent: collections.deque[records.Record] = collections.deque(maxlen=2 * _PAGE)
+        self._latest = 0
+        self._streams = 0
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def open(self, after: int | None, wanted: Wanted) -> "Stream":
+        """A new stream; whoever gets it closes it.
+
+        :param after: id of the event after which it begins; None: what happens from now on.
+        :param wanted: tells which events it shows.
+        :raises ServiceUnavailable: there are as many as there may be, or the database is away.
+        """
+        self._enter()
+        try:
+            events.collect(self._db, self._silent_after)
+            oldest, latest = events.bounds(self._db)
+            with self._news:
+                if self._thread is None:
+                    self._recent.clear()
+                    self._latest = latest
+                    self._thread = threading.Thread(target=self._run, name="events", daemon=True)
+                    self._thread.start()
+        except BaseException:
+            self.leave()
+            raise
+        position = latest if after is None else after
+        if oldest - 1 <= position <= latest:
+            return Stream(self, f"id: {position}\n: listening\n\n", position, wanted)
+        # The client was away for too long, or knows the events of another database.
+        told = orjson.dumps({"after": position, "oldest": oldest, "latest": latest}).decode()
+        position = oldest - 1 if position < oldest else latest
+        return Stream(self, f"id: {position}\nevent: missed\ndata: {told}\n\n", position, wanted)
+
+    def _enter(self) -> None:
+        with self._news:
+            if self._streams >= self._most:
+                raise errors.ServiceUnavailable(
+                    what="Another stream of events",
+                    reason=f"this process has {self._streams} already ([api] max_event_streams)",
+                )
+            self._streams += 1
+
+    def leave(self) -> None:
+        """A stream ends."""
+        with self._news:
+            self._streams -= 1
+
+    def close(self) -> None:
+        """Ends all streams: the server stops."""
+        self._closed.set()
+        with self._news:
+            self._news.notify_all()
+
+    def after(self, position: int, patience: float) -> list[records.Record] | None:
+        """The next events, as soon as there are some.
+
+        :param patience: seconds after which there are none for now.
+        :returns: None: there will be none, because the server stops or the database is away.
+        """
+        with self._news:
+            self._news.wait_for(lambda: self._closed.is_set() or self._latest > position, patience)
+            if self._closed.is_set():
+                return None
+            if self._latest <= position:
+                return []
+            if self._recent and self._recent[0].id <= position + 1:  # ids have no gaps
+                start = position + 1 - self._recent[0].id
+                return list(itertools.islice(self._recent, start, start + _PAGE))
+        try:
+            return events.page(self._db, position, _PAGE)
+        except errors.ServiceUnavailable:
+            return None  # the client comes back
+
+    def _run(self) -> None:
+        while self._needed():
+            if self._look() < _PAGE:
+                self._closed.wait(_INTERVAL_S)
+
+    def _needed(self) -> bool:
+        with self._news:
+            if self._streams == 0 or self._closed.is_set():
+                self._thread = None
+                return False
+            return True
+
+    def _look(self) -> int:
+        try:
+            events.collect(self._db, self._silent_after)
+            new = events.page(self._db, self._latest, _PAGE)
+        except errors.ServiceUnavailable:
+            return 0  # said in the log already; the next look comes soon
+        except Exception:  # the edge of a worker: the next look tries again
+            LOG.exception("Looking for new events failed unexpectedly")
+            return 0
+        if new:
+            with self._news:
+                self._recent.extend(new)
+                self._latest = new[-1].id
+                self._news.notify_all()
+        return len(new)
+
+
+class Stream(Iterator[bytes]):
+    """The body of one answer: blocks of server-sent events, and comments when there are none."""
+
+    def __init__(self, feed: Feed, opening: str, position: int, wanted: Wanted) -> None:
+        self._feed = feed
+        self._waiting = f"retry: {_RETRY_MS}\n{opening}".encode()
+        self._position = position
+        self._wanted = wanted
+        self._until = time.monotonic() + _LONGEST_S
+        self._open = True
+
+    def __next__(self) -> bytes:
+        if self._waiting:
+            block, self._waiting = self._waiting, b""
+            return block
+        heartbeat_at = time.monotonic() + self._feed.heartbeat
+        while (now := time.monotonic()) < min(heartbeat_at, self._until):
+            found = self._feed.after(self._position, heartbeat_at - now)
+            if found is None:
+                raise StopIteration
+            if found:
+                self._position = found[-1].id
+            if block := b"".join(_block(event) for event in found if self._wanted(event)):
+                return block
+        if now >= self._until:
+            raise StopIteration
+        # With the id of what was looked at, so that a client with rare events does not begin far back.
+        return f"id: {self._position}\n: heartbeat\n\n".encode()
+
+    def close(self) -> None:
+        """Called by the server when the answer ends, however it ends."""
+        if self._open:
+            self._open = False
+            self._feed.leave()
+
+
+def _block(event: records.Record) -> bytes:
+    about = {"id": event.id, "kind": event.kind, "at": event.created_at}
+    told: dict[str, Any] = {**about, "node_uuid": event.node_uuid, "node_name": event.node_name, **event.data}
+    text = orjson.dumps(told, option=orjson.OPT_NAIVE_UTC).decode()
+    return f"id: {event.id}\nevent: {event.kind}\ndata: {text}\n\n".encode()
