@@ -22,6 +22,14 @@ SOURCE = listing.Source(
 )
 
 
+def called(db: Database, idents: Collection[str]) -> list[records.Record]:
+    """UUID and name of the nodes that have one of these as UUID or as name."""
+    columns = records.columns(nodes.NODES, ("uuid", "name"))
+    named = sa.or_(nodes.NODES.c.uuid.in_(idents), nodes.NODES.c.name.in_(idents))
+    with db.single() as connection:
+        return records.many(connection.execute(sa.select(*columns).where(named)))
+
+
 def ring_keys(db: Database) -> Sequence[records.Record]:
     """What the hash ring needs to know of every node."""
     names = ("uuid", "driver", "conductor_group")

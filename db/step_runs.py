@@ -9,6 +9,21 @@ from ingot.db import models, records
 from ingot.db.engine import Database
 
 _STEP_RUNS = models.table(models.StepRun)
+_NODES = models.table(models.Node)
+
+
+def node_of(db: Database, run_id: str) -> str:
+    """The uuid of the node that a run is, or was, about.
+
+    :raises NotFound: no step of it has ended or its steps were pruned, and it does not run now.
+    """
+    running = sa.select(_NODES.c.uuid).where(_NODES.c.run_id == run_id)
+    ended = sa.select(_NODES.c.uuid).join(_STEP_RUNS, _STEP_RUNS.c.node_id == _NODES.c.id)
+    with db.single() as connection:
+        found = connection.execute(running.union(ended.where(_STEP_RUNS.c.run_id == run_id))).scalar()
+    if found is None:
+        raise errors.NotFound(noun="Run", ident=run_id)
+    return str(found)
 
 
 def of_run(db: Database, node_id: int, run_id: str | None = None) -> list[records.Record]:

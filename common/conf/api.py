@@ -18,6 +18,27 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Address under which clients see the API, used in links. Unset: scheme and host of each request.",
         ),
         cfg.IntOpt("max_limit", default=1000, min=1, help="Most items in one page of a list."),
+        cfg.IntOpt("max_bulk_nodes", default=1000, min=1, help="Most nodes in one request to /ingot/v1/bulk."),
+        cfg.IntOpt(
+            "bulk_timeout",
+            default=60,
+            min=1,
+            help="Seconds after which a request to /ingot/v1/bulk asks no further node: those left are answered 503.",
+        ),
+        cfg.IntOpt(
+            "max_event_streams",
+            default=50,
+            min=0,
+            help="Most clients that follow /ingot/v1/events at once, in one process; each has a thread beside "
+            "api_workers. A WSGI server of your own needs as many more threads. 0: none.",
+        ),
+        cfg.IntOpt(
+            "event_heartbeat_interval",
+            default=15,
+            min=1,
+            help="Seconds of silence after which a comment is sent on /ingot/v1/events, so that proxies keep the "
+            "connection and clients that are gone are noticed.",
+        ),
         cfg.IntOpt("max_json_body_size", default=1024 * 1024, min=1024, help="Largest request body in bytes."),
         cfg.IntOpt(
             "max_json_body_depth", default=25, min=2, help="Deepest nesting of lists and objects in a request body."
