@@ -34,11 +34,9 @@ def differences() -> Iterator[tuple[str, int, int, str]]:
     """(request, measured status, our status, reason), but for what only a real conductor decides."""
     for case in MEASURED:
         request = f"{case['method']} {case['url']}"
-        wanted = intended_differences.expected(case["area"], case["case"], request, case["status"])
-        _status, reason = intended_differences.DIFFERENCES.get(
-            (case["area"], case["case"] or request), intended_differences.REBUILDS
-        )
-        if wanted != case["status"] and reason != intended_differences.CONDUCTOR:
+        found = intended_differences.difference(case["area"], case["case"], request, case["status"])
+        if found and found[0] != case["status"] and found[1] != intended_differences.CONDUCTOR:
+            wanted, reason = found
             what = case["case"] if case["case"] and case["case"] not in request else ""
             yield f"``{request}``{f' ({_plain(what)})' if what else ''}", case["status"], wanted, reason
 

@@ -56,9 +56,14 @@ class Replay(api_case.ApiCase):
         self.good("POST", "/v1/volume/targets", {**target, "boot_index": 0})
         self.area_worlds = {
             "duplicate": self._duplicates,
+            "inspection_rule": self._rule,
             "locked": lambda: self.set_nodes("eb1", reservation="otherhost", lock_purpose="work"),
             "steps": lambda: self.good("POST", "/v1/runbooks", {"name": "CUSTOM_A", "steps": [IN_RUNBOOK]}),
         }
+
+    def _rule(self) -> None:
+        body = {"actions": [{"op": "fail", "args": ["m"]}], "conditions": []}
+        self.rule = self.good("POST", "/v1/inspection_rules", body)["uuid"]
 
     def _duplicates(self) -> None:
         ours = {"node_uuid": self.node_uuid}
@@ -122,6 +127,8 @@ class Replay(api_case.ApiCase):
     def path(self, case: dict[str, Any], path: str) -> str:
         ours = {"chassis": self.chassis, "portgroups": self.portgroup, "ports": self.port}
         ours |= dict.fromkeys(("heartbeat", "nodes"), self.node_uuid)
+        if case["area"] == "inspection_rule":
+            ours["inspection_rules"] = self.rule
         known = ours.get(path.split("/")[2]) if "<uuid>" in path and case["area"] != "missing" else None
         path = path.replace("<uuid>", known or str(uuid.uuid4()))
         longest = int(re.sub(r"\D", "", case["case"]) or 300)
