@@ -1,13 +1,22 @@
-"""Steps that a node's request sends to its child nodes: which children are meant."""
+"""The child nodes of a node, and the steps that its requests send to them: which children are meant."""
 
 from typing import Any
 
-from ingot.api.call import Call
+from ingot.api import nodes as api_nodes
+from ingot.api.call import Call, Reply, operation
 from ingot.common import errors
 from ingot.db import nodes, records
 
 _ON_CHILDREN = "execute_on_child_nodes"
 _LIMIT = "limit_child_node_execution"
+
+
+@operation()
+def index(call: Call, node: str) -> Reply:
+    """The uuids of the children, and where more is told about them."""
+    parent = api_nodes.read(call, node, "uuid").uuid
+    link = {"href": f"{call.base}/v1/nodes?parent_node={parent}", "rel": "children"}
+    return Reply({"children": [child.uuid for child in nodes.children(call.db, parent)], "links": link})
 
 
 def resolved(call: Call, node: records.Record, name: str, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -88,6 +88,13 @@ def properties(call: Call, name: str) -> Reply:
     return Reply(call.client.call_host(call.ctx, host, "get_driver_properties", hardware_type=name))
 
 
+@operation()
+def logical_disk_properties(call: Call, name: str) -> Reply:
+    """The keys of a logical disk in a RAID configuration, described."""
+    host = one(call, name).hosts[0]
+    return Reply(call.client.call_host(call.ctx, host, "get_logical_disk_properties", driver=name))
+
+
 def one(call: Call, name: str) -> records.Record:
     """A driver that some online conductor has enabled: name, type, hosts, offer.
 

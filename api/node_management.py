@@ -8,22 +8,27 @@ from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.params import Param
 from ingot.common import errors
+from ingot.db import records
 
 
-def _ask(call: Call, node: str, method: str, **arguments: Any) -> Any:
+def owned(call: Call, node: str) -> records.Record:
+    """The node that a URL means, with what finding its conductor needs."""
+    return nodes.read(call, node, "uuid", "driver", "conductor_group")
+
+
+def ask(call: Call, node: str, method: str, **arguments: Any) -> Any:
     """Asks the conductor that owns a node; see :meth:`ingot.rpcapi.client.ConductorClient.call`."""
-    found = nodes.read(call, node, "uuid", "driver", "conductor_group")
-    return call.client.call(call.ctx, found, method, **arguments)
+    return call.client.call(call.ctx, owned(call, node), method, **arguments)
 
 
 @operation()
 def boot_device(call: Call, node: str) -> Reply:
-    return Reply(_ask(call, node, "get_boot_device"))
+    return Reply(ask(call, node, "get_boot_device"))
 
 
 @operation()
 def supported_boot_devices(call: Call, node: str) -> Reply:
-    return Reply({"supported_boot_devices": _ask(call, node, "get_supported_boot_devices")})
+    return Reply({"supported_boot_devices": ask(call, node, "get_supported_boot_devices")})
 
 
 _BOOT_DEVICE = fields.Body(
@@ -38,13 +43,13 @@ _BOOT_DEVICE = fields.Body(
 @operation(body=_BOOT_DEVICE, answer=calls.EMPTY_204)
 def set_boot_device(call: Call, node: str) -> Reply:
     given = call.body
-    _ask(call, node, "set_boot_device", device=given["boot_device"], persistent=given.get("persistent", False))
+    ask(call, node, "set_boot_device", device=given["boot_device"], persistent=given.get("persistent", False))
     return calls.NO_CONTENT
 
 
 @operation()
 def validate(call: Call, node: str) -> Reply:
-    return Reply(_ask(call, node, "validate_node"))
+    return _validation(call, node)
 
 
 @operation(Param("node", kinds.ident), Param("node_uuid", kinds.uuid))
@@ -52,10 +57,20 @@ def validate_named(call: Call) -> Reply:
     named = call.query.get("node") or call.query.get("node_uuid")
     if named is None:
         raise errors.Invalid("Say which node: send node= (a UUID or name) or node_uuid=.")
-    return Reply(_ask(call, named, "validate_node"))
+    return _validation(call, named)
+
+
+def _validation(call: Call, node: str) -> Reply:
+    """The result of each interface; a reason only where there is one."""
+    results: dict[str, dict[str, Any]] = ask(call, node, "validate_node")
+    return Reply({kind: _without_no_reason(result) for kind, result in results.items()})
+
+
+def _without_no_reason(result: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in result.items() if name != "reason" or value is not None}
 
 
 @operation()
 def cleaning_steps(call: Call, node: str) -> Reply:
     """The enabled clean steps in the order in which they would run (specification 002)."""
-    return Reply(_ask(call, node, "get_steps", kind="clean"))
+    return Reply(ask(call, node, "get_steps", kind="clean"))

@@ -1,10 +1,10 @@
-"""Calls of what a driver's vendor interface can do, by name, for no node in particular (specification 004)."""
+"""Calls of what a vendor interface can do, by name: for a node, or for a driver and no node in particular."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ingot.api import drivers, params, schemas
 from ingot.api.call import Call, Operation, Reply, operation
+from ingot.api.node_management import ask
 from ingot.api.params import Param
 from ingot.common import errors
 
@@ -23,37 +23,62 @@ class _Arguments:
 
 @operation()
 def methods(call: Call, name: str) -> Reply:
-    """The methods that can be called, each with http_methods, description, async and attach."""
+    """The methods that can be called for a driver, each with http_methods, description, async and attach."""
     host = drivers.one(call, name).hosts[0]
     return Reply(call.client.call_host(call.ctx, host, "get_driver_methods", driver=name))
 
 
-def _call(call: Call, driver: str, method: str | None, verb: str) -> Reply:
+@operation()
+def methods_of_node(call: Call, node: str) -> Reply:
+    """The methods that can be called for a node; as those of a driver, with require_exclusive_lock."""
+    return Reply(ask(call, node, "get_node_methods"))
+
+
+def _call_driver(call: Call, name: str, method: str | None, verb: str) -> Reply:
+    host = drivers.one(call, name).hosts[0]
+    return Reply(call.client.call_host(call.ctx, host, "call_driver_method", driver=name, **_asked(call, method, verb)))
+
+
+def _call_node(call: Call, node: str, method: str | None, verb: str) -> Reply:
+    answer = ask(call, node, "call_node_method", **_asked(call, method, verb))
+    return Reply(answer["result"]) if answer["tells"] else Reply(None, 202)
+
+
+def _asked(call: Call, method: str | None, verb: str) -> dict[str, Any]:
     if not method:
         raise errors.Invalid("Missing mandatory parameter: method. Name one of .../vendor_passthru/methods.")
-    host = drivers.one(call, driver).hosts[0]
-    about = {"driver": driver, "vendor_method": method, "http_method": verb, "arguments": call.body}
-    return Reply(call.client.call_host(call.ctx, host, "call_driver_method", **about))
+    return {"vendor_method": method, "http_method": verb, "arguments": call.body}
 
 
-def _by_query(verb: str) -> Operation:
-    @operation(Param("method", params.text), body=_Arguments())
-    def passthru(call: Call, name: str) -> Reply:
-        return _call(call, name, call.query.get("method"), verb)
-
-    return passthru
+_METHOD = Param("method", params.text)
 
 
-def _by_path(verb: str) -> Operation:
+def _of_driver(verb: str) -> tuple[Operation, Operation]:
+    @operation(_METHOD, body=_Arguments())
+    def by_query(call: Call, name: str) -> Reply:
+        return _call_driver(call, name, call.query.get("method"), verb)
+
     @operation(body=_Arguments())
-    def passthru(call: Call, name: str, method: str) -> Reply:
-        return _call(call, name, method, verb)
+    def by_path(call: Call, name: str, method: str) -> Reply:
+        return _call_driver(call, name, method, verb)
 
-    return passthru
+    return by_query, by_path
+
+
+def _of_node(verb: str) -> tuple[Operation, Operation]:
+    @operation(_METHOD, body=_Arguments())
+    def by_query(call: Call, node: str) -> Reply:
+        return _call_node(call, node, call.query.get("method"), verb)
+
+    @operation(body=_Arguments())
+    def by_path(call: Call, node: str, method: str) -> Reply:
+        return _call_node(call, node, method, verb)
+
+    return by_query, by_path
 
 
 _VERBS = ("GET", "POST", "PUT", "DELETE", "PATCH")
 
 # A method itself says which of the verbs it answers to.
-BY_QUERY: Mapping[str, Operation] = {verb: _by_query(verb) for verb in _VERBS}
-BY_PATH: Mapping[str, Operation] = {verb: _by_path(verb) for verb in _VERBS}
+BY_QUERY, BY_PATH = ({verb: _of_driver(verb)[place] for verb in _VERBS} for place in (0, 1))
+NODE_BY_QUERY, NODE_BY_PATH = ({verb: _of_node(verb)[place] for verb in _VERBS} for place in (0, 1))

@@ -6,16 +6,41 @@ from typing import Any
 import oslo_messaging
 
 from ingot.common import context
-from ingot.conductor import plan, task_manager, validation
+from ingot.conductor import hardware, plan, task_manager, validation
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.node_queue import NodeQueues
 from ingot.conductor.task_manager import Services, Task
 from ingot.drivers import vendor_methods
+from ingot.drivers.vendor_methods import Asked
 from ingot.rpcapi import methods, wire
 
 
 def _management(task: Task) -> Any:
     return validation.interface(task, "management")
+
+
+def _asked(work: Callable[..., Any]) -> Any:
+    """A method that answers a question about a node; ``work`` is a function of :mod:`ingot.conductor.hardware`."""
+
+    def method(self: "Endpoint", ctx: dict[str, Any], node_uuid: str, **about: Any) -> dict[str, Any]:
+        return self._shared(ctx, node_uuid, lambda task: work(task, **about))
+
+    return _exposed(method, work)
+
+
+def _done(work: Callable[..., Any], purpose: str) -> Any:
+    """A method that does something with a node under its lock, after whatever stands in its queue before."""
+
+    def method(self: "Endpoint", ctx: dict[str, Any], node_uuid: str, **about: Any) -> dict[str, Any]:
+        return self._exclusive(ctx, node_uuid, purpose, lambda task: work(task, **about))
+
+    return _exposed(method, work)
+
+
+def _exposed(method: Callable[..., Any], work: Callable[..., Any]) -> Any:
+    method.__qualname__ = f"Endpoint.{work.__name__}"
+    method.__doc__ = f"See ``hardware.{work.__name__}``."
+    return oslo_messaging.expose(method)
 
 
 class Endpoint:
@@ -77,6 +102,58 @@ class Endpoint:
 
         return self._exclusive(ctx, node_uuid, "setting the boot device", work)
 
+    get_console = _asked(hardware.get_console)
+    set_console = _done(hardware.set_console, "switching the console")
+    set_boot_mode = _done(hardware.set_boot_mode, "setting the boot mode")
+    set_secure_boot = _done(hardware.set_secure_boot, "setting secure boot")
+    inject_nmi = _done(hardware.inject_nmi, "injecting an NMI")
+    get_indicators = _asked(hardware.get_indicators)
+    get_indicator_state = _asked(hardware.get_indicator_state)
+    set_indicator_state = _done(hardware.set_indicator_state, "setting an indicator")
+    get_virtual_media = _asked(hardware.get_virtual_media)
+    attach_virtual_media = _done(hardware.attach_virtual_media, "attaching virtual media")
+    detach_virtual_media = _done(hardware.detach_virtual_media, "detaching virtual media")
+    list_vifs = _asked(hardware.list_vifs)
+    attach_vif = _done(hardware.attach_vif, "attaching a VIF")
+    detach_vif = _done(hardware.detach_vif, "detaching a VIF")
+    get_node_methods = _asked(hardware.node_methods)
+
+    @oslo_messaging.expose
+    def call_node_method(
+        self, ctx: dict[str, Any], node_uuid: str, vendor_method: str, http_method: str, arguments: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Calls a method of the node's vendor interface: ``{"tells": whether it has a result, "result": it}``.
+
+        One that nobody has is refused even if the node is locked.
+        """
+        asked = Asked(vendor_method, http_method, arguments)
+        looked = self._shared(ctx, node_uuid, lambda task: hardware.node_method(task, asked)._asdict())
+        if "error" in looked:
+            return looked
+        tells, exclusive = looked["result"]["tells"], looked["result"]["exclusive"]
+
+        def work(task: Task) -> dict[str, Any]:
+            result = hardware.call_node_method(task, asked)
+            return {"tells": tells, "result": result if tells else None}
+
+        if exclusive:
+            return self._exclusive(ctx, node_uuid, f"vendor method {vendor_method}"[:255], work)
+        return self._shared(ctx, node_uuid, work)
+
+    @oslo_messaging.expose
+    def get_logical_disk_properties(self, ctx: dict[str, Any], driver: str) -> dict[str, Any]:
+        """What can be said of a logical disk to the default RAID interface of a hardware type, or to that of a classic
+        driver: descriptions by key."""
+
+        def run() -> dict[str, str]:
+            raid: Any = self._services.hardware.of_driver(driver, "raid")
+            if not raid.supported:
+                raise raid.not_supported("logical disks")
+            properties: dict[str, str] = raid.get_logical_disk_properties()
+            return properties
+
+        return wire.answer(run)
+
     @oslo_messaging.expose
     def get_driver_properties(self, ctx: dict[str, Any], hardware_type: str) -> dict[str, Any]:
         """Properties that the default interfaces of a hardware type, or those of a classic driver, read from
@@ -101,7 +178,7 @@ class Endpoint:
         def run() -> Any:
             interface = self._services.hardware.of_driver(driver, "vendor")
             asked_by = context.RequestContext.from_dict(ctx)
-            return vendor_methods.call(interface, asked_by, vendor_method, http_method, arguments)
+            return vendor_methods.call(interface, asked_by, Asked(vendor_method, http_method, arguments))
 
         return wire.answer(run)
 

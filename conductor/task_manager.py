@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import context, errors
-from ingot.db import nodes, records, task_reads
+from ingot.db import facts, nodes, records, task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
 from ingot.drivers import factory
@@ -87,6 +87,12 @@ class Task:
 
     def configdrive(self) -> str | None:
         return nodes.configdrive(self.db, self.node)
+
+    def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
+        facts.BIOS.replace(self.db, self.node, read)
+
+    def keep_firmware_components(self, read: Iterable[Mapping[str, Any]]) -> None:
+        facts.FIRMWARE.replace(self.db, self.node, read)
 
     def set(self, **columns: Any) -> None:
         for name, value in columns.items():

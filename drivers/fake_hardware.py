@@ -11,6 +11,7 @@ class FakeHardware(GenericHardwareType):
     supported_boot_interfaces: Supported = (fake.FakeBoot, *GenericHardwareType.supported_boot_interfaces)
     supported_console_interfaces: Supported = (
         fake.FakeConsole,
+        fake.FakeGraphicalConsole,
         *GenericHardwareType.supported_console_interfaces,
     )
     supported_deploy_interfaces: Supported = (

@@ -1,5 +1,6 @@
 """What an interface's method is given: the task, seen from the driver's side. The conductor implements it."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from oslo_config import cfg
@@ -54,6 +55,17 @@ class Task(Protocol):
 
     def save(self) -> None:
         """Writes now what :meth:`set` has collected: before something irreversible that depends on it."""
+
+    def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
+        """Writes now what the BIOS settings of the machine are: columns of ``ingot.db.models.BiosSetting``, with name
+        and value at least. Settings that are not among them are forgotten.
+
+        :raises LockLost: the lock was taken over.
+        """
+
+    def keep_firmware_components(self, read: Iterable[Mapping[str, Any]]) -> None:
+        """As :meth:`keep_bios_settings`, of ``ingot.db.models.FirmwareComponent``, with component and
+        initial_version at least; the initial_version that is known already stays."""
 
     def configdrive(self) -> str | None:
         """The deployment's config drive: base64 of gzip; None if there is none."""

@@ -1,6 +1,6 @@
 """The management interface: boot device and other settings that the BMC keeps."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.task import Task
@@ -16,6 +16,25 @@ BOOT_DEVICES: tuple[str, ...] = (
     "iscsiboot",
     "uefihttp",
 )
+
+INDICATOR_STATES: tuple[str, ...] = ("off", "on", "blinking")
+
+VIRTUAL_MEDIA: tuple[str, ...] = ("disk", "cdrom", "floppy")
+
+
+class Indicator(NamedTuple):
+    """A light on a machine.
+
+    :param component: the part of the machine that it belongs to: ``system``, ``chassis``, ``disk`` ...
+    :param name: unique within the component.
+    :param readonly: whether it can only be looked at.
+    :param states: those of :data:`INDICATOR_STATES` that it knows.
+    """
+
+    component: str
+    name: str
+    readonly: bool
+    states: tuple[str, ...]
 
 
 class ManagementInterface(BaseInterface):
@@ -41,6 +60,52 @@ class ManagementInterface(BaseInterface):
     def inject_nmi(self, task: Task) -> None:
         """Sends a non-maskable interrupt."""
         raise self.not_supported("inject_nmi")
+
+    def set_boot_mode(self, task: Task, mode: str) -> None:
+        """Sets which firmware the machine boots with from its next boot on.
+
+        :param mode: ``uefi`` or ``bios``.
+        :raises HardwareError: the BMC refuses or does not answer; so with all methods below.
+        """
+        raise self.not_supported("set_boot_mode")
+
+    def set_secure_boot(self, task: Task, enabled: bool) -> None:
+        """Lets the machine boot only what is signed, or anything, from its next boot on."""
+        raise self.not_supported("set_secure_boot")
+
+    def get_supported_indicators(self, task: Task) -> list[Indicator]:
+        """The lights that the machine has."""
+        raise self.not_supported("get_supported_indicators")
+
+    def get_indicator_state(self, task: Task, indicator: Indicator) -> str:
+        """One of :data:`INDICATOR_STATES`.
+
+        :param indicator: one of those that :meth:`get_supported_indicators` answers.
+        """
+        raise self.not_supported("get_indicator_state")
+
+    def set_indicator_state(self, task: Task, indicator: Indicator, state: str) -> None:
+        """
+        :param indicator: as in :meth:`get_indicator_state`, not one that is readonly.
+        :param state: one of the indicator's.
+        """
+        raise self.not_supported("set_indicator_state")
+
+    def attach_virtual_media(self, task: Task, device_type: str, image_url: str, source: str | None) -> None:
+        """Shows the machine an image as if it were in a drive of its own.
+
+        :param device_type: one of :data:`VIRTUAL_MEDIA`.
+        :param source: ``http``, ``local`` or ``swift``: from where the BMC gets the image; None for the usual.
+        """
+        raise self.not_supported("attach_virtual_media")
+
+    def detach_virtual_media(self, task: Task, device_types: list[str]) -> None:
+        """Takes images out of the drives of these types. Safe to repeat, and where there is none."""
+        raise self.not_supported("detach_virtual_media")
+
+    def get_virtual_media(self, task: Task) -> list[dict[str, Any]]:
+        """What is in the drives: objects as the BMC tells them."""
+        raise self.not_supported("get_virtual_media")
 
     def get_sensors_data(self, task: Task) -> dict[str, Any]:
         """Sensor readings by type."""

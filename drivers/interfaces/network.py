@@ -1,5 +1,7 @@
 """The network interface: which networks a machine's ports are connected to in each phase of its life."""
 
+from typing import Any
+
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.task import Task
 
@@ -40,4 +42,27 @@ class NetworkInterface(BaseInterface):
 
     def unconfigure_tenant_networks(self, task: Task) -> None:
         """Undoes :meth:`configure_tenant_networks`."""
+        raise NotImplementedError
+
+    # The user's networks, a virtual interface (VIF) at a time; flows do not call these.
+
+    def list_vifs(self, task: Task) -> list[dict[str, Any]]:
+        """The VIFs that are attached to the machine: objects with ``id``."""
+        raise NotImplementedError
+
+    def attach_vif(self, task: Task, vif: dict[str, Any]) -> None:
+        """Notes that a port of the machine shall be on a VIF's network, and connects it if its user has the machine.
+
+        :param vif: ``id``, and what else the user sent: ``port_uuid`` or ``portgroup_uuid``, and anything that the
+            network service understands.
+        :raises Conflict: it is attached already.
+        :raises Invalid: no port is free for it.
+        """
+        raise NotImplementedError
+
+    def detach_vif(self, task: Task, vif_id: str) -> None:
+        """Undoes :meth:`attach_vif`.
+
+        :raises Invalid: it is not attached.
+        """
         raise NotImplementedError

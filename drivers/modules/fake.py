@@ -5,7 +5,10 @@ are for trying out what a user sees when a step takes long or fails.
 """
 
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from oslo_log import log
 
 from ingot.common import errors, states
 from ingot.drivers import results, steps
@@ -23,6 +26,9 @@ from ingot.drivers.interfaces import (
     vendor,
 )
 from ingot.drivers.task import Task
+from ingot.drivers.vendor_methods import node_method
+
+LOG = log.getLogger(__name__)
 
 
 def _recall(task: Task, key: str, default: Any) -> Any:
@@ -46,7 +52,16 @@ class FakePower(power.PowerInterface):
         task.set(power_state=states.POWER_OFF if goes_off else states.POWER_ON)
 
 
+_LIGHTS = (
+    management.Indicator("chassis", "led-0", readonly=True, states=("off", "on")),
+    management.Indicator("system", "led", readonly=False, states=("blinking", "off", "on")),
+)
+
+
 class FakeManagement(management.ManagementInterface):
+    """Does as it is told, but for what the fake of the reference implementation does not do either: no interrupt, and
+    its drives for virtual media cannot be looked into."""
+
     def get_supported_boot_devices(self, task: Task) -> list[str]:
         return list(management.BOOT_DEVICES)
 
@@ -60,6 +75,33 @@ class FakeManagement(management.ManagementInterface):
     def get_boot_device(self, task: Task) -> dict[str, Any]:
         found: dict[str, Any] = _recall(task, "fake_boot_device", {"boot_device": None, "persistent": None})
         return found
+
+    def set_boot_mode(self, task: Task, mode: str) -> None:
+        """Nothing to do: what the machine has is the node's ``boot_mode``, and so with secure boot."""
+
+    def set_secure_boot(self, task: Task, enabled: bool) -> None:
+        pass
+
+    def get_supported_indicators(self, task: Task) -> list[management.Indicator]:
+        return list(_LIGHTS)
+
+    def get_indicator_state(self, task: Task, indicator: management.Indicator) -> str:
+        state: str = _recall(task, "fake_indicators", {}).get(_called(indicator), "on")
+        return state
+
+    def set_indicator_state(self, task: Task, indicator: management.Indicator, state: str) -> None:
+        _remember(task, fake_indicators={**_recall(task, "fake_indicators", {}), _called(indicator): state})
+
+    def attach_virtual_media(self, task: Task, device_type: str, image_url: str, source: str | None) -> None:
+        _remember(task, fake_virtual_media={**_recall(task, "fake_virtual_media", {}), device_type: image_url})
+
+    def detach_virtual_media(self, task: Task, device_types: list[str]) -> None:
+        inside = _recall(task, "fake_virtual_media", {})
+        _remember(task, fake_virtual_media={kind: url for kind, url in inside.items() if kind not in device_types})
+
+
+def _called(indicator: management.Indicator) -> str:
+    return f"{indicator.name}@{indicator.component}"
 
 
 class FakeBoot(boot.BootInterface):
@@ -97,6 +139,19 @@ class FakeDeploy(deploy.DeployInterface):
 
 _SETTINGS = {"settings": {"description": "List of objects with name and value.", "required": True}}
 
+_DELIVERED: tuple[Mapping[str, Any], ...] = (
+    {
+        "name": "virtualization",
+        "value": "on",
+        "attribute_type": "Enumeration",
+        "allowable_values": ["on", "off"],
+        "read_only": False,
+    },
+    {"name": "boot_timeout", "value": "5", "attribute_type": "Integer", "lower_bound": 0, "upper_bound": 60},
+    {"name": "asset_tag", "value": "", "attribute_type": "String", "min_length": 0, "max_length": 32},
+)
+"""The settings of a new machine. It takes any others too."""
+
 
 class FakeBIOS(bios.BIOSInterface):
     @steps.service_step(argsinfo=_SETTINGS, requires_ramdisk=False)
@@ -110,15 +165,25 @@ class FakeBIOS(bios.BIOSInterface):
             )
         known = _recall(task, "fake_bios_settings", {})
         _remember(task, fake_bios_settings={**known, **{one["name"]: one.get("value") for one in settings}})
+        self.cache_bios_settings(task)
 
     @steps.service_step(requires_ramdisk=False)
     @steps.deploy_step(priority=0, idempotent=True)
     @steps.clean_step(priority=0, requires_ramdisk=False)
     def factory_reset(self, task: Task) -> None:
         _remember(task, fake_bios_settings={})
+        self.cache_bios_settings(task)
 
+    @steps.verify_step(priority=10)
     def cache_bios_settings(self, task: Task) -> None:
-        pass
+        applied = _recall(task, "fake_bios_settings", {})
+        delivered = {row["name"]: row for row in _DELIVERED}
+        now = {name: {"name": name, "value": _text(value)} for name, value in applied.items()}
+        task.keep_bios_settings([{**delivered.get(name, {}), **now.get(name, {})} for name in {**delivered, **now}])
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 class FakeConsole(console.ConsoleInterface):
@@ -132,18 +197,51 @@ class FakeConsole(console.ConsoleInterface):
         return {"type": "fake", "url": f"fake://{task.node.uuid}"}
 
 
+class FakeGraphicalConsole(console.ConsoleInterface):
+    """Tells of a screen as interfaces with real ones do; nobody listens at its address, which is one for examples
+    (RFC 5737)."""
+
+    _ADDRESS: ClassVar[Mapping[str, Any]] = {"vnc_host": "192.0.2.1", "vnc_port": 5900}
+
+    def start_console(self, task: Task) -> None:
+        _remember(task, **self._ADDRESS)
+
+    def stop_console(self, task: Task) -> None:
+        known = task.node.driver_internal_info
+        task.set(driver_internal_info={key: value for key, value in known.items() if key not in self._ADDRESS})
+
+    def get_console(self, task: Task) -> dict[str, Any]:
+        host, port = _recall(task, "vnc_host", None), _recall(task, "vnc_port", None)
+        return {"type": "vnc", "url": f"vnc://{host}:{port}/{task.node.uuid}"}
+
+
 _UPDATES = {"settings": {"description": "List of objects with component and url.", "required": True}}
 
 
 class FakeFirmware(firmware.FirmwareInterface):
+    """Each update leads to the version after: v1, v2 ..."""
+
+    _COMPONENTS = ("bios", "bmc")
+
     @steps.service_step(argsinfo=_UPDATES, requires_ramdisk=False)
     @steps.deploy_step(priority=0, argsinfo=_UPDATES, idempotent=True)
     @steps.clean_step(priority=0, argsinfo=_UPDATES, requires_ramdisk=False)
     def update(self, task: Task, settings: list[dict[str, Any]]) -> None:
-        _remember(task, fake_firmware=settings)
+        _remember(task, fake_firmware=[*_recall(task, "fake_firmware", []), *settings])
+        self.cache_firmware_components(task)
 
+    @steps.verify_step(priority=10)
     def cache_firmware_components(self, task: Task) -> None:
-        pass
+        flashed = [update.get("component") for update in _recall(task, "fake_firmware", []) if isinstance(update, dict)]
+        task.keep_firmware_components([self._component(name, flashed.count(name)) for name in self._COMPONENTS])
+
+    def _component(self, name: str, updates: int) -> dict[str, Any]:
+        return {
+            "component": name,
+            "initial_version": "v1",
+            "current_version": f"v{1 + updates}",
+            "last_version_flashed": f"v{1 + updates}" if updates else None,
+        }
 
 
 class FakeInspect(inspect.InspectInterface):
@@ -215,3 +313,19 @@ class FakeVendor(vendor.VendorInterface):
     def fail(self, task: Task, message: str = "it was asked to") -> None:
         """Fails."""
         raise errors.StepFailed(f"the fake step failed: {message}")
+
+    @node_method("POST", description="Compares bar with kazoo and keeps what came of it to itself.", tells=False)
+    def second_method(self, task: Task, bar: str) -> bool:
+        return bar == "kazoo"
+
+    @node_method("POST", description="Whether bar is meow.")
+    def third_method_sync(self, task: Task, bar: str) -> bool:
+        return bar == "meow"
+
+    @node_method("POST", description="Compares bar with woof, without the node's lock.", tells=False, exclusive=False)
+    def fourth_method_shared_lock(self, task: Task, bar: str) -> bool:
+        return bar == "woof"
+
+    @node_method("POST", description="Notes in the conductor's log that it was called.", tells=False)
+    def log_passthrough(self, task: Task, **arguments: Any) -> None:
+        LOG.info("Node %s: log_passthrough was called with %s", task.node.uuid, ", ".join(sorted(arguments)) or "none")

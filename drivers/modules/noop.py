@@ -113,6 +113,16 @@ class NoopNetwork(network.NetworkInterface):
     def unconfigure_tenant_networks(self, task: Task) -> None:
         pass
 
+    def list_vifs(self, task: Task) -> list[dict[str, Any]]:
+        """None: whatever network a user asks for, the machine is on the one it is on, and nothing is noted."""
+        return []
+
+    def attach_vif(self, task: Task, vif: dict[str, Any]) -> None:
+        pass
+
+    def detach_vif(self, task: Task, vif_id: str) -> None:
+        pass
+
 
 class NoopStorage(storage.StorageInterface):
     """For machines without volumes: images go to local disks."""

@@ -203,18 +203,31 @@ class Writing(Tagged):
         url = path.replace(known, self.urls[known]) if known else path.replace("<node>", self.uuid)
         if path.endswith("/plan"):
             url += "?flow=clean"
-        return url.replace("<trait>", "CUSTOM_A").replace("<uuid>", str(uuid.uuid4()))
+        if path.endswith("/vendor_passthru"):
+            url += "?method=clear"
+        url = url.replace("<component>/<name>", "system/led").replace("<name>", "led@system")
+        for name, ident in (("trait", "CUSTOM_A"), ("uuid", str(uuid.uuid4())), ("vif", "a"), ("method", "clear")):
+            url = url.replace(f"<{name}>", ident)
+        return url
 
     def body(self, path: str, method: str) -> Any:
-        if method == "PATCH":
+        if method == "PATCH" and "vendor_passthru" not in path:
             return ADD
         bodies = {
             "power": {"target": "power on"},
             "provision": {"target": "provide"},
             "boot_device": {"boot_device": "pxe"},
             "traits": {"traits": ["CUSTOM_A"]},
+            "console": {"enabled": True},
+            "boot_mode": {"target": "uefi"},
+            "secure_boot": {"target": True},
+            "vifs": {"id": "a"},
+            "vmedia": {"device_type": "cdrom", "image_url": "http://files/a.iso"},
+            "vendor_passthru": {},
         }
-        return bodies.get(path.rpartition("/")[2], {}) if method in ("PUT", "POST") else None
+        if "/indicators/" in path:
+            return {"state": "on"}
+        return bodies.get(path.rpartition("/")[2], {}) if method in ("PATCH", "PUT", "POST") else None
 
 
 class Traits(Tagged):

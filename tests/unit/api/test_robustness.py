@@ -73,7 +73,7 @@ class Robustness(api_case.ApiCase):
         self.node(name="n")
         junk = Junk(seed=1)
         for _number in range(REQUESTS):
-            route = junk.random.choice(routes.ROUTES)
+            route = junk.random.choice([route for route in routes.ROUTES if route.operations])
             method = junk.random.choice(list(route.operations))
             operation = route.operations[method]
             body = None if method in ("GET", "DELETE") else json.dumps(junk.body(operation)).encode()

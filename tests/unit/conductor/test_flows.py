@@ -23,8 +23,8 @@ class TestFlows(conductor_case.ConductorCase):
         gone = self.run_flow(node, "delete", states.DELETING)
         self.assertEqual((states.AVAILABLE, None), (gone.provision_state, gone.target_provision_state))
         self.assertEqual(
-            ["verify", "automated_clean", "automated_clean", "deploy", "deploy", "delete", "automated_clean",
-             "automated_clean"],
+            ["verify", "verify", "verify", "automated_clean", "automated_clean", "deploy", "deploy", "delete",
+             "automated_clean", "automated_clean"],
             [row.flow for row in self.journal(node)],
         )  # fmt: skip
         self.assertTrue(all(row.state == "done" for row in self.journal(node)))

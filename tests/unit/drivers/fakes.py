@@ -1,6 +1,7 @@
 """A task in memory, with real configuration and the real factory: what interfaces are tested with."""
 
 import uuid
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import testtools
@@ -64,6 +65,8 @@ class MemoryTask:
         self.volume_targets: list[records.Record] = []
         self.step: dict[str, Any] = {}
         self.drive: str | None = None
+        self.bios: list[dict[str, Any]] = []
+        self.firmware: list[dict[str, Any]] = []
         self.saved = 0
 
     def set(self, **columns: Any) -> None:
@@ -74,6 +77,12 @@ class MemoryTask:
 
     def save(self) -> None:
         self.saved += 1
+
+    def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
+        self.bios = [dict(row) for row in read]
+
+    def keep_firmware_components(self, read: Iterable[Mapping[str, Any]]) -> None:
+        self.firmware = [dict(row) for row in read]
 
     def configdrive(self) -> str | None:
         return self.drive

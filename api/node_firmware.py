@@ -1,0 +1,30 @@
+"""Firmware components of nodes, with the versions that were read from the machines last."""
+
+from ingot.api import fields, nodes
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.db import facts
+
+SINCE = 86
+
+TABLE = fields.Table(
+    "firmware component",
+    (
+        Field("created_at", SINCE),
+        Field("updated_at", SINCE),
+        Field("component", SINCE),
+        Field("initial_version", SINCE),
+        Field("current_version", SINCE),
+        Field("last_version_flashed", SINCE),
+        Field("vendor", 114),
+        Field("model", 114),
+        Field("serial_number", 114),
+    ),
+)
+
+
+@operation()
+def index(call: Call, node: str) -> Reply:
+    selection = TABLE.select(call.minor)
+    components = facts.FIRMWARE.of_node(call.db, nodes.read(call, node, "id").id)
+    return Reply({"firmware": [selection.render(component, call) for component in components]})

@@ -1,0 +1,110 @@
+"""What is asked of a node's machine at once: console, boot mode, secure boot, indicators, a non-maskable interrupt."""
+
+from typing import Any
+
+from ingot.api import call as calls
+from ingot.api import fields, kinds
+from ingot.api.call import Call, Reply, operation
+from ingot.api.fields import Field
+from ingot.api.node_management import ask, owned
+from ingot.common import errors
+
+
+def _set(call: Call, node: str, shown_at: str, method: str, **arguments: Any) -> Reply:
+    """Has the node's conductor do something. It is done when the answer is sent; 202 is what clients expect."""
+    found = owned(call, node)
+    call.client.call(call.ctx, found, method, **arguments)
+    return calls.accepted(call, f"/v1/nodes/{found.uuid}/{shown_at}")
+
+
+# Console
+
+
+@operation()
+def console(call: Call, node: str) -> Reply:
+    """Whether it is on, and where it is."""
+    return Reply(ask(call, node, "get_console"))
+
+
+@operation(body=fields.Body("console request", (Field("enabled", kind=kinds.FLAG, required=True),)))
+def set_console(call: Call, node: str) -> Reply:
+    return _set(call, node, "states/console", "set_console", enabled=call.body["enabled"])
+
+
+# How the machine boots
+
+_BOOT_MODE = kinds.Kind({"enum": ["bios", "uefi"]})
+_SECURE_BOOT = kinds.Kind({"type": ["boolean", "string"]}, kinds.flag)
+
+
+@operation(body=fields.Body("boot mode request", (Field("target", kind=_BOOT_MODE, required=True),)))
+def set_boot_mode(call: Call, node: str) -> Reply:
+    return _set(call, node, "states", "set_boot_mode", mode=call.body["target"])
+
+
+@operation(body=fields.Body("secure boot request", (Field("target", kind=_SECURE_BOOT, required=True),)))
+def set_secure_boot(call: Call, node: str) -> Reply:
+    return _set(call, node, "states", "set_secure_boot", enabled=call.body["target"])
+
+
+@operation(body=fields.Body("NMI request", ()))
+def inject_nmi(call: Call, node: str) -> Reply:
+    ask(call, node, "inject_nmi")
+    return calls.NO_CONTENT
+
+
+# Indicators
+
+
+@operation()
+def indicators(call: Call, node: str) -> Reply:
+    found = owned(call, node)
+    told = call.client.call(call.ctx, found, "get_indicators")
+    return Reply({"indicators": [_shown(call, found.uuid, one) for one in told]})
+
+
+def _shown(call: Call, uuid: str, indicator: dict[str, Any]) -> dict[str, Any]:
+    name = f"{indicator['name']}@{indicator['component']}"
+    links = fields.link_pair(call, f"nodes/{uuid}/management/indicators/{name}")
+    return {**indicator, "name": name, "links": links}
+
+
+@operation()
+def indicator(call: Call, node: str, name: str) -> Reply:
+    """The state of the light that is called ``name@component``."""
+    return indicator_of.handler(call, node, *_parted(name))
+
+
+@operation()
+def indicator_of(call: Call, node: str, component: str, name: str) -> Reply:
+    return Reply({"state": ask(call, node, "get_indicator_state", component=component, name=name)})
+
+
+def _lower(_name: str, value: str) -> str:
+    return value.lower()
+
+
+_STATE = kinds.Kind({"type": "string", "maxLength": 80}, _lower)
+_STATE_REQUEST = fields.Body("indicator request", (Field("state", kind=_STATE, required=True),))
+
+
+@operation(body=_STATE_REQUEST)
+def set_indicator(call: Call, node: str, name: str) -> Reply:
+    return set_indicator_of.handler(call, node, *_parted(name))
+
+
+@operation(body=_STATE_REQUEST)
+def set_indicator_of(call: Call, node: str, component: str, name: str) -> Reply:
+    ask(call, node, "set_indicator_state", component=component, name=name, state=call.body["state"])
+    return calls.NO_CONTENT
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """Component and name of an indicator.
+
+    :raises Invalid: it is not both.
+    """
+    own, at, component = name.partition("@")
+    if not (own and at and component):
+        raise errors.Invalid(field="indicator", value=name[:80], allowed="An indicator is called name@component.")
+    return component, own
