@@ -18,10 +18,17 @@ _PATIENCE = 30.0
 
 def unless_there(task: Task, *phases: power_control.Phase) -> results.Result:
     """Runs the phases that get a machine ready for the agent, or boot it, unless the agent that runs there already can
-    be used (fast track, ``[deploy] fast_track``)."""
+    be used (fast track, ``[deploy] fast_track``). That it was is noted: see :func:`was_used_as_found`."""
     if not results.begun(task) and _can_be_used(task):
+        session.note(task, used_as_found=True)
         return results.DONE
     return results.in_phases(task, *phases)
+
+
+def was_used_as_found(task: Task) -> bool:
+    """Whether the machine was left where its agent was found, so that a new one must be given its networks first: the
+    agent may be gone by the time it is asked again."""
+    return bool(session.known(task, "used_as_found", False))
 
 
 def _can_be_used(task: Task) -> bool:

@@ -2,7 +2,8 @@
 
 Address, token, certificate and version are columns that heartbeats fill. What the conductor learned by asking is in
 ``driver_internal_info["agent"]``: ``versions`` of its hardware managers, ``offered`` (by kind of flow and step:
-whether the step wants a reboot), and ``ended``, the last command whose outcome was taken.
+whether the step wants a reboot), ``ended``, the last command whose outcome was taken, and ``used_as_found``, whether
+fast track has found it there.
 """
 
 from typing import Any

@@ -58,22 +58,31 @@ class DirectDeploy(AgentDeploy):
             _refuse_image(task.node.instance_info)
 
     def prepare(self, task: Task) -> results.Result:
-        if _writes_image(task):
-            return booting.unless_there(task, power_control.power_off, self._enter_networks)
-        return results.in_phases(task, power_control.power_off, self._without_agent)
+        make_ready = self._for_agent if _writes_image(task) else self._without_agent
+        return results.in_phases(task, make_ready, self._attach_volumes)
+
+    @staticmethod
+    def _for_agent(task: Task) -> results.Result:
+        return booting.unless_there(task, power_control.power_off, DirectDeploy._enter_networks)
 
     @staticmethod
     def _enter_networks(task: Task) -> None:
-        session.forget(task)
         task.driver.network.unconfigure_tenant_networks(task)
         task.driver.network.add_provisioning_network(task)
-        task.driver.storage.attach_volumes(task)
+        session.forget(task)  # last: until then it is known that this has to be done
 
     @staticmethod
-    def _without_agent(task: Task) -> None:
+    def _without_agent(task: Task) -> results.Result:
+        return results.in_phases(task, power_control.power_off, DirectDeploy._end_agent)
+
+    @staticmethod
+    def _end_agent(task: Task) -> None:
         """One that was left running from before is not used either."""
         session.forget(task)
         task.driver.boot.clean_up_ramdisk(task)
+
+    @staticmethod
+    def _attach_volumes(task: Task) -> None:
         task.driver.storage.attach_volumes(task)
 
     def clean_up(self, task: Task) -> None:
@@ -83,7 +92,15 @@ class DirectDeploy(AgentDeploy):
     @steps.deploy_step(priority=100, idempotent=True)
     def deploy(self, task: Task) -> results.Result:
         """Boots the agent and waits for it, unless one is there already or none is needed."""
-        return booting.unless_there(task, *booting.BOOT) if _writes_image(task) else results.DONE
+        if not _writes_image(task):
+            return results.DONE
+        return booting.unless_there(task, self._leave_what_was_found, *booting.BOOT[1:])
+
+    @staticmethod
+    def _leave_what_was_found(task: Task) -> results.Result:
+        """Off, and onto the networks that :meth:`prepare` did not enter for an agent that has gone since."""
+        left = (DirectDeploy._enter_networks,) if booting.was_used_as_found(task) else ()
+        return results.in_phases(task, power_control.power_off, *left)
 
     @steps.deploy_step(priority=80, requires_ramdisk=True, idempotent=True)
     def write_image(self, task: Task) -> results.Result:

@@ -8,6 +8,19 @@ from ingot.drivers.agent import booting
 from tests.unit.drivers import fakes, http_agent
 
 
+class Recording:
+    """Stands for the network and the storage interface; notes what is done to the machine's connections."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda _task: self.done.append(name)
+
+
+ENTER = ["unconfigure_tenant_networks", "add_provisioning_network"]
+
+
 class FastTrack(fakes.DriverTestCase):
     options: ClassVar[dict[str, Any]] = {
         "deploy__fast_track": True,
@@ -43,6 +56,46 @@ class FastTrack(fakes.DriverTestCase):
         self.assertFalse(self.boots(task))
         self.assertEqual(http_agent.TOKEN, task.node.agent_token)
         self.assertEqual({}, task.node.boot_config)
+
+    def test_a_network_that_fails_at_first_is_entered_by_the_retry(self) -> None:
+        task = self.with_agent()
+        task.driver.deploy.prepare(task)
+        task.set(agent_url="https://127.0.0.1:1")
+        networks, _volumes = self.recorded(task)
+        task.driver.network.add_provisioning_network = None  # type: ignore[method-assign]
+        self.assertRaises(TypeError, self.run_to_end, lambda: task.driver.deploy.deploy(task))
+        del task.driver.network.add_provisioning_network
+        self.assertIsInstance(self.run_to_end(lambda: task.driver.deploy.deploy(task)), results.WaitForAgent)
+        self.assertEqual(ENTER, networks[-2:])
+
+    def recorded(self, task: fakes.MemoryTask) -> tuple[list[str], list[str]]:
+        """What happens to networks and volumes from now on; the real storage interface still says what is written."""
+        network, storage = Recording(), Recording()
+        storage.should_write_image = task.driver.storage.should_write_image  # type: ignore[attr-defined]
+        task.driver.network, task.driver.storage = network, storage
+        return network.done, storage.done
+
+    def test_volumes_are_attached_also_for_an_agent_that_is_there(self) -> None:
+        task = self.with_agent()
+        networks, volumes = self.recorded(task)
+        self.assertEqual(results.DONE, task.driver.deploy.prepare(task))
+        self.assertEqual(([], ["attach_volumes"]), (networks, volumes))
+
+    def test_one_that_goes_after_the_machine_was_prepared_is_replaced_on_the_right_network(self) -> None:
+        for gone, expected in (({"agent_url": "https://127.0.0.1:1"}, ENTER), ({}, [])):
+            task = self.with_agent()
+            networks, volumes = self.recorded(task)
+            self.assertEqual(results.DONE, task.driver.deploy.prepare(task))
+            task.set(**gone)
+            self.assertEqual(bool(gone), self.boots(task))
+            self.assertEqual((expected, ["attach_volumes"]), (networks, volumes))
+
+    def test_a_machine_that_was_prepared_without_one_enters_its_networks_once(self) -> None:
+        task = self.with_agent(agent_last_heartbeat=clock.after(-301))
+        networks, volumes = self.recorded(task)
+        self.run_to_end(lambda: task.driver.deploy.prepare(task))
+        self.assertTrue(self.boots(task))
+        self.assertEqual((ENTER, ["attach_volumes"]), (networks, volumes))
 
     def test_one_that_is_silent_gone_or_on_a_machine_that_is_off_is_not(self) -> None:
         for columns in (
