@@ -119,8 +119,8 @@ def _instance_gone(task: Task) -> None:
 
 
 def _nothing_begun(task: Task) -> bool:
-    """Whether a flow failed before its first step."""
-    return task.node.step_started_at is None
+    """Whether a flow failed before its first step, in the state in which it starts."""
+    return task.node.step_started_at is None and task.node.provision_state not in states.WAITING
 
 
 def _deploy_failed(task: Task, exc: errors.IngotError) -> None:
@@ -138,6 +138,11 @@ def _deploy_failed(task: Task, exc: errors.IngotError) -> None:
         LOG.warning("Node %s: after the failed deployment, %s", task.node.uuid, also.message)
 
 
+def _refused(task: Task, exc: errors.IngotError) -> bool:
+    """Whether a cleaning or service ended because its request was wrong, before any of its steps ran."""
+    return isinstance(exc, errors.Invalid) and task.step.get("step") in ("prepare_cleaning", "prepare_service")
+
+
 def _left_as_it_is(fault: str) -> Callable[[Task, errors.IngotError], None]:
     """The machine is left as it is, for an operator: a power cycle in the middle of a firmware update could destroy it
     (specification 002)."""
@@ -146,8 +151,7 @@ def _left_as_it_is(fault: str) -> Callable[[Task, errors.IngotError], None]:
         if _nothing_begun(task):
             return
         session.forget(task)
-        refused = isinstance(exc, errors.Invalid) and task.step.get("origin", "flow") == "flow"  # no step has run yet
-        if not refused and not isinstance(exc, errors.Aborted):
+        if not _refused(task, exc) and not isinstance(exc, errors.Aborted):
             task.set(maintenance=True, maintenance_reason=exc.message, fault=fault)
 
     return fail

@@ -146,6 +146,12 @@ def set_always(db: Database, uuid: str, values: Mapping[str, Any], revision: int
         raise errors.ChangedMeanwhile(node=get(db, uuid, ("uuid",)).uuid)
 
 
+def ask_to_abort(db: Database, uuid: str, flow: str) -> bool:
+    """Asks for the abort of a flow, whoever holds the lock; whether it is still the node's."""
+    values = {"abort_requested": True, "due_at": clock.now()}
+    return _update(db, sa.and_(NODES.c.uuid == uuid, NODES.c.flow == flow), values, uuid)
+
+
 @retried
 def _update(
     db: Database,

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from ingot.common import errors, interfaces
-from ingot.conductor.steps import reserved
+from ingot.conductor.steps import children, reserved
 from ingot.conductor.steps.flow import Key, Report, Step, key, label, planned
 from ingot.conductor.task_manager import Task
-from ingot.db import task_reads
+from ingot.db import nodes, task_reads
 from ingot.drivers import steps as declared
 from ingot.rpcapi import releases
 
@@ -134,17 +134,27 @@ def _in_order(task: Task, kind: str, wanted: list[Step], in_band: list[Step] | N
     here = [(step, origin) for step in wanted if not step.get("execute_on_child_nodes")]
     offered = available(task, kind, in_band or [])
     checked = iter(_checked(offered, here, kind, in_band is not None, report, keep_unknown=True))
-    steps = [_on_children(step, origin) if step.get("execute_on_child_nodes") else next(checked) for step in wanted]
+    steps = [
+        _on_children(task, kind, step, origin, report) if step.get("execute_on_child_nodes") else next(checked)
+        for step in wanted
+    ]
     if task.node.request.get("disable_ramdisk"):
         _check_without_ramdisk(steps, report)
     return steps
 
 
-def _on_children(wanted: Step, origin: str) -> Step:
-    """A step that the children's own drivers check and run."""
+def _on_children(task: Task, kind: str, wanted: Step, origin: str, report: Report) -> Step:
+    """A step that runs on child nodes, checked against the driver of each."""
     args = dict(wanted.get("args") or {})
     step = planned(*key(wanted), origin, "children", args=args, abortable=True, idempotent=True)
-    return {**step, "only": wanted.get("limit_child_node_execution") or None}
+    step["only"] = wanted.get("limit_child_node_execution") or None
+    for child in children.chosen(task, step):
+        on_child = Task(task.services, task.context, nodes.get(task.db, child.uuid), shared=True)
+        try:
+            _requested(available(on_child, kind, []), wanted, origin, kind)
+        except errors.IngotError as exc:
+            report(errors.Invalid(f"Child node {child.uuid}: {exc.message}"))
+    return step
 
 
 def _check_without_ramdisk(steps: list[Step], report: Report) -> None:
@@ -199,8 +209,15 @@ def _checked(
         except errors.IngotError as exc:
             report(exc)
             if keep_unknown:
-                found.append(presumed(wanted, origin))
+                found.append(_in_its_place(offered, wanted, origin))
     return found
+
+
+def _in_its_place(offered: dict[Key, Step], wanted: Step, origin: str) -> Step:
+    """What a plan shows of a step that is wrong."""
+    if key(wanted) in offered:
+        return {**_plain(offered[key(wanted)]), "origin": origin}
+    return reserved.as_step(wanted, origin) if wanted["step"] in reserved.STEPS else presumed(wanted, origin)
 
 
 def presumed(wanted: Step, origin: str) -> Step:

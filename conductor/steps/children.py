@@ -4,6 +4,7 @@ The run of a child's flow has an id that follows from the parent's run, the step
 takes over knows what was started and what has ended, and starts nothing twice.
 """
 
+import time
 import uuid
 from typing import Any
 
@@ -19,7 +20,7 @@ FLOW = "for_parent"
 _OUTCOME = "for_parent"
 """Key of driver_internal_info of a child with the outcome of its last such flow: run, and error or None."""
 
-_PAUSE = 1.0
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
 def run(task: Task, kind: str, step: Step) -> results.Result:
@@ -28,21 +29,25 @@ def run(task: Task, kind: str, step: Step) -> results.Result:
     :param kind: kind of the step.
     :raises StepFailed: it failed on a child.
     """
-    running = [child for child in _chosen(task, step) if not _ended(child, _run_id(task, kind, child))]
+    running = [child for child in chosen(task, step) if not _ended(child, _run_id(task, kind, child))]
     for child in running:
         _start(task, child, kind, step)
-    return results.LookAgain(_PAUSE) if running else results.DONE
+    if not running:
+        return results.DONE
+    waited = time.time() - task.memory.setdefault("since", time.time())
+    return results.LookAgain(min(max(_SHORTEST_PAUSE, waited / 10), _LONGEST_PAUSE))
 
 
 def cut_off(task: Task, kind: str, step: Step) -> None:
     """Asks the children on which the step runs to abort it: nobody waits for them any more."""
-    for child in _chosen(task, step):
-        if child.flow == FLOW and child.request.get("run") == _run_id(task, kind, child):
-            nodes.set_always(task.db, child.uuid, {"abort_requested": True, "due_at": clock.now()})
+    for child in chosen(task, step):
+        ours = child.flow == FLOW and child.request.get("run") == _run_id(task, kind, child)
+        if ours and nodes.ask_to_abort(task.db, child.uuid, FLOW):
             task.services.ring(child, f"abort of step {label(step)} of its parent")
 
 
-def _chosen(task: Task, step: Step) -> list[records.Record]:
+def chosen(task: Task, step: Step) -> list[records.Record]:
+    """The children that a step runs on; a record has what :func:`ingot.db.nodes.children` reads."""
     found = nodes.children(task.db, task.node.uuid)
     return [child for child in found if not step.get("only") or {child.uuid, child.name} & set(step["only"])]
 
@@ -74,6 +79,7 @@ def _start(task: Task, child: records.Record, kind: str, step: Step) -> None:
         "run": _run_id(task, kind, child),
         "origin": step["origin"],
         "disable_ramdisk": True,
+        **{name: value for name, value in task.node.request.items() if name == "asked_by"},
     }
     asked = {"flow": FLOW, "request": request, "run_id": None, "abort_requested": False, "due_at": clock.now()}
     try:

@@ -31,7 +31,7 @@ MOST_LOST_ATTEMPTS = 5
 
 _OWN = "engine"
 """Key of a step's memory that is the engine's: ``retries`` and ``lost`` in a row; ``ended``, the step has ended and
-only the agent's steps are still to be collected."""
+only the agent's steps are still to be collected; ``again``, it ended long ago, and they are collected once more."""
 
 MOST_RESTARTS = 5
 """Agents that are of another version after each reboot must not make a cleaning start again for ever."""
@@ -112,11 +112,24 @@ class Run(Position):
 
     def fail(self, exc: errors.IngotError) -> None:
         """The one end of every flow that does not end well: state, last_error, journal, history, logs, lock."""
-        node, flow = self.task.node, self.flow
+        exc.message = writable(exc.message)
+        try:
+            self._fail(exc)
+        except (errors.LockLost, errors.ServiceUnavailable):
+            raise
+        except Exception as odd:  # what the step or a hook has set cannot be written: without it
+            LOG.exception("Node %s: the failure of %s could not be written down", self.task.node.uuid, self.label)
+            self.task.discard()
+            self.rewind()
+            self._fail(errors.StepFailed(f"{exc.message} (and what it left could not be saved: {type(odd).__name__})"))
+
+    def _fail(self, exc: errors.IngotError) -> None:
+        node, flow, reason = self.task.node, self.flow, exc.message
         aborted = isinstance(exc, errors.Aborted)
-        reason = writable(exc.message)
         message = self._told_why("was aborted" if aborted else "failed", reason)
         LOG.error("Node %s: %s", node.uuid, message)
+        if self.step:
+            runners.cut_off(self.task, flow, self.step)
         if self.step and node.run_id:
             self.journal("aborted" if aborted else "failed", reason)
         self._collect_logs(failed=True)
@@ -177,7 +190,6 @@ class Run(Position):
         task.set(
             run_id=task.node.request.get("run") or uuidutils.generate_uuid(),
             driver_internal_info=info,
-            abort_requested=False,
             **AT_REST,
         )
         if self.flow.running is not None:
@@ -201,18 +213,26 @@ class Run(Position):
         """Whether the step that waits, polls or holds goes on now, or another instead."""
         node = self.task.node
         self._came_from_wait = node.provision_state != self.flow.running
-        if self._cuts_off():
-            self._abort()
-        elif node.step_state == "holding":
+        if self._cuts_off() and self._abort():
+            return True
+        if node.step_state == "holding":
             if node.provision_state == self.flow.held:
                 self.hold()
                 return False
-        else:
-            self._check_time()
-            if node.step_state in ("waiting", "ending") and not self._heard():
-                self._keep_waiting()
-                return False
+            return True
+        self._check_time()
+        if node.step_state in ("waiting", "ending") and not self._heard():
+            self._keep_waiting()
+            return False
+        self._protect()
         return True
+
+    def _protect(self) -> None:
+        """A step that must not be repeated counts as running in each of its calls, not only in the first."""
+        node = self.task.node
+        if self.step and not self.step["idempotent"] and node.step_state in ("waiting", "polling"):
+            self.task.set(step_state="running", due_at=clock.now())
+            self.task.write()
 
     def _check_time(self) -> None:
         """No step may go on for ever, however often its agent calls or its hardware says: not yet."""
@@ -322,7 +342,7 @@ class Run(Position):
         self.index = next(place for place, step in enumerate(self.plan) if key(step) == self.flow.collect_after)
         info = {name: value for name, value in self.task.node.driver_internal_info.items() if name != COLLECTED}
         self.task.set(request={**request, "restarts": restarts + 1}, driver_internal_info=info)
-        self.begin(attempt=1, memory={_OWN: {"ended": True}})
+        self.begin(attempt=1, memory={_OWN: {"ended": True, "again": True}})
 
     def _next(self, answer: results.Done) -> bool:
         """Ends the current step well and begins the next one; False when the flow has ended."""
@@ -330,7 +350,8 @@ class Run(Position):
         if kind:
             for hook in declared.hooks_after(kind, step["interface"], step["step"]):
                 hook(self.task, answer.hook_result)
-        self.journal("done", None)
+        if not self.task.node.step_memory.get(_OWN, {}).get("again"):
+            self.journal("done", None)
         self.index += 1
         if self.step is None:
             self._finish()
@@ -351,26 +372,30 @@ class Run(Position):
         self._came_from_wait = False
         return bool(node.abort_requested)
 
-    def _abort(self) -> None:
+    def _abort(self) -> bool:
         """Ends the flow before its time, or has it leave what it entered, where it has something to leave.
 
+        :returns: whether another step than the current one has begun; False where only leaving is left to do.
         :raises Aborted: it ends here.
         """
-        task, reason = self.task, errors.Aborted().message
-        leaving = planning.leaving(task, self.flow)
+        task, leaving = self.task, planning.leaving(self.task, self.flow)
+        if self.step and self.step["origin"] == "flow" and key(self.step) in map(key, leaving):
+            task.set(abort_requested=False)
+            return False
         if self.step:
             runners.cut_off(task, self.flow, self.step)
         if not self.flow.abort_leaves or not leaving:
             raise errors.Aborted()
-        LOG.info("Node %s: %s", task.node.uuid, self._told_why("was aborted", reason))
-        if task.node.request.get(ABORTED) is None and self.step not in leaving:
-            request = {**task.node.request, ABORTED: self._told_why("was aborted", reason) + "."}
-            task.set(request=request)
-            self.journal("aborted", reason)
-            self.plan = [*self.plan[: self.index + 1], *leaving]
-            self.index += 1
-        task.set(abort_requested=False)
+        reason = errors.Aborted().message
+        told = self._told_why("was aborted", reason)
+        LOG.info("Node %s: %s", task.node.uuid, told)
+        self._collect_logs(failed=False)
+        task.set(request={**task.node.request, ABORTED: f"{told}."}, abort_requested=False)
+        self.journal("aborted", reason)
+        self.plan = [*self.plan[: self.index + 1], *leaving]
+        self.index += 1
         self.begin(attempt=1)
+        return True
 
     def _collect(self) -> None:
         """Plans again with what the agent offers."""

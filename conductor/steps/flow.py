@@ -148,5 +148,11 @@ class Flow:
         return self.kind or task.node.request.get("kind")
 
     def entry(self, step: Step) -> Entry:
-        """The entry that a planned step of origin ``flow`` stands for."""
-        return next(entry for entry in (*self.first, *self.last) if (entry.interface, entry.name) == key(step))
+        """The entry that a planned step of origin ``flow`` stands for.
+
+        :raises StepFailed: there is none: another release made the plan.
+        """
+        for entry in (*self.first, *self.last):
+            if (entry.interface, entry.name) == key(step):
+                return entry
+        raise errors.StepFailed(f"this conductor's release does not know {label(step)}; upgrade all conductors")

@@ -15,7 +15,7 @@ holding    until an operator says unhold, which ends the step
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.common import clock, errors, states
+from ingot.common import clock, errors, masking, states
 from ingot.conductor import history
 from ingot.conductor.steps.flow import Flow, Step, label
 from ingot.conductor.task_manager import Task
@@ -152,7 +152,10 @@ class Position:
         aborted = node.request.get(ABORTED)
         told = self._told("INFO", aborted or f"{flow.title} completed.")
         asked_by = {name: value for name, value in node.request.items() if name == "asked_by"}
-        self.task.set(**AT_REST, **ENDED, driver_internal_info=info, last_error=aborted)
+        self.task.set(**AT_REST, **ENDED, driver_internal_info=info)
+        lent = flow.running is None  # and keeps what was wrong with it before
+        if not lent or (node.last_error or "").startswith(flow.title):
+            self.task.set(last_error=aborted)
         self.show({})
         if flow.next_flow:
             self.task.set(flow=flow.next_flow, request=asked_by, due_at=clock.now())
@@ -236,7 +239,7 @@ class Position:
             "attempt": node.step_attempt,
             "interface": step["interface"],
             "step": step["step"],
-            "args": step["args"],
+            "args": masking.mask(step["args"]),  # the plan has them as long as they are needed
             "priority": step["priority"],
             "origin": step["origin"],
             "state": state,

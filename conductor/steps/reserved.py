@@ -36,7 +36,7 @@ def _hold(_task: Task) -> results.Result:
 def _wait(task: Task, seconds: float | None = None) -> results.Result:
     """Waits for a number of seconds, or else for the agent's next sign of life."""
     if seconds is None:
-        return results.WaitForAgent(again=False) if session.alive(task) else results.DONE
+        return results.WaitForAgent(again=False) if _has_agent(task) else results.DONE
     left = task.memory.setdefault("until", time.time() + seconds) - time.time()
     return results.LookAgain(left) if left > 0 else results.DONE
 
@@ -50,17 +50,30 @@ def _check_wait(args: Mapping[str, Any]) -> None:
         )
 
 
+def _has_agent(task: Task) -> bool:
+    """Whether the flow has met an agent, which later steps may need, on the machine."""
+    return session.alive(task) or session.known(task, "offered") is not None
+
+
 def _power_on(task: Task) -> results.Result:
+    """Switches the machine on: into the agent again, in a flow that has one."""
+    if _has_agent(task) and not session.alive(task):
+        return results.in_phases(task, *booting.REBOOT[1:3])
     return power_control.ensure(task, states.POWER_ON)
 
 
 def _power_off(task: Task) -> results.Result:
-    return results.in_phases(task, power_control.power_off, session.forget_connection)
+    return results.in_phases(task, power_control.power_off, _forget_agent)
+
+
+def _forget_agent(task: Task) -> None:
+    if not task.node.disable_power_off:  # such a machine is on all the same, and its agent goes on calling
+        session.forget_connection(task)
 
 
 def _reboot(task: Task) -> results.Result:
-    """Off and on; into the agent again where one is running, because later steps may need it."""
-    if task.memory.setdefault("has_agent", session.alive(task)):
+    """Off and on: into the agent again, in a flow that has one."""
+    if _has_agent(task):
         return results.in_phases(task, *booting.REBOOT)
     return power_control.reboot(task)
 
@@ -79,7 +92,7 @@ STEPS: dict[str, Reserved] = {
 
 
 def as_step(wanted: Step, origin: str) -> Step:
-    """A reserved step as the plan keeps it. It may be cut off and repeated."""
+    """A reserved step as the plan keeps it. It may be cut off while it waits, and repeated."""
     args = dict(wanted.get("args") or {})
     priority = wanted["priority"]
     return planned(*key(wanted), origin, "reserved", priority=priority, args=args, abortable=True, idempotent=True)

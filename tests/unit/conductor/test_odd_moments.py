@@ -183,6 +183,58 @@ class TestFailures(OddCase):
         self.assertIn("in step bios.reset", failed.last_error)
         self.assertEqual([("prepare_cleaning", "done"), ("reset", "failed")], self.ran_of(node))
 
+    def test_a_failure_that_leaves_what_cannot_be_written_ends_all_the_same(self) -> None:
+        def fails(task: Any) -> None:
+            task.set(extra={"not": object()})
+            raise errors.StepFailed("broken \ud800 text")
+
+        self.declare("clean", "bios", "flash", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.put(self.interface("bios"), "flash", fails)
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        failed = self.run_flow(node, "automated_clean", states.CLEANING)
+        self.assertEqual((states.CLEANFAIL, True), (failed.provision_state, failed.maintenance))
+        self.assertIn("in step bios.flash", failed.last_error)
+
+    def test_a_step_that_must_not_be_repeated_is_not_in_a_later_call_either(self) -> None:
+        calls: list[int] = []
+
+        def burn(_task: Any) -> Any:
+            calls.append(1)
+            if len(calls) == 2:
+                raise errors.LockLost(node="n", epoch=1, host="h")  # as if the conductor had died here
+            return results.LookAgain(0.01) if len(calls) < 4 else None
+
+        self.declare("deploy", "bios", "burn", steps.deploy_step(priority=50))
+        self.put(self.interface("bios"), "burn", burn)
+        node = database.make_node(self.db)
+        self.accept(node, "deploy", states.DEPLOYING)
+        self.ring(node)
+        conductor_case.eventually(lambda: len(calls) == 2, "it was called again")
+        self.conductor.sweep()
+        failed = self.settled(node)
+        self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+        self.assertIn("not safe to repeat", failed.last_error)
+        self.assertEqual(2, len(calls))
+
+    def test_secrets_of_steps_are_not_kept_in_the_journal(self) -> None:
+        self.declare("clean", "bios", "lock", steps.clean_step(priority=0, argsinfo={"password": {"description": "."}}))
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        wanted = [{"interface": "bios", "step": "lock", "args": {"password": "s3cret"}}]
+        self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+        self.assertEqual([("bios.lock", {"password": "s3cret"})], self.calls)
+        self.assertNotIn("s3cret", str([vars(row) for row in self.journal(node)]))
+
+    def test_an_abort_that_finds_only_leaving_left_comes_too_late(self) -> None:
+        self.declare("clean", "bios", "last", steps.clean_step(priority=10, requires_ramdisk=False))
+
+        def last(task: Any) -> None:
+            task.node.abort_requested = True
+
+        self.put(self.interface("bios"), "last", last)
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        after = self.run_flow(node, "automated_clean", states.CLEANING)
+        self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
+
     def test_a_flow_that_nobody_knows_ends_on_a_node_at_rest(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE, flow="paint", due_at=clock.now())
         self.ring(node)
