@@ -6,7 +6,8 @@ import openstack
 import requests
 
 from ingot.api import server
-from tests import api_case
+from ingot.conductor import allocations as finding
+from tests import api_case, database
 
 
 def free_port() -> int:
@@ -79,6 +80,29 @@ class OpenStackSdk(api_case.ApiCase):
         self.assertEqual(["tidy-up"], [found.name for found in self.sdk.runbooks()])
         self.sdk.delete_runbook("tidy-up")
         self.assertEqual([], list(self.sdk.runbooks()))
+
+    def test_allocations(self) -> None:
+        node = database.make_node(self.db, name="sdk-4", resource_class="large")
+        wanted = self.sdk.create_allocation(resource_class="large", name="mine", candidate_nodes=["sdk-4"])
+        self.assertEqual(("allocating", [node.uuid]), (wanted.state, wanted.candidate_nodes))
+        finder = finding.Allocator(self.db, api_case.HOST, lambda _key, job: job(), lambda _key: False, 60)
+        finder.ring(wanted.id)
+        found = self.sdk.wait_for_allocation("mine", timeout=10)
+        self.assertEqual(("active", node.uuid), (found.state, found.node_id))
+        self.assertEqual(wanted.id, self.sdk.get_node("sdk-4").allocation_id)
+        self.assertEqual(["mine"], [one.name for one in self.sdk.allocations(node="sdk-4", state="active")])
+        self.assertEqual({"a": 1}, self.sdk.update_allocation(found, extra={"a": 1}).extra)
+        self.sdk.delete_allocation("mine")
+        self.assertIsNone(self.sdk.get_node("sdk-4").instance_id)
+
+    def test_inspection_rules(self) -> None:
+        actions = [{"op": "fail", "args": {"msg": "no"}}]
+        rule = self.sdk.create_inspection_rule(actions=actions, conditions=[], priority=5)
+        self.assertEqual(actions, self.sdk.get_inspection_rule(rule.id).actions)
+        self.sdk.update_inspection_rule(rule, description="all fail")
+        self.assertEqual(["all fail"], [found.description for found in self.sdk.inspection_rules()])
+        self.sdk.delete_inspection_rule(rule.id)
+        self.assertEqual([], list(self.sdk.inspection_rules()))
 
     def test_many_nodes_come_page_by_page(self) -> None:
         for number in range(7):

@@ -39,6 +39,11 @@ class InspectionRules(api_case.ApiCase):
         self.good("DELETE", path)
         self.refused(404, "GET", path)
 
+    def test_its_links_lead_to_it(self) -> None:
+        made = self.rule()
+        own, _bookmark = made["links"]
+        self.assertEqual(made, self.good("GET", own["href"].removeprefix("http://localhost")))
+
     def test_all_are_deleted_at_once(self) -> None:
         for priority in range(3):
             self.rule(priority=priority)
