@@ -124,18 +124,24 @@ def _nothing_begun(task: Task) -> bool:
 
 
 def _deploy_failed(task: Task, exc: errors.IngotError) -> None:
-    """The machine is switched off, so that a half-written system does not run; the agent's session ends with it."""
+    """The machine is switched off, so that a half-written system does not run; the agent's session ends with it, and
+    nothing of the deployment stays outside of the machine."""
     if _nothing_begun(task):
         return  # a rebuild that is refused leaves the instance running
     session.forget(task)
-    if isinstance(exc, errors.HardwareUnreachable) or task.driver.power is None or task.driver.boot is None:
-        return
-    try:
-        if not task.node.disable_power_off:
-            task.driver.power.start_power_change(task, states.POWER_OFF)
-        task.driver.boot.clean_up_ramdisk(task)
-    except errors.IngotError as also:
-        LOG.warning("Node %s: after the failed deployment, %s", task.node.uuid, also.message)
+    out_of_reach = isinstance(exc, errors.HardwareUnreachable) or task.driver.power is None
+    remedies = [] if out_of_reach or task.node.disable_power_off else [_start_switching_off]
+    if task.driver.deploy is not None:
+        remedies.append(task.driver.deploy.clean_up)
+    for remedy in remedies:
+        try:
+            remedy(task)
+        except errors.IngotError as also:
+            LOG.warning("Node %s: after the failed deployment, %s", task.node.uuid, also.message)
+
+
+def _start_switching_off(task: Task) -> None:
+    task.driver.power.start_power_change(task, states.POWER_OFF)
 
 
 def _refused(task: Task, exc: errors.IngotError) -> bool:

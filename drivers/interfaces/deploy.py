@@ -25,7 +25,10 @@ class DeployInterface(BaseInterface):
         raise NotImplementedError
 
     def clean_up(self, task: Task) -> results.Result | None:
-        """Removes what a deployment left outside of the machine. Also called after a failure."""
+        """Removes what a deployment left outside of the machine: boot scripts, published files.
+
+        Also called, once, when a deployment has failed, and then without waiting for what it answers.
+        """
         raise NotImplementedError
 
     def prepare_cleaning(self, task: Task) -> results.Result | None:

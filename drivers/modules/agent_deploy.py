@@ -10,6 +10,7 @@ from oslo_log import log
 from ingot.common import errors
 from ingot.drivers import power_control, results
 from ingot.drivers.agent import booting, client, commands, offered_steps, session
+from ingot.drivers.interfaces.base import needed
 from ingot.drivers.interfaces.deploy import DeployInterface
 from ingot.drivers.task import Task
 
@@ -85,8 +86,9 @@ class AgentDeploy(DeployInterface):
         task.driver.storage.detach_volumes(task)
 
     def clean_up(self, task: Task) -> None:
-        task.driver.boot.clean_up_ramdisk(task)
-        task.driver.boot.clean_up_instance(task)
+        boot = needed(task, "boot")
+        boot.clean_up_ramdisk(task)
+        boot.clean_up_instance(task)
 
     def runs_agent(self, task: Task, kind: str) -> bool:
         return kind in ("clean", "service")

@@ -86,8 +86,8 @@ class DirectDeploy(AgentDeploy):
         task.driver.storage.attach_volumes(task)
 
     def clean_up(self, task: Task) -> None:
-        super().clean_up(task)
         published.withdraw(task)
+        super().clean_up(task)
 
     @steps.deploy_step(priority=100, idempotent=True)
     def deploy(self, task: Task) -> results.Result:
