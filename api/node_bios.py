@@ -1,7 +1,7 @@
 """BIOS settings of nodes, as they were read from the machines last."""
 
-from ingot.api import fields, nodes, params
-from ingot.api.call import Call, Reply, operation
+from ingot.api import collection, fields, nodes, params
+from ingot.api.call import Answer, Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.common import errors
 from ingot.db import facts, records
@@ -34,7 +34,7 @@ TABLE = fields.Table(
 )
 
 
-@operation(params.FIELDS, params.DETAIL)
+@operation(params.FIELDS, params.DETAIL, answer=Answer(shows=collection.Page("bios", collection.One(TABLE))))
 def index(call: Call, node: str) -> Reply:
     query = call.query
     if query and call.minor < _DETAILS:

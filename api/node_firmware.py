@@ -1,7 +1,7 @@
 """Firmware components of nodes, with the versions that were read from the machines last."""
 
-from ingot.api import fields, nodes
-from ingot.api.call import Call, Reply, operation
+from ingot.api import collection, fields, nodes
+from ingot.api.call import Answer, Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.db import facts
 
@@ -23,7 +23,7 @@ TABLE = fields.Table(
 )
 
 
-@operation()
+@operation(answer=Answer(shows=collection.Page("firmware", collection.One(TABLE))))
 def index(call: Call, node: str) -> Reply:
     selection = TABLE.select(call.minor)
     components = facts.FIRMWARE.of_node(call.db, nodes.read(call, node, "id").id)

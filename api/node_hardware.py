@@ -26,7 +26,9 @@ def console(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_console"))
 
 
-@operation(body=fields.Body("console request", (Field("enabled", kind=kinds.FLAG, required=True),)))
+@operation(
+    body=fields.Body("console request", (Field("enabled", kind=kinds.FLAG, required=True),)), answer=calls.EMPTY_202
+)
 def set_console(call: Call, node: str) -> Reply:
     return _set(call, node, "states/console", "set_console", enabled=call.body["enabled"])
 
@@ -37,17 +39,22 @@ _BOOT_MODE = kinds.Kind({"enum": ["bios", "uefi"]})
 _SECURE_BOOT = kinds.Kind({"type": ["boolean", "string"]}, kinds.flag)
 
 
-@operation(body=fields.Body("boot mode request", (Field("target", kind=_BOOT_MODE, required=True),)))
+@operation(
+    body=fields.Body("boot mode request", (Field("target", kind=_BOOT_MODE, required=True),)), answer=calls.EMPTY_202
+)
 def set_boot_mode(call: Call, node: str) -> Reply:
     return _set(call, node, "states", "set_boot_mode", mode=call.body["target"])
 
 
-@operation(body=fields.Body("secure boot request", (Field("target", kind=_SECURE_BOOT, required=True),)))
+@operation(
+    body=fields.Body("secure boot request", (Field("target", kind=_SECURE_BOOT, required=True),)),
+    answer=calls.EMPTY_202,
+)
 def set_secure_boot(call: Call, node: str) -> Reply:
     return _set(call, node, "states", "set_secure_boot", enabled=call.body["target"])
 
 
-@operation(body=fields.Body("NMI request", ()))
+@operation(body=fields.Body("NMI request", ()), answer=calls.EMPTY_204)
 def inject_nmi(call: Call, node: str) -> Reply:
     ask(call, node, "inject_nmi")
     return calls.NO_CONTENT
@@ -88,12 +95,12 @@ _STATE = kinds.Kind({"type": "string", "maxLength": 80}, _lower)
 _STATE_REQUEST = fields.Body("indicator request", (Field("state", kind=_STATE, required=True),))
 
 
-@operation(body=_STATE_REQUEST)
+@operation(body=_STATE_REQUEST, answer=calls.EMPTY_204)
 def set_indicator(call: Call, node: str, name: str) -> Reply:
     return set_indicator_of.handler(call, node, *_parted(name))
 
 
-@operation(body=_STATE_REQUEST)
+@operation(body=_STATE_REQUEST, answer=calls.EMPTY_204)
 def set_indicator_of(call: Call, node: str, component: str, name: str) -> Reply:
     ask(call, node, "set_indicator_state", component=component, name=name, state=call.body["state"])
     return calls.NO_CONTENT

@@ -40,13 +40,13 @@ def index(call: Call, node: str) -> Reply:
     return Reply({"vifs": ask(call, node, "list_vifs")})
 
 
-@operation(body=_Vif())
+@operation(body=_Vif(), answer=calls.EMPTY_204)
 def attach(call: Call, node: str) -> Reply:
     ask(call, node, "attach_vif", vif=call.body)
     return calls.NO_CONTENT
 
 
-@operation()
+@operation(answer=calls.EMPTY_204)
 def detach(call: Call, node: str, vif: str) -> Reply:
     ask(call, node, "detach_vif", vif_id=kinds.ident("VIF", vif))
     return calls.NO_CONTENT

@@ -38,7 +38,7 @@ def show(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_virtual_media"))
 
 
-@operation(body=_MEDIUM)
+@operation(body=_MEDIUM, answer=calls.EMPTY_204)
 def attach(call: Call, node: str) -> Reply:
     given = call.body
     about = {"device_type": given["device_type"], "image_url": given["image_url"]}
@@ -54,7 +54,7 @@ def _device_types(name: str, given: str) -> list[str]:
     return list(named) or list(DEVICE_TYPES)
 
 
-@operation(Param("device_types", _device_types, repeats=True))
+@operation(Param("device_types", _device_types, repeats=True), answer=calls.EMPTY_204)
 def detach(call: Call, node: str) -> Reply:
     ask(call, node, "detach_virtual_media", device_types=call.query.get("device_types", list(DEVICE_TYPES)))
     return calls.NO_CONTENT
