@@ -93,6 +93,7 @@ class _HeartbeatBody:
     """Keys that are newer than the request's version are a bad request here, not a wrong version."""
 
     schema = _HEARTBEAT.schema
+    declared = _HEARTBEAT.declared
 
     def check(self, value: Any, minor: int) -> dict[str, Any]:
         try:

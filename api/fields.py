@@ -67,7 +67,8 @@ class Body:
         self, noun: str, declared: Iterable[Field], newer: type[errors.IngotError] = errors.VersionRefused
     ) -> None:
         self._newer = newer
-        self._fields = {field.name: field for field in declared}
+        self.declared: tuple[Field, ...] = tuple(declared)
+        self._fields = {field.name: field for field in self.declared}
         self._needs_version = [field for field in self._fields.values() if field.since > 1]
         self.schema = schemas.Schema(noun, object_schema(self._fields.values()))
 

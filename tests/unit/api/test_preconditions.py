@@ -1,52 +1,19 @@
 """Entity tags: what answers have, and what If-Match and If-None-Match do on every URL."""
 
-import uuid
-from typing import Any
-
-import sqlalchemy as sa
 
 from ingot.api import routes
-from ingot.common import states
-from ingot.db import agents, allocations, nodes, traits
-from tests import api_case
+from ingot.db import agents, nodes, traits
+from tests import api_case, world
 
-STEP = {"interface": "raid", "step": "apply_configuration", "args": {}, "priority": 90}
-ADD = [{"op": "add", "path": "/extra/a", "value": 1}]
+ADD = world.ADD
 OLD = '"0.1-00"'
 
 
-class Tagged(api_case.ApiCase):
-    """One object of each kind that has a tag; ``self.urls`` has where it is, by the path of its route."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        node = self.node(name="n")["uuid"]
-        nodes.set_always(self.db, node, {"provision_state": states.MANAGEABLE, "power_state": states.POWER_OFF})
-        ours = {"node_uuid": node}
-        connector = {**ours, "type": "iqn", "connector_id": "a"}
-        target = {**ours, "boot_index": 0, "volume_id": "v", "volume_type": "iscsi"}
-        in_runbook = {"interface": "bios", "step": "factory_reset", "order": 1}
-        made: dict[str, dict[str, Any]] = {
-            "allocations": {"resource_class": "c"},
-            "chassis": {},
-            "ports": {**ours, "address": "52:54:00:00:00:01"},
-            "portgroups": ours,
-            "volume/connectors": connector,
-            "volume/targets": target,
-            "deploy_templates": {"name": "CUSTOM_T", "steps": [STEP]},
-            "runbooks": {"name": "CUSTOM_R", "steps": [in_runbook]},
-        }
-        self.urls = {"/v1/nodes/<node>": f"/v1/nodes/{node}"}
-        for name, body in made.items():
-            created = self.api("POST", f"/v1/{name}", body)
-            self.assertIn("ETag", created.headers, name)
-            self.urls[f"/v1/{name}/<ident>"] = f"/v1/{name}/{created.json['uuid']}"
-        with self.db.single() as connection:
-            own = nodes.NODES.c
-            node_id = sa.select(own.id).where(own.uuid == node).scalar_subquery()
-            connection.execute(sa.update(allocations.ALLOCATIONS).values(node_id=node_id, state=allocations.ACTIVE))
-        self.urls["/v1/deploy-templates/<ident>"] = self.urls["/v1/deploy_templates/<ident>"]
-        self.uuid = node
+class Tagged(world.WorldCase):
+    def objects(self) -> list[str]:
+        """URLs of objects that have the field ``extra``; the node is the first."""
+        urls = [f"{collection}/{known}" for collection, known in self.made.items() if "-" not in collection]
+        return [url for url in urls if "extra" in self.good("GET", url)]
 
     def tag(self, url: str = "/v1/nodes/n", version: str = api_case.LATEST) -> str:
         return str(self.api("GET", url, version=version).headers["ETag"])
@@ -54,7 +21,7 @@ class Tagged(api_case.ApiCase):
 
 class Answers(Tagged):
     def test_a_tag_stays_until_the_object_changes(self) -> None:
-        for url in set(self.urls.values()):
+        for url in self.objects():
             before = self.tag(url)
             self.assertEqual(before, self.tag(url))
             patched = self.api("PATCH", url, ADD)
@@ -171,12 +138,11 @@ class Writing(Tagged):
                     self.assertEqual(before, len(self.conductor.asked), "a conductor was asked before")
 
     def test_every_object_is_deleted_if_it_is_the_known_one(self) -> None:
-        for path, url in reversed(self.urls.items()):
-            if "-" not in path:
-                tag = self.tag(url)
-                self.good("PATCH", url, ADD)
-                self.assertEqual(412, self.api("DELETE", url, If_Match=tag).status, url)
-                self.assertEqual(204, self.api("DELETE", url, If_Match=self.tag(url)).status, url)
+        for url in reversed(self.objects()):
+            tag = self.tag(url)
+            self.good("PATCH", url, ADD)
+            self.assertEqual(412, self.api("DELETE", url, If_Match=tag).status, url)
+            self.assertEqual(204, self.api("DELETE", url, If_Match=self.tag(url)).status, url)
 
     def test_parts_of_a_node_are_written_if_the_node_is_the_known_one(self) -> None:
         requests = (
@@ -195,39 +161,6 @@ class Writing(Tagged):
             self.assertIn(first.status, (202, 204), f"{name}: {first}")
             again = self.api(method, f"/v1/nodes/n/{name}", body, If_Match=tag)
             self.assertEqual(412, again.status, f"{name}: {again}")
-
-    def url(self, path: str) -> str:
-        known = next(
-            (template for template in sorted(self.urls, key=len, reverse=True) if path.startswith(template)), None
-        )
-        url = path.replace(known, self.urls[known]) if known else path.replace("<node>", self.uuid)
-        if path.endswith("/plan"):
-            url += "?flow=clean"
-        if path.endswith("/vendor_passthru"):
-            url += "?method=clear"
-        url = url.replace("<component>/<name>", "system/led").replace("<name>", "led@system")
-        for name, ident in (("trait", "CUSTOM_A"), ("uuid", str(uuid.uuid4())), ("vif", "a"), ("method", "clear")):
-            url = url.replace(f"<{name}>", ident)
-        return url
-
-    def body(self, path: str, method: str) -> Any:
-        if method == "PATCH" and "vendor_passthru" not in path:
-            return ADD
-        bodies = {
-            "power": {"target": "power on"},
-            "provision": {"target": "provide"},
-            "boot_device": {"boot_device": "pxe"},
-            "traits": {"traits": ["CUSTOM_A"]},
-            "console": {"enabled": True},
-            "boot_mode": {"target": "uefi"},
-            "secure_boot": {"target": True},
-            "vifs": {"id": "a"},
-            "vmedia": {"device_type": "cdrom", "image_url": "http://files/a.iso"},
-            "vendor_passthru": {},
-        }
-        if "/indicators/" in path:
-            return {"state": "on"}
-        return bodies.get(path.rpartition("/")[2], {}) if method in ("PATCH", "PUT", "POST") else None
 
 
 class Traits(Tagged):
