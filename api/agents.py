@@ -162,16 +162,27 @@ def _end_inspection(call: Call) -> records.Record:
     # Kept first: an agent that hears of no success says it all again, and nothing is there twice.
     beside = {name: value for name, value in call.body.items() if name != "inventory"}
     inventories.save(call.db, node.id, inventory, beside)
+    nodes.compare_and_set(call.db, node, _inspected(beside.get("error")))
+    return node
+
+
+def _inspected(error: Any) -> dict[str, Any]:
+    """What becomes of a node.
+
+    :param error: what its agent says went wrong.
+    """
     moment = clock.now()
-    ended = {
-        "provision_state": states.next_state(states.INSPECTWAIT, "done"),
+    if error:
+        said = str(error)[:2000].replace("\0", " ")  # no database keeps a NUL
+        told = f"Inspection: the agent reported an error: {said}. Fix the cause and inspect again."
+        return {"provision_state": states.INSPECTFAIL, "provision_updated_at": moment, "last_error": told}
+    return {
+        "provision_state": states.MANAGEABLE,
         "target_provision_state": None,
         "provision_updated_at": moment,
         "inspection_finished_at": moment,
         "last_error": None,
     }
-    nodes.compare_and_set(call.db, node, ended)
-    return node
 
 
 def _found_addresses(inventory: dict[str, Any]) -> tuple[str, ...]:

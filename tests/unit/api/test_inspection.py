@@ -145,6 +145,13 @@ class Inspected(api_case.ApiCase):
         )
         self.refused(404, "POST", "/v1/continue_inspection", self.found)  # it does not wait any more
 
+    def test_an_agent_that_failed_says_so(self) -> None:
+        self.good("POST", "/v1/continue_inspection", {**self.found, "error": "no disk\0"})
+        node = nodes.get(self.db, "n")
+        self.assertEqual((states.INSPECTFAIL, None), (node.provision_state, node.inspection_finished_at))
+        self.assertIn("no disk", node.last_error)
+        self.assertEqual(self.found["inventory"], self.good("GET", "/v1/nodes/n/inventory")["inventory"])
+
     def test_a_node_is_named_by_its_uuid_at_any_version(self) -> None:
         path = f"/v1/continue_inspection?node_uuid={self.known.uuid}"
         self.assertEqual(202, self.api("POST", path, {"inventory": {}}, version="1.1").status)
