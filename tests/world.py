@@ -62,7 +62,13 @@ _STANDS_FOR = {
     "<mac>": MAC,
     "<method>": "first_method_sync",
 }
-_QUERY = {"/ingot/v1/nodes/<node>/plan": "flow=clean", "/v1/nodes/validate": "node=n", "/v1/lookup": f"addresses={MAC}"}
+_QUERY = {
+    "/ingot/v1/nodes/<node>/plan": "flow=clean",
+    "/v1/drivers/<name>/vendor_passthru": "method=first_method_sync",
+    "/v1/lookup": f"addresses={MAC}",
+    "/v1/nodes/<node>/vendor_passthru": "method=first_method_sync",
+    "/v1/nodes/validate": "node=n",
+}
 
 
 class WorldCase(api_case.ApiCase):
