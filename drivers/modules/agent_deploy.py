@@ -4,11 +4,10 @@ import base64
 import binascii
 from typing import Any
 
-from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.drivers import power_control, results
+from ingot.drivers import power_control, priorities, results
 from ingot.drivers.agent import booting, client, commands, offered_steps, session
 from ingot.drivers.interfaces.base import needed
 from ingot.drivers.interfaces.deploy import DeployInterface
@@ -16,25 +15,9 @@ from ingot.drivers.task import Task
 
 LOG = log.getLogger(__name__)
 
-_ERASING = ("erase_devices", "erase_devices_metadata")
-"""Steps of the agent whose priority in cleaning is an option of [deploy]: ``<step>_priority``."""
-
 
 class AgentDeploy(DeployInterface):
-    """The base of ``direct`` and ``ramdisk``.
-
-    :raises ConfigurationError: both ways of erasing disks are given one priority (specification 002).
-    """
-
-    def __init__(self, conf: cfg.ConfigOpts, name: str) -> None:
-        super().__init__(conf, name)
-        full, metadata = (conf.deploy[f"{step}_priority"] for step in _ERASING)
-        if full and full == metadata:
-            raise errors.ConfigurationError(
-                option="[deploy] erase_devices_priority",
-                value=full,
-                allowed="erase_devices_metadata_priority is the same: two clean steps of one interface need an order.",
-            )
+    """The base of ``direct`` and ``ramdisk``."""
 
     def prepare_cleaning(self, task: Task) -> results.Result:
         return booting.unless_there(task, power_control.power_off, self._enter_cleaning_network, *booting.BOOT)
@@ -98,11 +81,9 @@ class AgentDeploy(DeployInterface):
 
     def _priority(self, kind: str, step: offered_steps.OfferedStep) -> offered_steps.Priority:
         """How disks are erased by default is the operator's to say."""
-        if kind == "clean" and step.interface == "deploy" and step.step in _ERASING:
-            configured: int | None = self.conf.deploy[f"{step.step}_priority"]
-            if configured is not None:
-                return configured
-        return step.priority
+        if kind != "clean" or step.interface != "deploy":
+            return step.priority
+        return priorities.of_erasing(self.conf).get(step.step, step.priority)
 
     def execute_in_band_step(self, task: Task, kind: str, step: dict[str, Any]) -> results.Result:
         return commands.execute_step(task, kind, step)

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from ingot.common import clock, errors, states
-from ingot.drivers import results, steps
+from ingot.drivers import factory, results, steps
 from ingot.drivers.modules import noop
 from tests.unit.drivers import fakes, http_agent
 
@@ -121,14 +121,30 @@ class PrioritiesTest(AgentDeployTestCase):
         self.assertEqual([50, 0, 3, 0], self.priorities(erase_devices_priority=50, erase_devices_metadata_priority=0))
         self.assertEqual([10, 99, 3, 0], self.priorities("deploy", erase_devices_priority=50))
 
-    def test_one_priority_for_two_ways_of_erasing_is_no_order(self) -> None:
+    def start(self, erase: int, metadata: int, **overrides: int) -> None:
         conf = fakes.configuration(
             enabled_hardware_types=["fake-hardware"],
-            deploy__erase_devices_priority=7,
-            deploy__erase_devices_metadata_priority=7,
+            deploy__erase_devices_priority=erase,
+            deploy__erase_devices_metadata_priority=metadata,
+            conductor__clean_step_priority_override={f"deploy.{step}": value for step, value in overrides.items()},
         )
-        error = self.assertRaises(errors.ConfigurationError, fakes.MemoryTask, conf, fakes.node())
-        self.assertIn("erase_devices_metadata_priority is the same", error.message)
+        factory.Hardware(conf)
+
+    def test_one_priority_for_two_ways_of_erasing_is_no_order_whoever_gives_it(self) -> None:
+        for erase, metadata, overrides in (
+            (7, 7, {}),
+            (7, None, {"erase_devices_metadata": 7}),
+            (99, 10, {"erase_devices": 7, "erase_devices_metadata": 7}),
+            (None, None, {"erase_devices": 7, "erase_devices_metadata": 7}),
+            (7, None, {"burn": 7}),
+        ):
+            error = self.assertRaises(errors.ConfigurationError, self.start, erase, metadata, **overrides)
+            self.assertIn("deploy interfaces have the same priority 7", error.message)
+        self.assertIn("or [deploy] erase_devices_priority", error.message)
+
+    def test_options_that_an_override_makes_different_are_an_order(self) -> None:
+        for overrides in ({"erase_devices": 8}, {"erase_devices": 0}):
+            self.start(7, 7, **overrides)
 
 
 class AgentRAIDTest(AgentDeployTestCase):
