@@ -87,24 +87,36 @@ def _free_node(connection: sa.Connection, allocation: records.Record) -> None:
         return
     if node.reservation is not None:
         raise nodes.locked(node)
-    state = node.provision_state
-    if not node.maintenance and state not in states.UPDATE_ALLOWED - {states.ACTIVE}:
-        raise errors.Conflict(
-            reason=f"Cannot remove allocation {allocation.uuid} for node {node.uuid}, because the node is in state "
-            f"{state} and not in maintenance. Undeploy the node, which removes the allocation."
-        )
+    _refuse_in_use(node, allocation.uuid)
     _change_node(connection, sa.and_(own, NODES.c.instance_uuid == allocation.uuid), node.uuid, instance_uuid=None)
+
+
+def _refuse_in_use(node: records.Record, uuid: str) -> None:
+    """
+    :param node: needs uuid, provision_state, maintenance.
+    :param uuid: of its allocation.
+    :raises Conflict: the node is in use.
+    """
+    if not node.maintenance and node.provision_state not in states.UPDATE_ALLOWED - {states.ACTIVE}:
+        raise errors.Conflict(
+            reason=f"Cannot remove allocation {uuid} for node {node.uuid}, because the node is in state "
+            f"{node.provision_state} and not in maintenance. Undeploy the node, which removes the allocation."
+        )
 
 
 @retried
 def detach(db: Database, node: records.Record, values: Mapping[str, Any]) -> None:
     """Writes what a request changes of a node whose instance it takes away, as :func:`nodes.compare_and_set` does; the
-    allocation that brought the instance goes with it."""
+    allocation that brought the instance goes with it.
+
+    :raises Conflict: there is one, and the node is in use.
+    """
     with db.transaction() as connection:
         unchanged = (NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
         if not _change_node(connection, sa.and_(*unchanged), node.uuid, **values):
             raise node_crud.why_refused(db, node.uuid)
-        connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node.id))
+        if connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node.id)).rowcount:
+            _refuse_in_use(node, node.instance_uuid)
 
 
 @retried

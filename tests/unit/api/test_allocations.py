@@ -224,7 +224,12 @@ class GivingNodesBack(AllocationCase):
 
     def test_who_takes_the_instance_away_takes_the_allocation_away(self) -> None:
         made = self.allocated(self.known)
-        self.good("PATCH", "/v1/nodes/n", [{"op": "remove", "path": "/instance_uuid"}])
+        change = [{"op": "remove", "path": "/instance_uuid"}]
+        self.put_node(provision_state=states.ACTIVE)
+        self.assertIn(made["uuid"], self.refused(409, "PATCH", "/v1/nodes/n", change))
+        self.assertEqual((made["uuid"], "active"), (self.instance(), self.shown(made["uuid"])["state"]))
+        self.put_node(provision_state=states.AVAILABLE)
+        self.good("PATCH", "/v1/nodes/n", change)
         self.refused(404, "GET", f"/v1/allocations/{made['uuid']}")
         self.assertIsNone(self.instance())
 
