@@ -113,24 +113,27 @@ def heartbeat(call: Call, node: str) -> Reply:
         raise errors.Invalid("Agent token is required for heartbeat processing: send agent_token.")
     found = agents.for_heartbeat(call.db, api_nodes.ident(call, node))
     if not hmac.compare_digest(given["agent_token"].encode(), (found.agent_token or "").encode()):
-        raise errors.Invalid("Invalid or missing agent token received: look the node up again.")
+        raise _strange_agent()
     if call.conf.agent.require_tls and not given["callback_url"].startswith("https://"):
         raise errors.Invalid(
             field="callback_url", value=given["callback_url"], allowed="TLS is required by configuration: use https."
         )
-    agents.record_heartbeat(
-        call.db,
-        found,
-        {
-            "agent_url": given["callback_url"],
-            "agent_version": given["agent_version"],
-            "agent_verify_ca": given.get("agent_verify_ca"),
-            "agent_status": _status(given),
-        },
-    )
+    values = {
+        "agent_url": given["callback_url"],
+        "agent_version": given["agent_version"],
+        "agent_verify_ca": given.get("agent_verify_ca"),
+        "agent_status": _status(given),
+    }
+    if not agents.record_heartbeat(call.db, found, values):
+        raise _strange_agent()
     if found.provision_state in states.WAITING:
         call.client.advance(call.ctx, found, why="heartbeat")
     return Reply(None, 202)
+
+
+def _strange_agent() -> errors.Invalid:
+    """To be raised for an agent that is not, or not any more, the node's."""
+    return errors.Invalid("Invalid or missing agent token received: look the node up again.")
 
 
 class _Found:

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ingot.common import clock, errors, states
+from ingot.common import clock, states
 from ingot.db import models, nodes, records
 from ingot.db.engine import Database, retried
 
@@ -65,13 +65,13 @@ def for_heartbeat(db: Database, ident: str) -> records.Record:
 
 
 @retried
-def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any]) -> None:
+def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any]) -> bool:
     """Notes a checked heartbeat without any lock. A node that waits for its agent becomes due in the same
     statement, so that the sweep finds it even if the bell to its conductor is lost.
 
     :param values: agent_url, agent_version, agent_verify_ca, agent_status.
     :param node: as :func:`for_heartbeat` read it; its token is what the agent has shown.
-    :raises NotFound: the node was deleted meanwhile, or its agent was given up.
+    :returns: False if nothing was noted: the agent was given up meanwhile, or the node was deleted.
     """
     # The agent may have been forgotten since its token was checked: it must not come back by a late heartbeat.
     same_agent = sa.and_(_NODES.c.id == node.id, _NODES.c.agent_token == node.agent_token)
@@ -86,5 +86,4 @@ def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any])
     }
     with db.single() as connection:
         result = connection.execute(sa.update(_NODES).where(same_agent).values(noted))
-    if result.rowcount != 1:
-        raise errors.NotFound(noun="Node", ident=node.uuid)
+    return bool(result.rowcount == 1)

@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import states
-from ingot.db import nodes, records
+from ingot.db import agents, nodes, records
 from tests import api_case, database, sql_counter
 
 MAC = "52:54:00:aa:bb:cc"
@@ -97,6 +97,20 @@ class Heartbeat(AgentCase):
         self.put(agent_token=None)
         self.assertEqual(400, self.beat().status)
         self.assertIsNone(self.row.agent_url)
+
+    def test_an_agent_that_is_given_up_while_it_calls_is_told_the_same(self) -> None:
+        checked = agents.for_heartbeat
+
+        def given_up(*args: Any) -> Any:
+            node = checked(*args)
+            self.put(agent_token=None)
+            return node
+
+        self.patch(agents, "for_heartbeat", given_up)
+        answer = self.beat()
+        self.assertEqual(400, answer.status)
+        self.assertIn("Invalid or missing agent token received: look the node up again", answer.message)
+        self.assertEqual((None, []), (self.row.agent_url, self.conductor.bells))
 
     def test_an_agent_cannot_speak_for_another_node(self) -> None:
         waiting = {"provision_state": states.DEPLOYWAIT, "agent_token": "of the other agent"}
