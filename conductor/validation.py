@@ -76,8 +76,13 @@ def _check_steps(task: Task, report: Report) -> None:
 
 
 def steps(task: Task, kind: str) -> list[dict[str, Any]]:
-    """The enabled steps of a kind, in the order in which they would run: interface, step, priority."""
-    plan = catalog.chosen_by_default(task, kind, None)
+    """The enabled steps of a kind, in the order in which they would run: interface, step, priority.
+
+    The agent is not asked. Its steps are among them while they are known: from the plan of a flow of that kind that
+    runs, or was the last one and failed.
+    """
+    known = [step for step in task.node.driver_internal_info.get(f"{kind}_steps", []) if step["origin"] == "agent"]
+    plan = catalog.chosen_by_default(task, kind, known)
     return [{name: step[name] for name in ("interface", "step", "priority")} for step in plan]
 
 

@@ -159,6 +159,9 @@ class TestAutomated(CleaningTestCase):
         self.waits_in(uuid, "erase_devices")
         step = self.bench.user.node(uuid)["clean_step"]
         self.assertEqual(("deploy", "erase_devices", 10), (step["interface"], step["step"], step["priority"]))
+        listed = self.bench.user.get(f"/v1/nodes/{uuid}/cleaning/steps")
+        expected = [("erase_devices_metadata", 99), ("erase_devices", 10)]
+        self.assertEqual(expected, [(one["step"], one["priority"]) for one in listed])
         for path, body in (
             ("power", {"target": "power off"}),
             ("power", {"target": "rebooting"}),

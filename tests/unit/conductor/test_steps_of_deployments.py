@@ -6,7 +6,7 @@ from unittest import mock
 
 from oslo_config import cfg
 
-from ingot.common import clock, errors, states
+from ingot.common import clock, context, errors, states
 from ingot.db import deploy_templates, nodes, records, task_reads, traits
 from ingot.drivers import results, steps
 from ingot.drivers.interfaces.base import BaseInterface
@@ -281,6 +281,24 @@ class TestCleaning(StepsCase):
         self.addCleanup(steps._HOOKS.pop, ("clean", "bios", "reset"))
         self.clean()
         self.assertEqual([(self.node.uuid, None)], seen)
+
+    def listed(self) -> list[tuple[str, float]]:
+        """What ``GET /v1/nodes/<id>/cleaning/steps`` lists."""
+        node = self.node.uuid
+        answer = self.conductor.endpoint.get_steps(context.admin().to_dict(), node_uuid=node, kind="clean")
+        return [(f"{one['interface']}.{one['step']}", one["priority"]) for one in answer["result"]]
+
+    def test_the_agents_steps_are_listed_as_long_as_they_are_known(self) -> None:
+        self.declare("clean", "bios", "reset", steps.clean_step(priority=15))
+        self.agent(step("first", 20, "deploy"), step("asked", 0, "deploy"), step("second", 10, "deploy"))
+        self.clean("manual_clean", clean_steps=[{"interface": "deploy", "step": "asked"}])
+        self.assertEqual([("bios.reset", 15)], self.listed())
+        broken = mock.Mock(side_effect=errors.StepFailed("broken"))
+        self.put(self.interface("deploy"), "execute_in_band_step", broken)
+        self.assertEqual(states.CLEANFAIL, self.clean().provision_state)
+        self.assertEqual([("deploy.first", 20), ("bios.reset", 15), ("deploy.second", 10)], self.listed())
+        self.conf.set_override("clean_step_priority_override", {"deploy.second": 30}, group="conductor")
+        self.assertEqual([("deploy.second", 30), ("deploy.first", 20), ("bios.reset", 15)], self.listed())
 
     def changing_agent(self, changes: int) -> None:
         """An agent that is another one each time a step wants it, for a number of times."""
