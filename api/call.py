@@ -120,11 +120,13 @@ class Answer(NamedTuple):
     """What an operation answers when it succeeds.
 
     :param shows: the body; None: there is none.
+    :param also: another status that it may have, without a body.
     """
 
     status: int = 200
     shows: Shape | None = None
     media: str = "application/json"
+    also: int | None = None
 
 
 SOMETHING = Answer(shows=Plain({"type": ["object", "array"]}))

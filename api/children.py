@@ -3,15 +3,25 @@
 from typing import Any
 
 from ingot.api import nodes as api_nodes
-from ingot.api.call import Call, Reply, operation
+from ingot.api import schemas
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.common import errors
 from ingot.db import nodes, records
 
 _ON_CHILDREN = "execute_on_child_nodes"
 _LIMIT = "limit_child_node_execution"
 
+_TEXT = {"type": "string"}
+_LISTED = schemas.record(
+    {
+        "children": {"type": "array", "items": {"type": "string", "format": "uuid"}},
+        "links": schemas.record({"href": _TEXT, "rel": _TEXT}, ("href", "rel")),
+    },
+    ("children", "links"),
+)
 
-@operation()
+
+@operation(answer=Answer(shows=Plain(_LISTED)))
 def index(call: Call, node: str) -> Reply:
     """The uuids of the children, and where more is told about them."""
     parent = api_nodes.read(call, node, "uuid").uuid

@@ -166,14 +166,15 @@ def _body(served: Operation) -> dict[str, Any]:
 
 
 def _responses(route: Route, method: str, served: Operation, named: dict[str, Any]) -> dict[str, Any]:
-    status, shows, media = served.answer
+    status, shows, media, also = served.answer
     refused = {code: _reference("responses", "Error") for code in ("4XX", "5XX")}
     unchanged = {"304": {"description": "The client has it."}} if method == "GET" else {}
     if status >= 400:  # a URL that only says what is missing in it
         return refused
     if shows is None:
         return {str(status): {"description": "It is done." if status == 204 else "It was accepted."}} | refused
-    return {str(status): _content(media, shows.schema(named), "The answer."), **unchanged, **refused}
+    accepted = {str(also): {"description": "It was accepted."}} if also else {}
+    return {str(status): _content(media, shows.schema(named), "The answer."), **accepted, **unchanged, **refused}
 
 
 def _content(media: str, schema: Mapping[str, Any], about: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Drivers: the hardware types and classic drivers that online conductors have enabled (specification 004)."""
 
 from ingot.api import collection, composition, fields, params
-from ingot.api.call import Answer, Call, Reply, operation
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.params import Param
 from ingot.common import errors, interfaces
@@ -88,7 +88,7 @@ def properties(call: Call, name: str) -> Reply:
     return Reply(call.client.call_host(call.ctx, host, "get_driver_properties", hardware_type=name))
 
 
-@operation()
+@operation(answer=Answer(shows=Plain({"type": "object", "additionalProperties": {"type": "string"}})))
 def logical_disk_properties(call: Call, name: str) -> Reply:
     """The keys of a logical disk in a RAID configuration, described."""
     host = one(call, name).hosts[0]

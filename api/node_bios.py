@@ -1,5 +1,7 @@
 """BIOS settings of nodes, as they were read from the machines last."""
 
+from typing import Any, NamedTuple
+
 from ingot.api import collection, fields, nodes, params
 from ingot.api.call import Answer, Call, Reply, operation
 from ingot.api.fields import Field
@@ -20,7 +22,7 @@ TABLE = fields.Table(
     "BIOS setting",
     (
         *(Field(name, SINCE, brief=True) for name in ("created_at", "updated_at", "name", "value")),
-        Field("links", SINCE, brief=True, compute=_links, needs=("name",)),
+        Field("links", SINCE, brief=True, compute=_links, needs=("name",), schema=fields.LINKS),
         Field("attribute_type", _DETAILS),
         Field("allowable_values", _DETAILS),
         Field("lower_bound", _DETAILS),
@@ -33,8 +35,18 @@ TABLE = fields.Table(
     ),
 )
 
+_ONE = collection.One(TABLE, facts.BIOS.source)
 
-@operation(params.FIELDS, params.DETAIL, answer=Answer(shows=collection.Page("bios", collection.One(TABLE))))
+
+class _Named(NamedTuple):
+    """The shape of one setting under its own name."""
+
+    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+        """See :class:`ingot.api.call.Shape`."""
+        return {"type": "object", "additionalProperties": _ONE.schema(named)}
+
+
+@operation(params.FIELDS, params.DETAIL, answer=Answer(shows=collection.Page("bios", _ONE)))
 def index(call: Call, node: str) -> Reply:
     query = call.query
     if query and call.minor < _DETAILS:
@@ -49,7 +61,7 @@ def index(call: Call, node: str) -> Reply:
     return Reply({"bios": [selection.render(setting, call) for setting in settings]})
 
 
-@operation()
+@operation(answer=Answer(shows=_Named()))
 def show(call: Call, node: str, name: str) -> Reply:
     found = nodes.read(call, node, "id", "uuid")
     setting = facts.BIOS.get(call.db, found, name)

@@ -22,8 +22,10 @@ TABLE = fields.Table(
     ),
 )
 
+_ONE = collection.One(TABLE, facts.FIRMWARE.source)
 
-@operation(answer=Answer(shows=collection.Page("firmware", collection.One(TABLE))))
+
+@operation(answer=Answer(shows=collection.Page("firmware", _ONE)))
 def index(call: Call, node: str) -> Reply:
     selection = TABLE.select(call.minor)
     components = facts.FIRMWARE.of_node(call.db, nodes.read(call, node, "id").id)

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ingot.api import call as calls
-from ingot.api import fields, kinds
-from ingot.api.call import Call, Reply, operation
+from ingot.api import fields, kinds, schemas
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.node_management import ask, owned
 from ingot.common import errors
@@ -20,15 +20,19 @@ def _set(call: Call, node: str, shown_at: str, method: str, **arguments: Any) ->
 # Console
 
 
-@operation()
+_CONSOLE = schemas.record({"console_enabled": {"type": "boolean"}, "console_info": {"type": ["object", "null"]}})
+
+
+@operation(answer=Answer(shows=Plain(_CONSOLE)))
 def console(call: Call, node: str) -> Reply:
     """Whether it is on, and where it is."""
     return Reply(ask(call, node, "get_console"))
 
 
-@operation(
-    body=fields.Body("console request", (Field("enabled", kind=kinds.FLAG, required=True),)), answer=calls.EMPTY_202
-)
+_CONSOLE_REQUEST = fields.Body("console request", (Field("enabled", kind=kinds.FLAG, required=True),))
+
+
+@operation(body=_CONSOLE_REQUEST, answer=calls.EMPTY_202)
 def set_console(call: Call, node: str) -> Reply:
     return _set(call, node, "states/console", "set_console", enabled=call.body["enabled"])
 
@@ -40,7 +44,8 @@ _SECURE_BOOT = kinds.Kind({"type": ["boolean", "string"]}, kinds.flag)
 
 
 @operation(
-    body=fields.Body("boot mode request", (Field("target", kind=_BOOT_MODE, required=True),)), answer=calls.EMPTY_202
+    body=fields.Body("boot mode request", (Field("target", kind=_BOOT_MODE, required=True),)),
+    answer=calls.EMPTY_202,
 )
 def set_boot_mode(call: Call, node: str) -> Reply:
     return _set(call, node, "states", "set_boot_mode", mode=call.body["target"])
@@ -63,7 +68,18 @@ def inject_nmi(call: Call, node: str) -> Reply:
 # Indicators
 
 
-@operation()
+_INDICATOR = schemas.record(
+    {
+        **{name: {"type": "string"} for name in ("name", "component")},
+        "readonly": {"type": "boolean"},
+        "states": {"type": "array", "items": {"type": "string"}},
+        "links": fields.LINKS,
+    }
+)
+_STATE_SHOWN = Answer(shows=Plain(schemas.record({"state": {"type": "string"}}, ("state",))))
+
+
+@operation(answer=Answer(shows=Plain(schemas.record({"indicators": {"type": "array", "items": _INDICATOR}}))))
 def indicators(call: Call, node: str) -> Reply:
     found = owned(call, node)
     told = call.client.call(call.ctx, found, "get_indicators")
@@ -76,13 +92,13 @@ def _shown(call: Call, uuid: str, indicator: dict[str, Any]) -> dict[str, Any]:
     return {**indicator, "name": name, "links": links}
 
 
-@operation()
+@operation(answer=_STATE_SHOWN)
 def indicator(call: Call, node: str, name: str) -> Reply:
     """The state of the light that is called ``name@component``."""
     return indicator_of.handler(call, node, *_parted(name))
 
 
-@operation()
+@operation(answer=_STATE_SHOWN)
 def indicator_of(call: Call, node: str, component: str, name: str) -> Reply:
     return Reply({"state": ask(call, node, "get_indicator_state", component=component, name=name)})
 

@@ -1,11 +1,13 @@
 """The inventory of a node: what the last inspection found in the machine."""
 
-from ingot.api import nodes
-from ingot.api.call import Call, Reply, operation
+from ingot.api import nodes, schemas
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.db import inventory
 
+_PARTS = {"inventory": {"type": "object"}, "plugin_data": {"type": "object"}}
 
-@operation()
+
+@operation(answer=Answer(shows=Plain(schemas.record(_PARTS, _PARTS))))
 def show(call: Call, node: str) -> Reply:
     found = inventory.get(call.db, nodes.read(call, node, "id", "uuid"))
     return Reply({"inventory": found.inventory, "plugin_data": found.plugin_data})

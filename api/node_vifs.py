@@ -4,7 +4,7 @@ from typing import Any
 
 from ingot.api import call as calls
 from ingot.api import kinds, schemas
-from ingot.api.call import Call, Reply, operation
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.node_management import ask
 from ingot.common import errors
 
@@ -35,7 +35,10 @@ class _Vif:
         return {**body, "id": kinds.ident("id", body["id"]), **{name: kinds.uuid(name, body[name]) for name in given}}
 
 
-@operation()
+_LISTED = schemas.record({"vifs": {"type": "array", "items": {"type": "object", "required": ["id"]}}}, ("vifs",))
+
+
+@operation(answer=Answer(shows=Plain(_LISTED)))
 def index(call: Call, node: str) -> Reply:
     return Reply({"vifs": ask(call, node, "list_vifs")})
 

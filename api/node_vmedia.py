@@ -2,7 +2,7 @@
 
 from ingot.api import call as calls
 from ingot.api import fields, kinds, params
-from ingot.api.call import Call, Reply, operation
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.node_management import ask
 from ingot.api.params import Param
@@ -33,7 +33,7 @@ _MEDIUM = fields.Body(
 )
 
 
-@operation(since=93)
+@operation(since=93, answer=Answer(shows=Plain({"type": "array", "items": {"type": "object"}})))
 def show(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_virtual_media"))
 

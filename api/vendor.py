@@ -3,7 +3,7 @@
 from typing import Any
 
 from ingot.api import drivers, params, schemas
-from ingot.api.call import Call, Operation, Reply, operation
+from ingot.api.call import Answer, Call, Operation, Plain, Reply, operation
 from ingot.api.node_management import ask
 from ingot.api.params import Param
 from ingot.common import errors
@@ -21,14 +21,17 @@ class _Arguments:
         return body
 
 
-@operation()
+_TOLD = Answer(shows=Plain({"type": "object", "additionalProperties": {"type": "object"}}))
+
+
+@operation(answer=_TOLD)
 def methods(call: Call, name: str) -> Reply:
     """The methods that can be called for a driver, each with http_methods, description, async and attach."""
     host = drivers.one(call, name).hosts[0]
     return Reply(call.client.call_host(call.ctx, host, "get_driver_methods", driver=name))
 
 
-@operation()
+@operation(answer=_TOLD)
 def methods_of_node(call: Call, node: str) -> Reply:
     """The methods that can be called for a node; as those of a driver, with require_exclusive_lock."""
     return Reply(ask(call, node, "get_node_methods"))
@@ -52,13 +55,16 @@ def _asked(call: Call, method: str | None, verb: str) -> dict[str, Any]:
 
 _METHOD = Param("method", params.text)
 
+_RESULT = Answer(shows=Plain({}))
+_RESULT_OR_NONE = _RESULT._replace(also=202)
+
 
 def _of_driver(verb: str) -> tuple[Operation, Operation]:
-    @operation(_METHOD, body=_Arguments())
+    @operation(_METHOD, body=_Arguments(), answer=_RESULT)
     def by_query(call: Call, name: str) -> Reply:
         return _call_driver(call, name, call.query.get("method"), verb)
 
-    @operation(body=_Arguments())
+    @operation(body=_Arguments(), answer=_RESULT)
     def by_path(call: Call, name: str, method: str) -> Reply:
         return _call_driver(call, name, method, verb)
 
@@ -66,11 +72,11 @@ def _of_driver(verb: str) -> tuple[Operation, Operation]:
 
 
 def _of_node(verb: str) -> tuple[Operation, Operation]:
-    @operation(_METHOD, body=_Arguments())
+    @operation(_METHOD, body=_Arguments(), answer=_RESULT_OR_NONE)
     def by_query(call: Call, node: str) -> Reply:
         return _call_node(call, node, call.query.get("method"), verb)
 
-    @operation(body=_Arguments())
+    @operation(body=_Arguments(), answer=_RESULT_OR_NONE)
     def by_path(call: Call, node: str, method: str) -> Reply:
         return _call_node(call, node, method, verb)
 

@@ -6,24 +6,22 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import errors
-from ingot.db import models, records, rows
+from ingot.db import listing, models, records, rows
 from ingot.db.engine import Database, retried
 
 _NODES = models.table(models.Node)
 
 
 class Facts:
-    """One of the two tables: rows of a node, told apart by a name.
+    """One of the two tables: rows of a node, told apart by a name, which is the source's key.
 
-    :param noun: one row in messages.
-    :param key: the column that holds the name.
     :param first: columns that a later reading does not change.
     """
 
-    def __init__(self, noun: str, table: sa.Table, key: str, first: tuple[str, ...] = ()) -> None:
-        self._noun = noun
-        self._table = table
-        self._key = key
+    def __init__(self, source: listing.Source, first: tuple[str, ...] = ()) -> None:
+        self.source = source
+        self._table = source.table
+        self._key = source.key
         self._first = first
 
     def of_node(self, db: Database, node_id: int) -> list[records.Record]:
@@ -41,7 +39,7 @@ class Facts:
         with db.single() as connection:
             found = records.one(connection.execute(sa.select(self._table).where(*wanted)))
         if found is None:
-            raise errors.NotFound(f"Node {node.uuid} doesn't have a {self._noun} '{name[:255]}'.")
+            raise errors.NotFound(f"Node {node.uuid} doesn't have a {self.source.noun} '{name[:255]}'.")
         return found
 
     @retried
@@ -86,5 +84,7 @@ class Facts:
         return {column: value for column, value in now.items() if column not in self._first and before[column] != value}
 
 
-BIOS = Facts("BIOS setting", models.table(models.BiosSetting), "name")
-FIRMWARE = Facts("firmware component", models.table(models.FirmwareComponent), "component", ("initial_version",))
+BIOS = Facts(listing.Source("BIOS setting", models.table(models.BiosSetting), key="name"))
+FIRMWARE = Facts(
+    listing.Source("firmware component", models.table(models.FirmwareComponent), key="component"), ("initial_version",)
+)

@@ -24,5 +24,5 @@ class BIOSInterface(BaseInterface):
         raise self.not_supported("factory_reset")
 
     def cache_bios_settings(self, task: Task) -> None:
-        """Reads the settings into the database; called by flows, so an implementation without settings does nothing."""
+        """Reads the settings and hands them to ``task.keep_bios_settings``; an implementation without does nothing."""
         raise NotImplementedError

@@ -20,5 +20,6 @@ class FirmwareInterface(BaseInterface):
         raise self.not_supported("update")
 
     def cache_firmware_components(self, task: Task) -> None:
-        """Reads versions into the database; called by flows, so an implementation without versions does nothing."""
+        """Reads the versions and hands them to ``task.keep_firmware_components``; an implementation without does
+        nothing."""
         raise NotImplementedError

@@ -13,9 +13,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ingot.common import states
+from ingot.common import clock, states
+from ingot.conductor import manager
 from ingot.db import nodes
-from tests import api_case
+from tests import api_case, conductor_case
 from tests.functional.api import intended_differences
 
 MEASURED: list[dict[str, Any]] = json.loads((pathlib.Path(__file__).parent / "measured.json").read_text())
@@ -32,6 +33,12 @@ FROM = {
     "service": states.ACTIVE,
     "undeploy": states.ACTIVE,
 }
+
+
+OF_HARDWARE = frozenset(
+    ("boot device", "boot mode", "console", "indicators", "locked", "nmi", "secure boot", "vendor", "vif", "vmedia")
+)
+"""Areas that are about fake hardware: a real conductor answers."""
 
 
 class Replay(api_case.ApiCase):
@@ -57,13 +64,21 @@ class Replay(api_case.ApiCase):
         self.area_worlds = {
             "duplicate": self._duplicates,
             "inspection_rule": self._rule,
-            "locked": lambda: self.set_nodes("eb1", reservation="otherhost", lock_purpose="work"),
+            "locked": self._locked,
             "steps": lambda: self.good("POST", "/v1/runbooks", {"name": "CUSTOM_A", "steps": [IN_RUNBOOK]}),
         }
 
     def _rule(self) -> None:
         body = {"actions": [{"op": "fail", "args": ["m"]}], "conditions": []}
         self.rule = self.good("POST", "/v1/inspection_rules", body)["uuid"]
+
+    def _locked(self) -> None:
+        self.set_nodes("eb1", reservation="otherhost", lock_purpose="work", locked_at=clock.now())
+
+    def _hire_conductor(self) -> None:
+        conductor_case.fake_hardware(self.conf)
+        self.conf.set_override("host", api_case.HOST)
+        self.bus.serve(api_case.HOST, manager.Conductor(self.conf, self.db).endpoint)
 
     def _duplicates(self) -> None:
         ours = {"node_uuid": self.node_uuid}
@@ -82,6 +97,8 @@ class Replay(api_case.ApiCase):
 
     def replay(self, area: str) -> None:
         self.area_worlds.get(area, lambda: None)()
+        if area in OF_HARDWARE:
+            self._hire_conductor()
         wrong = []
         for case in (case for case in MEASURED if case["area"] == area):
             name = f"{case['method']} {case['url']}"
