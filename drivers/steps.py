@@ -41,7 +41,8 @@ class Declared:
     :param abortable: whether the step may be cut off while it waits.
     :param argsinfo: argument name -> {"description": str, "required": bool}; None: it takes no arguments.
     :param requires_ramdisk: whether the agent must be running.
-    :param idempotent: whether it may be repeated after a conductor died in it.
+    :param idempotent: whether each of its calls may be repeated, with the memory of the last answer: after a conductor
+        died in it, or hardware did not answer. Otherwise that ends the flow.
     """
 
     priority: Priority
