@@ -2,8 +2,9 @@
 
 A step is called again until it answers done: after each :class:`WaitForAgent` when the agent gives a sign of life,
 after each :class:`LookAgain` when the time has come. Between two calls no thread waits for it; what it must remember
-it keeps in ``task.memory``, which is saved with the node. A call that its conductor did not live to answer is made again
-by another, with the memory of the last answer, unless the step is declared not idempotent: then that ends the flow.
+it keeps in ``task.memory``, which is saved with the node. A call that its conductor did not live to answer is made
+again by another, with the memory of the last answer, unless the step is declared not idempotent: then that ends the
+flow.
 """
 
 import dataclasses

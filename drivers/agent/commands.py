@@ -141,7 +141,7 @@ def _ask(task: Task, kind: str) -> offered_steps.Offer:
 
 def offers(task: Task, kind: str, interface: str, step: str) -> bool:
     """Whether the agent named a step when :func:`get_steps` asked it."""
-    return f"{interface}.{step}" in session.known(task, "offered", {}).get(kind, ())
+    return session.wants_reboot(task, kind, f"{interface}.{step}") is not None
 
 
 def execute_step(task: Task, kind: str, step: Mapping[str, Any]) -> results.Result:
@@ -165,8 +165,7 @@ def execute_by_name(task: Task, kind: str, interface: str, name: str, args: Para
     def step() -> Mapping[str, Any]:
         return {"interface": interface, "step": name, "priority": 0, "args": args() if callable(args) else args}
 
-    reboot = session.known(task, "offered", {}).get(kind, {}).get(f"{interface}.{name}", False)
-    return _execute(task, kind, step, reboot)
+    return _execute(task, kind, step, bool(session.wants_reboot(task, kind, f"{interface}.{name}")))
 
 
 def _execute(task: Task, kind: str, step: Callable[[], Mapping[str, Any]], reboot: bool) -> results.Result:

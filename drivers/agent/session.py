@@ -29,6 +29,12 @@ def note(task: Task, **facts: Any) -> None:
     task.set(driver_internal_info={**task.node.driver_internal_info, _KEY: noted})
 
 
+def wants_reboot(task: Task, kind: str, label: str) -> bool | None:
+    """Whether the agent wants a reboot after a step of a kind, ``interface.step``; None: it did not offer that step."""
+    wanted: bool | None = known(task, "offered", {}).get(kind, {}).get(label)
+    return wanted
+
+
 def forget(task: Task) -> None:
     """The machine is off, or runs something else: the token is worthless and the next agent gets a new one."""
     left = {key: value for key, value in task.node.driver_internal_info.items() if key != _KEY}
