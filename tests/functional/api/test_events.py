@@ -1,0 +1,220 @@
+"""Live events from two API processes of one database: while fifty machines are deployed, readers that come and go, an
+API that is killed, and readers that do not read.
+"""
+
+import itertools
+import json
+import pathlib
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import fixtures
+import requests
+import testtools
+
+from tests import database
+from tests.functional import services
+from tests.functional.deployment import lab
+
+NODES = 50
+_FAKES = {f"{kind}_interface": "fake" for kind in ("power", "management", "boot", "deploy")}
+_OPTIONS = {
+    "DEFAULT": {"debug": False},
+    "api": {"api_workers": 2, "max_event_streams": 8, "event_heartbeat_interval": 1},
+}
+
+
+class Reader(threading.Thread):
+    """A client that follows the events, from one API after the other.
+
+    :param urls: where to connect, in turn.
+    :param most: blocks after which it leaves and comes back; None: it stays.
+    :ivar seen: the events.
+    """
+
+    def __init__(self, urls: list[str], most: int | None = None, query: str = "") -> None:
+        super().__init__(daemon=True)
+        self._urls = itertools.cycle(urls)
+        self._most = most
+        self._query = query
+        self._stopped = threading.Event()
+        self._last: str | None = None
+        self.connected = threading.Event()
+        self.seen: list[dict[str, Any]] = []
+        self.missed: list[str] = []
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._follow(f"{next(self._urls)}/ingot/v1/events{self._query}")
+            except requests.RequestException:
+                time.sleep(0.1)  # killed, or not there yet
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join(30)
+
+    def _follow(self, url: str) -> None:
+        headers = {} if self._last is None else {"Last-Event-ID": self._last}
+        with requests.get(url, headers=headers, stream=True, timeout=20) as answer:
+            if answer.status_code != 200:
+                raise requests.RequestException(answer.text)
+            for number, _block in enumerate(self._blocks(answer), 1):
+                if self._stopped.is_set() or (self._most and number >= self._most):
+                    return
+
+    def _blocks(self, answer: requests.Response) -> Iterator[None]:
+        """Reads on; comes back after each event, and after each silence."""
+        told: dict[str, str] = {}
+        for line in answer.iter_lines(chunk_size=1, decode_unicode=True):
+            name, _colon, value = line.partition(": ")
+            if name:
+                told[name] = value
+            elif not line:
+                self._take(told)
+                told = {}
+                yield
+
+    def _take(self, told: dict[str, str]) -> None:
+        self._last = told.get("id", self._last)
+        if told.get("event") == "missed":
+            self.missed.append(told["data"])
+        elif "data" in told:
+            self.seen.append(json.loads(told["data"]))
+        self.connected.set()
+
+
+class TwoApis(fixtures.Fixture):
+    """A laboratory with one conductor and two APIs."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+
+    def _setUp(self) -> None:
+        broker = services.broker_url()
+        self.lab = self.useFixture(lab.Lab(database_url=self._url, rabbit_url=broker, options=_OPTIONS))
+        port = lab.free_port()
+        there = pathlib.Path(self.lab.directory)
+        (there / "second.conf").write_text(f"[api]\nport = {port}\n")
+        files = [f"--config-file={there / name}" for name in ("api.conf", "second.conf")]
+        self.second = lab.Process(["ingot-api", *files], there / "second.log")
+        self.addCleanup(self.second.stop)
+        self.second.start()
+        self.urls = [self.lab.url, f"http://127.0.0.1:{port}"]
+        self.other = lab.User(self.urls[1])
+        self.lab.eventually(lambda: self.other.get("/v1"), "the second API answers")
+
+
+class _OnTwoApis:
+    backend: ClassVar[str]
+
+    def make(self: Any) -> TwoApis:
+        url = self.useFixture(database.DatabaseFixture(self.backend, migrated=False)).url
+        made: TwoApis = self.useFixture(TwoApis(url))
+        return made
+
+    def reader(self: Any, urls: list[str], most: int | None = None, query: str = "") -> Reader:
+        reader = Reader(urls, most, query)
+        reader.start()
+        self.addCleanup(reader.stop)
+        self.assertTrue(reader.connected.wait(20))
+        return reader
+
+    def test_readers_see_every_event_once_and_in_one_order(self: Any) -> None:
+        site = self.make()
+        first, second = (self.reader([url]) for url in site.urls)
+        restless = self.reader(site.urls, most=7)
+        only_power = self.reader(site.urls[:1], query="?kind=power")
+        for number in range(NODES):
+            site.lab.user.post("/v1/nodes", {"driver": "fake-hardware", "name": f"fake-{number}", **_FAKES})
+        self.everywhere(site, "enroll", "manage", "manageable")
+        self.everywhere(site, "manageable", "provide", "available")
+        site.second.stop(signal.SIGKILL)
+        answer = self.ask(site, "available", "active")
+        self.assertEqual(NODES, answer["accepted"], answer)
+        site.second.start()
+        self.wait(site, "active")
+        latest = max(event["id"] for event in self.settled(site, first))
+        for reader in (second, restless):
+            site.lab.eventually(lambda reader=reader: reader.seen and reader.seen[-1]["id"] >= latest, "all is read")
+        for reader in (first, second, restless, only_power):
+            reader.stop()
+        for reader in (first, second, restless):
+            ids = [event["id"] for event in reader.seen if event["id"] <= latest]
+            self.assertEqual(list(range(ids[0], latest + 1)), ids)
+            self.assertEqual([], reader.missed)
+        by_id = {event["id"]: event for event in first.seen}
+        for event in (*second.seen, *restless.seen):
+            self.assertEqual(by_id.get(event["id"], event), event)
+        self.assertEqual({"power"}, {event["kind"] for event in only_power.seen})
+        self.check_nodes(first.seen)
+
+    def check_nodes(self: Any, seen: list[dict[str, Any]]) -> None:
+        """Each node came from enroll to active, and its steps began before they ended."""
+        for number in range(NODES):
+            own = [event for event in seen if event["node_name"] == f"fake-{number}"]
+            states = [event["provision_state"] for event in own if event["kind"] == "provision"]
+            self.assertEqual(["enroll", "verifying", "manageable", "cleaning"], states[:4])
+            self.assertEqual(["deploying", "active"], states[-2:])
+            steps = [event["state"] for event in own if event["kind"] == "step" and event["flow"] == "deploy"]
+            self.assertEqual(["running", "done"], steps[:2])
+
+    def everywhere(self: Any, site: TwoApis, state: str, verb: str, reached: str) -> None:
+        answer = self.ask(site, state, verb)
+        self.assertEqual(NODES, answer["accepted"], answer)
+        self.wait(site, reached)
+
+    def ask(self: Any, site: TwoApis, state: str, verb: str) -> Any:
+        body = {"action": "provision", "body": {"target": verb}, "filter": {"provision_state": state}}
+        return site.lab.user.post("/ingot/v1/bulk", body)
+
+    def wait(self: Any, site: TwoApis, state: str) -> None:
+        def all_there() -> bool:
+            found = site.lab.user.get("/v1/nodes?fields=provision_state,reservation,last_error")["nodes"]
+            return all(node["provision_state"] == state and node["reservation"] is None for node in found)
+
+        site.lab.eventually(all_there, f"all are {state}")
+
+    def settled(self: Any, site: TwoApis, reader: Reader) -> list[dict[str, Any]]:
+        """What a reader has seen when nothing new comes for two seconds."""
+        count = -1
+        while count != len(reader.seen):
+            count = len(reader.seen)
+            time.sleep(2)
+        return reader.seen
+
+    def test_readers_that_do_not_read_are_in_nobodys_way(self: Any) -> None:
+        site = self.make()
+        host, port = site.lab.url.removeprefix("http://").split(":")
+        for _ in range(7):
+            lazy = socket.create_connection((host, int(port)))
+            self.addCleanup(lazy.close)
+            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            lazy.sendall(b"GET /ingot/v1/events?after=0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        reader = self.reader(site.urls[:1])
+        self.assertEqual(503, requests.get(f"{site.lab.url}/ingot/v1/events", timeout=10).status_code)
+        uuid = site.lab.user.post("/v1/nodes", {"driver": "fake-hardware", **_FAKES})["uuid"]
+        for number in range(300):
+            began = time.monotonic()
+            site.lab.user.put(f"/v1/nodes/{uuid}/maintenance", {"reason": f"{number} {'x' * 20000}"})
+            self.assertLess(time.monotonic() - began, 5)
+        told = "maintenance_reason"
+        site.lab.eventually(lambda: (reader.seen[-1] if reader.seen else {}).get(told, "")[:3] == "299", "all is read")
+        self.assertEqual(300, sum(event["kind"] == "maintenance" for event in reader.seen))
+
+
+class EventsOnSQLite(_OnTwoApis, testtools.TestCase):
+    backend = "sqlite"
+
+
+class EventsOnMySQL(_OnTwoApis, testtools.TestCase):
+    backend = "mysql"
+
+
+class EventsOnPostgreSQL(_OnTwoApis, testtools.TestCase):
+    backend = "postgresql"
