@@ -110,8 +110,8 @@ class Allocator:
         also = "".join(f", {name} {value}" for name, value in wishes.items() if value)
         return (
             f"Failed to process allocation {allocation.uuid}: no available nodes match resource class "
-            f"{allocation.resource_class}{also}. {every} nodes have this resource class, {unused} of them are "
-            "available, without instance, not in maintenance and in a known power state."
+            f"{allocation.resource_class}{also}. Nodes with this resource class: {every}; of these available, without "
+            f"instance, not in maintenance and in a known power state: {unused}."
         )
 
 

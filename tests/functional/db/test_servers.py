@@ -8,6 +8,7 @@ from tests.unit.db import (
     test_events,
     test_nodes,
     test_past,
+    test_ports,
     test_references,
     test_retention,
     test_schema,
@@ -59,6 +60,14 @@ class NodesOnMySQL(test_nodes.NodesOnSQLite):
 
 
 class NodesOnPostgreSQL(test_nodes.NodesOnSQLite):
+    backend = "postgresql"
+
+
+class PortsOnMySQL(test_ports.PortsOnSQLite):
+    backend = "mysql"
+
+
+class PortsOnPostgreSQL(test_ports.PortsOnSQLite):
     backend = "postgresql"
 
 

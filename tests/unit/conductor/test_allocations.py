@@ -86,7 +86,7 @@ class Finding(AllocatorCase):
         self.machine(maintenance=True)
         failed = self.outcome(traits=["CUSTOM_A"])
         self.assertEqual((allocations.ERROR, None), (failed.state, failed.node_uuid))
-        for part in (failed.uuid, CLASS, "CUSTOM_A", "no available nodes match", "1 nodes", "0 of them"):
+        for part in (failed.uuid, CLASS, "CUSTOM_A", "no available nodes match", "class: 1;", "state: 0."):
             self.assertIn(part, failed.last_error)
 
     def test_a_node_of_its_name_is_preferred(self) -> None:
