@@ -57,6 +57,8 @@ _HEADERS: Mapping[str, dict[str, Any]] = {
     },
 }
 
+_EMPTY: Mapping[int, str] = {202: "It was accepted.", 204: "It is done."}
+
 _IDENTS: Mapping[str, str] = {
     "node": "UUID of a node, or from version 1.5 on its name.",
     "ident": "UUID, or the name where such objects have names.",
@@ -168,13 +170,13 @@ def _body(served: Operation) -> dict[str, Any]:
 def _responses(route: Route, method: str, served: Operation, named: dict[str, Any]) -> dict[str, Any]:
     status, shows, media, also = served.answer
     refused = {code: _reference("responses", "Error") for code in ("4XX", "5XX")}
-    unchanged = {"304": {"description": "The client has it."}} if method == "GET" else {}
+    others = {"304": {"description": "The client has it."}} if method == "GET" else {}
+    others |= {str(also): {"description": _EMPTY[also]}} if also else {}
     if status >= 400:  # a URL that only says what is missing in it
         return refused
     if shows is None:
-        return {str(status): {"description": "It is done." if status == 204 else "It was accepted."}} | refused
-    accepted = {str(also): {"description": "It was accepted."}} if also else {}
-    return {str(status): _content(media, shows.schema(named), "The answer."), **accepted, **unchanged, **refused}
+        return {str(status): {"description": _EMPTY[status]}} | refused
+    return {str(status): _content(media, shows.schema(named), "The answer."), **others, **refused}
 
 
 def _content(media: str, schema: Mapping[str, Any], about: str) -> dict[str, Any]:

@@ -46,6 +46,14 @@ def _provision_state(node: records.Record, call: Call) -> str | None:
     return state
 
 
+_PROVISION_STATE = Field(
+    "provision_state",
+    compute=_provision_state,
+    needs=("provision_state",),
+    schema={"type": ["string", "null"]},
+)
+
+
 def _masked(name: str, since: int = 1, kind: kinds.Kind | None = None) -> Field:
     def compute(node: records.Record, _call: Call) -> Any:
         value = getattr(node, name)
@@ -88,7 +96,7 @@ TABLE = fields.Table(
         Field("instance_uuid", kind=kinds.UUID, brief=True, sortable=True),
         Field("maintenance", kind=kinds.FLAG, brief=True, sortable=True),
         Field("power_state", brief=True, sortable=True),
-        Field("provision_state", brief=True, sortable=True, compute=_provision_state, needs=("provision_state",)),
+        _PROVISION_STATE._replace(brief=True, sortable=True),
         fields.links("nodes"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
@@ -148,7 +156,7 @@ STATES_TABLE = fields.Table(
     (
         Field("power_state"),
         Field("target_power_state"),
-        Field("provision_state", compute=_provision_state, needs=("provision_state",)),
+        _PROVISION_STATE,
         Field("target_provision_state"),
         Field("provision_updated_at"),
         Field("last_error"),
