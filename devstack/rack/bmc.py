@@ -66,6 +66,7 @@ class Chassis(Protocol):
     @property
     def powered(self) -> bool: ...
     def power(self, action: str) -> bool: ...
+    def interrupt(self) -> bool: ...
     def boot_setting(self) -> BootSetting | None: ...
     def set_boot_setting(self, device: str, persistent: bool, efi: bool) -> None: ...
 
@@ -208,6 +209,9 @@ class RackBmc(bmc.Bmc):
 
     def power_shutdown(self) -> int:
         return self._power("soft")
+
+    def pulse_diag(self) -> int:
+        return OK if self.chassis.interrupt() else NOT_IN_THIS_STATE
 
     def get_system_guid(self) -> UUID:
         return self.chassis.uuid

@@ -107,6 +107,11 @@ class Machine:
         {"off": self.switch_off, "soft": self._soft_off}.get(action, self.restart)()
         return True
 
+    def interrupt(self) -> bool:
+        """Send the processors a non-maskable interrupt, which what runs here ignores; False without power."""
+        self.log("non-maskable interrupt")
+        return self.powered
+
     def _switch_on(self) -> None:
         if self.powered:
             return

@@ -7,7 +7,9 @@ import requests
 
 from ingot.api import server
 from ingot.conductor import allocations as finding
-from tests import api_case, database
+from ingot.conductor import manager
+from ingot.db import facts, inventory, nodes
+from tests import api_case, conductor_case, database
 
 
 def free_port() -> int:
@@ -80,6 +82,37 @@ class OpenStackSdk(api_case.ApiCase):
         self.assertEqual(["tidy-up"], [found.name for found in self.sdk.runbooks()])
         self.sdk.delete_runbook("tidy-up")
         self.assertEqual([], list(self.sdk.runbooks()))
+
+    def test_what_is_asked_of_a_machine(self) -> None:
+        conductor_case.fake_hardware(self.conf)
+        self.conf.set_override("host", api_case.HOST)
+        self.bus.serve(api_case.HOST, manager.Conductor(self.conf, self.db).endpoint)
+        node = self.sdk.create_node(driver="fake-hardware", name="sdk-5")
+        self.sdk.enable_node_console(node)
+        self.assertTrue(self.sdk.get_node_console(node)["console_enabled"])
+        self.sdk.disable_node_console(node)
+        self.sdk.set_node_boot_mode(node, "uefi")
+        self.sdk.set_node_secure_boot(node, True)
+        shown = self.sdk.get_node("sdk-5")
+        self.assertEqual(("uefi", True, False), (shown.boot_mode, shown.is_secure_boot, shown.is_console_enabled))
+        self.sdk.attach_vif_to_node(node, "a-network")
+        self.assertEqual([], self.sdk.list_node_vifs(node))
+        self.sdk.detach_vif_from_node(node, "a-network")
+        self.sdk.attach_vmedia_to_node(node, "cdrom", "http://files/a.iso")
+        self.sdk.detach_vmedia_from_node(node, ["cdrom"])
+        self.assertIn("third_method_sync", self.sdk.list_node_vendor_passthru(node))
+        self.sdk.call_node_vendor_passthru(node, "POST", "third_method_sync", {"bar": "meow"})
+        refused = self.assertRaises(openstack.exceptions.BadRequestException, self.sdk.inject_nmi_to_node, node)
+        self.assertIn("does not support inject_nmi", str(refused))
+
+    def test_what_was_read_from_a_machine(self) -> None:
+        node = database.make_node(self.db, name="sdk-6")
+        inventory.save(self.db, node.id, {"cpu": {"count": 8}}, {})
+        self.assertEqual({"count": 8}, self.sdk.get_node_inventory("sdk-6")["inventory"]["cpu"])
+        locked = nodes.lock(self.db, node.uuid, "conductor-1", "a reading")
+        facts.FIRMWARE.replace(self.db, locked, [{"component": "bmc", "initial_version": "1", "current_version": "2"}])
+        (component,) = self.sdk.list_node_firmware("sdk-6")["firmware"]
+        self.assertEqual(("bmc", "2"), (component["component"], component["current_version"]))
 
     def test_allocations(self) -> None:
         node = database.make_node(self.db, name="sdk-4", resource_class="large")

@@ -6,6 +6,7 @@ from tests.unit.db import (
     test_conductors,
     test_engine,
     test_events,
+    test_facts,
     test_nodes,
     test_past,
     test_ports,
@@ -52,6 +53,14 @@ class EventsOnMySQL(test_events.EventsOnSQLite):
 
 
 class EventsOnPostgreSQL(test_events.EventsOnSQLite):
+    backend = "postgresql"
+
+
+class FactsOnMySQL(test_facts.FactsOnSQLite):
+    backend = "mysql"
+
+
+class FactsOnPostgreSQL(test_facts.FactsOnSQLite):
     backend = "postgresql"
 
 

@@ -81,6 +81,21 @@ class IPMITest(DriverRackTest):
         error = self.assertRaises(errors.Invalid, management.set_boot_device, self.task, "tape")
         self.assertIn("pxe, disk", error.message)
 
+    def test_an_interrupt_arrives_if_the_machine_is_on(self) -> None:
+        management = self.task.driver.management
+        refused = self.assertRaises(errors.HardwareError, management.inject_nmi, self.task)
+        self.assertIn("not supported in present state", refused.message)
+        self.finish(power_control.power_on)
+        management.inject_nmi(self.task)
+        log = self.rack.control.log(self.name)
+        self.assertEqual(2, len([line for line in log if "non-maskable interrupt" in line]), log)
+
+    def test_what_boot_flags_do_not_tell_is_not_supported(self) -> None:
+        management = self.task.driver.management
+        for method, argument in (("set_boot_mode", "uefi"), ("set_secure_boot", True)):
+            refused = self.assertRaises(errors.UnsupportedInterface, getattr(management, method), self.task, argument)
+            self.assertIn(f"ipmitool (management) does not support {method}", refused.message)
+
     def test_wrong_credentials_are_told_apart_from_silence(self) -> None:
         for changes in ({"password": "wrong"}, {"username": "nobody"}):
             error = self.assertRaises(errors.HardwareError, ipmi_session.call, self._address(**changes), 5, STATUS)

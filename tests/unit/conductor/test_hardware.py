@@ -113,6 +113,27 @@ class BootMode(HardwareCase):
         self.assertIsNone(self.node.boot_mode)
 
 
+class InEveryState(HardwareCase):
+    def test_what_no_state_refuses(self) -> None:
+        """As measured: only a lock stands in the way."""
+        requests: tuple[tuple[int, str, str, Any], ...] = (
+            (202, "PUT", "states/console", {"enabled": True}),
+            (202, "PUT", "states/console", {"enabled": False}),
+            (204, "PUT", "management/boot_device", {"boot_device": "pxe"}),
+            (200, "GET", "management/boot_device", None),
+            (400, "PUT", "management/inject_nmi", None),
+            (204, "POST", "vifs", {"id": VIF}),
+            (200, "GET", "vifs", None),
+            (204, "DELETE", f"vifs/{VIF}", None),
+            (200, "GET", "vendor_passthru/methods", None),
+            (400, "POST", "vendor_passthru?method=first_method", {}),
+        )
+        for state in sorted(states.ALL):
+            self.change(provision_state=state)
+            for status, method, path, body in requests:
+                self.good(status, method, path, body)
+
+
 class Indicators(HardwareCase):
     def test_are_listed_read_and_set_by_either_of_their_names(self) -> None:
         listed = self.good(200, "GET", "management/indicators", version="1.1")["indicators"]
