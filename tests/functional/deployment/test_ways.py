@@ -125,6 +125,15 @@ class FastTrack(WayCase):
         machine = self.machine(bench)
         return machine["state"], machine["boots"]
 
+    def switched(self, bench: lab.Lab, uuid: str) -> None:
+        """Waits until the conductor, too, is done with the power."""
+
+        def done() -> bool:
+            node = bench.user.node(uuid)
+            return node["target_power_state"] is None and node["reservation"] is None
+
+        bench.eventually(done, "the power change has ended")
+
     def heard(self, bench: lab.Lab, uuid: str) -> str:
         return str(bench.user.node(uuid)["driver_internal_info"].get("agent_last_heartbeat"))
 
@@ -167,6 +176,7 @@ class FastTrack(WayCase):
         bench, uuid = self.bench()
         bench.user.put(f"/v1/nodes/{uuid}/states/power", {"target": "power off"})
         bench.rack.control.wait_for_state(MACHINE, "off")
+        self.switched(bench, uuid)
         bench.user.provision(uuid, "provide")
         bench.reach(uuid, "available")
         self.deploy(bench, uuid)
@@ -176,6 +186,7 @@ class FastTrack(WayCase):
         bench.user.put(f"/v1/nodes/{uuid}/states/power", {"target": "rebooting"})
         bench.eventually(lambda: self.state(bench) == ("agent", 2), "it is there again")
         bench.eventually(lambda: self.heard(bench, uuid) != "None", "it has a token and is heard")
+        self.switched(bench, uuid)
         bench.user.provision(uuid, "provide")
         bench.reach(uuid, "available")
         self.assertEqual(2, self.state(bench)[1])
