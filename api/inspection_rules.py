@@ -96,7 +96,8 @@ def _unless_sensitive(name: str, kind: kinds.Kind) -> Field:
     def shown(rule: records.Record, _call: Call) -> Any:
         return None if rule.sensitive else getattr(rule, name)
 
-    return Field(name, SINCE, kind, compute=shown, needs=(name, "sensitive"), required=True)
+    schema = {"type": ["array", "null"], "items": {"type": "object"}}
+    return Field(name, SINCE, kind, compute=shown, needs=(name, "sensitive"), required=True, schema=schema)
 
 
 def _some_uuid(name: str, value: str) -> str | None:
