@@ -4,6 +4,7 @@ from tests.functional.api import test_contract_replay
 from tests.unit.api import (
     test_agents,
     test_allocations,
+    test_inspection,
     test_lists,
     test_patch,
     test_preconditions,
@@ -11,6 +12,7 @@ from tests.unit.api import (
     test_requests,
     test_resources,
     test_runbooks,
+    test_shards_and_events,
     test_volumes,
 )
 
@@ -22,6 +24,8 @@ REPEATED: tuple[type, ...] = (
     test_allocations.GivingNodesBack,
     test_allocations.ReadingAllocations,
     test_contract_replay.Replay,
+    test_inspection.Inspected,
+    test_inspection.InspectionRules,
     test_lists.NodeFilters,
     test_lists.OtherLists,
     test_lists.Pages,
@@ -43,6 +47,7 @@ REPEATED: tuple[type, ...] = (
     test_runbooks.RunbookTraits,
     test_runbooks.RunbookRules,
     test_runbooks.UsingRunbooks,
+    test_shards_and_events.Shards,
     test_volumes.BootingFromVolumes,
     test_volumes.ChangingVolumes,
     test_volumes.CreatingVolumes,
