@@ -29,10 +29,19 @@ class FakeConductor:
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {
+            "call_node_method": {"tells": False, "result": None},
             "get_boot_device": {"boot_device": "pxe", "persistent": False},
+            "get_console": {"console_enabled": False, "console_info": None},
+            "get_driver_methods": {},
             "get_driver_properties": {"ipmi_address": "address of the BMC"},
+            "get_indicator_state": "on",
+            "get_indicators": [],
+            "get_logical_disk_properties": {},
+            "get_node_methods": {},
             "get_steps": [],
             "get_supported_boot_devices": ["pxe", "disk"],
+            "get_virtual_media": [],
+            "list_vifs": [],
             "validate_node": {},
         }
         self.asked: list[tuple[str, dict[str, Any]]] = []

@@ -8,7 +8,7 @@ from ingot.api import app as api_app
 from ingot.common import states
 from ingot.db import inventory, nodes
 from ingot.rpcapi import client, transport
-from tests import api_case, conductor_case, database
+from tests import api_case, conductor_case, database, sql_counter
 
 VIF = "2b4b0a4e-7bc3-4ed1-8a5b-2c1d3c7a9e55"
 
@@ -22,10 +22,10 @@ class HardwareCase(conductor_case.ConductorCase):
 
     def setUp(self) -> None:
         super().setUp()
-        bus = transport.LocalTransport()
-        bus.serve(self.conf.host, self.conductor.endpoint)
+        self.bus = transport.LocalTransport()
+        self.bus.serve(self.conf.host, self.conductor.endpoint)
         self.http = api_app.create_app(
-            self.conf, self.db, client.ConductorClient(self.conf, self.db, bus)
+            self.conf, self.db, client.ConductorClient(self.conf, self.db, self.bus)
         ).test_client()
         self.known = database.make_node(self.db, name="n", provision_state=states.MANAGEABLE)
         self.url = f"/v1/nodes/{self.known.uuid}"
@@ -318,6 +318,18 @@ class InventoryAndChildren(HardwareCase):
         self.assertTrue(shown["links"]["href"].endswith(f"/v1/nodes?parent_node={self.known.uuid}"))
         self.assertEqual("children", shown["links"]["rel"])
         self.refused(404, "GET", "children", version="1.82")
+
+
+class WithoutConductor(HardwareCase):
+    def test_what_is_in_the_database_is_read_with_two_statements(self) -> None:
+        self.run_flow(self.known, "verify", states.VERIFYING)
+        inventory.save(self.db, self.known.id, {}, {})
+        self.bus.stop(self.conf.host)
+        for path in ("bios", "bios?detail=true", "bios/virtualization", "firmware", "inventory", "children"):
+            with sql_counter.counting(self.db) as counted:
+                self.good(200, "GET", path)
+            self.assertEqual(2, len(counted), f"{path}: {counted}")
+        self.refused(503, "GET", "states/console")
 
 
 class VendorMethods(HardwareCase):
