@@ -119,7 +119,8 @@ def available(task: Task, kind: str, in_band: Iterable[Step]) -> dict[Key, Step]
             found[key(step)] = {**step, "origin": "driver", "runner": "driver"}
     for step in in_band:
         # Whoever repeats one of these finds the command that was posted, and posts none twice.
-        found.setdefault(key(step), {**step, "origin": "agent", "runner": "agent", "idempotent": True})
+        offered = found.setdefault(key(step), {**step, "origin": "agent", "runner": "agent", "idempotent": True})
+        offered["reboot_requested"] = step.get("reboot_requested")  # the agent's to say, whoever calls its step
     for step in found.values():
         if label(step) in overrides:
             _check_core({**step, "priority": overrides[label(step)]})

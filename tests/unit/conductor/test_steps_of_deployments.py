@@ -197,6 +197,15 @@ class TestInBandSteps(StepsCase):
             self.ran(),
         )
 
+    def test_the_agent_says_whether_its_step_wants_a_reboot_whoever_calls_it(self) -> None:
+        self.declare("deploy", "raid", "mirror", steps.deploy_step(priority=90, requires_ramdisk=True))
+        self.agent({**step("mirror", 0, "raid"), "reboot_requested": True})
+        self.node = database.make_node(self.db, agent_url="http://agent", agent_last_heartbeat=clock.after(60))
+        self.accept(self.node, "deploy", states.DEPLOYING, deploy_steps=[step("hold", 80, "power")])
+        self.ring(self.node)
+        plan = self.in_state(self.node, states.DEPLOYHOLD).driver_internal_info["deploy_steps"]
+        self.assertEqual([True], [one["reboot_requested"] for one in plan if one["step"] == "mirror"])
+
     def test_one_outside_of_the_range_is_refused_by_name(self) -> None:
         for priority in (40, 100, 120):
             with self.subTest(priority=priority):
