@@ -5,14 +5,15 @@ from typing import Any
 from oslo_utils import uuidutils
 
 from ingot.api import call as calls
-from ingot.api import collection, crud, fields, kinds, params, trait_names
+from ingot.api import collection, crud, fields, kinds, node_links, params, trait_names
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
 from ingot.api.params import Param
+from ingot.api.policy import access
 from ingot.common import errors, states
 from ingot.db import allocations as rows
-from ingot.db import listing, node_crud, nodes, records, traits
+from ingot.db import listing, nodes, records, traits
 
 SINCE = 52
 """Minor version that brought allocations."""
@@ -64,17 +65,23 @@ _FILTERS = (
     Param("owner", params.text, 60, "owner"),
 )
 
-ALLOCATIONS = collection.Collection("allocations", TABLE, rows.SOURCE, _FILTERS, details=False)
+_OWNERSHIP = access.Ownership(
+    "allocation",
+    lambda allocation: access.whose("allocation", owner=allocation.owner),
+    lambda project: listing.Condition("owner", "equals", project),
+)
+
+ALLOCATIONS = collection.Collection("allocations", TABLE, rows.SOURCE, _FILTERS, details=False, ownership=_OWNERSHIP)
 
 
 def _where(call: Call) -> list[listing.Condition]:
     if "node" not in call.query:
         return []
     try:
-        node_id, _uuid = node_crud.resolve(call.db, call.query["node"])
+        node = node_links.referred(call, call.query["node"])
     except errors.NotFound as exc:
         raise errors.Invalid(exc.message) from exc
-    return [listing.Condition("node_id", "equals", node_id)]
+    return [listing.Condition("node_id", "equals", node.id)]
 
 
 CRUD = crud.Crud(ALLOCATIONS, rows, where=_where)
@@ -86,7 +93,9 @@ _SHOWN = calls.Answer(shows=ALLOCATIONS.one)
 
 @operation(body=TABLE.creation, answer=_SHOWN._replace(status=201))
 def create(call: Call) -> Reply:
+    call.access.require(call.rule)
     values = collection.stored(TABLE, call.body)
+    values["owner"] = _owner(call, values["owner"])
     node = values.pop("node")
     values["candidate_nodes"] = _candidates(call, values["candidate_nodes"])
     if node is None:
@@ -100,11 +109,27 @@ def create(call: Call) -> Reply:
     return calls.created(call, shown, f"/v1/allocations/{record.uuid}", record.version)
 
 
+_FOR_OTHERS = "baremetal:allocation:create_restricted"
+
+
+def _owner(call: Call, asked: str | None) -> str | None:
+    """The project that owns a new allocation: the one that asks for it, unless the request is the system's.
+
+    :raises Forbidden: it may not ask for others.
+    """
+    if call.ctx.system_scope == "all":
+        return asked
+    own: str | None = call.ctx.project_id
+    if asked not in (None, own):
+        call.access.require(_FOR_OTHERS)
+    return asked or own
+
+
 def _candidates(call: Call, idents: list[str]) -> list[str]:
-    """The uuids of what a request names."""
+    """The uuids of what a request names; those that its project does not own or lease are not known to it."""
     if not idents:
         return []
-    known = rows.candidates_called(call.db, idents)
+    known = rows.candidates_called(call.db, idents, None if call.access.permits(_FOR_OTHERS) else call.ctx.project_id)
     unknown = [ident for ident in idents if ident not in known]
     if unknown:
         raise errors.Invalid(f"candidate_nodes: Nodes cannot be found: {', '.join(unknown)[:300]}.")
@@ -121,7 +146,7 @@ def _search(call: Call, values: dict[str, Any]) -> None:
     rows.create(call.db, {**values, "state": rows.ALLOCATING})
 
 
-_IN_USE = ("id", "uuid", "revision", "provision_state", "resource_class", "instance_uuid")
+_IN_USE = ("owner", "lessee", "id", "uuid", "revision", "provision_state", "resource_class", "instance_uuid")
 
 
 def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
@@ -131,6 +156,7 @@ def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
     """
     try:
         node = nodes.get(call.db, ident, _IN_USE)
+        call.access.require_seen("baremetal:node:get", access.of_node(node), "Node", ident)
     except errors.NotFound as exc:
         raise errors.Invalid(f"node: {exc.message}") from exc
     uuid = values["uuid"] or node.instance_uuid or uuidutils.generate_uuid()
@@ -172,8 +198,9 @@ def _target(call: Call, node: str) -> records.Record:
 
 
 def _of_node(call: Call, node: str) -> records.Record:
-    node_id, _uuid = node_crud.resolve(call.db, api_nodes.ident(call, node))
-    found = listing.one(call.db, rows.SOURCE, listing.Condition("node_id", "equals", node_id))
+    its_node = node_links.referred(call, api_nodes.ident(call, node))
+    found = listing.one(call.db, rows.SOURCE, listing.Condition("node_id", "equals", its_node.id))
     if found is None:
         raise errors.NotFound(f"Allocation for node {node} was not found.")
+    call.access.require_seen(call.rule, _OWNERSHIP.whose(found), "Allocation", found.uuid)
     return found

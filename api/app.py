@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import pathlib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import flask
@@ -17,13 +18,20 @@ from werkzeug import routing
 
 from ingot.api import auth, faults, params, preconditions, routes, schemas, versions
 from ingot.api.call import Call, Operation, Reply
+from ingot.api.feed import Feed, Stream
+from ingot.api.policy.access import Access
+from ingot.api.policy.rules import RULES
 from ingot.common import context, errors
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
 
 _GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
+
+FEED = "ingot.feed"
+"""The extension of the application that whoever serves it closes when it stops serving."""
 _LONGEST_NAME = 255  # of who asks, in the history of a node
+_EVERYTHING = Access()
 
 
 def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> flask.Flask:
@@ -36,6 +44,7 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     api = Api(conf, db, client)
+    app.extensions[FEED] = api.feed
     for route in routes.ROUTES:
         # Without methods of its own a rule matches all of them: which are allowed is said by the table of routes.
         app.url_map.add(routing.Rule(route.path, endpoint=route.path, methods=None))
@@ -71,18 +80,22 @@ class Api:
         self._conf = conf
         self._db = db
         self._client = client
-        self._authenticate = auth.authenticator(conf)
+        self._auth = auth.strategy(conf)
+        self.feed = Feed(conf, db)
         self._public_endpoint = (conf.api.public_endpoint or "").rstrip("/")
 
     def view(self, route: routes.Route) -> Any:
         """The framework's function for a route."""
+        needs = {method: (route.needs(method), route.rule(method)) for method in route.operations}
 
         def answer(**ident: str) -> flask.Response:
-            return self._answer(route, flask.request, ident)
+            return self._answer(route, needs, flask.request, ident)
 
         return answer
 
-    def _answer(self, route: routes.Route, request: flask.Request, ident: dict[str, str]) -> flask.Response:
+    def _answer(
+        self, route: routes.Route, needs: Mapping[str, tuple[int, str]], request: flask.Request, ident: dict[str, str]
+    ) -> flask.Response:
         if request.method == "OPTIONS":
             return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
         if "\0" in request.path:
@@ -92,28 +105,45 @@ class Api:
             raise _refused_method(route, request)
         if not route.text and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
             raise errors.NotAcceptable(accept=request.headers["Accept"][:80])
-        user = None
-        if self._authenticate and not route.public:
-            user = self._authenticate(request.authorization)
+        access = _EVERYTHING if route.public else self._admitted(request)
         flask.g.minor = _minor(route, request)
-        if flask.g.minor < route.needs(request.method):
+        since, rule = needs[request.method]
+        if flask.g.minor < since:
             raise route.too_new(request.method)
-        call = self._call(operation, request, user)
+        if access.limited and (rule not in RULES or RULES[rule].at_once):
+            access.require(rule)
+        call = self._call(operation, request, access, rule)
         conditional = any(name in request.headers for name in preconditions.HEADERS)
         conditions = preconditions.of(request.headers) if conditional else None
         if conditions and request.method != "GET":
             if not route.tagged:
                 conditions.refuse_tags()
             call = dataclasses.replace(call, preconditions=conditions)
-        return _response(operation.handler(call, **ident), request.method, conditions)
+        reply = operation.handler(call, **ident)
+        if access.limited:
+            access.settle()
+        return _response(reply, request.method, conditions)
 
-    def _call(self, operation: Operation, request: flask.Request, user: str | None) -> Call:
+    def _admitted(self, request: flask.Request) -> Access:
+        """Finds out who asks, and gives what they may do."""
+        if self._auth is None:  # who says a name gets it into the history
+            user, project = (request.headers.get(f"X-{told}-Id", "")[:_LONGEST_NAME] for told in ("User", "Project"))
+            flask.g.ctx = context.RequestContext(user_id=user or None, project_id=project or None, **_told(request))
+            return _EVERYTHING
+        flask.g.ctx = self._auth.identify(request.environ, **_told(request))
+        return self._auth.access(flask.g.ctx)
+
+    def _call(self, operation: Operation, request: flask.Request, access: Access, rule: str) -> Call:
         minor: int = flask.g.minor
         return Call(
             conf=self._conf,
             db=self._db,
             client=self._client,
-            ctx=_context(request, user),
+            ctx=_context(request),
+            access=access,
+            rule=rule,
+            feed=self.feed,
+            headers=request.headers,
             minor=minor,
             base=self._public_endpoint or request.host_url.rstrip("/"),
             path=request.path,
@@ -158,7 +188,7 @@ class Api:
 
     def sign(self, response: flask.Response) -> flask.Response:
         """Adds the headers of every answer."""
-        request_id = (flask.g.ctx if "ctx" in flask.g else _context(flask.request, None)).request_id
+        request_id = _context(flask.request).request_id
         response.headers["OpenStack-Request-Id"] = request_id
         response.headers["X-OpenStack-Request-Id"] = request_id
         if "minor" in flask.g:
@@ -201,16 +231,18 @@ def _tell_range(response: flask.Response) -> None:
     response.headers[versions.MAX_HEADER] = versions.TEXT[versions.MAX]
 
 
-def _context(request: flask.Request, user: str | None) -> context.RequestContext:
+def _context(request: flask.Request) -> context.RequestContext:
+    """Who asks; nobody in particular where that need not be known, and where it did not come to be known."""
+    if "ctx" not in flask.g:
+        flask.g.ctx = context.RequestContext(**_told(request))
+    made: context.RequestContext = flask.g.ctx
+    return made
+
+
+def _told(request: flask.Request) -> dict[str, Any]:
+    """What the context of a request is made of, whoever asks."""
     given = request.headers.get("X-OpenStack-Request-ID", "")
-    flask.g.ctx = context.RequestContext(
-        user_id=user or request.headers.get("X-User-Id", "")[:_LONGEST_NAME] or None,
-        project_id=request.headers.get("X-Project-Id", "")[:_LONGEST_NAME] or None,
-        is_admin=True,
-        global_request_id=given if _GLOBAL_REQUEST_ID.fullmatch(given) else None,
-        overwrite=False,
-    )
-    return flask.g.ctx
+    return {"global_request_id": given if _GLOBAL_REQUEST_ID.fullmatch(given) else None, "overwrite": False}
 
 
 def _response(reply: Reply, method: str, conditions: preconditions.Preconditions | None) -> flask.Response:
@@ -218,6 +250,10 @@ def _response(reply: Reply, method: str, conditions: preconditions.Preconditions
         return flask.Response(reply.body, reply.status, reply.headers, mimetype="text/plain")
     if isinstance(reply.body, bytes):
         return flask.Response(reply.body, reply.status, reply.headers, mimetype="application/gzip")
+    if isinstance(reply.body, Stream):
+        events = flask.Response(reply.body, reply.status, reply.headers, mimetype="text/event-stream")
+        events.direct_passthrough = True
+        return events
     data = b"" if reply.body is None else orjson.dumps(reply.body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (method == "GET" and data):

@@ -1,122 +1,55 @@
-"""Who asks: no authentication, or HTTP basic authentication against an htpasswd file with bcrypt hashes."""
+"""Who asks: the strategies of authentication, of which the operator chooses one. Each is a module of its own."""
 
-import hashlib
-import hmac
-import os
-import pathlib
-import re
-import secrets
-import threading
-from collections.abc import Callable
-from typing import NamedTuple
+import importlib.metadata
+from collections.abc import Mapping
+from typing import Any
 
-import bcrypt
 from oslo_config import cfg
-from oslo_log import log
-from werkzeug.datastructures import Authorization
 
-from ingot.common import errors
+from ingot.api.policy import access
+from ingot.common import context, errors
 
-LOG = log.getLogger(__name__)
+Environ = Mapping[str, Any]
+"""A request in the words of WSGI."""
 
-Authenticate = Callable[[Authorization | None], str]
-"""Gets a request's credentials, gives the user's name, raises NotAuthenticated."""
-
-CHALLENGE = 'Basic realm="Baremetal API", charset="UTF-8"'
-
-_LINE = re.compile(r"([^:]+):(\$2[aby]\$(?:0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53})", re.ASCII)
-_LONGEST_PASSWORD = 72  # bcrypt looks at no more, and refuses to be asked
+_GROUP = "ingot.api.authentication"
+_EVERYTHING = access.Access()
 
 
-def authenticator(conf: cfg.ConfigOpts) -> Authenticate | None:
-    """What the option auth_strategy names; None for no authentication.
-
-    :raises ConfigurationError: the users' file cannot be read.
+class Challenged(errors.NotAuthenticated):
     """
-    if conf.auth_strategy == "http_basic":
-        return HttpBasic(pathlib.Path(conf.http_basic_auth_user_file))
-    return None
+    :param challenge: how to authenticate, for the header WWW-Authenticate.
+    """
+
+    def __init__(self, challenge: str, reason: str) -> None:
+        super().__init__(reason=reason)
+        self.challenge = challenge
 
 
-class _Users(NamedTuple):
-    stamp: tuple[int, int, int]
-    hashes: dict[str, bytes]
+class Strategy:
+    """A way to find out who asks."""
+
+    def identify(self, environ: Environ, **values: Any) -> context.RequestContext:
+        """Who sends a request.
+
+        :param values: further values of the context.
+        :raises NotAuthenticated: that remains open.
+        :raises ServiceUnavailable: it cannot be found out now.
+        """
+        raise NotImplementedError
+
+    def access(self, ctx: context.RequestContext) -> access.Access:
+        """What they may do; everything, unless the strategy knows of roles."""
+        return _EVERYTHING
 
 
-class HttpBasic:
-    """Users of a file of lines ``name:bcrypt-hash``; the file is read again when it changes."""
+def strategy(conf: cfg.ConfigOpts) -> Strategy | None:
+    """What the option auth_strategy names; None for noauth. Only its module is loaded: that of Keystone takes its time.
 
-    def __init__(self, path: pathlib.Path) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._users = _Users((0, 0, 0), {})
-        # bcrypt is slow on purpose. What was right once is remembered, as a keyed digest, until the file changes.
-        self._key = secrets.token_bytes(32)
-        self._right: dict[str, bytes] = {}
-        self._nobody = bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(rounds=10))
-        self._current()
-
-    def __call__(self, authorization: Authorization | None) -> str:
-        if authorization is None or authorization.type != "basic" or authorization.username is None:
-            raise errors.NotAuthenticated(reason="send a user name and password with HTTP basic authentication")
-        name, password = authorization.username, (authorization.password or "").encode()
-        try:
-            users = self._current()
-        except errors.ConfigurationError as exc:
-            LOG.error("Nobody can be authenticated: %s", exc.message)  # noqa: TRY400 - the message says it all
-            raise errors.ServiceUnavailable(what="Authentication", reason="the log tells the cause") from exc
-        if not self._is_right(users, name, password):
-            raise errors.NotAuthenticated(reason="user name or password is wrong")
-        return name
-
-    def _is_right(self, users: _Users, name: str, password: bytes) -> bool:
-        known = users.hashes.get(name)
-        digest = hmac.digest(self._key, name.encode() + b"\0" + password, hashlib.sha256)
-        if known is not None and hmac.compare_digest(self._right.get(name, b""), digest):
-            return True
-        # An unknown name takes as long as a wrong password: another user's hash has the same cost.
-        compared = known or next(iter(users.hashes.values()), self._nobody)
-        right = len(password) <= _LONGEST_PASSWORD and bcrypt.checkpw(password, compared)
-        if right and known is not None:
-            with self._lock:
-                if users is self._users:
-                    self._right[name] = digest
-            return True
-        return False
-
-    def _current(self) -> _Users:
-        stamp = self._stamp()
-        with self._lock:
-            if stamp != self._users.stamp:
-                self._users = _Users(stamp, self._read())
-                self._right.clear()
-            return self._users
-
-    def _stamp(self) -> tuple[int, int, int]:
-        try:
-            status = os.stat(self._path)
-        except OSError as exc:
-            raise self._unusable(str(exc)) from exc
-        return status.st_mtime_ns, status.st_size, status.st_ino
-
-    def _read(self) -> dict[str, bytes]:
-        users = {}
-        for number, line in enumerate(self._text().splitlines(), 1):
-            if not line.strip() or line.strip().startswith("#"):
-                continue
-            user = _LINE.fullmatch(line.strip())
-            if user is None:
-                raise self._unusable(f"line {number} is not name:bcrypt-hash (make one with htpasswd -B)")
-            users[user[1]] = user[2].encode()
-        return users
-
-    def _text(self) -> str:
-        try:
-            return self._path.read_text(errors="replace")
-        except OSError as exc:
-            raise self._unusable(str(exc)) from exc
-
-    def _unusable(self, why: str) -> errors.ConfigurationError:
-        return errors.ConfigurationError(
-            option="http_basic_auth_user_file", value=str(self._path), allowed=f"It cannot be used: {why}."
-        )
+    :raises ConfigurationError: it cannot be used as it is configured.
+    """
+    if conf.auth_strategy == "noauth":
+        return None
+    (found,) = importlib.metadata.entry_points(group=_GROUP, name=conf.auth_strategy)
+    made: Strategy = found.load()(conf)
+    return made

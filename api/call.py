@@ -5,8 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from oslo_config import cfg
+from werkzeug.datastructures import Headers
 
 from ingot.api import params, schemas
+from ingot.api.feed import Feed
+from ingot.api.policy.access import Access
 from ingot.api.preconditions import Preconditions
 from ingot.common import context, errors
 from ingot.db.engine import Database
@@ -17,30 +20,41 @@ from ingot.rpcapi.client import ConductorClient
 class Call:
     """A request that has been authenticated, routed, and whose parameters and body were checked.
 
+    :param access: what it may do.
+    :param rule: the rule of policy that its route declares; see :mod:`ingot.api.policy.rules`.
     :param minor: the API version it speaks.
+    :param feed: the events of the database.
+    :param headers: those of the request, for the few handlers that look at one.
     :param base: scheme and host for links, without a slash at the end.
     :param path: path of the URL, as the ``next`` link of a list repeats it.
     :param query: parsed parameters that were given.
     :param body: parsed body; None when the operation takes none.
     :param preconditions: what must hold for the object that a writing request names; None for no conditions.
+    :param dry_run: whether the request ends where it would be accepted; see :func:`ingot.api.node_states.accept`.
     """
 
     conf: cfg.ConfigOpts
     db: Database
     client: ConductorClient
     ctx: context.RequestContext
+    access: Access
+    rule: str
+    feed: Feed
+    headers: Headers
     minor: int
     base: str
     path: str
     query: Mapping[str, Any]
     body: Any = None
     preconditions: Preconditions | None = None
+    dry_run: bool = False
 
 
 class Reply(NamedTuple):
     """An answer.
 
-    :param body: what is sent as JSON; a string is sent as plain text, bytes as a gzip archive; None sends nothing.
+    :param body: what is sent as JSON; a string is sent as plain text, bytes as a gzip archive, a stream as events while
+        they happen; None sends nothing.
     :param version: that of the object that it shows, for the entity tag.
     """
 
@@ -120,7 +134,7 @@ class Answer(NamedTuple):
     """What an operation answers when it succeeds.
 
     :param shows: the body; None: there is none.
-    :param also: another status that it may have, without a body.
+    :param also: another status, with an empty body.
     """
 
     status: int = 200

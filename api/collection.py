@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ingot.api import call as calls
 from ingot.api import fields, kinds, params, patch, schemas
 from ingot.api.call import Call, Reply
+from ingot.api.policy import access
 from ingot.common import errors
 from ingot.db import listing, records
 
@@ -26,6 +27,7 @@ class Collection(NamedTuple):
     :param marker: parses what names the last item of a page; a uuid for most resources.
     :param selects: whether the list takes ``fields=``.
     :param details: whether the list takes ``detail=``.
+    :param ownership: how its objects belong to projects, if they do.
     :param complete: adds to records what is in other tables, one statement for all of them.
     """
 
@@ -37,6 +39,7 @@ class Collection(NamedTuple):
     selects: bool = True
     details: bool = True
     complete: Callable[[Call, list[records.Record], fields.Selection], None] = _nothing
+    ownership: access.Ownership | None = None
 
     @property
     def one(self) -> "One":
@@ -111,7 +114,7 @@ def index(
     selection = collection.table.select(call.minor, names, detail or bool(query.get("detail")))
     limit = min(query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
     wanted = listing.Page(
-        where=(*where, *params.conditions(collection.filters, query)),
+        where=(*where, *params.conditions(collection.filters, query), *_within(call, collection)),
         sort_key=collection.table.sort_column(query.get("sort_key", "id"), call.minor),
         descending=query.get("sort_dir") == "desc",
         limit=limit,
@@ -123,6 +126,14 @@ def index(
     if len(found) == limit:
         body["next"] = _next(call, collection, selection, found[-1], limit)
     return Reply(body)
+
+
+def _within(call: Call, collection: Collection) -> list[listing.Condition | listing.Either]:
+    """What limits a list to the objects of the project that asks, if anything does."""
+    if collection.ownership is None:
+        return []
+    project = call.access.project(collection.ownership.noun, call.query.get("project"))
+    return [] if project is None else [collection.ownership.within(project)]
 
 
 def _next(call: Call, collection: Collection, selection: fields.Selection, last: records.Record, limit: int) -> str:
@@ -156,7 +167,12 @@ def stored(table: fields.Table, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def patched(call: Call, collection: Collection, record: records.Record) -> dict[str, Any]:
-    """What the request's patch changes of a record; see :func:`ingot.api.patch.apply`."""
+    """What the request's patch changes of a record; see :func:`ingot.api.patch.apply`.
+
+    :raises Forbidden: it would change what the request may not change.
+    """
+    if call.access.limited:
+        _require_edits(call, collection, record)
     current = {name: getattr(record, name) for name in collection.table.patchable() if hasattr(record, name)}
     changes = patch.apply(collection.table, current, call.body, call.minor)
     limit = call.conf.api.max_json_body_depth
@@ -164,6 +180,14 @@ def patched(call: Call, collection: Collection, record: records.Record) -> dict[
         if schemas.deeper_than(value, limit):
             raise errors.Invalid(f"Field {name} would be nested more than {limit} deep, which is too deep.")
     return changes
+
+
+def _require_edits(call: Call, collection: Collection, record: records.Record) -> None:
+    """Asks the rules of the fields that the patch names; of those without one, the rule of the request itself."""
+    about = collection.ownership.whose(record) if collection.ownership else access.NOBODYS
+    named = (collection.table.fields.get(operation["path"].split("/")[1]) for operation in call.body)
+    for rule in dict.fromkeys((field and field.edit) or call.rule for field in named) or (call.rule,):
+        call.access.require(rule, about)
 
 
 def _refuse(call: Call) -> Reply:

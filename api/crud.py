@@ -71,14 +71,18 @@ class Crud:
         self.update: Operation = operation(body=patch.BODY, answer=shown)(self._update)
         self.delete: Operation = operation(answer=calls.EMPTY_204)(self._delete)
 
-    def read(self, call: Call, given: str) -> Record:
+    def read(self, call: Call, given: str, rule: str | None = None) -> Record:
         """The whole row that a URL means.
 
+        :param rule: the rule of policy for what is done with it; the request's by default.
         :raises Invalid: nothing is called like that.
-        :raises NotFound: there is none.
+        :raises NotFound: there is none, or none that the request may see.
+        :raises Forbidden: the request may not do this with it.
         """
-        noun = self._described.source.noun.lower()
-        record = listing.get(call.db, self._described.source, self._ident(noun, given))
+        noun, ownership = self._described.source.noun, self._described.ownership
+        record = listing.get(call.db, self._described.source, self._ident(noun.lower(), given))
+        if ownership:
+            call.access.require_seen(rule or call.rule, ownership.whose(record), noun, given)
         self._described.complete(call, [record], self._described.table.select(versions.MAX))
         return record
 

@@ -63,8 +63,8 @@ def body(error: errors.IngotError, handled: bool) -> bytes:
 
 def headers(error: errors.IngotError) -> dict[str, str]:
     """The headers that belong to a kind of error."""
-    if isinstance(error, errors.NotAuthenticated):
-        return {"WWW-Authenticate": auth.CHALLENGE}
+    if isinstance(error, auth.Challenged):
+        return {"WWW-Authenticate": error.challenge}
     if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
         return {"Retry-After": str(RETRY_AFTER)}
     return {}

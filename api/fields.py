@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ingot.api import kinds, schemas
 from ingot.api.call import Call
+from ingot.api.policy import access
 from ingot.common import errors
 from ingot.db import listing, records
 
@@ -36,6 +37,8 @@ class Field(NamedTuple):
     :param required: whether a POST must have it, and a PATCH cannot remove it.
     :param hidden: whether answers never show it.
     :param schema: JSON schema of what is shown, where neither the column nor the kind tell it.
+    :param see: the rule of policy for seeing it, if it has one of its own.
+    :param edit: the rule of policy for patching it, if it has one of its own.
     """
 
     name: str
@@ -51,6 +54,8 @@ class Field(NamedTuple):
     required: bool = False
     hidden: bool = False
     schema: Mapping[str, Any] | None = None
+    see: str | None = None
+    edit: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -120,12 +125,14 @@ class Selection(NamedTuple):
     :param columns: what must be read for it.
     :param plain: names of fields that are columns.
     :param computed: names of the others with their functions.
+    :param guarded: names of those that not everybody may see, with the rules for seeing them.
     """
 
     names: frozenset[str]
     columns: tuple[str, ...]
     plain: tuple[str, ...]
     computed: tuple[tuple[str, Compute], ...]
+    guarded: tuple[tuple[str, str], ...] = ()
 
     def columns_of(self, source: listing.Source) -> tuple[str, ...]:
         """Those of the needed columns that the source has; the others are completed afterwards."""
@@ -137,7 +144,15 @@ class Selection(NamedTuple):
         shown = {name: row[name] for name in self.plain}
         for name, compute in self.computed:
             shown[name] = compute(record, call)
+        if self.guarded and call.access.limited:
+            self._hide(shown, access.of_node(record), call)
         return shown
+
+    def _hide(self, shown: dict[str, Any], whose: access.Whose, call: Call) -> None:
+        for name, rule in self.guarded:
+            if not call.access.shows(rule, whose):
+                told = f"** Redacted - requires {rule} permission. **"
+                shown[name] = {"content": told} if isinstance(shown[name], dict) else told
 
 
 class Table:
@@ -145,13 +160,19 @@ class Table:
 
     :param noun: the resource in messages, e.g. ``port``.
     :param newer: the error for writing a field that is newer than the request's version.
+    :param always: columns that are read whatever is shown: whose an object is decides what may be seen of it.
     """
 
     def __init__(
-        self, noun: str, fields: Iterable[Field], newer: type[errors.IngotError] = errors.VersionRefused
+        self,
+        noun: str,
+        fields: Iterable[Field],
+        newer: type[errors.IngotError] = errors.VersionRefused,
+        always: tuple[str, ...] = (),
     ) -> None:
         self.noun = noun
         self.newer = newer
+        self._always = always
         self.fields: Mapping[str, Field] = {field.name: field for field in fields}
         written = (
             field if field.post_since is None else field._replace(since=field.post_since)
@@ -196,12 +217,13 @@ class Table:
             ]
         else:
             chosen = self._named((*names, "links"), minor)
-        columns = dict.fromkeys(column for field in chosen for column in field.columns)
+        columns = dict.fromkeys((*(column for field in chosen for column in field.columns), *self._always))
         return Selection(
             frozenset(field.name for field in chosen),
             tuple(columns),
             tuple(field.name for field in chosen if field.compute is None),
             tuple((field.name, field.compute) for field in chosen if field.compute),
+            tuple((field.name, field.see) for field in chosen if field.see),
         )
 
     def _named(self, names: Iterable[str], minor: int) -> list[Field]:

@@ -54,12 +54,12 @@ _PROVISION_STATE = Field(
 )
 
 
-def _masked(name: str, since: int = 1, kind: kinds.Kind | None = None) -> Field:
+def _masked(name: str, kind: kinds.Kind | None = None, see: str | None = None, edit: str | None = None) -> Field:
     def compute(node: records.Record, _call: Call) -> Any:
         value = getattr(node, name)
         return masking.mask(value) if value else value
 
-    return Field(name, since, kind, compute=compute, needs=(name,))
+    return Field(name, 1, kind, compute=compute, needs=(name,), see=see, edit=edit)
 
 
 def _driver_internal_info(node: records.Record, _call: Call) -> dict[str, Any]:
@@ -88,31 +88,54 @@ INTERFACE_SINCE: Mapping[str, int] = {
 }
 """By kind of interface, the minor version that brought its field of nodes."""
 
+
+def _interface(kind: str) -> Field:
+    rule = "baremetal:node:update:driver_interfaces"
+    return Field(interfaces.field(kind), INTERFACE_SINCE[kind], kinds.TEXT, sortable=True, edit=rule)
+
+
 TABLE = fields.Table(
     "node",
     (
         Field("uuid", kind=kinds.UUID, write=POST, brief=True, sortable=True),
-        Field("name", 5, kinds.NAME, brief=True, sortable=True),
-        Field("instance_uuid", kind=kinds.UUID, brief=True, sortable=True),
+        Field("name", 5, kinds.NAME, brief=True, sortable=True, edit="baremetal:node:update:name"),
+        Field("instance_uuid", kind=kinds.UUID, brief=True, sortable=True, edit="baremetal:node:update:instance_uuid"),
         Field("maintenance", kind=kinds.FLAG, brief=True, sortable=True),
         Field("power_state", brief=True, sortable=True),
         _PROVISION_STATE._replace(brief=True, sortable=True),
         fields.links("nodes"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
-        Field("driver", kind=kinds.REQUIRED_TEXT, sortable=True, required=True),
-        _masked("driver_info", kind=kinds.OBJECT),
-        Field("driver_internal_info", 3, compute=_driver_internal_info, needs=INTERNAL_INFO_NEEDS),
-        Field("properties", kind=kinds.OBJECT),
-        Field("extra", kind=kinds.OBJECT),
-        _masked("instance_info", kind=kinds.OBJECT),
-        Field("instance_name", 104, kinds.text(shortest=1), sortable=True),
-        Field("chassis_uuid", kind=kinds.UUID),
+        Field(
+            "driver",
+            kind=kinds.REQUIRED_TEXT,
+            sortable=True,
+            required=True,
+            edit="baremetal:node:update:driver_interfaces",
+        ),
+        _masked(
+            "driver_info",
+            kind=kinds.OBJECT,
+            see="baremetal:node:get:driver_info",
+            edit="baremetal:node:update:driver_info",
+        ),
+        Field(
+            "driver_internal_info",
+            3,
+            compute=_driver_internal_info,
+            needs=INTERNAL_INFO_NEEDS,
+            see="baremetal:node:get:driver_internal_info",
+        ),
+        Field("properties", kind=kinds.OBJECT, edit="baremetal:node:update:properties"),
+        Field("extra", kind=kinds.OBJECT, edit="baremetal:node:update_extra"),
+        _masked("instance_info", kind=kinds.OBJECT, edit="baremetal:node:update_instance_info"),
+        Field("instance_name", 104, kinds.text(shortest=1), sortable=True, edit="baremetal:node:update_instance_info"),
+        Field("chassis_uuid", kind=kinds.UUID, edit="baremetal:node:update:chassis_uuid"),
         Field("console_enabled", kind=kinds.FLAG, write=POST, sortable=True),
-        Field("last_error", sortable=True),
+        Field("last_error", sortable=True, see="baremetal:node:get:last_error"),
         Field("maintenance_reason", sortable=True),
         Field("provision_updated_at", sortable=True),
-        Field("reservation", sortable=True),
+        Field("reservation", sortable=True, see="baremetal:node:get:reservation"),
         Field("target_power_state", sortable=True),
         Field("target_provision_state", sortable=True),
         Field("inspection_started_at", 6, sortable=True),
@@ -124,31 +147,43 @@ TABLE = fields.Table(
         Field("traits", 37),
         Field("fault", 42, sortable=True),
         Field("deploy_step", 44),
-        Field("conductor_group", 46, kinds.Kind(kinds.TEXT.schema, _group, ""), sortable=True),
+        Field(
+            "conductor_group",
+            46,
+            kinds.Kind(kinds.TEXT.schema, _group, ""),
+            sortable=True,
+            edit="baremetal:node:update:conductor_group",
+        ),
         Field("automated_clean", 47, kinds.TRISTATE, sortable=True),
         Field("protected", 48, kinds.FLAG, write=PATCH, sortable=True),
         Field("protected_reason", 48, kinds.LONG_TEXT, write=PATCH, sortable=True),
         Field("conductor", 49, needs=("uuid", "driver", "conductor_group")),
-        Field("owner", 50, kinds.TEXT, sortable=True),
+        Field("owner", 50, kinds.TEXT, sortable=True, edit="baremetal:node:update:owner"),
         Field("description", 51, kinds.text(4096), sortable=True),
         Field("allocation_uuid", 52),
-        Field("retired", 61, kinds.FLAG, sortable=True),
-        Field("retired_reason", 61, kinds.LONG_TEXT, sortable=True),
-        Field("lessee", 65, kinds.TEXT, sortable=True),
-        Field("network_data", 66, kinds.Kind(kinds.OBJECT.schema, _network_data, {})),
+        Field("retired", 61, kinds.FLAG, sortable=True, edit="baremetal:node:update:retired"),
+        Field("retired_reason", 61, kinds.LONG_TEXT, sortable=True, edit="baremetal:node:update:retired"),
+        Field("lessee", 65, kinds.TEXT, sortable=True, edit="baremetal:node:update:lessee"),
+        Field(
+            "network_data",
+            66,
+            kinds.Kind(kinds.OBJECT.schema, _network_data, {}),
+            edit="baremetal:node:update:network_data",
+        ),
         Field("boot_mode", 75, kinds.text(16), write=POST, sortable=True),
         Field("secure_boot", 75, kinds.TRISTATE, write=POST, sortable=True),
-        Field("shard", 82, kinds.TEXT, sortable=True),
-        Field("parent_node", 83, kinds.TEXT, sortable=True),
+        Field("shard", 82, kinds.TEXT, sortable=True, edit="baremetal:node:update:shard"),
+        Field("parent_node", 83, kinds.TEXT, sortable=True, edit="baremetal:node:update:parent_node"),
         Field("service_step", 87),
-        Field("disable_power_off", 95, kinds.FLAG, sortable=True),
+        Field("disable_power_off", 95, kinds.FLAG, sortable=True, edit="baremetal:node:update:disable_power_off"),
         Field("health", 109, sortable=True),
-        *(Field(interfaces.field(kind), INTERFACE_SINCE[kind], kinds.TEXT, sortable=True) for kind in interfaces.KINDS),
+        *map(_interface, interfaces.KINDS),
         fields.sub_links("ports", "nodes"),
         fields.sub_links("states", "nodes", 14),
         fields.sub_links("portgroups", "nodes", 24),
         fields.sub_links("volume", "nodes", 32),
     ),
+    always=("owner", "lessee"),
 )
 
 STATES_TABLE = fields.Table(
@@ -159,7 +194,7 @@ STATES_TABLE = fields.Table(
         _PROVISION_STATE,
         Field("target_provision_state"),
         Field("provision_updated_at"),
-        Field("last_error"),
+        Field("last_error", see="baremetal:node:get:last_error"),
         Field("console_enabled"),
         Field("raid_config", 12),
         Field("target_raid_config", 12),

@@ -4,11 +4,12 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ingot.api import composition
+from ingot.api import composition, node_links
 from ingot.api.call import Call
 from ingot.api.node_fields import TABLE
+from ingot.api.policy import access
 from ingot.common import errors, interfaces, states
-from ingot.db import chassis, listing, node_crud, records
+from ingot.db import chassis, listing, records
 
 RESERVED_NAMES = ("detail", "maintenance", "management", "states", "validate", "vendor_passthru")
 """They would hide behind URLs of other meaning."""
@@ -54,7 +55,7 @@ def for_creation(call: Call, values: Mapping[str, Any]) -> dict[str, Any]:
     _check_name(call, row["name"])
     given = {name: values[name] for name in interfaces.FIELDS}
     row |= composition.settle(call, row["driver"], row["conductor_group"], {}, given)
-    return row | _references(call, values) | _derived(values)
+    return row | _references(call, values, values["owner"]) | _derived(values)
 
 
 def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> 
     _check_reason(node, changes, "retired")
     if changes.get("maintenance") is False:
         row |= {"maintenance_reason": None, "fault": None}
-    references = _references(call, changes)
+    references = _references(call, changes, node.owner)
     if references.get("parent_node") == node.uuid:
         raise errors.Invalid(
             field="parent_node", value=changes["parent_node"], allowed="A node cannot be its own parent: name another."
@@ -101,20 +102,24 @@ def _check_name(call: Call, name: str | None) -> None:
         raise errors.Invalid(field="name", value=name, allowed="Before version 1.10 a name is a host name.")
 
 
-def _references(call: Call, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What fields that name other objects are stored as."""
+def _references(call: Call, values: Mapping[str, Any], owner: str | None) -> dict[str, Any]:
+    """What fields that name other objects are stored as.
+
+    :param owner: that of the node; its parent must have the same.
+    """
     row: dict[str, Any] = {}
     if "chassis_uuid" in values:
-        row["chassis_id"] = values["chassis_uuid"] and _referred(call, "chassis_uuid", values["chassis_uuid"])
+        row["chassis_id"] = values["chassis_uuid"] and _referred(call, "chassis_uuid", values["chassis_uuid"], owner)
     if "parent_node" in values:
-        row["parent_node"] = (values["parent_node"] and _referred(call, "parent_node", values["parent_node"])) or None
+        parent = values["parent_node"]
+        row["parent_node"] = (parent and _referred(call, "parent_node", parent, owner)) or None
     return row
 
 
-def _referred(call: Call, field: str, ident: str) -> Any:
+def _referred(call: Call, field: str, ident: str, owner: str | None) -> Any:
     try:
         if field == "parent_node":
-            return node_crud.resolve(call.db, ident)[1]
+            return node_links.linked(call, ident, owner).uuid
         return listing.get(call.db, chassis.SOURCE, ident).id
     except errors.NotFound as exc:
         raise errors.Invalid(f"{field}: {exc.message}") from exc
@@ -134,6 +139,23 @@ def _check_reason(node: records.Record, changes: Mapping[str, Any], flag: str) -
     reason = f"{flag}_reason"
     if changes.get(reason) is not None and not changes.get(flag, getattr(node, flag)):
         raise errors.Invalid(f"The {reason} field can only be set when {flag} is True: set {flag} in the same patch.")
+
+
+def refuse_unpermitted(call: Call, node: records.Record, changes: Mapping[str, Any]) -> None:
+    """Asks the rules of policy for changes that are special by their value or by the node's state.
+
+    :raises Forbidden: the request may not switch cleaning off.
+    :raises Conflict: the node is in use, and the request may not give it to another owner now.
+    """
+    about = access.of_node(node)
+    if changes.get("automated_clean") is False:
+        call.access.require("baremetal:node:disable_cleaning", about)
+    moved = "owner" in changes and node.provision_state == states.ACTIVE
+    if moved and not call.access.permits("baremetal:node:update_owner_provisioned", about):
+        raise errors.Conflict(
+            reason=f"Cannot update owner of node {node.uuid} while it is in state {node.provision_state}: undeploy it "
+            "first, or have an administrator of the system do it."
+        )
 
 
 def refuse_update(node: records.Record, operations: list[dict[str, Any]], changes: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Selection
 from ingot.api.node_fields import INTERFACE_SINCE, TABLE
 from ingot.api.params import Param
+from ingot.api.policy import access
 from ingot.common import errors, interfaces, states
 from ingot.db import allocations, listing, node_crud, node_lists, nodes, records, traits
 from ingot.db import chassis as chassis_rows
@@ -83,7 +84,7 @@ def _find_owners(call: Call, found: Iterable[records.Record]) -> None:
                 unserved.add(served_by)
 
 
-NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, complete=_complete)
+NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, complete=_complete, ownership=access.NODE)
 
 _NODE = calls.Answer(shows=NODES.one)
 
@@ -101,15 +102,21 @@ def ident(call: Call, given: str) -> str:
     return kinds.ident("node", given)
 
 
-def read(call: Call, given: str, *columns: str) -> records.Record:
-    """The named columns of the node that a URL means.
+def read(call: Call, given: str, *columns: str, rule: str | None = None) -> records.Record:
+    """The named columns of the node that a URL means, and its owner and lessee.
 
+    :param rule: the rule of policy for what is done with it; the request's by default.
+    :raises NotFound: there is none, or none that the request may see.
+    :raises Forbidden: the request may not do this with it.
     :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
     """
-    if call.preconditions is None:
-        return listing.get(call.db, node_lists.SOURCE, ident(call, given), columns)
-    found = listing.get(call.db, node_lists.SOURCE, ident(call, given), (*columns, *preconditions.NODE))
-    call.preconditions.check("Node", found)
+    known_as = ident(call, given)
+    needed = (*columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()))
+    found = listing.get(call.db, node_lists.SOURCE, known_as, needed)
+    if call.access.limited:
+        call.access.require_seen(rule or call.rule, access.of_node(found), "Node", known_as)
+    if call.preconditions:
+        call.preconditions.check("Node", found)
     return found
 
 
@@ -165,11 +172,32 @@ def show(call: Call, node: str) -> Reply:
 @operation(body=TABLE.creation, answer=_NODE._replace(status=201))
 def create(call: Call) -> Reply:
     values = collection.stored(TABLE, call.body)
+    values["owner"] = _owner_of_new(call, values["owner"])
     values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
     values["provision_state"] = states.ENROLL if call.minor >= 11 else states.AVAILABLE
     node_crud.create(call.db, node_rules.for_creation(call, values))
     body, version = _whole(call, values["uuid"])
     return calls.created(call, body, f"/v1/nodes/{values['uuid']}", version)
+
+
+def _owner_of_new(call: Call, asked: str | None) -> str | None:
+    """The project that owns a new node: the one that creates it, unless the request is the system's.
+
+    :raises Forbidden: the request may not create nodes.
+    :raises Invalid: it may not create them for others.
+    """
+    own_rule = "baremetal:node:create:self_owned_node"
+    if not (call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule)):
+        call.access.require(call.rule)
+        return asked
+    call.access.require(own_rule)
+    own: str | None = call.ctx.project_id
+    if call.ctx.system_scope == "all":
+        return asked
+    if asked not in (None, "", own):
+        told = "A new node belongs to the project of the request; only a system-scoped request may name another."
+        raise errors.Invalid(field="owner", value=asked, allowed=told)
+    return own
 
 
 @operation(Param("reset_interfaces", kinds.flag, 45), body=patch.BODY, answer=_NODE)
@@ -179,8 +207,9 @@ def update(call: Call, node: str) -> Reply:
 
 
 def _update(call: Call, given: str) -> str:
-    node = read(call, given, *node_rules.EDITED)
+    node = read(call, given, *node_rules.EDITED, rule="baremetal:node:get")
     changes = collection.patched(call, NODES, node)
+    node_rules.refuse_unpermitted(call, node, changes)
     node_rules.refuse_update(node, call.body, changes)
     values = node_rules.for_update(call, node, changes)
     if "instance_uuid" in changes and changes["instance_uuid"] is None:
@@ -197,7 +226,10 @@ def delete(call: Call, node: str) -> Reply:
 
 
 def _delete(call: Call, given: str) -> Reply:
-    found = read(call, given, *node_rules.DELETED)
+    found = read(call, given, *node_rules.DELETED, rule="baremetal:node:get")
+    own_rule, about = "baremetal:node:delete:self_owned_node", access.of_node(found)
+    own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule, about)
+    call.access.require(own_rule if own else call.rule, about)
     node_rules.refuse_delete(found)
     node_crud.delete(call.db, found)
     return calls.NO_CONTENT

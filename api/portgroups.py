@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from ingot.api import collection, crud, fields, kinds, params
+from ingot.api import collection, crud, fields, kinds, node_links, params
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
 from ingot.api.params import Param
+from ingot.api.policy import access
 from ingot.common import errors, states
-from ingot.db import listing, node_crud, nodes, records
+from ingot.db import listing, nodes, records
 from ingot.db import portgroups as rows
 
 DEFAULT_MODE = "active-backup"
@@ -48,7 +49,9 @@ FILTERS = (
     Param("conductor_groups", params.names, 99, "node_conductor_group", "one_of"),
 )
 
-PORTGROUPS = collection.Collection("portgroups", TABLE, rows.SOURCE, FILTERS)
+PORTGROUPS = collection.Collection(
+    "portgroups", TABLE, rows.SOURCE, FILTERS, ownership=access.through_node("portgroup")
+)
 
 
 def _of_node(node_id: int) -> listing.Condition:
@@ -58,7 +61,7 @@ def _of_node(node_id: int) -> listing.Condition:
 def _where(call: Call) -> list[listing.Condition]:
     if "node" not in call.query:
         return []
-    return [_of_node(node_crud.resolve(call.db, call.query["node"])[0])]
+    return [_of_node(node_links.referred(call, call.query["node"]).id)]
 
 
 def _prepare(call: Call, values: dict[str, Any], portgroup: records.Record | None) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def _prepare(call: Call, values: dict[str, Any], portgroup: records.Record | Non
     row = {name: value for name, value in values.items() if name != "node_uuid"}
     if values.get("node_uuid"):
         try:
-            row["node_id"] = node_crud.resolve(call.db, values["node_uuid"])[0]
+            row["node_id"] = node_links.holder(call, values["node_uuid"], portgroup).id
         except errors.NotFound as exc:
             raise errors.Invalid(f"node_uuid: {exc.message}") from exc
     return row

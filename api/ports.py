@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from ingot.api import collection, crud, fields, kinds, params, schemas
+from ingot.api import collection, crud, fields, kinds, node_links, params, schemas
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
 from ingot.api.params import Param
+from ingot.api.policy import access
 from ingot.common import errors, states
-from ingot.db import listing, node_crud, nodes, records
+from ingot.db import listing, nodes, records
 from ingot.db import portgroups as portgroup_rows
 from ingot.db import ports as port_rows
 
@@ -77,7 +78,7 @@ FILTERS = (
     Param("conductor_groups", params.names, 99, "node_conductor_group", "one_of"),
 )
 
-PORTS = collection.Collection("ports", TABLE, port_rows.SOURCE, FILTERS)
+PORTS = collection.Collection("ports", TABLE, port_rows.SOURCE, FILTERS, ownership=access.through_node("port"))
 
 _OF_ONE_NODE = ("address", "node", "node_uuid", "portgroup")
 
@@ -87,7 +88,11 @@ def _of_node(node_id: int) -> listing.Condition:
 
 
 def _in_portgroup(call: Call, ident: str) -> listing.Condition:
-    return listing.Condition("portgroup_id", "equals", listing.get(call.db, portgroup_rows.SOURCE, ident).id)
+    portgroup = listing.get(call.db, portgroup_rows.SOURCE, ident)
+    call.access.require_seen(
+        "baremetal:node:get", access.through_node("portgroup").whose(portgroup), "Portgroup", ident
+    )
+    return listing.Condition("portgroup_id", "equals", portgroup.id)
 
 
 def _where(call: Call) -> list[listing.Condition]:
@@ -97,7 +102,7 @@ def _where(call: Call) -> list[listing.Condition]:
             f"Filtering by conductor_groups cannot be combined with {', '.join(_OF_ONE_NODE)}: leave one out."
         )
     node = query.get("node") or query.get("node_uuid")
-    where = [] if node is None else [_of_node(node_crud.resolve(call.db, node)[0])]
+    where = [] if node is None else [_of_node(node_links.referred(call, node).id)]
     return where + ([_in_portgroup(call, query["portgroup"])] if "portgroup" in query else [])
 
 
@@ -111,7 +116,7 @@ def _prepare(call: Call, values: dict[str, Any], port: records.Record | None) ->
     try:
         # Taking the node away from a port is accepted and changes nothing: a port always has one.
         if node is not None:
-            row["node_id"] = node_id = node_crud.resolve(call.db, node)[0]
+            row["node_id"] = node_id = node_links.holder(call, node, port).id
         if "portgroup_uuid" in values or "node_id" in row:
             portgroup = values.get("portgroup_uuid", port and port.portgroup_uuid)
             row["portgroup_id"] = portgroup and _portgroup(call, portgroup, node_id)

@@ -8,12 +8,14 @@ from ingot.api import (
     agents,
     allocations,
     boot,
+    bulk,
     chassis,
     children,
     conductors,
     deploy_templates,
     description,
     drivers,
+    events,
     inspection_rules,
     network_events,
     node_bios,
@@ -66,6 +68,7 @@ class Route(NamedTuple):
     :param public: whether it needs no authentication.
     :param any_version: whether it does not care about the request's version.
     :param text: whether it answers plain text or an archive, and so does not look for JSON in ``Accept``.
+    :param policy: the rule of policy for its operations, or one for each method; see :mod:`ingot.api.policy.rules`.
     """
 
     path: str
@@ -75,11 +78,16 @@ class Route(NamedTuple):
     public: bool = False
     any_version: bool = False
     text: bool = False
+    policy: str | Mapping[str, str] = ""
 
     @property
     def tagged(self) -> bool:
         """Whether writing to it is writing to one object, which has an entity tag."""
         return not self.public and ("<node>" in self.path or "<ident>" in self.path)
+
+    def rule(self, method: str) -> str:
+        """The rule for an operation. One without a rule is for nobody."""
+        return self.policy if isinstance(self.policy, str) else self.policy.get(method, "")
 
     def too_new(self, method: str) -> errors.IngotError:
         """The error for a request of an older version."""
@@ -100,6 +108,17 @@ def _one(crud: Crud) -> dict[str, Operation]:
     return {"GET": crud.show, "PATCH": crud.update, "DELETE": crud.delete}
 
 
+def _single(noun: str) -> dict[str, str]:
+    """The rules for one object, and for a collection that belongs to nobody."""
+    actions = {"GET": "get", "POST": "create", "PATCH": "update", "DELETE": "delete"}
+    return {method: f"baremetal:{noun}:{action}" for method, action in actions.items()}
+
+
+def _owned(noun: str) -> dict[str, str]:
+    """The rules for a collection of which everybody may see their own."""
+    return {**_single(noun), "GET": f"baremetal:{noun}:list"}
+
+
 ROUTES: tuple[Route, ...] = (
     Route("/", {"GET": root.service}, public=True, any_version=True),
     Route("/v1", {"GET": root.version_1}, public=True),
@@ -113,153 +132,299 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "/v1/nodes",
         {"GET": nodes.index, "POST": nodes.create, "PATCH": without_ident, "DELETE": without_ident},
+        policy=_owned("node"),
     ),
-    Route("/v1/nodes/detail", {"GET": nodes.detail}),
-    Route("/v1/nodes/validate", {"GET": node_management.validate_named}),
-    Route("/v1/nodes/<node>", {"GET": nodes.show, "PATCH": nodes.update, "DELETE": nodes.delete}),
-    Route("/v1/nodes/<node>/states", {"GET": node_states.show}),
-    Route("/v1/nodes/<node>/states/power", {"PUT": node_states.set_power}),
-    Route("/v1/nodes/<node>/states/provision", {"PUT": provision.set_provision}),
+    Route("/v1/nodes/detail", {"GET": nodes.detail}, policy="baremetal:node:list"),
+    Route("/v1/nodes/validate", {"GET": node_management.validate_named}, policy="baremetal:node:validate"),
+    Route(
+        "/v1/nodes/<node>", {"GET": nodes.show, "PATCH": nodes.update, "DELETE": nodes.delete}, policy=_single("node")
+    ),
+    Route("/v1/nodes/<node>/states", {"GET": node_states.show}, policy="baremetal:node:get_states"),
+    Route("/v1/nodes/<node>/states/power", {"PUT": node_states.set_power}, policy="baremetal:node:set_power_state"),
+    Route(
+        "/v1/nodes/<node>/states/provision",
+        {"PUT": provision.set_provision},
+        policy="baremetal:node:set_provision_state",
+    ),
     Route(
         "/v1/nodes/<node>/states/console",
         {"GET": node_hardware.console, "PUT": node_hardware.set_console},
+        policy={"GET": "baremetal:node:get_console", "PUT": "baremetal:node:set_console_state"},
     ),
-    Route("/v1/nodes/states/console/<node>", {"GET": node_hardware.console}),  # as tempest spells it
-    Route("/v1/nodes/<node>/states/boot_mode", {"PUT": node_hardware.set_boot_mode}, 76),
-    Route("/v1/nodes/<node>/states/secure_boot", {"PUT": node_hardware.set_secure_boot}, 76),
-    Route("/v1/nodes/<node>/states/raid", {"PUT": node_states.set_raid}, 12, _HIDDEN_406),
+    Route(
+        "/v1/nodes/states/console/<node>", {"GET": node_hardware.console}, policy="baremetal:node:get_console"
+    ),  # as tempest spells it
+    Route(
+        "/v1/nodes/<node>/states/boot_mode",
+        {"PUT": node_hardware.set_boot_mode},
+        76,
+        policy="baremetal:node:set_boot_mode",
+    ),
+    Route(
+        "/v1/nodes/<node>/states/secure_boot",
+        {"PUT": node_hardware.set_secure_boot},
+        76,
+        policy="baremetal:node:set_secure_boot",
+    ),
+    Route(
+        "/v1/nodes/<node>/states/raid",
+        {"PUT": node_states.set_raid},
+        12,
+        _HIDDEN_406,
+        policy="baremetal:node:set_raid_state",
+    ),
     Route(
         "/v1/nodes/<node>/maintenance",
         {"PUT": node_states.set_maintenance, "DELETE": node_states.clear_maintenance},
+        policy={"PUT": "baremetal:node:set_maintenance", "DELETE": "baremetal:node:clear_maintenance"},
     ),
     Route(
         "/v1/nodes/<node>/management/boot_device",
         {"GET": node_management.boot_device, "PUT": node_management.set_boot_device},
+        policy={"GET": "baremetal:node:get_boot_device", "PUT": "baremetal:node:set_boot_device"},
     ),
-    Route("/v1/nodes/<node>/management/boot_device/supported", {"GET": node_management.supported_boot_devices}),
+    Route(
+        "/v1/nodes/<node>/management/boot_device/supported",
+        {"GET": node_management.supported_boot_devices},
+        policy="baremetal:node:get_boot_device",
+    ),
     Route("/v1/nodes/<node>/management", {}),
-    Route("/v1/nodes/<node>/management/inject_nmi", {"PUT": node_hardware.inject_nmi}, 29),
-    Route("/v1/nodes/<node>/management/indicators", {"GET": node_hardware.indicators}),
+    Route(
+        "/v1/nodes/<node>/management/inject_nmi",
+        {"PUT": node_hardware.inject_nmi},
+        29,
+        policy="baremetal:node:inject_nmi",
+    ),
+    Route(
+        "/v1/nodes/<node>/management/indicators",
+        {"GET": node_hardware.indicators},
+        policy="baremetal:node:get_indicator_state",
+    ),
     Route(
         "/v1/nodes/<node>/management/indicators/<name>",
         {"GET": node_hardware.indicator, "PUT": node_hardware.set_indicator},
+        policy={"GET": "baremetal:node:get_indicator_state", "PUT": "baremetal:node:set_indicator_state"},
     ),
     Route(
         "/v1/nodes/<node>/management/indicators/<component>/<name>",
         {"GET": node_hardware.indicator_of, "PUT": node_hardware.set_indicator_of},
+        policy={"GET": "baremetal:node:get_indicator_state", "PUT": "baremetal:node:set_indicator_state"},
     ),
-    Route("/v1/nodes/<node>/validate", {"GET": node_management.validate}),
-    Route("/v1/nodes/<node>/cleaning/steps", {"GET": node_management.cleaning_steps}),
+    Route("/v1/nodes/<node>/validate", {"GET": node_management.validate}, policy="baremetal:node:validate"),
+    Route(
+        "/v1/nodes/<node>/cleaning/steps", {"GET": node_management.cleaning_steps}, policy="ingot:node:clean_steps:get"
+    ),
     Route(
         "/v1/nodes/<node>/traits",
         {"GET": node_traits.index, "PUT": node_traits.replace, "DELETE": node_traits.clear},
         37,
         _HIDDEN_406,
+        policy={
+            "GET": "baremetal:node:traits:list",
+            "PUT": "baremetal:node:traits:set",
+            "DELETE": "baremetal:node:traits:delete",
+        },
     ),
-    Route("/v1/nodes/<node>/traits/<trait>", {"PUT": node_traits.add, "DELETE": node_traits.remove}, 37, _HIDDEN_406),
-    Route("/v1/nodes/<node>/history", {"GET": node_history.index}, 78),
-    Route("/v1/nodes/<node>/history/<uuid>", {"GET": node_history.show}, 78),
-    Route("/v1/nodes/<node>/bios", {"GET": node_bios.index}, node_bios.SINCE),
-    Route("/v1/nodes/<node>/bios/<name>", {"GET": node_bios.show}, node_bios.SINCE),
-    Route("/v1/nodes/<node>/firmware", {"GET": node_firmware.index}, node_firmware.SINCE),
-    Route("/v1/nodes/<node>/inventory", {"GET": node_inventory.show}, 81),
-    Route("/v1/nodes/<node>/children", {"GET": children.index}, 83),
-    Route("/v1/nodes/<node>/vifs", {"GET": node_vifs.index, "POST": node_vifs.attach}, 28),
-    Route("/v1/nodes/<node>/vifs/<vif>", {"DELETE": node_vifs.detach}, 28),
+    Route(
+        "/v1/nodes/<node>/traits/<trait>",
+        {"PUT": node_traits.add, "DELETE": node_traits.remove},
+        37,
+        _HIDDEN_406,
+        policy={"PUT": "baremetal:node:traits:set", "DELETE": "baremetal:node:traits:delete"},
+    ),
+    Route("/v1/nodes/<node>/history", {"GET": node_history.index}, 78, policy="baremetal:node:history:get"),
+    Route("/v1/nodes/<node>/history/<uuid>", {"GET": node_history.show}, 78, policy="baremetal:node:history:get"),
+    Route("/v1/nodes/<node>/bios", {"GET": node_bios.index}, node_bios.SINCE, policy="baremetal:node:bios:get"),
+    Route("/v1/nodes/<node>/bios/<name>", {"GET": node_bios.show}, node_bios.SINCE, policy="baremetal:node:bios:get"),
+    Route(
+        "/v1/nodes/<node>/firmware",
+        {"GET": node_firmware.index},
+        node_firmware.SINCE,
+        policy="baremetal:node:firmware:get",
+    ),
+    Route("/v1/nodes/<node>/inventory", {"GET": node_inventory.show}, 81, policy="baremetal:node:inventory:get"),
+    Route("/v1/nodes/<node>/children", {"GET": children.index}, 83, policy="baremetal:node:get"),
+    Route(
+        "/v1/nodes/<node>/vifs",
+        {"GET": node_vifs.index, "POST": node_vifs.attach},
+        28,
+        policy={"GET": "baremetal:node:vif:list", "POST": "baremetal:node:vif:attach"},
+    ),
+    Route("/v1/nodes/<node>/vifs/<vif>", {"DELETE": node_vifs.detach}, 28, policy="baremetal:node:vif:detach"),
     Route(
         "/v1/nodes/<node>/vmedia",
         {"GET": node_vmedia.show, "POST": node_vmedia.attach, "DELETE": node_vmedia.detach},
         89,
+        policy={
+            "GET": "baremetal:node:vmedia:get",
+            "POST": "baremetal:node:vmedia:attach",
+            "DELETE": "baremetal:node:vmedia:detach",
+        },
     ),
-    Route("/v1/nodes/<node>/vendor_passthru/methods", {"GET": vendor.methods_of_node}),
-    Route("/v1/nodes/<node>/vendor_passthru", vendor.NODE_BY_QUERY),
-    Route("/v1/nodes/<node>/vendor_passthru/<method>", vendor.NODE_BY_PATH),
-    Route("/v1/nodes/<node>/ports", {"GET": ports.of_node}),
-    Route("/v1/nodes/<node>/portgroups", {"GET": portgroups.of_node}, 24),
+    Route(
+        "/v1/nodes/<node>/vendor_passthru/methods",
+        {"GET": vendor.methods_of_node},
+        policy="baremetal:node:vendor_passthru",
+    ),
+    Route("/v1/nodes/<node>/vendor_passthru", vendor.NODE_BY_QUERY, policy="baremetal:node:vendor_passthru"),
+    Route("/v1/nodes/<node>/vendor_passthru/<method>", vendor.NODE_BY_PATH, policy="baremetal:node:vendor_passthru"),
+    Route("/v1/nodes/<node>/ports", {"GET": ports.of_node}, policy="baremetal:port:list"),
+    Route("/v1/nodes/<node>/portgroups", {"GET": portgroups.of_node}, 24, policy="baremetal:portgroup:list"),
     # ports and portgroups
-    Route("/v1/ports", _all(ports.CRUD)),
-    Route("/v1/ports/detail", {"GET": ports.CRUD.detail}),
-    Route("/v1/ports/<ident>", _one(ports.CRUD)),
-    Route("/v1/portgroups", _all(portgroups.CRUD), 23),
-    Route("/v1/portgroups/detail", {"GET": portgroups.CRUD.detail}, 23),
-    Route("/v1/portgroups/<ident>", _one(portgroups.CRUD), 23),
-    Route("/v1/portgroups/<ident>/ports", {"GET": ports.of_portgroup}, 24),
+    Route("/v1/ports", _all(ports.CRUD), policy=_owned("port")),
+    Route("/v1/ports/detail", {"GET": ports.CRUD.detail}, policy="baremetal:port:list"),
+    Route("/v1/ports/<ident>", _one(ports.CRUD), policy=_single("port")),
+    Route("/v1/portgroups", _all(portgroups.CRUD), 23, policy=_owned("portgroup")),
+    Route("/v1/portgroups/detail", {"GET": portgroups.CRUD.detail}, 23, policy="baremetal:portgroup:list"),
+    Route("/v1/portgroups/<ident>", _one(portgroups.CRUD), 23, policy=_single("portgroup")),
+    Route("/v1/portgroups/<ident>/ports", {"GET": ports.of_portgroup}, 24, policy="baremetal:port:list"),
     # volumes
-    Route("/v1/volume", {"GET": volumes.root}, volumes.SINCE),
-    Route("/v1/volume/connectors", _all(volumes.CONNECTORS), volumes.SINCE),
-    Route("/v1/volume/connectors/<ident>", _one(volumes.CONNECTORS), volumes.SINCE),
-    Route("/v1/volume/targets", _all(volumes.TARGETS), volumes.SINCE),
-    Route("/v1/volume/targets/<ident>", _one(volumes.TARGETS), volumes.SINCE),
-    Route("/v1/nodes/<node>/volume", {"GET": volumes.root_of_node}, volumes.SINCE),
-    Route("/v1/nodes/<node>/volume/connectors", {"GET": volumes.connectors_of_node}, volumes.SINCE),
-    Route("/v1/nodes/<node>/volume/targets", {"GET": volumes.targets_of_node}, volumes.SINCE),
+    Route("/v1/volume", {"GET": volumes.root}, volumes.SINCE, policy="baremetal:volume:get"),
+    Route("/v1/volume/connectors", _all(volumes.CONNECTORS), volumes.SINCE, policy=_owned("volume")),
+    Route("/v1/volume/connectors/<ident>", _one(volumes.CONNECTORS), volumes.SINCE, policy=_single("volume")),
+    Route("/v1/volume/targets", _all(volumes.TARGETS), volumes.SINCE, policy=_owned("volume")),
+    Route("/v1/volume/targets/<ident>", _one(volumes.TARGETS), volumes.SINCE, policy=_single("volume")),
+    Route("/v1/nodes/<node>/volume", {"GET": volumes.root_of_node}, volumes.SINCE, policy="baremetal:volume:get"),
+    Route(
+        "/v1/nodes/<node>/volume/connectors",
+        {"GET": volumes.connectors_of_node},
+        volumes.SINCE,
+        policy="baremetal:volume:list",
+    ),
+    Route(
+        "/v1/nodes/<node>/volume/targets",
+        {"GET": volumes.targets_of_node},
+        volumes.SINCE,
+        policy="baremetal:volume:list",
+    ),
     # chassis
-    Route("/v1/chassis", _all(chassis.CRUD)),
-    Route("/v1/chassis/detail", {"GET": chassis.CRUD.detail}),
-    Route("/v1/chassis/<ident>", _one(chassis.CRUD)),
-    Route("/v1/chassis/<ident>/nodes", {"GET": chassis.nodes_in}),
-    Route("/v1/chassis/<ident>/nodes/detail", {"GET": chassis.nodes_in_detail}),
+    Route("/v1/chassis", _all(chassis.CRUD), policy=_single("chassis")),
+    Route("/v1/chassis/detail", {"GET": chassis.CRUD.detail}, policy="baremetal:chassis:get"),
+    Route("/v1/chassis/<ident>", _one(chassis.CRUD), policy=_single("chassis")),
+    Route("/v1/chassis/<ident>/nodes", {"GET": chassis.nodes_in}, policy="baremetal:node:list"),
+    Route("/v1/chassis/<ident>/nodes/detail", {"GET": chassis.nodes_in_detail}, policy="baremetal:node:list"),
     # shards, inspection rules, events of a network service
-    Route("/v1/shards", {"GET": shards.index}, 82),
+    Route("/v1/shards", {"GET": shards.index}, 82, policy="baremetal:shards:get"),
     Route(
         "/v1/inspection_rules",
         _all(inspection_rules.CRUD) | {"DELETE": inspection_rules.delete_all},
         inspection_rules.SINCE,
         _HIDDEN_405,
+        policy=_single("inspection_rule"),
     ),
-    Route("/v1/inspection_rules/<ident>", _one(inspection_rules.CRUD), inspection_rules.SINCE, _HIDDEN_405),
-    Route("/v1/events", {"POST": network_events.create}, network_events.SINCE, _HIDDEN_GET_405),
+    Route(
+        "/v1/inspection_rules/<ident>",
+        _one(inspection_rules.CRUD),
+        inspection_rules.SINCE,
+        _HIDDEN_405,
+        policy=_single("inspection_rule"),
+    ),
+    Route(
+        "/v1/events",
+        {"POST": network_events.create},
+        network_events.SINCE,
+        _HIDDEN_GET_405,
+        policy="baremetal:events:post",
+    ),
     # allocations
-    Route("/v1/allocations", _all(allocations.CRUD) | {"POST": allocations.create}, allocations.SINCE, _HIDDEN_405),
+    Route(
+        "/v1/allocations",
+        _all(allocations.CRUD) | {"POST": allocations.create},
+        allocations.SINCE,
+        _HIDDEN_405,
+        policy=_owned("allocation"),
+    ),
     Route(
         "/v1/allocations/<ident>",
         _one(allocations.CRUD) | {"PATCH": allocations.UPDATE},
         allocations.SINCE,
         _HIDDEN_405,
+        policy=_single("allocation"),
     ),
     Route(
         "/v1/nodes/<node>/allocation",
         {"GET": allocations.of_node, "DELETE": allocations.delete_of_node},
         allocations.SINCE,
+        policy={"GET": "baremetal:allocation:get", "DELETE": "baremetal:allocation:delete"},
     ),
     # deploy templates; with a hyphen as specification 003 has it
-    Route("/v1/deploy_templates", _all(deploy_templates.CRUD), 55, _HIDDEN_405),
-    Route("/v1/deploy_templates/<ident>", _one(deploy_templates.CRUD), 55, _HIDDEN_405),
-    Route("/v1/deploy-templates", _all(deploy_templates.HYPHENATED), 55, _HIDDEN_405),
-    Route("/v1/deploy-templates/<ident>", _one(deploy_templates.HYPHENATED), 55, _HIDDEN_405),
+    Route("/v1/deploy_templates", _all(deploy_templates.CRUD), 55, _HIDDEN_405, policy=_single("deploy_template")),
+    Route(
+        "/v1/deploy_templates/<ident>", _one(deploy_templates.CRUD), 55, _HIDDEN_405, policy=_single("deploy_template")
+    ),
+    Route(
+        "/v1/deploy-templates", _all(deploy_templates.HYPHENATED), 55, _HIDDEN_405, policy=_single("deploy_template")
+    ),
+    Route(
+        "/v1/deploy-templates/<ident>",
+        _one(deploy_templates.HYPHENATED),
+        55,
+        _HIDDEN_405,
+        policy=_single("deploy_template"),
+    ),
     # runbooks
-    Route("/v1/runbooks", _all(runbooks.CRUD), 92, _HIDDEN_405),
-    Route("/v1/runbooks/<ident>", _one(runbooks.CRUD), 92, _HIDDEN_405),
+    Route("/v1/runbooks", _all(runbooks.CRUD), 92, _HIDDEN_405, policy=_owned("runbook")),
+    Route("/v1/runbooks/<ident>", _one(runbooks.CRUD), 92, _HIDDEN_405, policy=_single("runbook")),
     Route(
         "/v1/runbooks/<ident>/traits",
         {"GET": runbooks.traits_index, "PUT": runbooks.traits_replace, "DELETE": runbooks.traits_clear},
         runbooks.TRAITS_SINCE,
+        policy={
+            "GET": "baremetal:runbook:get",
+            "PUT": "baremetal:runbook:update",
+            "DELETE": "baremetal:runbook:update",
+        },
     ),
     Route(
         "/v1/runbooks/<ident>/traits/<trait>",
         {"PUT": runbooks.traits_add, "DELETE": runbooks.traits_remove},
         runbooks.TRAITS_SINCE,
+        policy="baremetal:runbook:update",
     ),
     # drivers and conductors
-    Route("/v1/drivers", {"GET": drivers.index}),
-    Route("/v1/drivers/<name>", {"GET": drivers.show}),
-    Route("/v1/drivers/<name>/properties", {"GET": drivers.properties}),
+    Route("/v1/drivers", {"GET": drivers.index}, policy="baremetal:driver:get"),
+    Route("/v1/drivers/<name>", {"GET": drivers.show}, policy="baremetal:driver:get"),
+    Route("/v1/drivers/<name>/properties", {"GET": drivers.properties}, policy="baremetal:driver:get_properties"),
     Route(
         "/v1/drivers/<name>/raid/logical_disk_properties",
         {"GET": drivers.logical_disk_properties},
         12,
         _HIDDEN_406,
+        policy="baremetal:driver:get_raid_logical_disk_properties",
     ),
-    Route("/v1/drivers/<name>/vendor_passthru/methods", {"GET": vendor.methods}),
-    Route("/v1/drivers/<name>/vendor_passthru", vendor.BY_QUERY),
-    Route("/v1/drivers/<name>/vendor_passthru/<method>", vendor.BY_PATH),
-    Route("/v1/conductors", {"GET": conductors.index}, 49),
-    Route("/v1/conductors/<hostname>", {"GET": conductors.show}, 49),
+    Route(
+        "/v1/drivers/<name>/vendor_passthru/methods", {"GET": vendor.methods}, policy="baremetal:driver:vendor_passthru"
+    ),
+    Route("/v1/drivers/<name>/vendor_passthru", vendor.BY_QUERY, policy="baremetal:driver:vendor_passthru"),
+    Route("/v1/drivers/<name>/vendor_passthru/<method>", vendor.BY_PATH, policy="baremetal:driver:vendor_passthru"),
+    Route("/v1/conductors", {"GET": conductors.index}, 49, policy="baremetal:conductor:get"),
+    Route("/v1/conductors/<hostname>", {"GET": conductors.show}, 49, policy="baremetal:conductor:get"),
     # Ingot's own
-    Route("/ingot/v1/nodes/<node>/plan", {"GET": plan.show, "POST": plan.create}, any_version=True),
-    Route("/ingot/v1/nodes/<node>/timeline", {"GET": timeline.show}, any_version=True),
-    Route("/ingot/v1/nodes/<node>/runs", {"GET": timeline.runs}, any_version=True),
-    Route("/ingot/v1/nodes/<node>/logs", {"GET": agent_logs.index}, any_version=True),
-    Route("/ingot/v1/nodes/<node>/logs/<uuid>", {"GET": agent_logs.show}, any_version=True, text=True),
-    Route(description.PATH, {"GET": description.show(lambda: ROUTES)}, any_version=True),
+    Route(
+        "/ingot/v1/nodes/<node>/plan",
+        {"GET": plan.show, "POST": plan.create},
+        any_version=True,
+        policy="ingot:node:plan:get",
+    ),
+    Route(
+        "/ingot/v1/nodes/<node>/timeline", {"GET": timeline.show}, any_version=True, policy="ingot:node:timeline:get"
+    ),
+    Route("/ingot/v1/nodes/<node>/runs", {"GET": timeline.runs}, any_version=True, policy="ingot:node:timeline:get"),
+    Route("/ingot/v1/nodes/<node>/logs", {"GET": agent_logs.index}, any_version=True, policy="ingot:node:logs:get"),
+    Route(
+        "/ingot/v1/nodes/<node>/logs/<uuid>",
+        {"GET": agent_logs.show},
+        any_version=True,
+        text=True,
+        policy="ingot:node:logs:get",
+    ),
+    Route("/ingot/v1/runs/<run>", {"GET": timeline.run}, any_version=True, policy="ingot:run:get"),
+    Route("/ingot/v1/events", {"GET": events.follow}, any_version=True, text=True, policy="ingot:events:get"),
+    Route("/ingot/v1/bulk", {"POST": bulk.create}, any_version=True, policy="ingot:bulk:create"),
+    Route(
+        description.PATH,
+        {"GET": description.show(lambda: ROUTES)},
+        any_version=True,
+        policy="ingot:description:get",
+    ),
 )

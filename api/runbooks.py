@@ -7,8 +7,9 @@ from ingot.api import call as calls
 from ingot.api import collection, crud, fields, kinds, params, steps, trait_names
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
+from ingot.api.policy import access
 from ingot.common import errors
-from ingot.db import records, runbooks, traits
+from ingot.db import listing, records, runbooks, traits
 from ingot.db.runbooks import RUNBOOKS
 
 TRAITS_SINCE = 112
@@ -29,8 +30,8 @@ TABLE = fields.Table(
         Field("steps", 92, steps.OF_RUNBOOK, required=True),
         Field("disable_ramdisk", 92, _FLAG, sortable=True),
         Field("extra", 92, kinds.OBJECT),
-        Field("public", 92, _FLAG, sortable=True),
-        Field("owner", 92, kinds.TEXT, sortable=True),
+        Field("public", 92, _FLAG, sortable=True, edit="baremetal:runbook:update:public"),
+        Field("owner", 92, kinds.TEXT, sortable=True, edit="baremetal:runbook:update:owner"),
         Field("description", TRAITS_SINCE, kinds.TEXT, sortable=True),
         Field("traits", TRAITS_SINCE),
     ),
@@ -52,9 +53,8 @@ def _prepare(call: Call, values: dict[str, Any], row: records.Record | None) -> 
     if "name" in values and call.minor < TRAITS_SINCE and not trait_names.is_trait(values["name"]):
         told = f"Before version 1.{TRAITS_SINCE} a runbook is called like a trait: {trait_names.FORM}."
         raise errors.Invalid(field="name", value=values["name"], allowed=told)
-    if row is None and values["owner"] not in (None, call.ctx.project_id):
-        told = "A new runbook belongs to nobody or to the project of the request. Give it to another with PATCH."
-        raise errors.Invalid(field="owner", value=values["owner"], allowed=told)
+    if row is None and call.ctx.system_scope != "all":
+        values = _of_project(call, values)
     after = {**(vars(row) if row else {}), **values}
     if after["public"] and after["owner"] is not None:
         told = "A public runbook has no owner: send owner null or public false in the same request."
@@ -62,7 +62,29 @@ def _prepare(call: Call, values: dict[str, Any], row: records.Record | None) -> 
     return values
 
 
-_DESCRIBED = collection.Collection("runbooks", TABLE, RUNBOOKS.source, marker=params.filled, complete=_complete)
+def _of_project(call: Call, values: dict[str, Any]) -> dict[str, Any]:
+    """A new runbook of a request that is not the system's: it belongs to the project of the request, if it has one."""
+    project = call.ctx.project_id
+    if values["owner"] not in (None, "", project):
+        told = "A new runbook belongs to the project of the request; only a system-scoped one may name another."
+        raise errors.Invalid(field="owner", value=values["owner"], allowed=told)
+    if project and values["public"]:
+        told = "A runbook of a project cannot be public; only a system-scoped request can make one."
+        raise errors.Invalid(field="public", value=True, allowed=told)
+    return {**values, "owner": project}
+
+
+_OWNERSHIP = access.Ownership(
+    "runbook",
+    lambda runbook: access.whose("runbook", owner=runbook.owner, public=runbook.public),
+    lambda project: listing.Either(
+        (listing.Condition("owner", "equals", project), listing.Condition("public", "equals", True))
+    ),
+)
+
+_DESCRIBED = collection.Collection(
+    "runbooks", TABLE, RUNBOOKS.source, marker=params.filled, complete=_complete, ownership=_OWNERSHIP
+)
 
 CRUD = crud.Crud(_DESCRIBED, RUNBOOKS, prepare=_prepare)
 
@@ -74,7 +96,7 @@ def for_node(call: Call, ident: str, node: records.Record) -> records.Record:
     :raises NotFound: there is no such runbook.
     :raises Invalid: it is not meant for this node.
     """
-    runbook = CRUD.read(call, ident)
+    runbook = CRUD.read(call, ident, "baremetal:runbook:use")
     meant = runbook.traits if call.minor >= TRAITS_SINCE else [runbook.name]
     if not meant:
         told = f"It has no traits, so it is for no node. Add one: PUT /v1/runbooks/{runbook.name}/traits/<trait>."

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.api import collection, crud, fields, kinds, params
+from ingot.api import collection, crud, fields, kinds, node_links, params
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Operation, Reply, operation
 from ingot.api.fields import POST, Field
 from ingot.api.params import Param
+from ingot.api.policy import access
 from ingot.common import errors, masking
-from ingot.db import listing, node_crud, records
+from ingot.db import listing, records
 from ingot.db import volumes as rows
 
 SINCE = 32
@@ -19,7 +20,12 @@ _NODE = kinds.Kind({"type": "string"}, kinds.uuid)
 _INDEX = kinds.Kind({"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}, lambda _name, value: int(value))
 
 
-def _shown_properties(target: records.Record, _call: Call) -> Any:
+_SEE_PROPERTIES = "baremetal:volume:view_target_properties"
+
+
+def _shown_properties(target: records.Record, call: Call) -> Any:
+    if not call.access.permits(_SEE_PROPERTIES):
+        return {"redacted_contents": f"** Redacted - requires {_SEE_PROPERTIES} permission. **"}
     return masking.mask(target.properties)
 
 
@@ -53,10 +59,13 @@ _TARGET = _table(
 )
 
 _FILTERS = (Param("node", kinds.ident),)
+_OWNERSHIP = access.through_node("volume")
 
 COLLECTIONS: Mapping[str, collection.Collection] = {
-    "connectors": collection.Collection("connectors", _CONNECTOR, rows.CONNECTORS.source, _FILTERS),
-    "targets": collection.Collection("targets", _TARGET, rows.TARGETS.source, _FILTERS),
+    "connectors": collection.Collection(
+        "connectors", _CONNECTOR, rows.CONNECTORS.source, _FILTERS, ownership=_OWNERSHIP
+    ),
+    "targets": collection.Collection("targets", _TARGET, rows.TARGETS.source, _FILTERS, ownership=_OWNERSHIP),
 }
 
 
@@ -67,7 +76,7 @@ def _of_node(node_id: int) -> listing.Condition:
 def _where(call: Call) -> list[listing.Condition]:
     if "node" not in call.query:
         return []
-    return [_of_node(node_crud.resolve(call.db, call.query["node"])[0])]
+    return [_of_node(node_links.referred(call, call.query["node"]).id)]
 
 
 def _prepare(call: Call, values: dict[str, Any], volume: records.Record | None) -> dict[str, Any]:
@@ -75,7 +84,7 @@ def _prepare(call: Call, values: dict[str, Any], volume: records.Record | None) 
     row = {name: value for name, value in values.items() if name != "node_uuid"}
     if values.get("node_uuid"):
         try:
-            row["node_id"] = node_crud.resolve(call.db, values["node_uuid"])[0]
+            row["node_id"] = node_links.holder(call, values["node_uuid"], volume).id
         except errors.NotFound as exc:
             raise errors.Invalid(f"node_uuid: {exc.message}") from exc
     elif volume is None:
@@ -112,6 +121,7 @@ def _document(call: Call, path: str) -> dict[str, Any]:
 
 @operation()
 def root(call: Call) -> Reply:
+    call.access.require(call.rule)
     return Reply(_document(call, "volume"))
 
 

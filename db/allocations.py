@@ -221,10 +221,15 @@ def _change_node(connection: sa.Connection, where: sa.ColumnElement[bool], uuid:
         raise nodes.duplicate(exc, values, uuid) from exc
 
 
-def candidates_called(db: Database, idents: Collection[str]) -> dict[str, str]:
-    """The uuids of nodes by what a user calls them, a uuid or a name; those that there are not are absent."""
-    by_name = sa.or_(NODES.c.uuid.in_(idents), NODES.c.name.in_(idents))
+def candidates_called(db: Database, idents: Collection[str], project: str | None = None) -> dict[str, str]:
+    """The uuids of nodes by what a user calls them, a uuid or a name; those that there are not are absent.
+
+    :param project: only of nodes that it owns or leases; None for all.
+    """
+    wanted = sa.select(NODES.c.uuid, NODES.c.name).where(sa.or_(NODES.c.uuid.in_(idents), NODES.c.name.in_(idents)))
+    if project is not None:
+        wanted = wanted.where(sa.or_(NODES.c.owner == project, NODES.c.lessee == project))
     with db.single() as connection:
-        found = connection.execute(sa.select(NODES.c.uuid, NODES.c.name).where(by_name)).all()
+        found = connection.execute(wanted).all()
     known = {name: uuid for uuid, name in found if name is not None} | {uuid: uuid for uuid, _name in found}
     return {ident: known[ident] for ident in idents if ident in known}

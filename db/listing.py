@@ -63,6 +63,15 @@ class Condition(NamedTuple):
         return sa.or_(*(TESTS[self.test](source.column(name), self.value) for name in names))
 
 
+class Either(NamedTuple):
+    """Conditions of which one must hold."""
+
+    conditions: tuple[Condition, ...]
+
+    def clause(self, source: Source) -> Column:
+        return sa.or_(*(condition.clause(source) for condition in self.conditions))
+
+
 class Page(NamedTuple):
     """Which part of a list is wanted.
 
@@ -70,7 +79,7 @@ class Page(NamedTuple):
     :param marker: key of the row before the first.
     """
 
-    where: Sequence[Condition] = ()
+    where: Sequence[Condition | Either] = ()
     sort_key: str = "id"
     descending: bool = False
     limit: int | None = None

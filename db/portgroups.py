@@ -22,6 +22,8 @@ SOURCE = listing.Source(
     PORTGROUPS,
     {
         "node_uuid": _of_node("uuid"),
+        "node_owner": _of_node("owner"),
+        "node_lessee": _of_node("lessee"),
         "node_shard": _of_node("shard"),
         "node_conductor_group": _of_node("conductor_group"),
     },

@@ -26,6 +26,8 @@ SOURCE = listing.Source(
         "portgroup_uuid": sa.select(_PORTGROUPS.c.uuid)
         .where(_PORTGROUPS.c.id == PORTS.c.portgroup_id)
         .scalar_subquery(),
+        "node_owner": _of_node("owner"),
+        "node_lessee": _of_node("lessee"),
         "node_shard": _of_node("shard"),
         "node_conductor_group": _of_node("conductor_group"),
     },

@@ -15,8 +15,11 @@ class Volumes:
 
     def __init__(self, noun: str, table: sa.Table) -> None:
         self.table = table
-        uuid = sa.select(nodes.NODES.c.uuid).where(nodes.NODES.c.id == table.c.node_id).scalar_subquery()
-        self.source = listing.Source(noun, table, {"node_uuid": uuid})
+        of_node = {
+            f"node_{name}": sa.select(nodes.NODES.c[name]).where(nodes.NODES.c.id == table.c.node_id).scalar_subquery()
+            for name in ("uuid", "owner", "lessee")
+        }
+        self.source = listing.Source(noun, table, of_node)
 
     def create(self, db: Database, values: Mapping[str, Any]) -> int:
         """Adds a row; see :func:`rows.insert`. That somebody works on the node does not matter."""

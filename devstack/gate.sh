@@ -23,6 +23,7 @@ STEPS=(
     "types         | check | 3  | mypy"
     "imports       | check | 1  | lint-imports"
     "config-sample | check | 1  | compare_config_sample"
+    "policy-sample | check | 1  | compare_policy_sample"
     "diagram       | check | 1  | python -m ingot.common.diagram --check doc/source/contributor/states.dot"
     "openapi       | check | 1  | python -m ingot.api.openapi --check doc/openapi.json"
     "releasenotes  | check | 1  | reno -q lint"
@@ -69,8 +70,15 @@ compare_config_sample() {
         return 1
     }
 }
+compare_policy_sample() {
+    oslopolicy-sample-generator --config-file etc/policy-generator.conf --output-file "$GATE/policy.yaml.sample" &&
+        diff -u etc/policy.yaml.sample "$GATE/policy.yaml.sample" || {
+        say "etc/policy.yaml.sample is not what the rules say: tox -e genpolicy"
+        return 1
+    }
+}
 export GATE
-export -f compare_config_sample say
+export -f compare_config_sample compare_policy_sample say
 
 # Adds the results of a test run to the counters. A run that left no result (it crashed, timed out, or a module could
 # not be imported) is one failure.

@@ -44,6 +44,12 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "max_json_body_depth", default=25, min=2, help="Deepest nesting of lists and objects in a request body."
         ),
         cfg.BoolOpt(
+            "project_admin_can_manage_own_nodes",
+            default=True,
+            help="With keystone: whether administrators of a project may create nodes, which their project then owns, "
+            "and delete those.",
+        ),
+        cfg.BoolOpt(
             "restrict_lookup",
             default=True,
             help="Answer an agent's lookup only while its node is in a state that uses an agent.",

@@ -29,7 +29,8 @@ _GENERAL: list[cfg.Opt] = [
         default="noauth",
         choices=[
             ("noauth", "no authentication: for a closed provisioning network only"),
-            ("http_basic", "HTTP basic authentication against http_basic_auth_user_file"),
+            ("http_basic", "HTTP basic authentication against http_basic_auth_user_file; all users are administrators"),
+            ("keystone", "tokens of Keystone, validated as [keystone_authtoken] says; what they allow is a policy"),
         ],
         help="How clients of the API prove who they are. Lookup and heartbeat of agents need no authentication.",
     ),
@@ -37,6 +38,17 @@ _GENERAL: list[cfg.Opt] = [
         "http_basic_auth_user_file",
         default="/etc/ingot/htpasswd",
         help="Users of http_basic: an Apache-style file of lines user:bcrypt-hash. Read again when it changes.",
+    ),
+    cfg.BoolOpt(
+        "rbac_service_role_elevated_access",
+        default=False,
+        help="With keystone: whether the role service in the project rbac_service_project_name may do what members of "
+        "the system may. For clouds whose services have no system-scoped tokens.",
+    ),
+    cfg.StrOpt(
+        "rbac_service_project_name",
+        default="service",
+        help="Name of the project that the services of the cloud are in.",
     ),
     cfg.HostnameOpt(
         "host",

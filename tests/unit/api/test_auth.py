@@ -1,4 +1,4 @@
-"""HTTP basic authentication."""
+"""Who asks: HTTP basic authentication, and nobody in particular."""
 
 import base64
 import pathlib
@@ -55,7 +55,9 @@ class HttpBasic(api_case.ApiCase):
                 if answer.status != 401:
                     public.add(route.path)
         self.assertEqual(
-            {"/", "/v1", "/boot/ipxe/<mac>", "/v1/lookup", "/v1/heartbeat", "/v1/heartbeat/<node>"}, public
+            {"/", "/v1", "/boot/ipxe/<mac>", "/v1/lookup", "/v1/heartbeat", "/v1/heartbeat/<node>"}
+            | {"/v1/continue_inspection"},
+            public,
         )
 
     def test_agents_machines_and_version_documents_need_none(self) -> None:
@@ -79,7 +81,7 @@ class HttpBasic(api_case.ApiCase):
     def test_a_file_that_cannot_be_used_is_told_at_the_start(self) -> None:
         for text in ("ada:plain", "ada", "ada:$2y$05$cut short", "ada:$2y$99$" + "a" * 53):
             self.file.write_text(text + "\n")
-            refusal = self.assertRaises(errors.ConfigurationError, auth.authenticator, self.conf)
+            refusal = self.assertRaises(errors.ConfigurationError, auth.strategy, self.conf)
             self.assertIn("line 1", refusal.message)
         self.file.unlink()
-        self.assertRaises(errors.ConfigurationError, auth.authenticator, self.conf)
+        self.assertRaises(errors.ConfigurationError, auth.strategy, self.conf)

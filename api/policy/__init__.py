@@ -1,0 +1,1 @@
+"""Who may do what: the table of default rules, and how they are enforced."""

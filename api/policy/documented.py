@@ -1,0 +1,34 @@
+"""The rules with the requests that each is for: what is enforced, and what the sample of a policy file is made from."""
+
+import re
+from collections.abc import Iterator
+
+from oslo_policy import policy
+
+from ingot.api import routes
+from ingot.api.policy import rules
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """All rules with their defaults: the entry point oslo.policy.policies."""
+    blocks = [policy.RuleDefault(name, check, about) for name, (check, about) in rules.WHO.items()]
+    used: dict[str, list[policy.Operation]] = {}
+    for rule, operation in _operations():
+        used.setdefault(rule, []).append(operation)
+    return [*blocks, *(_documented(rule, used) for rule in rules.RULES.values())]
+
+
+def _operations() -> Iterator[tuple[str, policy.Operation]]:
+    for route in routes.ROUTES:
+        path = re.sub(r"<(\w+)>", r"{\1}", route.path)
+        for method in route.operations:
+            if rule := route.rule(method):
+                yield rule, {"method": method, "path": path}
+
+
+def _documented(rule: rules.Rule, used: dict[str, list[policy.Operation]]) -> policy.RuleDefault:
+    operations = used.get(rule.beside or rule.name)
+    scopes = list(rule.scopes)
+    if operations is None:  # its routes are those of a later release
+        return policy.RuleDefault(rule.name, rule.check, rule.about, scope_types=scopes)
+    return policy.DocumentedRuleDefault(rule.name, rule.check, rule.about, operations, scope_types=scopes)

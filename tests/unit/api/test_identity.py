@@ -1,0 +1,389 @@
+"""Tokens of Keystone: who gets in, what each role may do, what others see of a node."""
+
+import json
+from typing import Any
+
+from ingot.api import collection, routes
+from ingot.api.policy import documented, enforcer, rules
+from ingot.common import states
+from tests import api_case, database, identity_case, sql_counter
+from tests.unit.api import test_policy
+
+TARGET = {"boot_index": 0, "volume_type": "iscsi"}
+# The document of volumes is about no node: only who may see all of them gets it. A stream of events does not end.
+NOT_READ = ("/v1/volume", "/ingot/v1/events")
+PATCH = [{"op": "add", "path": "/extra/a", "value": 1}]
+
+BODIES: dict[str, Any] = {
+    "baremetal:node:update": PATCH,
+    "baremetal:node:create": api_case.NODE,
+    "baremetal:node:set_power_state": {"target": "power on"},
+    "baremetal:node:set_provision_state": {"target": "manage"},
+    "baremetal:node:set_maintenance": {},
+    "baremetal:node:set_boot_device": {"boot_device": "pxe"},
+    "baremetal:port:update": PATCH,
+    "baremetal:portgroup:update": PATCH,
+    "baremetal:volume:update": PATCH,
+    "baremetal:chassis:update": PATCH,
+    "baremetal:runbook:update": PATCH,
+    "baremetal:deploy_template:update": PATCH,
+    "baremetal:allocation:update": PATCH,
+}
+"""By rule: bodies that are right, so that only the rule is in the way."""
+
+
+class GettingIn(identity_case.IdentityCase):
+    def test_no_token_is_told_where_to_get_one(self) -> None:
+        answer = self.api("GET", "/v1/nodes")
+        self.assertEqual(401, answer.status)
+        self.assertEqual('Keystone uri="https://keystone.example/v3"', answer.headers["WWW-Authenticate"])
+
+    def test_a_token_that_is_none_does_not_open(self) -> None:
+        self.assertEqual(401, self.ask("made up", "GET", "/v1/nodes").status)
+
+    def test_what_a_client_says_of_itself_is_not_believed(self) -> None:
+        told = {
+            "X_Roles": "admin",
+            "X_Identity_Status": "Confirmed",
+            "OpenStack_System_Scope": "all",
+            "X_User_Id": "me",
+        }
+        self.assertEqual(401, self.api("GET", "/v1/nodes", **told).status)
+        self.own_node()
+        answer = self.api("GET", "/v1/nodes", **told, X_Auth_Token="stranger reader")
+        self.assertEqual((200, []), (answer.status, answer.json["nodes"]))
+
+    def test_public_routes_need_none(self) -> None:
+        for route in (route for route in routes.ROUTES if route.public):
+            for method in route.operations:
+                answer = self.api(method, route.path.replace("<node>", "n").replace("<mac>", "52-54-00-00-00-01"))
+                self.assertNotIn(answer.status, (401, 403, 500), f"{method} {route.path}")
+
+    def test_the_token_goes_nowhere(self) -> None:
+        node = self.own_node(provision_state=states.MANAGEABLE)
+        answer = self.ask("owner member", "PUT", f"/v1/nodes/{node.uuid}/states/power", {"target": "power on"})
+        self.assertEqual(202, answer.status, answer)
+        (told,) = self.conductor.contexts
+        self.assertEqual(("user-owner-member", "owner"), (told["user"], told["project_id"]))
+        self.assertNotIn("owner member", json.dumps(told))
+        self.assertNotIn("auth_token", told)
+
+
+class WithoutKeystone(api_case.ApiCase):
+    def configure(self) -> None:
+        identity_case.configure(self.conf)
+
+    def test_nobody_is_told_that_a_token_is_wrong(self) -> None:
+        answer = self.api("GET", "/v1/nodes", X_Auth_Token="a token")
+        self.assertEqual(503, answer.status)
+        self.assertIn("Retry-After", answer.headers)
+
+
+class Matrix(identity_case.IdentityCase):
+    """Every operation, asked for by everybody."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.rules = enforcer.Enforcer(self.conf, documented.list_rules())
+        self.known = self.own_node(name="n", power_state=states.POWER_OFF)
+        self.paths = {"node": self.known.uuid, "trait": "CUSTOM_A", "uuid": self.known.uuid, "name": "led@system"}
+        self.paths |= {"run": self.known.uuid, "hostname": api_case.HOST, "method": "m", "component": "c", "vif": "v"}
+        made = {
+            "/v1/ports": {"node_uuid": self.known.uuid, "address": "52:54:00:00:00:01"},
+            "/v1/portgroups": {"node_uuid": self.known.uuid},
+            "/v1/volume/connectors": {"node_uuid": self.known.uuid, "type": "iqn", "connector_id": "iqn.a"},
+            "/v1/volume/targets": {"node_uuid": self.known.uuid, "volume_id": "v", **TARGET},
+            "/v1/chassis": {},
+            "/v1/deploy_templates": {"name": "CUSTOM_A", "steps": [
+                {"interface": "deploy", "step": "erase", "args": {}, "priority": 10}]},
+            "/v1/runbooks": {"name": "CUSTOM_A", "owner": "owner", "steps": [
+                {"interface": "deploy", "step": "erase", "args": {}, "order": 1}]},
+            "/v1/allocations": {"resource_class": "x", "owner": "owner"},
+        }  # fmt: skip
+        self.bodies: dict[str, Any] = {}
+        self.idents: dict[str, str] = {}
+        for path, body in made.items():
+            answer = self.ask("system admin", "POST", path, body)
+            self.assertEqual(201, answer.status, (path, answer))
+            self.idents[path] = answer.json["uuid"]
+            self.bodies[f"POST {path}"] = body
+        self.idents["/v1/deploy-templates"] = self.idents["/v1/deploy_templates"]
+
+    def concrete(self, route: routes.Route) -> str:
+        path = route.path
+        start = path.partition("/<")[0]
+        values = {**self.paths, "ident": self.idents.get(start, self.known.uuid)}
+        for name, value in values.items():
+            path = path.replace(f"<{name}>", value)
+        query = {"validate": f"node={self.known.uuid}", "vendor_passthru": "method=m", "plan": "flow=deploy"}
+        last = path.rpartition("/")[2]
+        if last in query and path != f"/v1/nodes/{self.known.uuid}/validate":
+            return f"{path}?{query[last]}"
+        return path.partition("<")[0] + "x" if "<" in path else path
+
+    def body(self, method: str, route: routes.Route) -> Any:
+        body = self.bodies.get(f"{method} {route.path}", BODIES.get(route.rule(method)))
+        return None if body is PATCH and method != "PATCH" else body
+
+    def refused(self, rule: str) -> list[str]:
+        """Who may not, by what was measured of Ironic; for Ingot's own rules, by the rules."""
+        told = test_policy.MEASURED.get(rule) or test_policy.who_may(rule, self.rules)
+        may = {f"{part.partition(':')[0]} {role.strip()}" for part in told.split(" | ")
+               for role in part.partition(":")[2].split(",")}  # fmt: skip
+        own = {"baremetal:node:create": "admin service", "baremetal:node:delete": ""}.get(rule)
+        if own is not None:  # these have a second rule, for nodes of the own project
+            may |= {f"{where} {role}" for where in identity_case.PROJECTS for role in own.split()} | {"owner admin"}
+        return [person for person in identity_case.PERSONS if person not in may and person != identity_case.ELEVATED]
+
+    def test_who_may_not_does_not_get_anything(self) -> None:
+        for route in routes.ROUTES:
+            for method in (method for method in route.operations if not route.public):
+                rule = route.rule(method)
+                if rule.endswith(":list") or route.operations[method] is collection.without_ident:
+                    continue  # a list shows what one may see: nothing, at worst
+                path, body = self.concrete(route), self.body(method, route)
+                for person in self.refused(rule):
+                    answer = self.ask(person, method, path, body)
+                    told = f"{person}: {method} {path} ({rule}): {answer}"
+                    # A request that is wrong in itself may be told so before anything is looked at.
+                    expected = (403, 404) if body is not None or method in ("GET", "DELETE") else (400, 403, 404, 406)
+                    self.assertIn(answer.status, expected, told)
+
+    def test_strangers_do_not_learn_what_there_is(self) -> None:
+        paths = [route for route in routes.ROUTES if "<node>" in route.path and not route.public]
+        nowhere = "11111111-2222-3333-4444-555555555555"
+        for route in paths:
+            for method in route.operations:
+                path = self.concrete(route)
+                body = self.body(method, route)
+                here = self.ask("stranger admin", method, path, body)
+                there = self.ask("stranger admin", method, path.replace(self.known.uuid, nowhere), body)
+                self.assertEqual(
+                    (there.status, there.text.replace(nowhere, self.known.uuid)), (here.status, here.text), path
+                )
+
+    def test_readers_read(self) -> None:
+        for route in routes.ROUTES:
+            rule = route.rule("GET")
+            if "GET" not in route.operations or route.public or rule not in rules.RULES or route.path in NOT_READ:
+                continue
+            for person in ("system reader", "owner reader", "lessee reader"):
+                if rule.endswith(":list") or person not in self.refused(rule):
+                    answer = self.ask(person, "GET", self.concrete(route))
+                    self.assertNotIn(answer.status, (401, 403), f"{person}: {route.path} ({rule}): {answer}")
+
+
+class Lists(identity_case.IdentityCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.mine = self.own_node(name="mine", lessee=None)
+        self.lent = self.own_node(name="lent")
+        self.other = self.own_node(name="other", owner="other", lessee=None)
+        self.nobodys = self.own_node(name="nobodys", owner=None, lessee=None)
+        for number, node in enumerate((self.mine, self.lent, self.other)):
+            for path, body in (
+                ("/v1/ports", {"address": f"52:54:00:00:00:0{number}"}),
+                ("/v1/portgroups", {}),
+                ("/v1/volume/connectors", {"type": "iqn", "connector_id": f"iqn.{number}"}),
+                ("/v1/volume/targets", {"boot_index": 0, "volume_id": "v", "volume_type": "iscsi"}),
+            ):
+                answer = self.ask("system admin", "POST", path, {"node_uuid": node.uuid, **body})
+                self.assertEqual(201, answer.status, answer)
+
+    def names(self, person: str, path: str = "/v1/nodes") -> list[str]:
+        answer = self.ask(person, "GET", path)
+        self.assertEqual(200, answer.status, answer)
+        return sorted(node["name"] for node in answer.json["nodes"])
+
+    def test_show_what_the_project_owns_or_leases(self) -> None:
+        for path in ("/v1/nodes", "/v1/nodes/detail", "/v1/nodes?limit=2"):
+            self.assertEqual(["lent", "mine"], self.names("owner reader", path))
+        self.assertEqual(["lent"], self.names("lessee reader"))
+        self.assertEqual([], self.names("stranger admin"))
+        self.assertEqual(["lent", "mine", "nobodys", "other"], self.names("system reader"))
+
+    def test_are_refused_to_those_without_a_role(self) -> None:
+        for person in ("owner none", "system none"):
+            self.assertEqual(403, self.ask(person, "GET", "/v1/nodes").status)
+
+    def test_of_another_project_are_refused(self) -> None:
+        self.assertEqual(403, self.ask("owner reader", "GET", "/v1/nodes?project=lessee").status)
+        self.assertEqual(["lent", "mine"], self.names("owner reader", "/v1/nodes?project=owner"))
+        self.assertEqual(["lent"], self.names("system reader", "/v1/nodes?project=lessee"))
+
+    def test_of_what_belongs_to_nodes_are_limited_alike(self) -> None:
+        for path in ("/v1/ports", "/v1/portgroups", "/v1/volume/connectors", "/v1/volume/targets"):
+            key = path.rpartition("/")[2]
+            counted = [
+                len(self.ask(f"{where} reader", "GET", path).json[key])
+                for where in ("system", "owner", "lessee", "stranger")
+            ]
+            self.assertEqual([3, 2, 1, 0], counted, path)
+            self.assertEqual(404, self.ask("owner reader", "GET", f"{path}?node={self.other.uuid}").status)
+            below = path.removeprefix("/v1")
+            self.assertEqual(404, self.ask("owner reader", "GET", f"/v1/nodes/other{below}").status)
+            self.assertEqual(1, len(self.ask("lessee reader", "GET", f"/v1/nodes/lent{below}").json[key]))
+
+    def test_cost_no_statement_more(self) -> None:
+        for path in ("/v1/nodes", "/v1/nodes/lent/states", "/v1/ports"):
+            for person in ("system admin", "lessee reader"):
+                with sql_counter.counting(self.db) as counted:
+                    self.ask(person, "GET", path)
+                self.assertEqual(1, len(counted), f"{person} {path}: {counted}")
+        with sql_counter.counting(self.db) as counted:
+            self.ask("lessee reader", "GET", "/v1/nodes/lent")
+        self.assertLessEqual(len(counted), 4)
+
+
+class Fields(identity_case.IdentityCase):
+    HIDDEN = ("driver_info", "driver_internal_info", "last_error", "reservation")
+
+    def setUp(self) -> None:
+        super().setUp()
+        secret = {"ipmi_address": "192.0.2.1", "ipmi_password": "secret"}
+        self.known = self.own_node(
+            name="n", driver_info=secret, instance_info={"configdrive": "secret"}, last_error="conductor-7 says no",
+            reservation="conductor-7", driver_internal_info={"a": 1}, provision_state=states.ACTIVE,
+        )  # fmt: skip
+
+    def hidden(self, person: str, path: str = "/v1/nodes/n") -> list[str]:
+        answer = self.ask(person, "GET", path)
+        self.assertEqual(200, answer.status, answer)
+        self.assertNotIn("secret", answer.text)
+        shown = answer.json["nodes"][0] if "nodes" in answer.json else answer.json
+        return [name for name in self.HIDDEN if name in shown and "Redacted" in json.dumps(shown[name])]
+
+    def test_of_the_inside_are_hidden_from_lessees(self) -> None:
+        for path in ("/v1/nodes/n", "/v1/nodes/detail", f"/v1/nodes?fields={','.join(self.HIDDEN)}"):
+            self.assertEqual(list(self.HIDDEN), self.hidden("lessee admin", path))
+            self.assertEqual([], self.hidden("owner reader", path))
+            self.assertEqual([], self.hidden("system reader", path))
+        self.assertEqual(["last_error"], self.hidden("lessee reader", "/v1/nodes/n/states"))
+        self.assertEqual([], self.hidden("owner reader", "/v1/nodes/n/states"))
+
+    def test_name_the_permission_that_is_missing(self) -> None:
+        shown = self.ask("lessee reader", "GET", "/v1/nodes/n").json
+        self.assertIn("baremetal:node:get:last_error", shown["last_error"])
+        self.assertIn("baremetal:node:get:driver_info", shown["driver_info"]["content"])
+
+    def test_of_volume_targets_are_for_administrators(self) -> None:
+        body = {"boot_index": 0, "volume_id": "v", "volume_type": "iscsi", "properties": {"target_iqn": "iqn.x"}}
+        made = self.ask("system admin", "POST", "/v1/volume/targets", {**body, "node_uuid": self.known.uuid}).json
+        path = f"/v1/volume/targets/{made['uuid']}"
+        self.assertIn("redacted_contents", self.ask("owner reader", "GET", path).json["properties"])
+        self.assertEqual({"target_iqn": "iqn.x"}, self.ask("owner admin", "GET", path).json["properties"])
+
+
+class Changing(identity_case.IdentityCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.known = self.own_node(name="n", provision_state=states.MANAGEABLE)
+
+    def patch(self, person: str, path: str, value: Any, op: str = "add") -> int:
+        return self.ask(person, "PATCH", "/v1/nodes/n", [{"op": op, "path": path, "value": value}]).status
+
+    def test_fields_have_rules_of_their_own(self) -> None:
+        for path, value, may, may_not in (
+            ("/extra/a", 1, "lessee member", "lessee reader"),
+            ("/description", "x", "lessee member", "owner reader"),
+            ("/instance_info/a", 1, "lessee manager", "lessee member"),
+            ("/driver_info/a", 1, "owner member", "lessee admin"),
+            ("/properties/a", 1, "owner member", "lessee admin"),
+            ("/name", "n", "owner member", "lessee admin"),
+            ("/lessee", "lessee", "owner member", "lessee admin"),
+            ("/boot_interface", "fake", "owner manager", "owner member"),
+            ("/owner", "owner", "system member", "owner admin"),
+            ("/conductor_group", "", "system member", "owner admin"),
+            ("/shard", "s", "system admin", "system member"),
+            ("/disable_power_off", True, "system admin", "system member"),
+            ("/automated_clean", False, "system admin", "owner admin"),
+            ("/automated_clean", True, "owner member", "owner reader"),
+        ):
+            self.assertEqual(403, self.patch(may_not, path, value), f"{may_not} {path}")
+            self.assertEqual(200, self.patch(may, path, value), f"{may} {path}")
+
+    def test_all_fields_of_a_patch_must_be_allowed(self) -> None:
+        patch = [*PATCH, {"op": "add", "path": "/driver_info/a", "value": 1}]
+        self.assertEqual(403, self.ask("lessee member", "PATCH", "/v1/nodes/n", patch).status)
+        self.assertEqual({}, self.ask("owner reader", "GET", "/v1/nodes/n").json["extra"])
+
+    def test_the_owner_of_a_node_in_use_is_changed_by_administrators_only(self) -> None:
+        self.own_node(name="used", provision_state=states.ACTIVE)
+        patch = [{"op": "replace", "path": "/owner", "value": "stranger"}]
+        self.assertEqual(409, self.ask("system member", "PATCH", "/v1/nodes/used", patch).status)
+        self.assertEqual(200, self.ask("system admin", "PATCH", "/v1/nodes/used", patch).status)
+
+    def test_administrators_of_a_project_have_nodes_of_their_own(self) -> None:
+        made = self.ask("stranger admin", "POST", "/v1/nodes", api_case.NODE)
+        self.assertEqual((201, "stranger"), (made.status, made.json["owner"]))
+        other = self.ask("stranger admin", "POST", "/v1/nodes", {**api_case.NODE, "owner": "owner"})
+        self.assertEqual(400, other.status)
+        self.assertIn("owner", other.message)
+        path = f"/v1/nodes/{made.json['uuid']}"
+        self.assertEqual(403, self.ask("stranger manager", "DELETE", path).status)
+        self.assertEqual(204, self.ask("stranger admin", "DELETE", path).status)
+        self.assertEqual(201, self.ask("system admin", "POST", "/v1/nodes", {**api_case.NODE, "owner": "x"}).status)
+        self.conf.set_override("project_admin_can_manage_own_nodes", False, group="api")
+        self.assertEqual(403, self.ask("stranger admin", "POST", "/v1/nodes", api_case.NODE).status)
+        self.assertEqual(403, self.ask("owner admin", "DELETE", "/v1/nodes/n").status)
+
+    def test_things_are_given_to_own_nodes_only(self) -> None:
+        other = database.make_node(self.db, owner="other")
+        port = {"node_uuid": other.uuid, "address": "52:54:00:00:00:01"}
+        nowhere = {**port, "node_uuid": "11111111-2222-3333-4444-555555555555"}
+        for body in (port, nowhere):
+            self.assertEqual(403, self.ask("owner manager", "POST", "/v1/ports", body).status)
+        self.assertEqual(400, self.ask("system admin", "POST", "/v1/ports", nowhere).status)
+        mine = self.ask("owner manager", "POST", "/v1/ports", {**port, "node_uuid": self.known.uuid}).json
+        move = [{"op": "replace", "path": "/node_uuid", "value": other.uuid}]
+        self.assertEqual(400, self.ask("owner manager", "PATCH", f"/v1/ports/{mine['uuid']}", move).status)
+        self.assertEqual(400, self.ask("system admin", "PATCH", f"/v1/ports/{mine['uuid']}", move).status)
+        parent = {**api_case.NODE, "parent_node": other.uuid}
+        self.assertEqual(400, self.ask("owner admin", "POST", "/v1/nodes", parent).status)
+
+    def test_steps_of_ones_own_and_runbooks_have_rules(self) -> None:
+        steps = {"target": "clean", "clean_steps": [{"interface": "deploy", "step": "erase_devices"}]}
+        self.assertEqual(403, self.ask("lessee member", "PUT", "/v1/nodes/n/states/provision", steps).status)
+        book = {"name": "CUSTOM_A", "steps": [{"interface": "deploy", "step": "x", "args": {}, "order": 1}]}
+        self.assertEqual(201, self.ask("owner manager", "POST", "/v1/runbooks", book).status)
+        use = {"target": "clean", "runbook": "CUSTOM_A"}
+        self.assertEqual(403, self.ask("lessee manager", "PUT", "/v1/nodes/n/states/provision", use).status)
+        self.assertEqual(400, self.ask("owner manager", "PUT", "/v1/nodes/n/states/provision", use).status)  # no trait
+
+    def test_a_refusal_says_what_is_missing(self) -> None:
+        message = self.ask("owner reader", "PATCH", "/v1/nodes/n", PATCH).message
+        for told in ("Access was denied to the following resource: baremetal:node:update_extra", "reader", "owner"):
+            self.assertIn(told, message)
+
+
+class Runbooks(identity_case.IdentityCase):
+    def setUp(self) -> None:
+        super().setUp()
+        step = {"interface": "deploy", "step": "x", "args": {}, "order": 1}
+        for person, body in (
+            ("owner manager", {"name": "CUSTOM_OWN"}),
+            ("system admin", {"name": "CUSTOM_PUBLIC", "public": True}),
+            ("system admin", {"name": "CUSTOM_HIDDEN"}),
+        ):
+            answer = self.ask(person, "POST", "/v1/runbooks", {**body, "steps": [step]})
+            self.assertEqual(201, answer.status, answer)
+
+    def names(self, person: str) -> list[str]:
+        return sorted(book["name"] for book in self.ask(person, "GET", "/v1/runbooks").json["runbooks"])
+
+    def test_lists_have_the_own_and_public_ones(self) -> None:
+        self.assertEqual(["CUSTOM_OWN", "CUSTOM_PUBLIC"], self.names("owner reader"))
+        self.assertEqual(["CUSTOM_PUBLIC"], self.names("stranger reader"))
+        self.assertEqual(["CUSTOM_HIDDEN", "CUSTOM_OWN", "CUSTOM_PUBLIC"], self.names("system reader"))
+
+    def test_public_ones_are_shown_to_everybody(self) -> None:
+        found = {name: self.ask("stranger reader", "GET", f"/v1/runbooks/CUSTOM_{name}").status
+                 for name in ("OWN", "PUBLIC", "HIDDEN")}  # fmt: skip
+        self.assertEqual({"OWN": 403, "PUBLIC": 200, "HIDDEN": 403}, found)
+
+    def test_publishing_and_giving_away_are_the_systems(self) -> None:
+        for path, value in (("/public", True), ("/owner", "stranger")):
+            patch = [{"op": "replace", "path": path, "value": value}]
+            self.assertEqual(403, self.ask("owner manager", "PATCH", "/v1/runbooks/CUSTOM_OWN", patch).status)
+        named = [{"op": "replace", "path": "/name", "value": "CUSTOM_NEW"}]
+        self.assertEqual(200, self.ask("owner manager", "PATCH", "/v1/runbooks/CUSTOM_OWN", named).status)

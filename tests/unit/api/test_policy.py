@@ -1,0 +1,153 @@
+"""The rules of policy: their defaults are Ironic's, every route has one, a file changes them."""
+
+import json
+import pathlib
+import time
+
+import fixtures
+import testtools
+
+from ingot.api import auth, routes
+from ingot.api.policy import documented, enforcer, rules
+from ingot.common import context, errors
+from ingot.common.conf import loader
+from tests import identity_case
+
+MEASURED = json.loads((pathlib.Path(__file__).parent / "measured_policy.json").read_text())
+"""By rule: who may, of persons as :mod:`tests.identity_case` has them; what the rules of Ironic 39 answer."""
+
+PUBLIC = {"baremetal:allocation:create_pre_rbac"}
+"""Rules that Ingot has no use for: of the time before there were scopes."""
+
+
+def identity(person: str) -> dict[str, object]:
+    """The values that rules are evaluated with."""
+    where, _, role = person.rpartition(" ")
+    scope = {"system_scope": "all"} if where == "system" else {"project_id": where, "project_name": where}
+    if person == identity_case.ELEVATED:
+        scope = {"project_id": "services", "project_name": "service"}
+    return context.RequestContext(roles=list(identity_case.ROLES[role]), overwrite=False, **scope).to_policy_values()
+
+
+def who_may(rule: str, answers: enforcer.Enforcer) -> str:
+    """As the measured table tells it."""
+    kind = next((kind for kind in ("allocation", "runbook") if f":{kind}:" in rule), "node")
+    target = {f"{kind}.owner": "owner", **({"node.lessee": "lessee"} if kind == "node" else {})}
+    found: dict[str, list[str]] = {}
+    for person in identity_case.PERSONS:
+        if answers.met(rule, dict(target), identity(person)):
+            where, _, role = person.rpartition(" ")
+            found.setdefault(where, []).append(role)
+    return " | ".join(f"{where}: {', '.join(roles)}" for where, roles in found.items())
+
+
+class PolicyCase(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.conf = loader.load(["--config-dir", str(self.folder)], prog="ingot-tests", files=[])
+
+    def enforcer(self) -> enforcer.Enforcer:
+        return enforcer.Enforcer(self.conf, documented.list_rules())
+
+
+class Defaults(PolicyCase):
+    def test_are_those_that_were_measured(self) -> None:
+        self.conf.set_override("rbac_service_role_elevated_access", True)
+        answers = self.enforcer()
+        different = {
+            name: (measured, who_may(name, answers))
+            for name, measured in MEASURED.items()
+            if name in rules.RULES and who_may(name, answers) != measured
+        }
+        self.assertEqual({}, different)
+
+    def test_have_the_names_that_are_known(self) -> None:
+        own = {name for name in rules.RULES if not name.startswith("baremetal:")}
+        public = {name for name in MEASURED if ":ipa_" in name}
+        self.assertEqual(set(MEASURED) - public - PUBLIC, set(rules.RULES) - own)
+        self.assertTrue(all(name.startswith("ingot:") for name in own))
+
+    def test_services_are_only_elevated_when_the_operator_says_so(self) -> None:
+        answers = self.enforcer()
+        self.assertFalse(answers.met("baremetal:node:list_all", {}, identity(identity_case.ELEVATED)))
+
+    def test_what_belongs_to_nobody_does_not_belong_to_who_has_no_project(self) -> None:
+        nobody = context.RequestContext(roles=["admin", "member", "reader"], overwrite=False).to_policy_values()
+        self.assertFalse(self.enforcer().met("baremetal:node:get", {}, nobody))
+
+    def test_what_is_not_declared_is_for_nobody(self) -> None:
+        self.assertFalse(self.enforcer().met("baremetal:node:paint", {}, identity("system admin")))
+        self.assertFalse(self.enforcer().met("", {}, identity("system admin")))
+
+    def test_blocks_that_rules_refer_to_exist(self) -> None:
+        text = " ".join(
+            (*(rule.check for rule in rules.RULES.values()), *(check for check, _about in rules.WHO.values()))
+        )
+        referred = {word.strip("()").removeprefix("rule:") for word in text.split() if "rule:" in word}
+        self.assertEqual(set(), referred - set(rules.WHO))
+
+
+class Routes(testtools.TestCase):
+    def test_every_operation_has_a_rule(self) -> None:
+        without = [
+            f"{method} {route.path}"
+            for route in routes.ROUTES
+            for method in route.operations
+            if not route.public and route.rule(method) not in rules.RULES
+        ]
+        self.assertEqual([], without, "say policy= in the table of routes, with a rule of api/policy/rules.py")
+
+    def test_rules_beside_others_name_those_of_routes(self) -> None:
+        used = {route.rule(method) for route in routes.ROUTES for method in route.operations}
+        astray = {rule.name: rule.beside for rule in rules.RULES.values() if rule.beside and rule.beside not in used}
+        self.assertEqual({}, astray)
+
+    def test_every_rule_is_documented_with_its_requests(self) -> None:
+        listed = {rule.name: rule for rule in documented.list_rules()}
+        show = listed["baremetal:node:get:last_error"]
+        self.assertIn({"method": "GET", "path": "/v1/nodes/{node}"}, show.operations)
+        self.assertEqual(set(rules.RULES) | set(rules.WHO), set(listed))
+
+
+class Files(PolicyCase):
+    def write(self, text: str) -> None:
+        (self.folder / "policy.yaml").write_text(text)
+
+    def test_change_rules_and_are_read_again(self) -> None:
+        self.write('"baremetal:node:create": "role:reader"\n')
+        answers = self.enforcer()
+        reader = identity("stranger reader")
+        self.assertTrue(answers.met("baremetal:node:create", {}, reader))
+        self.assertFalse(answers.met("baremetal:node:delete", {}, reader))
+        self.write('"baremetal:node:delete": "role:reader"  # and no longer the other\n')
+        answers._looked_at -= enforcer.LOOKED_FOR_S
+        self.assertTrue(answers.met("baremetal:node:delete", {}, reader))
+        self.assertFalse(answers.met("baremetal:node:create", {}, reader))
+
+    def test_redefine_who_somebody_is(self) -> None:
+        self.write('"system_admin": "role:root"\n')
+        root = context.RequestContext(roles=["root"], project_id="any", overwrite=False).to_policy_values()
+        self.assertTrue(self.enforcer().met("baremetal:node:delete", {}, root))
+
+    def test_that_cannot_be_used_are_told_at_the_start(self) -> None:
+        for text in ("{", "- a list"):
+            self.write(text)
+            refusal = self.assertRaises(errors.ConfigurationError, self.enforcer)
+            self.assertIn("policy_file", refusal.message)
+
+    def test_that_break_later_change_nothing(self) -> None:
+        self.write('"baremetal:node:create": "role:reader"\n')
+        answers = self.enforcer()
+        self.write("{ broken")
+        answers._looked_at = time.monotonic() - enforcer.LOOKED_FOR_S
+        with fixtures.FakeLogger() as log:
+            self.assertTrue(answers.met("baremetal:node:create", {}, identity("stranger reader")))
+        self.assertIn("stay as they were", log.output)
+
+    def test_that_are_named_must_exist(self) -> None:
+        cfgfile = self.folder / "a.conf"
+        cfgfile.write_text("[oslo_policy]\npolicy_file = missing.yaml\n[DEFAULT]\nauth_strategy = keystone\n"
+                           "[keystone_authtoken]\nauth_type = none\n")  # fmt: skip
+        conf = loader.load(["--config-file", str(cfgfile)], prog="ingot-tests")
+        self.assertRaises(errors.ConfigurationError, auth.strategy, conf)
