@@ -30,7 +30,7 @@ class Call:
     :param query: parsed parameters that were given.
     :param body: parsed body; None when the operation takes none.
     :param preconditions: what must hold for the object that a writing request names; None for no conditions.
-    :param dry_run: whether the request ends where it would be accepted; see :func:`ingot.api.node_states.accept`.
+    :param dry_run: whether the request ends where it would be accepted; see :func:`ingot.api.nodes.accept`.
     """
 
     conf: cfg.ConfigOpts

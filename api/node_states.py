@@ -57,8 +57,7 @@ def _set_power(call: Call, given: str) -> Reply:
         "due_at": clock.now(),
         "last_error": None,
     }
-    nodes.compare_and_set(call.db, node, values)
-    call.client.advance(call.ctx, node, why=asked)
+    api_nodes.accept(call, node, values, why=asked)
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 
 
@@ -106,8 +105,7 @@ def clear_maintenance(call: Call, node: str) -> Reply:
 def _maintain(call: Call, given: str, values: dict[str, object]) -> Reply:
     # Allowed whoever holds the lock: an operator who sees a machine burn does not wait for its step to end.
     def attempt() -> None:
-        node = api_nodes.read(call, given, "uuid", "revision")
-        nodes.set_always(call.db, node.uuid, values, node.revision if call.preconditions else None)
+        api_nodes.accept(call, api_nodes.read(call, given, "uuid", "revision"), values, locked=True)
 
     calls.retried(attempt)
     return Reply(None, 202)

@@ -1,7 +1,7 @@
 """Nodes: listing, showing, creating, editing, deleting."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -118,6 +118,25 @@ def read(call: Call, given: str, *columns: str, rule: str | None = None) -> reco
     if call.preconditions:
         call.preconditions.check("Node", found)
     return found
+
+
+def accept(call: Call, node: records.Record, values: Mapping[str, Any], why: str = "", locked: bool = False) -> None:
+    """Writes what a request asks for: the one statement that accepts it. Then rings the node's conductor.
+
+    A dry run ends before it: what comes first is checks.
+
+    :param node: as read; needs what ``node_states.LOCK`` names, or only uuid and revision where no bell is rung.
+    :param why: what the bell says; empty where no conductor has anything to do.
+    :param locked: whether it is accepted whoever holds the lock.
+    """
+    if call.dry_run:
+        return
+    if locked:
+        nodes.set_always(call.db, node.uuid, values, node.revision if call.preconditions else None)
+    else:
+        nodes.compare_and_set(call.db, node, values)
+    if why:
+        call.client.advance(call.ctx, node, why=why)
 
 
 @operation(*NODES.index_params, answer=NODES.page)

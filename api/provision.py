@@ -184,7 +184,7 @@ def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, An
     else:
         # Nothing has to be done: manage from a state of rest.
         rest = {"flow": None, "due_at": None}
-        node_states.accept(call, node, _moved(reached, states.TARGETS.get(reached)) | rest)
+        api_nodes.accept(call, node, _moved(reached, states.TARGETS.get(reached)) | rest)
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 
 
@@ -194,14 +194,14 @@ def _abort(call: Call, node: records.Record) -> Reply:
         raise errors.VersionRefused(minor=since)
     # No lock is needed: whoever works on the node sees the wish at its next safe point.
     wish = {"abort_requested": True, "due_at": clock.now()}
-    node_states.accept(call, node, wish, why="abort", locked=True)
+    api_nodes.accept(call, node, wish, why="abort", locked=True)
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 
 
 def _unhold(call: Call, node: records.Record, reached: str) -> None:
     """The flow goes on where it was held, and where it was going to."""
     values = _moved(reached, node.target_provision_state) | {"due_at": clock.now()}
-    node_states.accept(call, node, values, why="unhold")
+    api_nodes.accept(call, node, values, why="unhold")
 
 
 def _refuse(node: records.Record, verb: str) -> None:
@@ -268,4 +268,4 @@ def _hand_over(call: Call, node: records.Record, verb: str, reached: str, argume
         "due_at": clock.now(),
         "run_id": None,
     }
-    node_states.accept(call, node, _moved(reached, target) | asked | drive, why=verb)
+    api_nodes.accept(call, node, _moved(reached, target) | asked | drive, why=verb)

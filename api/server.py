@@ -2,12 +2,13 @@
 
 import logging
 import threading
-from typing import Any
 
+import flask
 from cheroot import wsgi
 from oslo_config import cfg
 from oslo_log import log
 
+from ingot.api.app import FEED
 from ingot.common import errors
 
 LOG = log.getLogger(__name__)
@@ -24,17 +25,19 @@ class _Logged(wsgi.Server):
 
 
 class Server:
-    """Serves a WSGI application on a thread of its own, with ``[api] api_workers`` threads for requests.
+    """Serves the application on a thread of its own, with ``[api] api_workers`` threads for requests, and as many for
+    streams of events as there may be: they never take one from requests.
 
-    :param conf: [api] host_ip, port and api_workers.
+    :param conf: [api] host_ip, port, api_workers and max_event_streams.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, app: Any) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, app: flask.Flask) -> None:
+        self._app = app
         self._address = (str(conf.api.host_ip), conf.api.port)
         self._server = _Logged(
             self._address,
             app,
-            numthreads=conf.api.api_workers,
+            numthreads=conf.api.api_workers + conf.api.max_event_streams,
             request_queue_size=128,
             shutdown_timeout=_SHUTDOWN_SECONDS,
             server_name="ingot",
@@ -59,7 +62,8 @@ class Server:
         LOG.info("The API listens on http://%s:%d", *self._address)
 
     def stop(self) -> None:
-        """Stops listening and waits for running requests."""
+        """Stops listening, ends streams of events, and waits for running requests."""
+        self._app.extensions[FEED].close()
         self._server.stop()
         if self._thread.is_alive():
             self._thread.join(_SHUTDOWN_SECONDS)

@@ -28,21 +28,44 @@ _ENDS: Mapping[str, str] = {"done": "done", "aborted": "aborted"}
 def show(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, *_PRESENT)
     asked = call.query.get("run")
-    ended = step_runs.of_run(call.db, found.id, asked or found.run_id)
+    return Reply(_timeline(found, asked, step_runs.of_run(call.db, found.id, asked or found.run_id)))
+
+
+def _timeline(found: records.Record, asked: str | None, ended: list[records.Record]) -> dict[str, Any]:
+    """A run of a node: the one asked for, else the latest.
+
+    :param ended: its attempts in the journal.
+    """
     run_id = asked or found.run_id or (ended[-1].run_id if ended else None)
     present = found.run_id is not None and run_id == found.run_id
     plan, index = _plan(found.driver_internal_info) if present else ([], 0)
-    return Reply(
-        {
-            "node_uuid": found.uuid,
-            "node_name": found.name,
-            "run": run_id,
-            "flow": ended[-1].flow if ended else found.flow,
-            "provision_state": found.provision_state,
-            "target_provision_state": found.target_provision_state,
-            "last_error": found.last_error,
-            "steps": [_ended(attempt, plan) for attempt in ended] + _coming(found, plan[index:]),
-        }
+    return {
+        "node_uuid": found.uuid,
+        "node_name": found.name,
+        "run": run_id,
+        "flow": ended[-1].flow if ended else found.flow,
+        "provision_state": found.provision_state,
+        "target_provision_state": found.target_provision_state,
+        "last_error": found.last_error,
+        "steps": [_ended(attempt, plan) for attempt in ended] + _coming(found, plan[index:]),
+    }
+
+
+@operation()
+def run(call: Call, run: str) -> Reply:
+    """One run by its id, whatever the node: what lists of runs say of it, and its steps as the timeline has them."""
+    ident = kinds.uuid("run", run)
+    found = nodes.read(call, step_runs.node_of(call.db, ident), *_PRESENT)
+    ended = step_runs.of_run(call.db, found.id, ident)
+    summary = _run(_whole(ended), running=ident == found.run_id) if ended else _begun(found)
+    return Reply(summary | _timeline(found, ident, ended) | {"last_error": summary["last_error"]})
+
+
+def _whole(ended: list[records.Record]) -> records.Record:
+    """What :func:`ingot.db.step_runs.runs` tells of a run, from its attempts."""
+    started = min(attempt.started_at for attempt in ended)
+    return records.Record(
+        **vars(ended[-1]) | {"started_at": started, "steps": len({attempt.step_index for attempt in ended})}
     )
 
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from ingot.common import clock
 from ingot.db import agent_logs, models, nodes
-from tests import api_case, database
+from tests import api_case, database, sql_counter
 
 RUN = "11111111-1111-1111-1111-111111111111"
 OLD = "22222222-2222-2222-2222-222222222222"
@@ -116,6 +116,44 @@ class Timeline(Journal):
         self.assertEqual(["driver", None, "agent"], [step["runner"] for step in self.timeline()["steps"]])
         self.present(flow=None, run_id=None)
         self.assertEqual([None, None], [step["runner"] for step in self.timeline()["steps"]])
+
+
+class OneRun(Journal):
+    def run_of(self, ident: str) -> Any:
+        return self.good("GET", f"/ingot/v1/runs/{ident}", version=None)
+
+    def test_that_is_over(self) -> None:
+        self.node(name="other")
+        failed = self.attempt("write_image", 1, "failed", error="disk on fire", args={"password": "x"})
+        self.write(models.StepRun, self.attempt("deploy", 0), failed)
+        told = self.run_of(RUN)
+        self.assertEqual(
+            ("n", RUN, "deploy", "failed"), tuple(told[key] for key in ("node_name", "run", "flow", "state"))
+        )
+        self.assertEqual("disk on fire", told["last_error"])
+        self.assertAlmostEqual(30, told["duration"], delta=1)
+        self.assertEqual(["deploy", "write_image"], [step["step"] for step in told["steps"]])
+        self.assertEqual({"password": "******"}, told["steps"][1]["args"])
+
+    def test_that_runs(self) -> None:
+        info = {"deploy_steps": [planned("deploy", 100), planned("boot", 20)], "deploy_step_index": 0}
+        self.present(flow="deploy", run_id=RUN, driver_internal_info=info, step_state="running", step_attempt=1,
+                     step_started_at=clock.after(-5), reservation="conductor-1")  # fmt: skip
+        told = self.run_of(RUN)
+        self.assertEqual(("running", "conductor-1", None), (told["state"], told["conductor"], told["finished_at"]))
+        self.assertEqual(["running", "planned"], [step["state"] for step in told["steps"]])
+        self.write(models.StepRun, self.attempt("deploy", 0))
+        self.assertEqual(("running", None), (self.run_of(RUN)["state"], self.run_of(RUN)["finished_at"]))
+
+    def test_that_nobody_knows(self) -> None:
+        self.assertIn(OLD, self.refused(404, "GET", f"/ingot/v1/runs/{OLD}"))
+        self.assertIn("UUID", self.refused(400, "GET", "/ingot/v1/runs/latest"))
+
+    def test_costs_three_statements(self) -> None:
+        self.write(models.StepRun, self.attempt("deploy", 0))
+        with sql_counter.counting(self.db) as counted:
+            self.run_of(RUN)
+        self.assertEqual(3, len(counted))
 
 
 class Runs(Journal):

@@ -1,0 +1,136 @@
+"""Live events over HTTP: what a stream sends, where it begins, what is refused."""
+
+import json
+import threading
+from typing import Any
+
+from ingot.common import states
+from ingot.db import events, nodes
+from tests import api_case, database
+
+PATH = "/ingot/v1/events"
+
+
+def read(chunks: Any, count: int) -> list[dict[str, Any]]:
+    """The next events of a stream: their fields, data parsed."""
+    found: list[dict[str, Any]] = []
+    while len(found) < count:
+        for block in next(chunks).decode().split("\n\n"):
+            lines = [line.split(": ", 1) for line in block.splitlines() if not line.startswith(":")]
+            told = dict(lines)
+            if "data" in told:
+                found.append({**told, "data": json.loads(told["data"])})
+    return found
+
+
+class Streams(api_case.ApiCase):
+    def configure(self) -> None:
+        self.conf.set_override("max_event_streams", 3, group="api")
+        self.conf.set_override("event_heartbeat_interval", 1, group="api")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.known = database.make_node(self.db, name="n")
+
+    def follow(self, query: str = "", **headers: str) -> Any:
+        """Opens a stream; returns its response and the chunks that follow the first."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        response = self.http.get(f"{PATH}{query}", headers=sent, buffered=False)
+        self.addCleanup(response.close)
+        self.assertEqual(200, response.status_code, response)
+        chunks = response.iter_encoded()
+        response.opening = next(chunks).decode()
+        return response, chunks
+
+    def change(self, **values: Any) -> None:
+        nodes.set_always(self.db, self.known.uuid, values)
+
+    def test_what_happens_from_now_on(self) -> None:
+        self.change(provision_state=states.MANAGEABLE)
+        response, chunks = self.follow()
+        self.assertEqual("text/event-stream; charset=utf-8", response.headers["Content-Type"])
+        self.assertEqual("no-cache", response.headers["Cache-Control"])
+        self.change(provision_state=states.CLEANING, target_provision_state=states.AVAILABLE)
+        (event,) = read(chunks, 1)
+        self.assertEqual("provision", event["event"])
+        told = event["data"]
+        self.assertEqual(
+            (self.known.uuid, "n", "cleaning"), (told["node_uuid"], told["node_name"], told["provision_state"])
+        )
+        self.assertEqual(event["id"], str(told["id"]))
+        self.assertTrue(told["at"].endswith("+00:00"))
+
+    def test_goes_on_where_the_client_was(self) -> None:
+        for number in range(5):
+            self.change(maintenance=True, maintenance_reason=str(number))
+        events.collect(self.db, 60)
+        first = events.bounds(self.db)[1] - 5
+        for _response, chunks in (self.follow(f"?after={first + 2}"), self.follow(Last_Event_ID=str(first + 2))):
+            told = [event["data"]["maintenance_reason"] for event in read(chunks, 3)]
+            self.assertEqual(["2", "3", "4"], told)
+        _response, chunks = self.follow(f"?after={first}", Last_Event_ID=str(first + 4))
+        self.assertEqual("4", read(chunks, 1)[0]["data"]["maintenance_reason"])
+
+    def test_filters(self) -> None:
+        other = database.make_node(self.db, name="other")
+        _response, chunks = self.follow(f"?node=other&node={self.known.uuid}&kind=power,maintenance")
+        _response, only = self.follow("?node=other")
+        self.change(power_state=states.POWER_ON)
+        self.change(provision_state=states.MANAGEABLE)
+        self.change(maintenance=True)
+        nodes.set_always(self.db, other.uuid, {"maintenance": True})
+        self.assertEqual(["power", "maintenance", "maintenance"], [event["event"] for event in read(chunks, 3)])
+        self.assertEqual(["other"], [event["data"]["node_name"] for event in read(only, 1)])
+
+    def test_a_client_that_was_away_for_too_long_is_told(self) -> None:
+        for number in range(5):
+            self.change(maintenance=True, maintenance_reason=str(number))
+        events.collect(self.db, 60)
+        events.prune(self.db, 2)
+        oldest, latest = events.bounds(self.db)
+        response, chunks = self.follow("?after=1")
+        self.assertIn("event: missed", response.opening)
+        self.assertIn(f'"oldest":{oldest}', response.opening)
+        self.assertEqual([str(oldest), str(latest)], [event["id"] for event in read(chunks, 2)])
+        response, _chunks = self.follow("?after=1000000")
+        self.assertIn("event: missed", response.opening)
+
+    def test_silence_is_broken_by_comments_that_tell_how_far_it_is(self) -> None:
+        _response, chunks = self.follow("?kind=power")
+        self.change(maintenance=True)
+        beats = [next(chunks).decode() for _ in range(2)]
+        self.assertIn(": heartbeat", beats[0])
+        self.assertIn(f"id: {events.bounds(self.db)[1]}\n", beats[1])
+
+    def test_there_are_only_so_many_and_one_that_ends_makes_room(self) -> None:
+        responses = [self.follow()[0] for _ in range(3)]
+        answer = self.api("GET", PATH)
+        self.assertEqual(503, answer.status)
+        self.assertIn("max_event_streams", answer.message)
+        self.assertIn("Retry-After", answer.headers)
+        responses[0].close()
+        self.follow()
+
+    def test_what_is_wrong_is_refused_before_the_stream(self) -> None:
+        for query, named in (
+            ("?kind=weather", "weather"),
+            ("?kind=", "provision"),
+            ("?after=x", "x"),
+            ("?a=b", "kind"),
+        ):
+            self.assertIn(named, self.refused(400, "GET", PATH + query))
+        self.assertIn("nobody", self.refused(404, "GET", f"{PATH}?node=nobody"))
+        self.assertEqual(400, self.api("GET", PATH, Last_Event_ID="-1").status)
+
+    def test_the_thread_ends_with_the_last_stream(self) -> None:
+        response, _chunks = self.follow()
+        response.close()
+
+        def running() -> bool:
+            return any(thread.name == "events" for thread in threading.enumerate())
+
+        for _ in range(50):
+            if not running():
+                break
+            threading.Event().wait(0.1)
+        self.assertFalse(running())
