@@ -90,7 +90,7 @@ def create(call: Call) -> Reply:
     if ("nodes" in call.body) == ("filter" in call.body):
         raise errors.Invalid("Say which nodes are meant: send either nodes (a list of UUIDs or names) or filter.")
     found = _named(call) if "nodes" in call.body else _filtered(call, call.body["filter"])
-    single = dataclasses.replace(call, body=body, query={}, rule=action.rule, dry_run=dry_run)
+    single = dataclasses.replace(call, body=body, query={}, rule=action.rule, preconditions=None, dry_run=dry_run)
     until = time.monotonic() + call.conf.api.bulk_timeout
     results = [_ask(action.single, single, ident, name, until) for ident, name in found.items()]
     accepted = sum(result["accepted"] for result in results)

@@ -41,7 +41,7 @@ def _id(name: str, given: str) -> int:
 def follow(call: Call) -> Reply:
     """The header Last-Event-ID, which clients send when they come back, goes before the parameter ``after``."""
     seen = call.headers.get(_SEEN)
-    after = call.query.get("after") if seen is None else _id(_SEEN, seen)
+    after = _id(_SEEN, seen) if seen else call.query.get("after")
     wanted = call.query.get("kind", events.KINDS)
     uuids = _uuids(call, call.query["node"]) if "node" in call.query else None
 
