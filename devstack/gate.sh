@@ -31,6 +31,7 @@ STEPS=(
     "functional    | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/functional run"
     "quickstart    | check | 7  | devstack/quickstart.sh --once"
     "clients       | tests | 5  | stestr --test-path ./tests/gate run --concurrency 2 test_cli"
+    "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
 )
 

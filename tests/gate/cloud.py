@@ -1,0 +1,191 @@
+"""A real Keystone on SQLite, with the people of a small cloud; and an Ingot that asks it who they are."""
+
+import getpass
+import grp
+import os
+import pathlib
+import time
+from typing import Any
+
+import fixtures
+import openstack
+import requests
+from openstack import connection
+
+from tests.functional.deployment import lab
+from tests.gate import client, environments
+
+REQUIREMENTS = ("keystone>=27.0",)
+PASSWORD = "keystone of the gate"
+REGION = "gate"
+
+# Keystone reads the command line when it is imported, and its own server is the one of the operator's choice.
+_SERVE = """
+import socketserver, sys
+from wsgiref import simple_server
+port, sys.argv = int(sys.argv[1]), ["keystone"]
+from keystone.wsgi.api import application
+class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
+    daemon_threads = True
+simple_server.make_server("127.0.0.1", port, application, server_class=Server).serve_forever()
+"""
+
+_CONFIGURATION = """
+[database]
+connection = sqlite:///{directory}/keystone.sqlite
+[token]
+provider = fernet
+[fernet_tokens]
+key_repository = {directory}/fernet
+[credential]
+key_repository = {directory}/credential
+[cache]
+enabled = false
+[identity]
+password_hash_rounds = 4
+"""
+
+PEOPLE = {
+    "operator": ("system", "admin"),
+    "auditor": ("system", "reader"),
+    "owner-admin": ("owner", "admin"),
+    "owner-member": ("owner", "member"),
+    "owner-reader": ("owner", "reader"),
+    "lessee-manager": ("lessee", "manager"),
+    "lessee-member": ("lessee", "member"),
+    "stranger": ("other", "admin"),
+    "nobody": ("other", None),
+    "ingot": ("service", "service"),
+}
+"""Users with the project (or the system) and the role there."""
+
+
+class Keystone(fixtures.Fixture):
+    """
+    :ivar url: of the identity API.
+    :ivar projects: ids by name.
+    """
+
+    def _setUp(self) -> None:
+        self._programs = environments.cached("keystone", *REQUIREMENTS)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        port = lab.free_port()
+        self.url = f"http://127.0.0.1:{port}/v3"
+        (self.directory / "keystone.conf").write_text(_CONFIGURATION.format(directory=self.directory))
+        for name in ("fernet", "credential"):
+            (self.directory / name).mkdir(mode=0o700)
+        user, group = getpass.getuser(), grp.getgrgid(os.getgid()).gr_name
+        keys = ("--keystone-user", user, "--keystone-group", group)
+        self._manage("db_sync")
+        self._manage("fernet_setup", *keys)
+        self._manage("credential_setup", *keys)
+        urls = (word for name in ("admin", "internal", "public") for word in (f"--bootstrap-{name}-url", self.url))
+        self._manage("bootstrap", "--bootstrap-password", PASSWORD, "--bootstrap-region-id", REGION, *urls)
+        program = ["/usr/bin/env", f"OS_KEYSTONE_CONFIG_DIR={self.directory}", str(self._programs / "python")]
+        self.process = lab.Process([*program, "-c", _SERVE, str(port)], self.directory / "keystone.log")
+        self.addCleanup(self.process.stop)
+        self.process.start()
+        self._wait()
+        self._settle()
+
+    def _manage(self, *words: str) -> None:
+        config = ("--config-file", str(self.directory / "keystone.conf"))
+        environments.run(self._programs / "keystone-manage", *config, *words, timeout=environments.BUILD_TIMEOUT_S)
+
+    def _wait(self) -> None:
+        until = time.monotonic() + client.PATIENCE_S
+        while True:
+            try:
+                requests.get(self.url, timeout=client.PATIENCE_S).raise_for_status()
+            except requests.RequestException as exc:
+                if time.monotonic() > until:
+                    raise AssertionError(f"no Keystone:\n{self.process.log.read_text()[-5000:]}") from exc
+                time.sleep(0.1)
+            else:
+                return
+
+    def _settle(self) -> None:
+        """Projects, people, and what they may do."""
+        admin = self.connect("admin", "system").identity
+        roles = {role.name: role for role in admin.roles()}
+        names = {where for where, _role in PEOPLE.values()} - {"system"}
+        projects = {name: admin.create_project(name=name, domain_id="default") for name in sorted(names)}
+        self.projects = {name: project.id for name, project in projects.items()}
+        for person, (where, role) in PEOPLE.items():
+            user = admin.create_user(name=person, password=PASSWORD, domain_id="default")
+            if role is None:
+                continue
+            if where == "system":
+                admin.assign_system_role_to_user(user, roles[role], "all")
+            else:
+                admin.assign_project_role_to_user(projects[where], user, roles[role])
+
+    def publish(self, url: str) -> None:
+        """Enters Ingot into the catalog."""
+        admin = self.connect("admin", "system").identity
+        service = admin.create_service(type="baremetal", name="ingot")
+        admin.create_endpoint(service_id=service.id, interface="public", region_id=REGION, url=url)
+
+    def credentials(self, person: str, where: str | None = None) -> dict[str, str]:
+        """How a person authenticates, in the words of clients."""
+        where = where or PEOPLE[person][0]
+        scope = (
+            {"system_scope": "all"} if where == "system" else {"project_name": where, "project_domain_id": "default"}
+        )
+        return {
+            "auth_url": self.url,
+            "username": person,
+            "password": PASSWORD,
+            "user_domain_id": "default",
+            **scope,
+        }
+
+    def connect(self, person: str, where: str | None = None) -> connection.Connection:
+        """openstacksdk, as a person."""
+        made = openstack.connect(
+            load_envvars=False,
+            load_yaml_config=False,
+            region_name=REGION,
+            auth_type="password",
+            auth=self.credentials(person, where),
+            baremetal_api_version="1.115",
+            identity_interface="public",
+        )
+        self.addCleanup(made.close)
+        return made
+
+
+class Ingot(client.Ingot):
+    """The all-in-one that asks a Keystone.
+
+    :ivar cli: the command line as the operator.
+    """
+
+    def __init__(self, keystone: Keystone) -> None:
+        super().__init__()
+        self._keystone = keystone
+
+    def _setUp(self) -> None:
+        self._operator = self._keystone.connect("operator")
+        super()._setUp()
+        self._keystone.publish(self.url)
+        told = {**self._keystone.credentials("operator"), "auth_type": "password", "region_name": REGION}
+        options = {name.replace("_", "-"): value for name, value in told.items()}
+        self.cli = client.Cli(self.cli.programs, self.directory, options)
+
+    def _configuration(self, port: int) -> str:
+        own: dict[str, Any] = {
+            **self._keystone.credentials("ingot"),
+            "auth_type": "password",
+            "www_authenticate_uri": self._keystone.url,
+            "interface": "public",
+            "region_name": REGION,
+            "service_token_roles_required": True,
+        }
+        lines = ["[DEFAULT]", "auth_strategy = keystone", "[keystone_authtoken]"]
+        lines += [f"{name} = {value}" for name, value in own.items()]
+        return super()._configuration(port) + "\n".join(lines) + "\n"
+
+    def get(self, path: str) -> Any:
+        self.session.headers["X-Auth-Token"] = self._operator.auth_token
+        return super().get(path)

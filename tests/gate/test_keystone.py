@@ -1,0 +1,105 @@
+"""Ingot and a real Keystone: openstacksdk and the command line as people with different roles."""
+
+from typing import Any, ClassVar
+
+import requests
+import testtools
+from openstack import exceptions
+
+from tests.gate import client, cloud
+
+
+class KeystoneTest(testtools.TestCase):
+    """The tests share one cloud; each has nodes of its own."""
+
+    keystone: ClassVar[cloud.Keystone]
+    ingot: ClassVar[cloud.Ingot]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.keystone = cls.enterClassContext(cloud.Keystone())
+        cls.ingot = cls.enterClassContext(cloud.Ingot(cls.keystone))
+
+    def as_(self, person: str) -> Any:
+        """The bare-metal part of openstacksdk, as a person."""
+        return self.keystone.connect(person).baremetal
+
+    def node(self, name: str) -> Any:
+        """A node that is owned and leased."""
+        projects = self.keystone.projects
+        made = self.as_("operator").create_node(
+            driver="fake-hardware", name=name, owner=projects["owner"], driver_info={"ipmi_password": "secret"}
+        )
+        return self.as_("operator").update_node(made, lessee=projects["lessee"])
+
+    def test_everybody_sees_what_is_theirs(self) -> None:
+        self.node("seen")
+        for person, sees in (
+            ("operator", True), ("auditor", True), ("owner-reader", True), ("lessee-member", True), ("stranger", False)
+        ):  # fmt: skip
+            found = {node.name for node in self.as_(person).nodes()}
+            self.assertEqual(sees, "seen" in found, person)
+            self.assertEqual(sees, self.as_(person).find_node("seen") is not None, person)
+
+    def test_secrets_and_the_inside_stay_hidden(self) -> None:
+        self.node("inside")
+        self.assertEqual({"ipmi_password": "******"}, self.as_("owner-reader").get_node("inside").driver_info)
+        self.assertIn("Redacted", str(self.as_("lessee-member").get_node("inside").driver_info))
+
+    def test_roles_decide_what_may_be_done(self) -> None:
+        node = self.node("used")
+        self.as_("lessee-member").set_node_power_state(node, "power on")
+        self.ingot.eventually(lambda: self.as_("auditor").get_node("used").power_state == "power on", "it is on")
+        for person in ("auditor", "owner-reader"):
+            refusal = self.assertRaises(
+                exceptions.ForbiddenException, self.as_(person).set_node_power_state, node, "power off"
+            )
+            self.assertIn("baremetal:node:set_power_state", str(refusal))
+        self.assertRaises(
+            exceptions.ForbiddenException, self.as_("lessee-member").set_node_provision_state, node, "manage"
+        )
+        self.as_("lessee-manager").set_node_provision_state(node, "manage", wait=True, timeout=client.PATIENCE_S)
+        self.assertRaises(exceptions.NotFoundException, self.as_("stranger").set_node_power_state, node, "power off")
+        self.assertRaises(exceptions.ForbiddenException, self.as_("owner-admin").update_node, node, shard="s")
+
+    def test_projects_have_machines_of_their_own(self) -> None:
+        mine = self.as_("owner-admin").create_node(driver="fake-hardware", name="own")
+        self.assertEqual(self.keystone.projects["owner"], mine.owner)
+        port = self.as_("owner-admin").create_port(node_id=mine.id, address="52:54:00:00:00:10")
+        self.assertEqual([port.id], [found.id for found in self.as_("owner-reader").ports(node=mine.id)])
+        self.assertEqual([], list(self.as_("lessee-member").ports()))
+        self.assertRaises(exceptions.ForbiddenException, self.as_("owner-member").delete_node, mine)
+        self.as_("owner-admin").delete_node(mine)
+
+    def test_what_belongs_to_the_system_is_for_the_system(self) -> None:
+        """A token of a project is refused, which Ironic answers with 500."""
+        self.assertEqual(["fake-hardware"], [one.name for one in self.as_("auditor").drivers() if "fake" in one.name])
+        self.assertRaises(exceptions.ForbiddenException, lambda: list(self.as_("owner-admin").drivers()))
+        self.assertRaises(exceptions.ForbiddenException, lambda: list(self.as_("owner-admin").chassis(details=True)))
+
+    def test_without_a_token_there_are_versions_and_lookups_only(self) -> None:
+        session = requests.Session()
+        self.addCleanup(session.close)
+        session.trust_env = False
+        session.headers["X-OpenStack-Ironic-API-Version"] = "1.115"
+        ask = {path: session.get(self.ingot.url + path, timeout=client.PATIENCE_S) for path in (
+            "/", "/v1", "/v1/lookup?addresses=52:54:00:00:00:99", "/v1/nodes")}  # fmt: skip
+        self.assertEqual([200, 200, 404, 401], [answer.status_code for answer in ask.values()])
+        self.assertEqual(f'Keystone uri="{self.keystone.url}"', ask["/v1/nodes"].headers["WWW-Authenticate"])
+        session.headers["X-Auth-Token"] = "made up"
+        self.assertEqual(401, session.get(f"{self.ingot.url}/v1/nodes", timeout=client.PATIENCE_S).status_code)
+
+    def test_the_history_tells_who_it_was(self) -> None:
+        node = self.node("told")
+        self.as_("owner-member").set_node_provision_state(node, "manage", wait=True, timeout=client.PATIENCE_S)
+        member = self.keystone.connect("owner-member")
+        entry = self.ingot.get(f"/v1/nodes/{node.id}/history?detail=true")["history"][0]
+        self.assertEqual((member.current_user_id, member.current_project_id), (entry["user"], entry["project"]))
+
+    def test_the_command_line_works_with_passwords_of_keystone(self) -> None:
+        cli = self.ingot.cli
+        cli("node create --driver fake-hardware --name typed")
+        self.assertEqual("typed", cli.show("node show typed")["name"])
+        self.assertIn("fake-hardware", cli("driver list"))
+        cli("node delete typed")
