@@ -5,8 +5,9 @@ from typing import Any
 from ingot.api import nodes as api_nodes
 from ingot.api import schemas
 from ingot.api.call import Answer, Call, Plain, Reply, operation
+from ingot.api.policy import access
 from ingot.common import errors
-from ingot.db import nodes, records
+from ingot.db import listing, node_lists, nodes, records
 
 _ON_CHILDREN = "execute_on_child_nodes"
 _LIMIT = "limit_child_node_execution"
@@ -25,22 +26,35 @@ _LISTED = schemas.record(
 def index(call: Call, node: str) -> Reply:
     """The uuids of the children, and where more is told about them."""
     parent = api_nodes.read(call, node, "uuid").uuid
+    where: list[listing.Condition | listing.Either] = [listing.Condition("parent_node", "equals", parent)]
+    project = call.access.project("node")
+    if project is not None:
+        where.append(access.NODE.within(project))
+    found = listing.page(call.db, node_lists.SOURCE, ("uuid",), listing.Page(where=where))
     link = {"href": f"{call.base}/v1/nodes?parent_node={parent}", "rel": "children"}
-    return Reply({"children": [child.uuid for child in nodes.children(call.db, parent)], "links": link})
+    return Reply({"children": [child.uuid for child in found], "links": link})
 
 
 def resolved(call: Call, node: records.Record, name: str, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The steps with the uuids of the children that each is limited to; one statement if any step is limited.
 
-    A step without a limit, or with an empty one, is for all children.
+    A step without a limit, or with an empty one, is for all children: all must be such that the request may ask this of
+    them. A child of which it may not is unknown as a limit.
 
     :param node: the parent; needs uuid.
     :param name: the list in messages: clean_steps, service_steps.
     :raises Invalid: a step is limited to something that is not a child of the node, or is not for children at all.
+    :raises Forbidden: a step is for all children, and the request may not ask this of one of them.
     """
-    if not any(_LIMIT in step for step in steps):
+    for_all = call.access.limited and any(step.get(_ON_CHILDREN) and not step.get(_LIMIT) for step in steps)
+    if not for_all and not any(_LIMIT in step for step in steps):
         return steps
-    known = {ident: child.uuid for child in nodes.children(call.db, node.uuid) for ident in (child.uuid, child.name)}
+    children = nodes.children(call.db, node.uuid)
+    if for_all:
+        for child in children:
+            call.access.require(call.rule, access.of_node(child))
+    own = [child for child in children if call.access.permits(call.rule, access.of_node(child))]
+    known = {ident: child.uuid for child in own for ident in (child.uuid, child.name)}
     return [_limited(node, f"{name}.{index}.{_LIMIT}", step, known) for index, step in enumerate(steps)]
 
 

@@ -290,7 +290,12 @@ _OWN = (
     Rule("ingot:description:get", _LIST, "Read the description of the API (OpenAPI)", at_once=True),
     Rule("ingot:events:get", _READER, "Follow the events of all nodes", at_once=True),
     Rule("ingot:description:get", "", "Read the description of this API: everybody who has a token", at_once=True),
-    Rule("ingot:bulk:create", _MEMBER, "One verb on many nodes", at_once=True),
+    Rule(
+        "ingot:bulk:create",
+        "role:member or role:service",
+        "One verb on many nodes; each node is asked the rule of the verb",
+        at_once=True,
+    ),
 )
 
 RULES: dict[str, Rule] = {rule.name: rule for rule in (*_NODES, *_OTHERS, *_OWN)}

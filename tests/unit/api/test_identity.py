@@ -6,6 +6,7 @@ from typing import Any
 from ingot.api import collection, routes
 from ingot.api.policy import documented, enforcer, rules
 from ingot.common import states
+from ingot.db import nodes
 from tests import api_case, database, identity_case, sql_counter
 from tests.unit.api import test_policy
 
@@ -350,10 +351,55 @@ class Changing(identity_case.IdentityCase):
         self.assertEqual(403, self.ask("lessee manager", "PUT", "/v1/nodes/n/states/provision", use).status)
         self.assertEqual(400, self.ask("owner manager", "PUT", "/v1/nodes/n/states/provision", use).status)  # no trait
 
+    def test_steps_run_on_children_that_one_may_use(self) -> None:
+        values = {"parent_node": self.known.uuid, "provision_state": states.MANAGEABLE}
+        self.own_node(name="lent", **values)
+        kept = self.own_node(name="kept", lessee=None, **values)
+        step = {"interface": "power", "step": "reboot", "execute_on_child_nodes": True}
+        for limit, person, status in (
+            (["lent"], "lessee manager", 202),
+            (["kept"], "lessee manager", 400),
+            ([], "lessee manager", 403),
+            ([], "owner member", 202),
+        ):
+            steps = [{**step, "limit_child_node_execution": limit}] if limit else [step]
+            answer = self.ask(person, "PUT", "/v1/nodes/n/states/provision", {"target": "clean", "clean_steps": steps})
+            self.assertEqual(status, answer.status, (limit, person, answer))
+            nodes.set_always(self.db, self.known.uuid, {"provision_state": states.MANAGEABLE, "flow": None})
+        listed = self.ask("lessee reader", "GET", "/v1/nodes/n/children").json["children"]
+        self.assertNotIn(kept.uuid, listed)
+        self.assertEqual(1, len(listed))
+
     def test_a_refusal_says_what_is_missing(self) -> None:
         message = self.ask("owner reader", "PATCH", "/v1/nodes/n", PATCH).message
         for told in ("Access was denied to the following resource: baremetal:node:update_extra", "reader", "owner"):
             self.assertIn(told, message)
+
+
+class Allocations(identity_case.IdentityCase):
+    def make(self, person: str, **values: Any) -> api_case.Answer:
+        return self.ask(person, "POST", "/v1/allocations", {"resource_class": "large", **values})
+
+    def test_belong_to_the_project_that_asks(self) -> None:
+        mine = self.make("owner member")
+        self.assertEqual((201, "owner"), (mine.status, mine.json["owner"]))
+        self.assertEqual(403, self.make("owner member", owner="lessee").status)
+        self.assertEqual("lessee", self.make("system member", owner="lessee").json["owner"])
+        counts = {where: len(self.ask(f"{where} reader", "GET", "/v1/allocations").json["allocations"])
+                  for where in ("system", "owner", "lessee", "stranger")}  # fmt: skip
+        self.assertEqual({"system": 2, "owner": 1, "lessee": 1, "stranger": 0}, counts)
+        path = f"/v1/allocations/{mine.json['uuid']}"
+        self.assertEqual(404, self.ask("stranger admin", "DELETE", path).status)
+        self.assertEqual(403, self.ask("owner reader", "DELETE", path).status)
+        self.assertEqual(204, self.ask("owner member", "DELETE", path).status)
+
+    def test_know_no_candidates_of_others(self) -> None:
+        self.own_node(name="mine")
+        self.own_node(name="other", owner="other", lessee=None)
+        self.assertEqual(201, self.make("lessee member", candidate_nodes=["mine"]).status)
+        self.assertEqual(400, self.make("lessee member", candidate_nodes=["other"]).status)
+        self.assertEqual(201, self.make("system member", candidate_nodes=["other"]).status)
+        self.assertEqual(400, self.make("lessee member", node="other").status)
 
 
 class Runbooks(identity_case.IdentityCase):
