@@ -1,6 +1,5 @@
 """Entity tags: what answers have, and what If-Match and If-None-Match do on every URL."""
 
-
 from ingot.api import routes
 from ingot.db import agents, nodes, traits
 from tests import api_case, world
