@@ -144,13 +144,13 @@ class Selection(NamedTuple):
         shown = {name: row[name] for name in self.plain}
         for name, compute in self.computed:
             shown[name] = compute(record, call)
-        if self.guarded and call.access.limited:
+        if self.guarded and not call.access.sees_all:
             self._hide(shown, access.of_node(record), call)
         return shown
 
     def _hide(self, shown: dict[str, Any], whose: access.Whose, call: Call) -> None:
         for name, rule in self.guarded:
-            if not call.access.shows(rule, whose):
+            if not call.access.permits(rule, whose):
                 told = f"** Redacted - requires {rule} permission. **"
                 shown[name] = {"content": told} if isinstance(shown[name], dict) else told
 

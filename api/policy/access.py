@@ -3,22 +3,25 @@
 Asking costs no statement: handlers tell what they have read anyway, and reading an object includes whose it is.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from ingot.common import context, errors
 from ingot.db import listing, records
 
+Facts = tuple[tuple[str, str], ...]
+"""Names with values."""
+
 
 class Whose(NamedTuple):
     """Whose an object is, in the words of rules.
 
     :param kind: prefix of the names: ``%(node.owner)s``.
-    :param facts: names with values.
     """
 
     kind: str = ""
-    facts: tuple[tuple[str, str], ...] = ()
+    facts: Facts = ()
 
 
 NOBODYS = Whose()
@@ -67,12 +70,11 @@ class Access:
     limited = False
     """Whether anything may be refused or hidden at all."""
 
+    sees_all = True
+    """Whether all fields of nodes are shown."""
+
     def permits(self, rule: str, about: Whose = NOBODYS) -> bool:
         """Whether the request may do what a rule allows."""
-        return True
-
-    def shows(self, rule: str, about: Whose) -> bool:
-        """Whether a field of a node that has a rule of its own is shown."""
         return True
 
     def require(self, rule: str, about: Whose = NOBODYS) -> None:
@@ -104,10 +106,25 @@ class Access:
         """
 
 
+class Identity(NamedTuple):
+    """Who asks, in the words of rules.
+
+    :param key: the same for whom all rules are answered the same.
+    """
+
+    values: dict[str, Any]
+    key: str
+
+    @classmethod
+    def of(cls, ctx: context.RequestContext) -> "Identity":
+        values = ctx.to_policy_values()
+        return cls(values, repr(values))
+
+
 class Rules(Protocol):
     """The rules in force; see :class:`ingot.api.policy.enforcer.Enforcer`."""
 
-    def met(self, rule: str, target: dict[str, Any], identity: dict[str, Any]) -> bool: ...
+    def met(self, rule: str, facts: Facts, identity: Identity) -> bool: ...
 
 
 _SEEN = {"node": "baremetal:node:get", "allocation": "baremetal:allocation:get"}
@@ -124,18 +141,19 @@ class Limited(Access):
     def __init__(self, rules: Rules, ctx: context.RequestContext) -> None:
         self._rules = rules
         self._ctx = ctx
-        self._identity = ctx.to_policy_values()
+        self._identity = Identity.of(ctx)
         self._known: dict[tuple[str, Whose], bool] = {}  # a list asks the same of a thousand nodes
         self._settled = False
 
     def permits(self, rule: str, about: Whose = NOBODYS) -> bool:
         key = (rule, about)
         if key not in self._known:
-            self._known[key] = self._rules.met(rule, dict(about.facts), self._identity)
+            self._known[key] = self._rules.met(rule, about.facts, self._identity)
         return self._known[key]
 
-    def shows(self, rule: str, about: Whose) -> bool:
-        return self.permits(_ALL_FIELDS, about) or self.permits(rule, about)
+    @functools.cached_property
+    def sees_all(self) -> bool:  # type: ignore[override]
+        return self.permits(_ALL_FIELDS)
 
     def require(self, rule: str, about: Whose = NOBODYS) -> None:
         self._settled = True

@@ -3,20 +3,22 @@
 import os
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 from oslo_config import cfg
 from oslo_log import log
 from oslo_policy import opts, policy
 
+from ingot.api.policy.access import Facts, Identity
 from ingot.common import errors
 
 LOG = log.getLogger(__name__)
 
 DEFAULT_FILE = "policy.yaml"
 LOOKED_FOR_S = 1.0
-"""Seconds between two looks at whether the policy file has changed."""
+"""Seconds between two looks at whether the policy file has changed, and for which answers are remembered at most."""
+
+_MOST_ANSWERS = 20_000
 
 _Stamp = tuple[tuple[str, int, int], ...]
 
@@ -50,25 +52,33 @@ class Enforcer:
         self._constants = {"config.service_project_name": conf.rbac_service_project_name} if elevated else {}
         self._lock = threading.Lock()
         self._stamp: _Stamp = ()
+        self._answers: dict[Hashable, bool] = {}
         self._snapshot = self._read()
         self._looked_at = time.monotonic()
 
-    def met(self, rule: str, target: dict[str, Any], identity: dict[str, Any]) -> bool:
+    def met(self, rule: str, facts: Facts, identity: Identity) -> bool:
         """Whether an identity may do what a rule allows.
 
         A rule that does not exist, and a token of a scope that the rule is not for, is an answer too: no.
 
-        :param target: about the object, by the names that rules use.
-        :param identity: values of a request's context.
+        :param facts: about the object, by the names that rules use.
         """
-        snapshot = self._current()
-        return bool(snapshot.enforce(rule, {**identity, **self._constants, **target}, dict(identity)))
+        snapshot, answers = self._current()
+        key = (rule, facts, identity.key)
+        if key not in answers:
+            target = {**identity.values, **self._constants, **dict(facts)}
+            answers[key] = bool(snapshot.enforce(rule, target, dict(identity.values)))
+        return answers[key]
 
-    def _current(self) -> _Snapshot:
+    def _current(self) -> tuple[_Snapshot, dict[Hashable, bool]]:
+        """The rules, and what they have answered: clients ask the same again and again, and the library takes long."""
+        if len(self._answers) > _MOST_ANSWERS:
+            self._answers = {}
         if time.monotonic() - self._looked_at < LOOKED_FOR_S or not self._lock.acquire(blocking=False):
-            return self._snapshot
+            return self._snapshot, self._answers
         try:
             self._looked_at = time.monotonic()
+            self._answers = {}
             if self._stamp != _stamp(self._conf):
                 self._snapshot = self._read()
                 LOG.info("The rules of policy were read again")
@@ -76,7 +86,7 @@ class Enforcer:
             LOG.error("The rules of policy stay as they were: %s", exc.message)  # noqa: TRY400 - it says it all
         finally:
             self._lock.release()
-        return self._snapshot
+        return self._snapshot, self._answers
 
     def _read(self) -> _Snapshot:
         name = self._conf.oslo_policy.policy_file

@@ -110,7 +110,7 @@ _NODES = (
     Rule(
         f"{_NODE}:get:filter_threshold",
         _READER,
-        "See all fields of nodes; the rules of single fields are not asked",
+        "See all fields of any node; the rules of single fields are not asked",
         beside=_GET,
     ),
     Rule(f"{_NODE}:get:last_error", _SEE_INSIDE, "See last_error, which may tell of the infrastructure", beside=_GET),

@@ -8,7 +8,7 @@ import fixtures
 import testtools
 
 from ingot.api import auth, routes
-from ingot.api.policy import documented, enforcer, rules
+from ingot.api.policy import access, documented, enforcer, rules
 from ingot.common import context, errors
 from ingot.common.conf import loader
 from tests import identity_case
@@ -20,22 +20,25 @@ PUBLIC = {"baremetal:allocation:create_pre_rbac"}
 """Rules that Ingot has no use for: of the time before there were scopes."""
 
 
-def identity(person: str) -> dict[str, object]:
-    """The values that rules are evaluated with."""
+def identity(person: str) -> access.Identity:
     where, _, role = person.rpartition(" ")
     scope = {"system_scope": "all"} if where == "system" else {"project_id": where, "project_name": where}
     if person == identity_case.ELEVATED:
         scope = {"project_id": "services", "project_name": "service"}
-    return context.RequestContext(roles=list(identity_case.ROLES[role]), overwrite=False, **scope).to_policy_values()
+    return somebody(*identity_case.ROLES[role], **scope)
+
+
+def somebody(*roles: str, **values: str) -> access.Identity:
+    return access.Identity.of(context.RequestContext(roles=list(roles), overwrite=False, **values))
 
 
 def who_may(rule: str, answers: enforcer.Enforcer) -> str:
     """As the measured table tells it."""
     kind = next((kind for kind in ("allocation", "runbook") if f":{kind}:" in rule), "node")
-    target = {f"{kind}.owner": "owner", **({"node.lessee": "lessee"} if kind == "node" else {})}
+    facts = access.whose(kind, owner="owner", lessee="lessee" if kind == "node" else None).facts
     found: dict[str, list[str]] = {}
     for person in identity_case.PERSONS:
-        if answers.met(rule, dict(target), identity(person)):
+        if answers.met(rule, facts, identity(person)):
             where, _, role = person.rpartition(" ")
             found.setdefault(where, []).append(role)
     return " | ".join(f"{where}: {', '.join(roles)}" for where, roles in found.items())
@@ -70,15 +73,15 @@ class Defaults(PolicyCase):
 
     def test_services_are_only_elevated_when_the_operator_says_so(self) -> None:
         answers = self.enforcer()
-        self.assertFalse(answers.met("baremetal:node:list_all", {}, identity(identity_case.ELEVATED)))
+        self.assertFalse(answers.met("baremetal:node:list_all", (), identity(identity_case.ELEVATED)))
 
     def test_what_belongs_to_nobody_does_not_belong_to_who_has_no_project(self) -> None:
-        nobody = context.RequestContext(roles=["admin", "member", "reader"], overwrite=False).to_policy_values()
-        self.assertFalse(self.enforcer().met("baremetal:node:get", {}, nobody))
+        nobody = somebody("admin", "member", "reader")
+        self.assertFalse(self.enforcer().met("baremetal:node:get", access.whose("node", owner=None).facts, nobody))
 
     def test_what_is_not_declared_is_for_nobody(self) -> None:
-        self.assertFalse(self.enforcer().met("baremetal:node:paint", {}, identity("system admin")))
-        self.assertFalse(self.enforcer().met("", {}, identity("system admin")))
+        self.assertFalse(self.enforcer().met("baremetal:node:paint", (), identity("system admin")))
+        self.assertFalse(self.enforcer().met("", (), identity("system admin")))
 
     def test_blocks_that_rules_refer_to_exist(self) -> None:
         text = " ".join(
@@ -118,17 +121,16 @@ class Files(PolicyCase):
         self.write('"baremetal:node:create": "role:reader"\n')
         answers = self.enforcer()
         reader = identity("stranger reader")
-        self.assertTrue(answers.met("baremetal:node:create", {}, reader))
-        self.assertFalse(answers.met("baremetal:node:delete", {}, reader))
+        self.assertTrue(answers.met("baremetal:node:create", (), reader))
+        self.assertFalse(answers.met("baremetal:node:delete", (), reader))
         self.write('"baremetal:node:delete": "role:reader"  # and no longer the other\n')
         answers._looked_at -= enforcer.LOOKED_FOR_S
-        self.assertTrue(answers.met("baremetal:node:delete", {}, reader))
-        self.assertFalse(answers.met("baremetal:node:create", {}, reader))
+        self.assertTrue(answers.met("baremetal:node:delete", (), reader))
+        self.assertFalse(answers.met("baremetal:node:create", (), reader))
 
     def test_redefine_who_somebody_is(self) -> None:
         self.write('"system_admin": "role:root"\n')
-        root = context.RequestContext(roles=["root"], project_id="any", overwrite=False).to_policy_values()
-        self.assertTrue(self.enforcer().met("baremetal:node:delete", {}, root))
+        self.assertTrue(self.enforcer().met("baremetal:node:delete", (), somebody("root", project_id="any")))
 
     def test_that_cannot_be_used_are_told_at_the_start(self) -> None:
         for text in ("{", "- a list"):
@@ -142,7 +144,7 @@ class Files(PolicyCase):
         self.write("{ broken")
         answers._looked_at = time.monotonic() - enforcer.LOOKED_FOR_S
         with fixtures.FakeLogger() as log:
-            self.assertTrue(answers.met("baremetal:node:create", {}, identity("stranger reader")))
+            self.assertTrue(answers.met("baremetal:node:create", (), identity("stranger reader")))
         self.assertIn("stay as they were", log.output)
 
     def test_that_are_named_must_exist(self) -> None:
