@@ -19,6 +19,16 @@ def basic(name: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
 
 
+class NoAuth(api_case.ApiCase):
+    def test_a_new_node_belongs_to_the_project_that_is_told(self) -> None:
+        told = {"X_Project_Id": "mine"}
+        self.assertEqual("mine", self.api("POST", "/v1/nodes", api_case.NODE, **told).json["owner"])
+        for headers in (told, {}):
+            answer = self.api("POST", "/v1/nodes", {**api_case.NODE, "owner": "other"}, **headers)
+            self.assertEqual(400, answer.status)
+            self.assertIn("owner", answer.message)
+
+
 class HttpBasic(api_case.ApiCase):
     def configure(self) -> None:
         self.file = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "htpasswd"
@@ -32,6 +42,11 @@ class HttpBasic(api_case.ApiCase):
     def test_the_right_password_opens_again_and_again(self) -> None:
         for _time in range(2):
             self.assertEqual(200, self.status(Authorization=basic("ada", "secret")))
+
+    def test_users_are_administrators_of_the_system(self) -> None:
+        body = {**api_case.NODE, "owner": "whoever"}
+        answer = self.api("POST", "/v1/nodes", body, Authorization=basic("ada", "secret"), X_Project_Id="mine")
+        self.assertEqual((201, "whoever"), (answer.status, answer.json["owner"]))
 
     def test_anything_else_is_challenged(self) -> None:
         for header in (

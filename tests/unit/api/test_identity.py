@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
-from ingot.api import collection, routes
+import fixtures
+
+from ingot.api import auth, collection, root, routes
 from ingot.api.policy import documented, enforcer, rules
-from ingot.common import states
+from ingot.common import errors, states
 from ingot.db import nodes
 from tests import api_case, database, identity_case, sql_counter
 from tests.unit.api import test_policy
@@ -70,9 +72,34 @@ class GettingIn(identity_case.IdentityCase):
         self.assertNotIn("auth_token", told)
 
 
+class Careless(identity_case.IdentityCase):
+    """Routes as somebody might add them."""
+
+    def application(self) -> Any:
+        added = (
+            routes.Route("/v1/undeclared", {"GET": root.service}),
+            routes.Route("/v1/unasked", {"GET": root.service}, policy="baremetal:node:get"),
+        )
+        self.useFixture(fixtures.MonkeyPatch("ingot.api.routes.ROUTES", (*routes.ROUTES, *added)))
+        return super().application()
+
+    def test_what_declares_no_rule_is_for_nobody(self) -> None:
+        self.assertEqual(403, self.ask("system admin", "GET", "/v1/undeclared").status)
+
+    def test_what_asks_no_rule_answers_nothing(self) -> None:
+        answer = self.ask("system admin", "GET", "/v1/unasked")
+        self.assertEqual(500, answer.status)
+        self.assertNotIn("versions", answer.text)
+
+
 class WithoutKeystone(api_case.ApiCase):
     def configure(self) -> None:
         identity_case.configure(self.conf)
+
+    def test_nobody_starts_without_a_user_of_keystone(self) -> None:
+        self.conf.set_override("auth_type", None, group="keystone_authtoken")
+        refusal = self.assertRaises(errors.ConfigurationError, auth.strategy, self.conf)
+        self.assertIn("auth_type", refusal.message)
 
     def test_nobody_is_told_that_a_token_is_wrong(self) -> None:
         answer = self.api("GET", "/v1/nodes", X_Auth_Token="a token")
