@@ -116,21 +116,21 @@ def _ask(single: Operation, call: Call, ident: str, name: str | None, until: flo
         status = single.handler(call, node=ident).status
     except Exception as exc:  # noqa: BLE001 - the edge of the request to one node: the others have been asked, or will be
         error = faults.understood(exc)
-        told = None if isinstance(error, errors.NotFound) else name
-        return {"node": ident, "name": told, "accepted": False, "status": error.code, "reason": error.message}
+        return {"node": ident, "name": name, "accepted": False, "status": error.code, "reason": error.message}
     return {"node": ident, "name": name, "accepted": True, "status": status, "reason": None}
 
 
 def _named(call: Call) -> dict[str, str | None]:
     """The names of the nodes meant by the UUIDs and names in the request, by UUID; each node once.
 
-    What nothing is called stands for itself: asking it says what is wrong with it.
+    What nothing is called that the request may see stands for itself: asking it says what is wrong with it.
     """
     given = call.body["nodes"]
     _check_size(call, len(given), "nodes")
     known: dict[str | None, records.Record] = {}
     for node in node_lists.called(call.db, given):
-        known |= {node.uuid: node, node.name: node}
+        if call.access.permits("baremetal:node:get", access.of_node(node)):
+            known |= {node.uuid: node, node.name: node}
     return {known[ident].uuid if ident in known else ident: getattr(known.get(ident), "name", None) for ident in given}
 
 

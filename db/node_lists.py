@@ -23,8 +23,8 @@ SOURCE = listing.Source(
 
 
 def called(db: Database, idents: Collection[str]) -> list[records.Record]:
-    """UUID and name of the nodes that have one of these as UUID or as name."""
-    columns = records.columns(nodes.NODES, ("uuid", "name"))
+    """UUID, name, owner and lessee of the nodes that have one of these as UUID or as name."""
+    columns = records.columns(nodes.NODES, ("uuid", "name", "owner", "lessee"))
     named = sa.or_(nodes.NODES.c.uuid.in_(idents), nodes.NODES.c.name.in_(idents))
     with db.single() as connection:
         return records.many(connection.execute(sa.select(*columns).where(named)))

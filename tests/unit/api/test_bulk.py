@@ -6,7 +6,7 @@ from typing import Any
 from ingot.api import bulk, routes
 from ingot.common import errors, states
 from ingot.db import nodes
-from tests import api_case, database, sql_counter
+from tests import api_case, database, identity_case, sql_counter
 
 PATH = "/ingot/v1/bulk"
 
@@ -162,3 +162,20 @@ class Bulk(api_case.ApiCase):
             route = known[f"/v1/nodes/<node>/{path}"]
             self.assertIs(route.operations[method], action.single)
             self.assertEqual(route.rule(method), action.rule)
+
+
+class BulkByRoles(identity_case.IdentityCase):
+    def test_each_node_is_asked_whether_the_project_may(self) -> None:
+        mine = self.own_node(name="mine")
+        self.own_node(name="other", owner="other", lessee=None)
+        body = {"action": "set_maintenance", "nodes": ["mine", "other"]}
+        answer = self.ask("owner member", "POST", PATH, body).json
+        self.assertEqual([(mine.uuid, "mine", 202), ("other", None, 404)],
+                         [(one["node"], one["name"], one["status"]) for one in answer["results"]])  # fmt: skip
+        self.assertEqual("Node other could not be found.", answer["results"][1]["reason"])
+        body = {"action": "clear_maintenance", "filter": {"provision_state": mine.provision_state}}
+        answer = self.ask("owner member", "POST", PATH, body).json
+        self.assertEqual([("mine", 202)], [(one["name"], one["status"]) for one in answer["results"]])
+        self.assertEqual(403, self.ask("owner reader", "POST", PATH, body).status)
+        every = self.ask("system member", "POST", PATH, body).json["results"]
+        self.assertEqual({"mine", "other"}, {one["name"] for one in every})
