@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from oslo_policy import policy
 
@@ -12,13 +13,13 @@ from ingot.api.policy import rules
 def list_rules() -> list[policy.RuleDefault]:
     """All rules with their defaults: the entry point oslo.policy.policies."""
     blocks = [policy.RuleDefault(name, check, about) for name, (check, about) in rules.WHO.items()]
-    used: dict[str, list[policy.Operation]] = {}
+    used: dict[str, list[Any]] = {}
     for rule, operation in _operations():
         used.setdefault(rule, []).append(operation)
     return [*blocks, *(_documented(rule, used) for rule in rules.RULES.values())]
 
 
-def _operations() -> Iterator[tuple[str, policy.Operation]]:
+def _operations() -> Iterator[tuple[str, dict[str, str]]]:
     for route in routes.ROUTES:
         path = re.sub(r"<(\w+)>", r"{\1}", route.path)
         for method in route.operations:
@@ -26,9 +27,6 @@ def _operations() -> Iterator[tuple[str, policy.Operation]]:
                 yield rule, {"method": method, "path": path}
 
 
-def _documented(rule: rules.Rule, used: dict[str, list[policy.Operation]]) -> policy.RuleDefault:
-    operations = used.get(rule.beside or rule.name)
-    scopes = list(rule.scopes)
-    if operations is None:  # its routes are those of a later release
-        return policy.RuleDefault(rule.name, rule.check, rule.about, scope_types=scopes)
-    return policy.DocumentedRuleDefault(rule.name, rule.check, rule.about, operations, scope_types=scopes)
+def _documented(rule: rules.Rule, used: dict[str, list[Any]]) -> policy.RuleDefault:
+    operations = used[rule.beside or rule.name]
+    return policy.DocumentedRuleDefault(rule.name, rule.check, rule.about, operations, scope_types=list(rule.scopes))
