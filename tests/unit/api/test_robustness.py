@@ -72,8 +72,10 @@ class Robustness(api_case.ApiCase):
     def test_no_request_is_answered_500(self) -> None:
         self.node(name="n")
         junk = Junk(seed=1)
+        # The stream of events answers for ever.
+        asked = [route for route in routes.ROUTES if route.operations and route.path != "/ingot/v1/events"]
         for _number in range(REQUESTS):
-            route = junk.random.choice([route for route in routes.ROUTES if route.operations])
+            route = junk.random.choice(asked)
             method = junk.random.choice(list(route.operations))
             operation = route.operations[method]
             body = None if method in ("GET", "DELETE") else json.dumps(junk.body(operation)).encode()
