@@ -194,6 +194,7 @@ class Api:
         if "minor" in flask.g:
             _tell_range(response)
             response.headers[versions.HEADER] = versions.TEXT[flask.g.minor]
+            response.headers["Vary"] = f"{versions.HEADER}, OpenStack-API-Version"
         return response
 
 

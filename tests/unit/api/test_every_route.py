@@ -69,6 +69,7 @@ class Answers(world.WorldCase):
             names = ("Minimum-Version", "Maximum-Version", "Version")
             told = tuple(answer.headers.get(f"X-OpenStack-Ironic-API-{name}") for name in names)
             self.assertEqual(("1.1", "1.115", "1.115"), told, f"{method} {route.path}: {answer}")
+            self.assertIn("X-OpenStack-Ironic-API-Version", answer.headers["Vary"])
 
 
 class Urls(world.WorldCase):
