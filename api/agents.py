@@ -149,7 +149,7 @@ class _Found:
         return found
 
 
-@operation(Param("node_uuid", kinds.uuid), body=_Found())
+@operation(Param("node_uuid", kinds.uuid), body=_Found(), answer=calls.SOMETHING._replace(status=202))
 def continue_inspection(call: Call) -> Reply:
     """Takes what an agent found in its machine. That ends the inspection."""
     node = calls.retried(lambda: _end_inspection(call))

@@ -191,6 +191,7 @@ def _require_edits(call: Call, collection: Collection, record: records.Record) -
 
 
 def _refuse(call: Call) -> Reply:
+    """Refused: the URL names no object."""
     raise errors.Invalid(
         f"Missing mandatory parameter: the UUID or name of what is meant. Send it as {call.path.rstrip('/')}/<ident>."
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from ingot.api import call as calls
-from ingot.api import fields, kinds, params, patch, preconditions, versions
+from ingot.api import collection, fields, kinds, params, patch, preconditions, versions
 from ingot.api.call import Call, Operation, Reply, operation
 
 PATH = "/ingot/v1/openapi.json"
@@ -58,6 +58,8 @@ _HEADERS: Mapping[str, dict[str, Any]] = {
 }
 
 _EMPTY: Mapping[int, str] = {202: "It was accepted.", 204: "It is done."}
+
+_DONE: Mapping[str, str] = {"GET": "Show", "POST": "Create", "PATCH": "Change"}
 
 _IDENTS: Mapping[str, str] = {
     "node": "UUID of a node, or from version 1.5 on its name.",
@@ -184,8 +186,17 @@ def _content(media: str, schema: Mapping[str, Any], about: str) -> dict[str, Any
 
 
 def _summary(method: str, served: Operation) -> str:
-    told = inspect.getdoc(served.handler) or f"{method.title()} it."
-    return " ".join(told.split("\n\n")[0].split())
+    """What an operation does: its handler's own words, or those of what it answers."""
+    told = inspect.getdoc(served.handler)
+    if told:
+        return " ".join(told.split("\n\n")[0].split())
+    shape = served.answer.shows
+    if isinstance(shape, collection.Page):
+        return f"List {shape.key.replace('_', ' ')}."
+    if isinstance(shape, collection.One):
+        return f"{_DONE.get(method, method)}: {shape.table.noun}."
+    name: str = served.handler.__name__
+    return f"{name.strip('_').replace('_', ' ').capitalize()}."
 
 
 def _reference(kind: str, name: str) -> dict[str, str]:
