@@ -85,7 +85,9 @@ class Answer:
     def __init__(self, response: Any) -> None:
         self.status: int = response.status_code
         self.headers = response.headers
-        self.text: str = response.get_data(as_text=True)
+        endless = response.mimetype == "text/event-stream"
+        self.text: str = "" if endless else response.get_data(as_text=True)
+        response.close()
 
     @property
     def json(self) -> Any:

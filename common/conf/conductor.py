@@ -57,8 +57,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "step_timeout",
             default=86400,
             min=0,
-            help="Seconds after which an attempt of a step fails that has not ended, even if its agent or its hardware still "
-            "answers. Must be longer than the longest erasing of disks. 0: no limit.",
+            help="Seconds after which an attempt of a step fails that has not ended, even if its agent or its hardware "
+            "still answers. Must be longer than the longest erasing of disks. 0: no limit.",
         ),
         cfg.IntOpt(
             "power_state_change_timeout",
