@@ -7,7 +7,8 @@ from typing import Any
 from oslo_policy import policy
 
 from ingot.api import routes
-from ingot.api.policy import rules
+from ingot.api.policy import enforcer, rules
+from ingot.common.conf import loader
 
 
 def list_rules() -> list[policy.RuleDefault]:
@@ -17,6 +18,11 @@ def list_rules() -> list[policy.RuleDefault]:
     for rule, operation in _operations():
         used.setdefault(rule, []).append(operation)
     return [*blocks, *(_documented(rule, used) for rule in rules.RULES.values())]
+
+
+def get_enforcer() -> policy.Enforcer:
+    """The rules in force by the configuration of ingot-api, for the commands of oslo.policy."""
+    return enforcer.Enforcer(loader.load([], prog="ingot-api"), list_rules()).rules
 
 
 def _operations() -> Iterator[tuple[str, dict[str, str]]]:

@@ -70,6 +70,11 @@ class Enforcer:
             answers[key] = bool(snapshot.enforce(rule, target, dict(identity.values)))
         return answers[key]
 
+    @property
+    def rules(self) -> policy.Enforcer:
+        """The rules as they are now."""
+        return self._current()[0]
+
     def _current(self) -> tuple[_Snapshot, dict[Hashable, bool]]:
         """The rules, and what they have answered: clients ask the same again and again, and the library takes long."""
         if len(self._answers) > _MOST_ANSWERS:

@@ -16,7 +16,9 @@ class ReferencesOnSQLite(database.TestCase):
 
     def test_a_port_that_moves_to_a_node_that_is_gone(self) -> None:
         ports.create(self.db, self.port(database.make_node(self.db).id))
-        port = listing.page(self.db, ports.SOURCE, ("uuid", "updated_at", "node_uuid"), listing.Page())[0]
+        port = listing.page(self.db, ports.SOURCE, ("uuid", "updated_at", "node_uuid", "portgroup_id"), listing.Page())[
+            0
+        ]
         self.assertRaises(errors.ChangedMeanwhile, ports.update, self.db, port, {"node_id": GONE})
 
     def test_a_new_node_whose_chassis_is_gone(self) -> None:
