@@ -8,6 +8,7 @@ import contextlib
 import logging
 import os
 import pathlib
+import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +25,7 @@ from ingot.common import errors
 LOG = logging.getLogger(__name__)
 
 _PING_AFTER = 1.0  # seconds of idleness
+_WAL_PATIENCE = 30.0  # seconds
 
 retried = oslo_db_api.wrap_db_retry(
     max_retries=10,
@@ -189,10 +191,23 @@ def _prepare_sqlite(dbapi_connection: Any, synchronous: str) -> None:
     # The driver must not open transactions on its own: SQLAlchemy does it (BEGIN IMMEDIATE below) or nobody.
     dbapi_connection.isolation_level = None
     cursor = dbapi_connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _use_wal(cursor)
     cursor.execute(f"PRAGMA synchronous={synchronous}")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.close()
+
+
+def _use_wal(cursor: Any) -> None:
+    """Switches the file to WAL. SQLite does not wait here for others that open a new file at the same moment."""
+    until = time.monotonic() + _WAL_PATIENCE
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.02)
 
 
 def _begin_immediate(connection: sa.Connection) -> None:

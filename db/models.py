@@ -225,7 +225,7 @@ class Portgroup(Timestamps, Base):
     standalone_ports_supported: Mapped[bool] = mapped_column(default=True)
     physical_network: Mapped[str | None] = mapped_column(types.string(64))
     category: Mapped[str | None] = mapped_column(types.string(80))
-    dynamic_portgroup: Mapped[bool] = mapped_column(default=False, server_default=sa.false())
+    dynamic_portgroup: Mapped[bool] = mapped_column(default=False, server_default="0")
     internal_info: Mapped[dict[str, Any]]
     extra: Mapped[dict[str, Any]]
 
@@ -246,7 +246,7 @@ class Port(Timestamps, Base):
     pxe_enabled: Mapped[bool] = mapped_column(default=True)
     physical_network: Mapped[str | None] = mapped_column(types.string(64))
     is_smartnic: Mapped[bool] = mapped_column(default=False)
-    available_for_dynamic_portgroup: Mapped[bool] = mapped_column(default=True, server_default=sa.true())
+    available_for_dynamic_portgroup: Mapped[bool] = mapped_column(default=True, server_default="1")
     internal_info: Mapped[dict[str, Any]]
     extra: Mapped[dict[str, Any]]
 

@@ -85,9 +85,7 @@ class Answer:
     def __init__(self, response: Any) -> None:
         self.status: int = response.status_code
         self.headers = response.headers
-        endless = response.mimetype == "text/event-stream"
-        self.text: str = "" if endless else response.get_data(as_text=True)
-        response.close()
+        self.text: str = response.get_data(as_text=True)
 
     @property
     def json(self) -> Any:

@@ -225,9 +225,9 @@ def _portgroups() -> None:
     op.add_column("portgroups", sa.Column("physical_network", types.string(64)))
     op.add_column("portgroups", sa.Column("category", types.string(80)))
     # Rows that the first release writes get the default.
-    false: dict[str, Any] = {"nullable": False, "server_default": sa.false()}
+    false: dict[str, Any] = {"nullable": False, "server_default": "0"}
     op.add_column("portgroups", sa.Column("dynamic_portgroup", sa.Boolean(), **false))
-    true: dict[str, Any] = {"nullable": False, "server_default": sa.true()}
+    true: dict[str, Any] = {"nullable": False, "server_default": "1"}
     op.add_column("ports", sa.Column("available_for_dynamic_portgroup", sa.Boolean(), **true))
 
 
