@@ -19,6 +19,7 @@ import requests
 
 from ingot.rack import readback
 from ingot.rack.process import RackProcess
+from tests.functional import services
 from tests.functional.rack.base import FAST
 from tests.unit.rack import disk_images
 
@@ -124,6 +125,8 @@ class Lab(fixtures.Fixture):
         self._database_url = database_url
         self._rabbit_url = rabbit_url
         self._names = [f"conductor-{number}" for number in range(conductors)]
+        if rabbit_url is not None:  # a queue has its conductor's name, and other laboratories use the same broker
+            self._names = [services.unique_name(name) for name in self._names]
         self._rack_settings = {"machines": machines, **FAST, **(rack or {})}
         self._options = options or {}
         self.conductors: dict[str, Process] = {}

@@ -32,7 +32,7 @@ class _OnThreeConductors:
             made = user.post("/v1/allocations", {"resource_class": "fast", "name": f"a{number}"})
             self.assertEqual("allocating", made["state"])
             if number == USERS // 2:
-                bench.conductors["conductor-1"].stop(signal.SIGKILL)
+                list(bench.conductors.values())[1].stop(signal.SIGKILL)
             return str(made["uuid"])
 
         with futures.ThreadPoolExecutor(8) as pool:
