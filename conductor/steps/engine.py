@@ -420,6 +420,8 @@ class Run(Position):
         return node.agent_last_heartbeat is not None and node.agent_last_heartbeat >= node.provision_updated_at
 
     def _cuts_off(self) -> bool:
-        """Whether a requested abort takes effect in the middle of the step; between steps it always does."""
-        allowed = self.flow.abort_any_step or bool(self.step and self.step["abortable"])
-        return self.task.node.abort_requested and allowed
+        """Whether a requested abort takes effect in the middle of the step; between steps, and while an operator holds
+        the flow, it always does."""
+        node = self.task.node
+        allowed = self.flow.abort_any_step or node.step_state == "holding" or bool(self.step and self.step["abortable"])
+        return node.abort_requested and allowed

@@ -4,13 +4,13 @@ import configparser
 import contextlib
 import json
 import secrets
-import socket
 import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any, Self
 
+from ingot.rack import ports
 from ingot.rack.process import RackControl
 from quickstart.children import Child
 from quickstart.failure import Failure
@@ -36,7 +36,7 @@ class Lab:
         self.bmc_password = secrets.token_urlsafe(12)
         self.machines: list[dict[str, Any]] = []
         self._image_dir = image_dir
-        self._port = free_tcp_port()
+        self._port = ports.tcp()
         self._stack = contextlib.ExitStack()
         self._children: list[Child] = []
 
@@ -100,7 +100,7 @@ class Lab:
         settings = {
             "machines": self.count,
             "disks": DISKS_PER_MACHINE,
-            "bmc_base_port": free_udp_ports(self.count),
+            "bmc_base_port": ports.udp(self.count),
             "username": BMC_USER,
             "password": self.bmc_password,
             "boot_url": f"{self.api_url}/boot/ipxe/{{mac}}",
@@ -141,24 +141,3 @@ def program(name: str) -> str:
     if not path.exists():
         raise Failure(f"{path} does not exist: Ingot is not installed in this environment")
     return str(path)
-
-
-def free_tcp_port() -> int:
-    """Return a port of 127.0.0.1 that nobody uses now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
-def free_udp_ports(count: int) -> int:
-    """Return the first of ``count`` UDP ports in a row that nobody uses now.
-
-    :raises Failure: there is no such row.
-    """
-    for base in range(20000 + secrets.randbelow(100) * 10, 60000 - count, 1009):
-        with contextlib.ExitStack() as held, contextlib.suppress(OSError):
-            for port in range(base, base + count):
-                held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)).bind(("127.0.0.1", port))
-            return base
-    raise Failure(f"no {count} free UDP ports in a row on 127.0.0.1 for the machines' BMCs")

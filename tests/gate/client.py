@@ -13,6 +13,7 @@ import bcrypt
 import fixtures
 import requests
 
+from ingot.rack import ports
 from tests.functional.deployment import lab
 from tests.gate import environments
 
@@ -85,7 +86,7 @@ class Ingot(fixtures.Fixture):
     def _setUp(self) -> None:
         programs = environments.cached("client", *REQUIREMENTS)
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        port = lab.free_port()
+        port = ports.tcp()
         self.url = f"http://127.0.0.1:{port}"
         config = self.directory / "ingot.conf"
         config.write_text(self._configuration(port))

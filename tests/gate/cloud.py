@@ -12,6 +12,7 @@ import openstack
 import requests
 from openstack import connection
 
+from ingot.rack import ports
 from tests.functional.deployment import lab
 from tests.gate import client, environments
 
@@ -69,7 +70,7 @@ class Keystone(fixtures.Fixture):
     def _setUp(self) -> None:
         self._programs = environments.cached("keystone", *REQUIREMENTS)
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        port = lab.free_port()
+        port = ports.tcp()
         self.url = f"http://127.0.0.1:{port}/v3"
         (self.directory / "keystone.conf").write_text(_CONFIGURATION.format(directory=self.directory))
         for name in ("fernet", "credential"):

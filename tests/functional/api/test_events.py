@@ -16,6 +16,7 @@ import fixtures
 import requests
 import testtools
 
+from ingot.rack import ports
 from tests import database
 from tests.functional import services
 from tests.functional.deployment import lab
@@ -98,7 +99,7 @@ class TwoApis(fixtures.Fixture):
     def _setUp(self) -> None:
         broker = services.broker_url()
         self.lab = self.useFixture(lab.Lab(database_url=self._url, rabbit_url=broker, options=_OPTIONS))
-        port = lab.free_port()
+        port = ports.tcp()
         there = pathlib.Path(self.lab.directory)
         (there / "second.conf").write_text(f"[api]\nport = {port}\n")
         files = [f"--config-file={there / name}" for name in ("api.conf", "second.conf")]

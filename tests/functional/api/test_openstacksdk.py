@@ -1,7 +1,5 @@
 """openstacksdk, a client nobody here wrote, against the API on a real socket."""
 
-import socket
-
 import openstack
 import requests
 
@@ -9,19 +7,14 @@ from ingot.api import server
 from ingot.conductor import allocations as finding
 from ingot.conductor import manager
 from ingot.db import facts, inventory, nodes
+from ingot.rack import ports
 from tests import api_case, conductor_case, database
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class OpenStackSdk(api_case.ApiCase):
     def configure(self) -> None:
         self.conf.set_override("host_ip", "127.0.0.1", group="api")
-        self.conf.set_override("port", free_port(), group="api")
+        self.conf.set_override("port", ports.tcp(), group="api")
         self.conf.set_override("api_workers", 2, group="api")
 
     def setUp(self) -> None:

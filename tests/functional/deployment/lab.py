@@ -6,7 +6,6 @@ import http.server
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +16,7 @@ from typing import Any
 import fixtures
 import requests
 
-from ingot.rack import readback
+from ingot.rack import ports, readback
 from ingot.rack.process import RackProcess
 from tests.functional import services
 from tests.functional.rack.base import FAST
@@ -35,13 +34,6 @@ MIRROR = {
 
 # Quick enough for a test; an operator's figures are ten times these.
 _CONDUCTOR = {"heartbeat_interval": 1, "heartbeat_timeout": 4, "sweep_interval": 1, "sync_power_state_interval": 5}
-
-
-def free_port() -> int:
-    """A TCP port of the loopback that nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Process:
@@ -141,7 +133,7 @@ class Lab(fixtures.Fixture):
         (files / "deploy.kernel").write_bytes(b"kernel")
         (files / "deploy.initramfs").write_bytes(b"ramdisk")
         self.files = self.useFixture(FileServer(files))
-        self.port = free_port()
+        self.port = ports.tcp()
         self.url = f"http://127.0.0.1:{self.port}"
         self.rack = RackProcess(
             self.directory / "rack",

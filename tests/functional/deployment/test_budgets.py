@@ -14,6 +14,7 @@ from ingot.api import app, server
 from ingot.common import states
 from ingot.conductor import manager
 from ingot.db import nodes
+from ingot.rack import ports
 from ingot.rack.process import RackProcess
 from ingot.rpcapi import client, transport
 from tests import conductor_case, database, sql_counter
@@ -40,7 +41,7 @@ class Bench(fixtures.Fixture):
         for name, content in (("image.raw", self.image), ("kernel", b"kernel"), ("ramdisk", b"ramdisk")):
             (directory / name).write_bytes(content)
         self.files = self.useFixture(lab.FileServer(directory))
-        port = lab.free_port()
+        port = ports.tcp()
         for name, value, group in (
             ("host", "conductor-1", None),
             ("host_ip", "127.0.0.1", "api"),

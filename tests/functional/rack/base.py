@@ -1,10 +1,7 @@
 """What the rack's functional tests share: a rack process beside a stand-in for the service."""
 
 import base64
-import contextlib
 import gzip
-import os
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -27,25 +24,6 @@ FAST = {
     "retry_max": 0.2,
     "disk_size": "256M",
 }
-
-
-def free_udp_base(count: int) -> int:
-    """Return the first of ``count`` UDP ports in a row that nobody uses; test workers look in different places.
-
-    A rack whose ports nobody has to know beforehand is better off with ``bmc_base_port=0``.
-    """
-    first = os.getpid() % 40
-    for thousand in [*range(first, 40), *range(first)]:
-        base = 20000 + 1000 * thousand
-        with contextlib.ExitStack() as sockets:
-            try:
-                for port in range(base, base + count):
-                    one = sockets.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-                    one.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return base
-    raise AssertionError(f"no {count} free UDP ports in a row")
 
 
 def config_drive(content: bytes) -> str:

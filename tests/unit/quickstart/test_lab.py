@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -10,7 +9,7 @@ import time
 
 import requests
 import testtools
-from quickstart import lab, story
+from quickstart import story
 from quickstart.children import Child
 from quickstart.failure import Failure
 from quickstart.files import FileServer
@@ -84,14 +83,6 @@ class FileServerTest(DirectoryTest):
         self.assertEqual("5", requests.head(url, timeout=10).headers["Content-Length"])
         self.assertEqual(404, requests.get(server.url("other"), timeout=10).status_code)
         self.assertIn("GET /disk.img", (self.directory / "log").read_text())
-
-
-class PortsTest(testtools.TestCase):
-    def test_a_row_of_ports_is_free(self) -> None:
-        base = lab.free_udp_ports(3)
-        for port in range(base, base + 3):
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-                one.bind(("127.0.0.1", port))
 
 
 class ExpectedStepsTest(testtools.TestCase):
