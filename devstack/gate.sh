@@ -30,7 +30,7 @@ STEPS=(
     "unit          | tests | 8  | stestr --test-path ./tests/unit run"
     "functional    | tests | 20 | python devstack/services.py run -- stestr --test-path ./tests/functional run"
     "quickstart    | check | 7  | devstack/quickstart.sh --once"
-    "clients       | tests | 5  | stestr --test-path ./tests/gate run --concurrency 2 test_cli"
+    "clients       | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith"
     "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
 )
@@ -150,7 +150,7 @@ make_environment "$GATE/venv" "$EXTRAS" > "$LOGS/environment.log" 2>&1 || {
     fail "devstack/example-driver could not be installed; the log is $LOGS/environment.log"
 }
 export PATH=$GATE/venv/bin:$PATH
-if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart), ]]; then
+if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients), ]]; then
     python devstack/services.py install
 fi
 

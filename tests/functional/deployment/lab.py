@@ -128,6 +128,7 @@ class Lab(fixtures.Fixture):
         files = self.directory / "files"
         files.mkdir()
         self.image = disk_images.gpt_image()
+        self.checksum = hashlib.sha256(self.image).hexdigest()
         (files / "image.raw").write_bytes(self.image)
         (files / "original.raw").write_bytes(self.image)
         (files / "deploy.kernel").write_bytes(b"kernel")
@@ -261,7 +262,7 @@ class Lab(fixtures.Fixture):
         info = {
             "image_source": f"{self.files.url}/image.raw",
             "image_os_hash_algo": "sha256",
-            "image_os_hash_value": hashlib.sha256(self.image).hexdigest(),
+            "image_os_hash_value": self.checksum,
             "image_disk_format": "raw",
             **more,
         }

@@ -1,0 +1,58 @@
+"""What a program does with metalsmith's Python interface, one command a run; its answer is JSON.
+
+Run in metalsmith's environment: Ingot's test starts it. ``OS_*`` variables say where Ingot is.
+"""
+
+import json
+import sys
+from typing import Any
+
+import metalsmith
+from metalsmith import instance_config, sources
+from openstack import config
+
+PATIENCE_S = 60
+
+
+def told(instance: metalsmith.Instance) -> dict[str, Any]:
+    """An instance, without its addresses: those are Neutron's."""
+    return {
+        "uuid": instance.uuid,
+        "hostname": instance.hostname,
+        "state": instance.state.value,
+        "healthy": instance.is_healthy,
+        "allocation": instance.allocation and instance.allocation.name,
+    }
+
+
+def deploy(api: metalsmith.Provisioner, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Reserves by capability, trait and a condition of its own; deploys; waits."""
+    node = api.reserve_node(
+        wanted["resource_class"],
+        capabilities=wanted["capabilities"],
+        traits=wanted["traits"],
+        predicate=lambda node: node.name == wanted["name"],
+        hostname=wanted["hostname"],
+    )
+    image = sources.HttpWholeDiskImage(wanted["image"], checksum_url=wanted["checksums"], disk_format="raw")
+    settings = instance_config.CloudInitConfig(ssh_keys=["ssh-ed25519 AAAA operator"])
+    settings.add_user("operator", sudo=True)
+    begun = told(api.provision_node(node, image, config=settings))
+    (instance,) = api.wait_for_provisioning([node], timeout=PATIENCE_S)
+    return {
+        "begun": begun,
+        "instance": told(instance),
+        "shown": told(api.show_instance(wanted["hostname"])),
+        "listed": [told(one) for one in api.list_instances()],
+    }
+
+
+def undeploy(api: metalsmith.Provisioner, wanted: dict[str, Any]) -> dict[str, Any]:
+    node = api.unprovision_node(wanted["hostname"], wait=PATIENCE_S)
+    return {"state": node.provision_state, "listed": [told(one) for one in api.list_instances()]}
+
+
+if __name__ == "__main__":
+    provisioner = metalsmith.Provisioner(cloud_region=config.get_cloud_region())
+    command = {"deploy": deploy, "undeploy": undeploy}[sys.argv[1]]
+    json.dump(command(provisioner, json.load(sys.stdin)), sys.stdout)
