@@ -48,9 +48,7 @@ class Conductor(Timestamps, Base):
     heartbeat_at: Mapped[datetime.datetime] = mapped_column(default=clock.now, index=True)
     release: Mapped[str] = mapped_column(types.string(32), doc="Ingot's version there")
     rpc_version: Mapped[str] = mapped_column(types.string(16), doc="highest RPC version it serves")
-    classic_drivers: Mapped[list[Any]] = mapped_column(
-        nullable=True, doc="names of the fixed compositions it has enabled (004)"
-    )
+    classic_drivers: Mapped[list[Any]] = mapped_column(nullable=True, doc="fixed compositions it has enabled (004)")
     announced: Mapped[str | None] = mapped_column(types.string(16), doc="what the latest event says of it")
 
 
@@ -184,6 +182,7 @@ class Node(Timestamps, Base):
     step_attempt: Mapped[int] = mapped_column(default=0)
     step_started_at: Mapped[datetime.datetime | None]
     step_deadline: Mapped[datetime.datetime | None]
+    step_heard: Mapped[datetime.datetime | None] = mapped_column(doc="agent_last_heartbeat when the step was called")
     step_memory: Mapped[dict[str, Any]] = mapped_column(doc="what the step remembers between its calls")
 
     boot_config: Mapped[dict[str, Any]] = mapped_column(doc="what the machine's next network boot gets")

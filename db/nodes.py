@@ -269,16 +269,26 @@ def write_locked(
             connection.execute(sa.insert(_HISTORY), new_history)
 
 
-def due_unless_called(node: records.Record, since: datetime.datetime, deadline: datetime.datetime | None) -> Any:
-    """A value for due_at: a deadline (None: never); now if the agent was heard since a moment, or if somebody asked
-    for an abort.
+LAST_HEARD: sa.ColumnElement[datetime.datetime | None] = NODES.c.agent_last_heartbeat
+"""A value for step_heard: the last sign of life there is when the statement runs, whoever has read what before."""
+
+STEP_HEARD: sa.ColumnElement[datetime.datetime | None] = NODES.c.step_heard
+
+Heard = datetime.datetime | sa.ColumnElement[datetime.datetime | None] | None
+
+
+def due_unless_called(node: records.Record, heard: Heard, deadline: datetime.datetime | None) -> Any:
+    """A value for due_at: a deadline (None: never); now if the agent gave another sign of life than the last one that
+    is known, or if somebody asked for an abort.
 
     Decided by the database, in the statement that begins the wait: what arrived while the lock was held is not
-    overlooked, even if its bell was lost.
+    overlooked, even if its bell was lost. Signs of life are told apart and not compared with a clock: API and
+    conductors run on hosts of which each has its own.
 
     :param node: as the lock returned it; the abort that it shows already is known to whoever waits.
+    :param heard: the last sign of life that is known; :data:`STEP_HEARD` for the one that the node's row has.
     """
-    called = NODES.c.agent_last_heartbeat >= since
+    called = sa.and_(LAST_HEARD.is_not(None), LAST_HEARD.is_distinct_from(heard))
     if not node.abort_requested:
         called = sa.or_(called, NODES.c.abort_requested.is_(True))
     return sa.case((called, clock.now()), else_=sa.literal(deadline, types.moment()))

@@ -143,7 +143,8 @@ class ScriptedCase(conductor_case.ConductorCase):
     def let_pass(self, node: records.Record, seconds: float) -> None:
         """Time passes, as the node's row sees it."""
         now, ago = self.now(node), datetime.timedelta(seconds=seconds)
-        names = ("provision_updated_at", "step_started_at", "step_deadline", "due_at", "agent_last_heartbeat")
+        of_agent = ("agent_last_heartbeat", "step_heard")
+        names = ("provision_updated_at", "step_started_at", "step_deadline", "due_at", *of_agent)
         values: dict[str, Any] = {name: getattr(now, name) - ago for name in names if getattr(now, name)}
         memory = _earlier(now.step_memory, seconds)
         nodes.set_always(self.db, node.uuid, {**values, "step_memory": memory})

@@ -415,9 +415,8 @@ class Run(Position):
     # Deciding
 
     def _heard(self) -> bool:
-        """Whether the agent gave a sign of life since the wait began."""
-        node = self.task.node
-        return node.agent_last_heartbeat is not None and node.agent_last_heartbeat >= node.provision_updated_at
+        """Whether the agent gave a sign of life since the step was called."""
+        return self.task.node.agent_last_heartbeat not in (None, self.task.node.step_heard)
 
     def _cuts_off(self) -> bool:
         """Whether a requested abort takes effect in the middle of the step; between steps, and while an operator holds

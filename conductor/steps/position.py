@@ -34,6 +34,7 @@ AT_REST: Mapping[str, Any] = {
     "step_memory": {},
     "step_started_at": None,
     "step_deadline": None,
+    "step_heard": None,
 }
 ENDED: Mapping[str, Any] = {
     "flow": None,
@@ -52,7 +53,7 @@ def writable(text: str) -> str:
 class Position:
     """The place in its plan that a flow has reached on a locked node.
 
-    :ivar called_at: when the step was called last; a heartbeat that is younger answers it.
+    :ivar called_at: when the step was called last.
     """
 
     def __init__(self, task: Task, flow: Flow) -> None:
@@ -61,6 +62,7 @@ class Position:
         self.plan: list[Step] = list(task.node.driver_internal_info.get(flow.steps_key) or [])
         self.index: int = task.node.driver_internal_info.get(flow.index_key) or 0
         self.called_at = clock.now()
+        self._last_beat: nodes.Heard = task.node.agent_last_heartbeat
         self._has_past = task.node.run_id is not None  # attempts of an earlier look stand in the journal
         self._attempts: list[dict[str, Any]] = []
         self._unwritten: list[dict[str, Any]] = []
@@ -90,11 +92,13 @@ class Position:
             step_started_at=clock.now(),
             step_memory=dict(memory or {}),
             step_deadline=None,
+            step_heard=nodes.LAST_HEARD,
             due_at=clock.now(),  # should this conductor die in the step, the next sweep finds it
         )
         self.task.tell(nodes.event_of_step(self._attempt("running")))
         self.task.write(self._unwritten, self._news)
         self._unwritten, self._news = [], []
+        self._last_beat = nodes.STEP_HEARD
 
     def wait(self, answer: results.WaitForAgent) -> None:
         """Gives the lock back until the agent calls.
@@ -111,15 +115,16 @@ class Position:
             step_state="waiting" if answer.again else "ending",
             step_memory=self.task.memory,
             step_deadline=deadline,
-            provision_updated_at=self.called_at,  # a heartbeat that is younger ends the wait
-            due_at=nodes.due_unless_called(self.task.node, self.called_at, deadline),
+            step_heard=self._last_beat,
+            provision_updated_at=self.called_at,
+            due_at=nodes.due_unless_called(self.task.node, self._last_beat, deadline),
         )
         self.release()
 
     def wait_on(self) -> None:
         """The same for a wait that goes on, after somebody rang for nothing."""
         node = self.task.node
-        self.task.set(due_at=nodes.due_unless_called(node, node.provision_updated_at, node.step_deadline))
+        self.task.set(due_at=nodes.due_unless_called(node, nodes.STEP_HEARD, node.step_deadline))
         self.release()
 
     def poll(self, after: float) -> None:

@@ -81,6 +81,37 @@ class TestRetries(OddCase):
         self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
 
 
+class TestClocks(OddCase):
+    """API and conductor run on hosts whose clocks differ; what an agent says is heard, and heard once, all the same."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.declare("clean", "bios", "flash", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.put(self.interface("bios"), "flash", lambda _task: states.CLEANWAIT)
+
+    def waiting(self, **columns: Any) -> records.Record:
+        """A node in the middle of a step that the agent's next sign of life ends."""
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE, **columns)
+        self.accept(node, "automated_clean", states.CLEANING)
+        self.ring(node)
+        return self.wait_for(node, "ending")
+
+    def test_a_sign_of_life_counts_whatever_the_clock_of_who_noted_it_says(self) -> None:
+        for off in (-3600, 3600):
+            with self.subTest(off=off):
+                node = self.waiting()
+                nodes.set_always(self.db, node.uuid, {"agent_last_heartbeat": clock.after(off), "due_at": clock.now()})
+                self.ring(node)
+                self.assertEqual(states.AVAILABLE, self.settled(node).provision_state)
+
+    def test_one_from_before_the_step_does_not_whatever_the_clock_says(self) -> None:
+        node = self.waiting(agent_last_heartbeat=clock.after(3600))
+        for _ in range(2):
+            self.ring(node)
+            node = self.wait_for(node, "ending")
+        self.assertGreater(node.due_at, clock.now())
+
+
 class TestAborts(OddCase):
     def waiting(self, name: str, **args: Any) -> records.Record:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)

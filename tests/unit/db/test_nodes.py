@@ -223,20 +223,23 @@ class NodesOnSQLite(database.TestCase):
         self.assertEqual({"target": "power off"}, nodes.get(self.db, read.uuid).power_request)
 
     def test_a_wait_that_begins_after_a_sign_of_life_or_an_abort_is_over(self) -> None:
-        began = clock.now()
-        later = began + datetime.timedelta(hours=1)
+        known = clock.now()
+        later = known + datetime.timedelta(hours=1)
         for noted, due in (
             ({}, later),
             ({"abort_requested": True}, None),
-            ({"agent_last_heartbeat": began}, None),
-            ({"agent_last_heartbeat": began - datetime.timedelta(seconds=1)}, later),
+            ({"agent_last_heartbeat": None}, later),
+            *(({"agent_last_heartbeat": known + datetime.timedelta(seconds=off)}, None) for off in (-1, 1)),
         ):
-            held = nodes.lock(self.db, database.make_node(self.db).uuid, "one", "deploy")
-            if noted:
-                nodes.set_always(self.db, held.uuid, noted)
-            nodes.write_locked(self.db, held, {"due_at": nodes.due_unless_called(held, began, later)})
-            found = nodes.get(self.db, held.uuid).due_at
-            self.assertEqual(due is None, found < later, noted)
+            for in_row in (False, True):
+                fresh = database.make_node(self.db, agent_last_heartbeat=known, step_heard=known if in_row else None)
+                held = nodes.lock(self.db, fresh.uuid, "one", "deploy")
+                if noted:
+                    nodes.set_always(self.db, held.uuid, noted)
+                heard = nodes.STEP_HEARD if in_row else known
+                nodes.write_locked(self.db, held, {"due_at": nodes.due_unless_called(held, heard, later)})
+                found = nodes.get(self.db, held.uuid).due_at
+                self.assertEqual(due is None, found < later, noted)
 
     def test_an_abort_that_has_to_wait_does_not_make_the_node_due_again_and_again(self) -> None:
         later = clock.now() + datetime.timedelta(hours=1)
