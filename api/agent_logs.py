@@ -26,17 +26,14 @@ TABLE = fields.Table(
 LOGS = collection.Collection("logs", TABLE, agent_logs.SOURCE, selects=False)
 
 
-@operation(*LOGS.index_params, answer=LOGS.page)
-def index(call: Call, node: str) -> Reply:
-    found = nodes.read(call, node, "id")
-    return collection.index(call, LOGS, [listing.Condition("node_id", "equals", found.id)])
+index = nodes.list_of(LOGS)
 
 
 @operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/gzip"))
 def show(call: Call, node: str, uuid: str) -> Reply:
     """The archive itself."""
     found = nodes.read(call, node, "id", "uuid")
-    log = agent_logs.get(call.db, found.id, uuid)
+    log = listing.of_node(call.db, agent_logs.SOURCE, found.id, uuid)
     name = f"{found.uuid}-{log.flow}-{clock.iso(log.created_at)}.tar.gz".replace(":", "")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Reply(log.content, headers=headers)

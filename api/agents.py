@@ -86,23 +86,11 @@ _HEARTBEAT = fields.Body(
         Field("agent_status", 72, kinds.Kind({"enum": ["start", "end", "error", None]})),
         Field("agent_status_message", 72, kinds.text(longest=2**16)),
     ),
+    newer=errors.Invalid,  # a bad request here, not a wrong version (measured contract)
 )
 
 
-class _HeartbeatBody:
-    """Keys that are newer than the request's version are a bad request here, not a wrong version."""
-
-    schema = _HEARTBEAT.schema
-    declared = _HEARTBEAT.declared
-
-    def check(self, value: Any, minor: int) -> dict[str, Any]:
-        try:
-            return _HEARTBEAT.check(value, minor)
-        except errors.VersionRefused as exc:
-            raise errors.Invalid(exc.message) from exc
-
-
-@operation(body=_HeartbeatBody(), answer=calls.EMPTY_202)
+@operation(body=_HEARTBEAT, answer=calls.EMPTY_202)
 def heartbeat(call: Call, node: str) -> Reply:
     given = call.body
     if not given.get("agent_version"):

@@ -29,10 +29,6 @@ def _idents(name: str, value: list[str]) -> list[str]:
     return list(dict.fromkeys(kinds.ident(name, given) for given in value))
 
 
-def _some_uuid(name: str, value: str) -> str | None:
-    return kinds.uuid(name, value) if value else None
-
-
 _ITEMS = {"type": "string", "minLength": 1, "maxLength": 255}
 _TRAITS = kinds.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": traits.MOST}, _traits, [])
 _NODES = kinds.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _idents, [])
@@ -41,7 +37,7 @@ _OWNER = kinds.Kind(kinds.TEXT.schema, lambda name, value: kinds.storable(name, 
 TABLE = fields.Table(
     "allocation",
     (
-        Field("uuid", SINCE, kinds.Kind(kinds.UUID.schema, _some_uuid), write=POST, brief=True, sortable=True),
+        Field("uuid", SINCE, kinds.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
         Field("name", SINCE, kinds.PORTGROUP_NAME, brief=True, sortable=True),
         fields.links("allocations"),
         Field("created_at", SINCE, brief=True, sortable=True),

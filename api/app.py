@@ -4,12 +4,10 @@ Order: route, method, who asks, version, query, body, handler. Everything that i
 :mod:`ingot.common.errors` and becomes an answer in one place.
 """
 
-import dataclasses
 import hashlib
 import pathlib
 import re
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import flask
 import orjson
@@ -73,6 +71,25 @@ class _WithoutSuffix:
         return self._wsgi_app(environ, start_response)
 
 
+class _Declared(NamedTuple):
+    """What the table of routes says of one method of a route.
+
+    :param at_once: whether the rule of policy is asked before the handler runs: it is about no object in particular,
+        or there is none, which nobody meets.
+    """
+
+    operation: Operation
+    since: int
+    rule: str
+    at_once: bool
+
+    @classmethod
+    def of(cls, route: routes.Route, method: str) -> "_Declared":
+        rule = route.rule(method)
+        at_once = rule not in RULES or RULES[rule].at_once
+        return cls(route.operations[method], route.needs(method), rule, at_once)
+
+
 class Api:
     """What all requests share."""
 
@@ -86,40 +103,31 @@ class Api:
 
     def view(self, route: routes.Route) -> Any:
         """The framework's function for a route."""
-        needs = {method: (route.needs(method), route.rule(method)) for method in route.operations}
+        declared = {method: _Declared.of(route, method) for method in route.operations}
 
         def answer(**ident: str) -> flask.Response:
-            return self._answer(route, needs, flask.request, ident)
+            if flask.request.method == "OPTIONS":
+                return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
+            _refuse_form(route, flask.request)
+            return self._answer(route, declared[flask.request.method], flask.request, ident)
 
         return answer
 
     def _answer(
-        self, route: routes.Route, needs: Mapping[str, tuple[int, str]], request: flask.Request, ident: dict[str, str]
+        self, route: routes.Route, declared: "_Declared", request: flask.Request, ident: dict[str, str]
     ) -> flask.Response:
-        if request.method == "OPTIONS":
-            return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
-        if "\0" in request.path:
-            raise errors.Invalid(field="URL", value=request.path[:80], allowed="Nothing is called by a NUL.")
-        operation = route.operations.get(request.method)
-        if operation is None:
-            raise _refused_method(route, request)
-        if not route.text and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
-            raise errors.NotAcceptable(accept=request.headers["Accept"][:80])
         access = _EVERYTHING if route.public else self._admitted(request)
         flask.g.minor = _minor(route, request)
-        since, rule = needs[request.method]
-        if flask.g.minor < since:
+        if flask.g.minor < declared.since:
             raise route.too_new(request.method)
-        if access.limited and (rule not in RULES or RULES[rule].at_once):
-            access.require(rule)
-        call = self._call(operation, request, access, rule)
-        conditional = any(name in request.headers for name in preconditions.HEADERS)
-        conditions = preconditions.of(request.headers) if conditional else None
-        if conditions and request.method != "GET":
-            if not route.tagged:
+        if access.limited and declared.at_once:
+            access.require(declared.rule)
+        conditions = None
+        if any(name in request.headers for name in preconditions.HEADERS):
+            conditions = preconditions.of(request.headers)
+            if request.method != "GET" and not route.tagged:
                 conditions.refuse_tags()
-            call = dataclasses.replace(call, preconditions=conditions)
-        reply = operation.handler(call, **ident)
+        reply = declared.operation.handler(self._call(declared, request, access, conditions), **ident)
         if access.limited:
             access.settle()
         return _response(reply, request.method, conditions)
@@ -133,15 +141,22 @@ class Api:
         flask.g.ctx = self._auth.identify(request.environ, **_told(request))
         return self._auth.access(flask.g.ctx)
 
-    def _call(self, operation: Operation, request: flask.Request, access: Access, rule: str) -> Call:
+    def _call(
+        self,
+        declared: "_Declared",
+        request: flask.Request,
+        access: Access,
+        conditions: preconditions.Preconditions | None,
+    ) -> Call:
         minor: int = flask.g.minor
+        operation = declared.operation
         return Call(
             conf=self._conf,
             db=self._db,
             client=self._client,
             ctx=_context(request),
             access=access,
-            rule=rule,
+            rule=declared.rule,
             feed=self.feed,
             headers=request.headers,
             minor=minor,
@@ -149,6 +164,7 @@ class Api:
             path=request.path,
             query=params.read(operation.query, request.args, minor) if request.args else {},
             body=operation.body.check(self._body(request), minor) if operation.body else None,
+            preconditions=None if request.method == "GET" else conditions,
         )
 
     def _body(self, request: flask.Request) -> Any:
@@ -207,12 +223,19 @@ def _minor(route: routes.Route, request: flask.Request) -> int:
     return versions.negotiate(request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version"))
 
 
-def _refused_method(route: routes.Route, request: flask.Request) -> errors.IngotError:
-    """The error for a method that nobody serves: a version that does not know the URL is told about that instead."""
-    if _minor(route, request) < route.since:
-        return route.too_new(request.method[:20])
-    flask.g.allow = ", ".join(route.operations)
-    return errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
+def _refuse_form(route: routes.Route, request: flask.Request) -> None:
+    """
+    :raises IngotError: the route does not serve such a request, whoever sends it.
+    """
+    if "\0" in request.path:
+        raise errors.Invalid(field="URL", value=request.path[:80], allowed="Nothing is called by a NUL.")
+    if request.method not in route.operations:
+        if _minor(route, request) < route.since:  # a version that does not know the URL is told about that instead
+            raise route.too_new(request.method[:20])
+        flask.g.allow = ", ".join(route.operations)
+        raise errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
+    if not route.text and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
+        raise errors.NotAcceptable(accept=request.headers["Accept"][:80])
 
 
 def _read(request: flask.Request, most: int) -> bytes:

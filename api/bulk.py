@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from werkzeug.datastructures import MultiDict
 
-from ingot.api import faults, fields, kinds, node_states, nodes, params, provision
+from ingot.api import collection, faults, fields, kinds, node_states, nodes, params, provision
 from ingot.api.call import Answer, Call, Operation, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.policy import access
@@ -141,10 +141,8 @@ def _filtered(call: Call, given: Mapping[str, Any]) -> dict[str, str | None]:
     where: list[listing.Condition | listing.Either] = [
         *nodes.beside_filters(listed),
         *params.conditions(nodes.FILTERS, listed.query),
+        *collection.within(listed, nodes.NODES, listed.query.get("project")),
     ]
-    project = call.access.project("node", listed.query.get("project"))
-    if project is not None:
-        where.append(access.NODE.within(project))
     most = call.conf.api.max_bulk_nodes
     found = listing.page(call.db, node_lists.SOURCE, ("uuid", "name"), listing.Page(where=where, limit=most + 1))
     _check_size(call, len(found), "filter")

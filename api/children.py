@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from ingot.api import collection, schemas
 from ingot.api import nodes as api_nodes
-from ingot.api import schemas
 from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.policy import access
 from ingot.common import errors
@@ -26,10 +26,7 @@ _LISTED = schemas.record(
 def index(call: Call, node: str) -> Reply:
     """The uuids of the children, and where more is told about them."""
     parent = api_nodes.read(call, node, "uuid").uuid
-    where: list[listing.Condition | listing.Either] = [listing.Condition("parent_node", "equals", parent)]
-    project = call.access.project("node")
-    if project is not None:
-        where.append(access.NODE.within(project))
+    where = [listing.Condition("parent_node", "equals", parent), *collection.within(call, api_nodes.NODES)]
     found = listing.page(call.db, node_lists.SOURCE, ("uuid",), listing.Page(where=where))
     link = {"href": f"{call.base}/v1/nodes?parent_node={parent}", "rel": "children"}
     return Reply({"children": [child.uuid for child in found], "links": link})

@@ -108,13 +108,10 @@ def index(
     :param key: the key of the list in the answer, where an alias of the resource has its own.
     """
     query = call.query
-    names = query.get("fields")
-    if query.get("detail") and names is not None:
-        raise errors.Invalid("Can not specify ?detail=True and fields in the same request: leave one out.")
-    selection = collection.table.select(call.minor, names, detail or bool(query.get("detail")))
+    selection = selected(call, collection.table, detail)
     limit = min(query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
     wanted = listing.Page(
-        where=(*where, *params.conditions(collection.filters, query), *_within(call, collection)),
+        where=(*where, *params.conditions(collection.filters, query), *within(call, collection, query.get("project"))),
         sort_key=collection.table.sort_column(query.get("sort_key", "id"), call.minor),
         descending=query.get("sort_dir") == "desc",
         limit=limit,
@@ -128,12 +125,28 @@ def index(
     return Reply(body)
 
 
-def _within(call: Call, collection: Collection) -> list[listing.Condition | listing.Either]:
-    """What limits a list to the objects of the project that asks, if anything does."""
+def selected(call: Call, table: fields.Table, detail: bool = False) -> fields.Selection:
+    """What a list shows of each object, by the parameters ``fields`` and ``detail``.
+
+    :param detail: show everything, as .../detail does.
+    :raises Invalid: both are given.
+    """
+    names, everything = call.query.get("fields"), call.query.get("detail")
+    if everything and names is not None:
+        raise errors.Invalid("Can not specify ?detail=True and fields in the same request: leave one out.")
+    return table.select(call.minor, names, detail or bool(everything))
+
+
+def within(call: Call, collection: Collection, project: str | None = None) -> list[listing.Condition | listing.Either]:
+    """What limits a list to the objects of the project that asks, if anything does.
+
+    :param project: the project whose objects the request asks for.
+    :raises Forbidden: it may not see them.
+    """
     if collection.ownership is None:
         return []
-    project = call.access.project(collection.ownership.noun, call.query.get("project"))
-    return [] if project is None else [collection.ownership.within(project)]
+    own = call.access.project(collection.ownership.noun, project)
+    return [] if own is None else [collection.ownership.within(own)]
 
 
 def _next(call: Call, collection: Collection, selection: fields.Selection, last: records.Record, limit: int) -> str:

@@ -67,10 +67,7 @@ _FIELDS = params.FIELDS._replace(since=77)
     answer=Answer(shows=collection.Page("drivers", _ONE)),
 )
 def index(call: Call) -> Reply:
-    names = call.query.get("fields")
-    if call.query.get("detail") and names is not None:
-        raise errors.Invalid("Can not specify ?detail=True and fields in the same request: leave one out.")
-    selection = TABLE.select(call.minor, names, bool(call.query.get("detail")))
+    selection = collection.selected(call, TABLE)
     wanted = call.query.get("type")
     found = [driver for driver in _enabled(call) if wanted in (None, driver.type)]
     return Reply({"drivers": [selection.render(driver, call) for driver in found]})

@@ -100,10 +100,6 @@ def _unless_sensitive(name: str, kind: kinds.Kind) -> Field:
     return Field(name, SINCE, kind, compute=shown, needs=(name, "sensitive"), required=True, schema=schema)
 
 
-def _some_uuid(name: str, value: str) -> str | None:
-    return kinds.uuid(name, value) if value else None
-
-
 _PRIORITY = kinds.Kind({"type": "integer", "minimum": 0, "maximum": 9999}, lambda _name, value: int(value), 0)
 _PHASE = kinds.Kind({"enum": [PHASE]}, empty=PHASE)
 _SENSITIVE = kinds.Kind({"type": ["boolean", "null"]}, empty=False)
@@ -111,7 +107,7 @@ _SENSITIVE = kinds.Kind({"type": ["boolean", "null"]}, empty=False)
 TABLE = fields.Table(
     "inspection rule",
     (
-        Field("uuid", SINCE, kinds.Kind(kinds.UUID.schema, _some_uuid), write=POST, brief=True, sortable=True),
+        Field("uuid", SINCE, kinds.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
         Field("description", SINCE, kinds.TEXT, brief=True, sortable=True),
         Field("priority", SINCE, _PRIORITY, brief=True, sortable=True),
         Field("phase", SINCE, _PHASE, brief=True, sortable=True),

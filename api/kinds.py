@@ -120,6 +120,10 @@ def _portgroup_name(name: str, value: str) -> str | None:
     return (value if uuidutils.is_uuid_like(value) else logical_name(name, value)) if value else None
 
 
+def _uuid_or_none(name: str, value: str) -> str | None:
+    return uuid(name, value) if value else None
+
+
 _STRING = {"type": "string"}
 _OPTIONAL_STRING = {"type": ["string", "null"]}
 _FLAG = {"type": ["boolean", "string", "null"]}
@@ -132,6 +136,7 @@ FLAG = Kind(_FLAG, flag, empty=False)
 FLAG_ON = Kind(_FLAG, flag, empty=True)
 TRISTATE = Kind(_FLAG, flag)
 UUID = Kind(_OPTIONAL_STRING, uuid)
+UUID_OR_EMPTY = Kind(_OPTIONAL_STRING, _uuid_or_none)
 MAC = Kind(_STRING, mac)
 OPTIONAL_MAC = Kind(_OPTIONAL_STRING, mac)
 NAME = Kind(_OPTIONAL_STRING, logical_name)

@@ -51,9 +51,7 @@ def index(call: Call, node: str) -> Reply:
     query = call.query
     if query and call.minor < _DETAILS:
         raise errors.Invalid(f"Unexpected arguments: {', '.join(query)}. BIOS settings take them from 1.{_DETAILS} on.")
-    if query.get("detail") and "fields" in query:
-        raise errors.Invalid("Can not specify ?detail=True and fields in the same request: leave one out.")
-    selection = TABLE.select(call.minor, query.get("fields"), bool(query.get("detail")))
+    selection = collection.selected(call, TABLE)
     found = nodes.read(call, node, "id", "uuid")
     settings = facts.BIOS.of_node(call.db, found.id)
     for setting in settings:

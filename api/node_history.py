@@ -42,13 +42,10 @@ def _shorten(call: Call, found: list[records.Record], selection: fields.Selectio
 HISTORY = collection.Collection("history", TABLE, history.SOURCE, selects=False, complete=_shorten)
 
 
-@operation(*HISTORY.index_params, answer=HISTORY.page)
-def index(call: Call, node: str) -> Reply:
-    found = nodes.read(call, node, "id")
-    return collection.index(call, HISTORY, [listing.Condition("node_id", "equals", found.id)])
+index = nodes.list_of(HISTORY)
 
 
 @operation(answer=Answer(shows=HISTORY.one))
 def show(call: Call, node: str, uuid: str) -> Reply:
-    entry = history.get(call.db, nodes.read(call, node, "id").id, uuid)
+    entry = listing.of_node(call.db, history.SOURCE, nodes.read(call, node, "id").id, uuid)
     return Reply(TABLE.select(call.minor).render(entry, call))

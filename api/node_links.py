@@ -1,9 +1,11 @@
 """Nodes that bodies and filters name: which there are, and what a request may do with them."""
 
+from typing import Any
+
 from ingot.api.call import Call
 from ingot.api.policy import access
 from ingot.common import errors
-from ingot.db import nodes, records
+from ingot.db import listing, nodes, records
 
 _NEEDED = ("id", "uuid", "owner", "lessee")
 
@@ -45,3 +47,35 @@ def holder(call: Call, given: str, moved: records.Record | None) -> records.Reco
         raise
     call.access.require(call.rule, access.of_node(found))
     return found
+
+
+def of_node(node_id: int) -> listing.Condition:
+    """The condition for what belongs to a node."""
+    return listing.Condition("node_id", "equals", node_id)
+
+
+def named(call: Call) -> list[listing.Condition]:
+    """What the filter ``node`` means for a list of what belongs to nodes.
+
+    :raises NotFound: there is no such node, or none that the request may see.
+    """
+    return [of_node(referred(call, call.query["node"]).id)] if "node" in call.query else []
+
+
+def prepared(call: Call, values: dict[str, Any], owned: records.Record | None) -> dict[str, Any]:
+    """The columns of what belongs to a node: the node's uuid becomes its id.
+
+    Taking the node away is accepted and changes nothing: what belongs to a node always has one.
+
+    :param owned: as it is; None for a new one.
+    :raises Invalid: a new one names no node, or the node is none that it may belong to.
+    """
+    row = {name: value for name, value in values.items() if name != "node_uuid"}
+    if values.get("node_uuid"):
+        try:
+            row["node_id"] = holder(call, values["node_uuid"], owned).id
+        except errors.NotFound as exc:
+            raise errors.Invalid(f"node_uuid: {exc.message}") from exc
+    elif owned is None:
+        raise errors.Invalid("Schema error: 'node_uuid' is a required property. Send the UUID of a node.")
+    return row

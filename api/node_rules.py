@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingot.api import composition, node_links
 from ingot.api.call import Call
@@ -41,8 +41,27 @@ _COMPOSED_OF = frozenset(("driver", "conductor_group", *interfaces.FIELDS))
 _WORKED_WITH = _COMPOSED_OF | {"driver_info", "parent_node"}
 """What must not change while steps run on the machine."""
 
-# Fields that can be changed in fewer states than others, and whether maintenance lifts that (measured contract).
-_ONLY_AT_REST: Mapping[str, bool] = {**dict.fromkeys(interfaces.FIELDS, True), "resource_class": False}
+
+class _Limit(NamedTuple):
+    """When a field can be changed, if not in all states in which a node can.
+
+    :param allowed: the states.
+    :param lifted: whether it can be changed in maintenance, whatever the state.
+    :param raised: whether that is only about setting it; taking it away is always possible.
+    """
+
+    allowed: frozenset[str]
+    lifted: bool = False
+    raised: bool = False
+
+
+# Measured contract.
+_LIMITS: Mapping[str, _Limit] = {
+    **dict.fromkeys(interfaces.FIELDS, _Limit(_AT_REST, lifted=True)),
+    "resource_class": _Limit(_AT_REST),
+    "protected": _Limit(frozenset((states.ACTIVE, states.RESCUE)), raised=True),
+    "retired": _Limit(states.UPDATE_ALLOWED - {states.AVAILABLE}, raised=True),
+}
 
 
 def for_creation(call: Call, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,7 +181,7 @@ def refuse_update(node: records.Record, operations: list[dict[str, Any]], change
     """
     :raises NodeBusy: the node's state does not allow this change.
     :raises InstanceAssociated: the node has another instance.
-    :raises Conflict: the node cannot be protected or retired in its state.
+    :raises Conflict: steps of its parent run on it.
     """
     state = node.provision_state
     freed = {(operation["op"], operation["path"]) for operation in operations} == {("remove", "/instance_uuid")}
@@ -170,20 +189,14 @@ def refuse_update(node: records.Record, operations: list[dict[str, Any]], change
         raise errors.NodeBusy(node=node.uuid, done="updated", state=state, allowed=_listed(states.UPDATE_ALLOWED))
     if not _WORKED_WITH.isdisjoint(changes):
         refuse_lent(node, f"given another {min(_WORKED_WITH.intersection(changes))}")
-    for name in changes:
-        lifted = _ONLY_AT_REST.get(name)
-        if lifted is not None and state not in _AT_REST and not (lifted and node.maintenance):
-            raise errors.NodeBusy(node=node.uuid, done=f"given another {name}", state=state, allowed=_listed(_AT_REST))
     if changes.get("instance_uuid") and node.instance_uuid:
         raise errors.InstanceAssociated(node=node.uuid, instance=node.instance_uuid)
-    if changes.get("protected") and state not in (states.ACTIVE, states.RESCUE):
-        raise errors.Conflict(
-            reason=f"Node {node.uuid} can only be made protected in active or rescue, it is in {state}."
-        )
-    if changes.get("retired") and state == states.AVAILABLE:
-        raise errors.Conflict(
-            reason=f"Node {node.uuid} can not be retired in provision state available: manage it first."
-        )
+    for name, limit in ((name, _LIMITS[name]) for name in changes if name in _LIMITS):
+        free = (limit.lifted and node.maintenance) or (limit.raised and not changes[name])
+        if state not in limit.allowed and not free:
+            raise errors.NodeBusy(
+                node=node.uuid, done=f"given another {name}", state=state, allowed=_listed(limit.allowed)
+            )
 
 
 def refuse_delete(node: records.Record) -> None:

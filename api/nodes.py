@@ -7,8 +7,8 @@ from typing import Any
 from oslo_utils import uuidutils
 
 from ingot.api import call as calls
-from ingot.api import collection, kinds, node_rules, params, patch, preconditions
-from ingot.api.call import Call, Reply, operation
+from ingot.api import collection, kinds, node_links, node_rules, params, patch, preconditions
+from ingot.api.call import Call, Operation, Reply, operation
 from ingot.api.fields import Selection
 from ingot.api.node_fields import INTERFACE_SINCE, TABLE
 from ingot.api.params import Param
@@ -166,6 +166,16 @@ def beside_filters(call: Call) -> list[listing.Condition]:
     if "chassis_uuid" in call.query:
         listing.get(call.db, chassis_rows.SOURCE, call.query["chassis_uuid"])
     return where
+
+
+def list_of(described: collection.Collection) -> Operation:
+    """The list of what belongs to one node, at a URL with that node."""
+
+    @operation(*described._replace(filters=()).index_params, answer=described.page)
+    def of_node(call: Call, node: str) -> Reply:
+        return collection.index(call, described, [node_links.of_node(read(call, node, "id").id)])
+
+    return of_node
 
 
 def _uuid_of(call: Call, given: str) -> str | None:

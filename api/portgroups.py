@@ -4,12 +4,12 @@ from typing import Any
 
 from ingot.api import collection, crud, fields, kinds, node_links, params
 from ingot.api import nodes as api_nodes
-from ingot.api.call import Call, Reply, operation
+from ingot.api.call import Call
 from ingot.api.fields import POST, Field
 from ingot.api.params import Param
 from ingot.api.policy import access
 from ingot.common import errors, states
-from ingot.db import listing, nodes, records
+from ingot.db import nodes, records
 from ingot.db import portgroups as rows
 
 DEFAULT_MODE = "active-backup"
@@ -54,29 +54,6 @@ PORTGROUPS = collection.Collection(
 )
 
 
-def _of_node(node_id: int) -> listing.Condition:
-    return listing.Condition("node_id", "equals", node_id)
-
-
-def _where(call: Call) -> list[listing.Condition]:
-    if "node" not in call.query:
-        return []
-    return [_of_node(node_links.referred(call, call.query["node"]).id)]
-
-
-def _prepare(call: Call, values: dict[str, Any], portgroup: records.Record | None) -> dict[str, Any]:
-    if portgroup is None and values["node_uuid"] is None:
-        raise errors.Invalid("Schema error for portgroup: 'node_uuid' is a required property")
-    # Taking the node away is accepted and changes nothing: a portgroup always has one.
-    row = {name: value for name, value in values.items() if name != "node_uuid"}
-    if values.get("node_uuid"):
-        try:
-            row["node_id"] = node_links.holder(call, values["node_uuid"], portgroup).id
-        except errors.NotFound as exc:
-            raise errors.Invalid(f"node_uuid: {exc.message}") from exc
-    return row
-
-
 def _refuse_update(call: Call, portgroup: records.Record, _changes: dict[str, Any]) -> None:
     node = nodes.get(call.db, portgroup.node_uuid, ("uuid", "provision_state"))
     if node.provision_state == states.INSPECTING:
@@ -86,9 +63,6 @@ def _refuse_update(call: Call, portgroup: records.Record, _changes: dict[str, An
         )
 
 
-CRUD = crud.Crud(PORTGROUPS, rows, prepare=_prepare, refuse_update=_refuse_update, where=_where)
+CRUD = crud.Crud(PORTGROUPS, rows, prepare=node_links.prepared, refuse_update=_refuse_update, where=node_links.named)
 
-
-@operation(*params.paging(), params.FIELDS, params.DETAIL, answer=PORTGROUPS.page)
-def of_node(call: Call, node: str) -> Reply:
-    return collection.index(call, PORTGROUPS, [_of_node(api_nodes.read(call, node, "id").id)])
+of_node = api_nodes.list_of(PORTGROUPS)

@@ -83,10 +83,6 @@ PORTS = collection.Collection("ports", TABLE, port_rows.SOURCE, FILTERS, ownersh
 _OF_ONE_NODE = ("address", "node", "node_uuid", "portgroup")
 
 
-def _of_node(node_id: int) -> listing.Condition:
-    return listing.Condition("node_id", "equals", node_id)
-
-
 def _in_portgroup(call: Call, ident: str) -> listing.Condition:
     portgroup = listing.get(call.db, portgroup_rows.SOURCE, ident)
     call.access.require_seen(
@@ -102,7 +98,7 @@ def _where(call: Call) -> list[listing.Condition]:
             f"Filtering by conductor_groups cannot be combined with {', '.join(_OF_ONE_NODE)}: leave one out."
         )
     node = query.get("node") or query.get("node_uuid")
-    where = [] if node is None else [_of_node(node_links.referred(call, node).id)]
+    where = [] if node is None else [node_links.of_node(node_links.referred(call, node).id)]
     return where + ([_in_portgroup(call, query["portgroup"])] if "portgroup" in query else [])
 
 
@@ -157,11 +153,9 @@ def _refuse_update(call: Call, port: records.Record, changes: dict[str, Any]) ->
 CRUD = crud.Crud(PORTS, port_rows, prepare=_prepare, refuse_update=_refuse_update, where=_where)
 
 
-@operation(*params.paging(), params.FIELDS, params.DETAIL, answer=PORTS.page)
-def of_node(call: Call, node: str) -> Reply:
-    return collection.index(call, PORTS, [_of_node(api_nodes.read(call, node, "id").id)])
+of_node = api_nodes.list_of(PORTS)
 
 
-@operation(*params.paging(), params.FIELDS, params.DETAIL, answer=PORTS.page)
+@operation(*PORTS._replace(filters=()).index_params, answer=PORTS.page)
 def of_portgroup(call: Call, ident: str) -> Reply:
     return collection.index(call, PORTS, [_in_portgroup(call, kinds.ident("portgroup", ident))])

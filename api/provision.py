@@ -87,6 +87,7 @@ _READ = (*node_states.LOCK, "provision_state", "target_provision_state", "last_e
 
 
 _STEPS_WITH_RULE = frozenset(("clean_steps", "service_steps"))
+_STEP_LISTS = _STEPS_WITH_RULE | {"deploy_steps"}
 
 
 @operation(body=_BODY, answer=calls.EMPTY_202)
@@ -122,20 +123,27 @@ def checked_arguments(call: Call, verb: str, body: Mapping[str, Any]) -> dict[st
     """
     given = {name: value for name, value in body.items() if name in ARGUMENTS and value not in (None, [], False)}
     for name in given:
-        verbs = ARGUMENTS[name].verbs
-        if verb not in verbs or verbs[verb] > call.minor:
-            able = ", ".join(sorted(able for able, since in verbs.items() if since <= call.minor))
-            raise errors.Invalid(f'"{name}" is only valid when setting target provision state to {able}, not {verb}.')
+        _check_verb(call, verb, name)
     accepted = _REQUIRED.get(verb, ())
     if accepted and not any(str(given.get(name, "")).strip() for name in accepted):
-        raise errors.Invalid(f'A non-empty "{accepted[0]}" is required when setting target provision state to {verb}.')
+        raise errors.Invalid(
+            f'A non-empty "{accepted[0]}" is required when setting target provision state to {verb}. Accepted: '
+            f"{', '.join(accepted)}."
+        )
     if "runbook" in given and f"{verb}_steps" in given:
         raise errors.Invalid(field="runbook", value=given["runbook"], allowed=f"Leave out this or {verb}_steps.")
     _check_drive(call, given.get("configdrive"))
-    for name in ("clean_steps", "deploy_steps", "service_steps"):
-        if name in given:
-            given[name] = steps.with_numbers(given[name])
-    return given
+    return {name: steps.with_numbers(value) if name in _STEP_LISTS else value for name, value in given.items()}
+
+
+def _check_verb(call: Call, verb: str, name: str) -> None:
+    """
+    :raises Invalid: an argument does not go with the verb.
+    """
+    verbs = ARGUMENTS[name].verbs
+    if verb not in verbs or verbs[verb] > call.minor:
+        able = ", ".join(sorted(able for able, since in verbs.items() if since <= call.minor))
+        raise errors.Invalid(f'"{name}" is only valid when setting target provision state to {able}, not {verb}.')
 
 
 def _check_drive(call: Call, drive: dict[str, Any] | str | None) -> None:
@@ -159,18 +167,7 @@ def _is_url(drive: str) -> bool:
 
 
 def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, Any]) -> Reply:
-    reached = states.asked_for(node.provision_state, verb)
-    if node.reservation is not None and (verb != "abort" or reached is None):
-        raise nodes.locked(node)
-    if node.flow is not None:
-        node_rules.refuse_lent(node, f"asked to {verb}")
-    if reached is None:
-        raise errors.StateTransitionRefused(
-            action=verb,
-            node=node.uuid,
-            state=node.provision_state,
-            possible=", ".join(states.allowed_verbs(node.provision_state)) or "waiting",
-        )
+    reached = _reached(node, verb)
     if verb == "abort" and node.provision_state not in states.FAILED:
         return _abort(call, node)
     _refuse(node, verb)
@@ -186,6 +183,24 @@ def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, An
         rest = {"flow": None, "due_at": None}
         api_nodes.accept(call, node, _moved(reached, states.TARGETS.get(reached)) | rest)
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
+
+
+def _reached(node: records.Record, verb: str) -> str:
+    """The state that a verb leads to from that of the node.
+
+    :raises NodeLocked: a conductor works on the node, and would have to be interrupted.
+    :raises Conflict: steps of its parent run on it.
+    :raises StateTransitionRefused: the verb leads nowhere.
+    """
+    reached = states.asked_for(node.provision_state, verb)
+    if node.reservation is not None and (verb != "abort" or reached is None):
+        raise nodes.locked(node)
+    if node.flow is not None:
+        node_rules.refuse_lent(node, f"asked to {verb}")
+    if reached is None:
+        possible = ", ".join(states.allowed_verbs(node.provision_state)) or "waiting"
+        raise errors.StateTransitionRefused(action=verb, node=node.uuid, state=node.provision_state, possible=possible)
+    return reached
 
 
 def _abort(call: Call, node: records.Record) -> Reply:

@@ -1,7 +1,7 @@
 """All routes: which URL, which methods, from which version on. 405 and ``Allow`` come from this table."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ingot.api import (
     agent_logs,
@@ -42,7 +42,7 @@ from ingot.api import (
 )
 from ingot.api.call import Operation
 from ingot.api.collection import without_ident
-from ingot.api.crud import Crud
+from ingot.api.policy.rules import RULES
 from ingot.common import errors
 
 _HIDDEN = {"GET": 404, "*": 404}
@@ -51,6 +51,9 @@ _HIDDEN = {"GET": 404, "*": 404}
 _HIDDEN_405 = {"GET": 404, "*": 405}
 _HIDDEN_GET_405 = {"GET": 405, "*": 404}
 _HIDDEN_406 = {"GET": 406, "PUT": 405, "DELETE": 404, "*": 406}
+
+_ACTIONS = {"GET": "get", "POST": "create", "PATCH": "update", "DELETE": "delete"}
+"""By method, the action in the name of the rule for it."""
 
 _REFUSALS: Mapping[int, type[errors.IngotError]] = {
     404: errors.NotFound,
@@ -100,23 +103,44 @@ class Route(NamedTuple):
         return max(self.since, operation.since) if operation else self.since
 
 
-def _all(crud: Crud) -> dict[str, Operation]:
-    return {"GET": crud.index, "POST": crud.create, "PATCH": without_ident, "DELETE": without_ident}
+class _Served(Protocol):
+    """What can be done with a resource: a :class:`ingot.api.crud.Crud`, or a module."""
+
+    index: Operation
+    detail: Operation
+    create: Operation
+    show: Operation
+    update: Operation
+    delete: Operation
 
 
-def _one(crud: Crud) -> dict[str, Operation]:
-    return {"GET": crud.show, "PATCH": crud.update, "DELETE": crud.delete}
+def _resource(
+    path: str,
+    served: _Served,
+    noun: str,
+    since: int = 1,
+    below: Mapping[str, int] = _HIDDEN,
+    detail: bool = False,
+    **other: Operation,
+) -> tuple[Route, ...]:
+    """The URLs of a resource: its collection, if it has one the list with all details, and one object.
 
-
-def _single(noun: str) -> dict[str, str]:
-    """The rules for one object, and for a collection that belongs to nobody."""
-    actions = {"GET": "get", "POST": "create", "PATCH": "update", "DELETE": "delete"}
-    return {method: f"baremetal:{noun}:{action}" for method, action in actions.items()}
-
-
-def _owned(noun: str) -> dict[str, str]:
-    """The rules for a collection of which everybody may see their own."""
-    return {**_single(noun), "GET": f"baremetal:{noun}:list"}
+    :param noun: the resource in the names of rules; one with a rule for lists is one of which everybody has their own.
+    :param detail: whether there is a list at .../detail.
+    :param other: operations in place of those that are served: ``create``, ``update``, and ``clear`` for DELETE of the
+        collection.
+    """
+    rules = {method: f"baremetal:{noun}:{action}" for method, action in _ACTIONS.items()}
+    listing = f"baremetal:{noun}:list" if f"baremetal:{noun}:list" in RULES else rules["GET"]
+    every = {"GET": served.index, "POST": other.get("create", served.create), "PATCH": without_ident}
+    every["DELETE"] = other.get("clear", without_ident)
+    one = {"GET": served.show, "PATCH": other.get("update", served.update), "DELETE": served.delete}
+    in_detail = (Route(f"{path}/detail", {"GET": served.detail}, since, below, policy=listing),) if detail else ()
+    return (
+        Route(path, every, since, below, policy={**rules, "GET": listing}),
+        *in_detail,
+        Route(f"{path}/<{'node' if noun == 'node' else 'ident'}>", one, since, below, policy=rules),
+    )
 
 
 ROUTES: tuple[Route, ...] = (
@@ -129,16 +153,8 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/heartbeat/<node>", {"POST": agents.heartbeat}, 22, public=True),
     Route("/v1/continue_inspection", {"POST": agents.continue_inspection}, public=True),
     # nodes
-    Route(
-        "/v1/nodes",
-        {"GET": nodes.index, "POST": nodes.create, "PATCH": without_ident, "DELETE": without_ident},
-        policy=_owned("node"),
-    ),
-    Route("/v1/nodes/detail", {"GET": nodes.detail}, policy="baremetal:node:list"),
+    *_resource("/v1/nodes", nodes, "node", detail=True),
     Route("/v1/nodes/validate", {"GET": node_management.validate_named}, policy="baremetal:node:validate"),
-    Route(
-        "/v1/nodes/<node>", {"GET": nodes.show, "PATCH": nodes.update, "DELETE": nodes.delete}, policy=_single("node")
-    ),
     Route("/v1/nodes/<node>/states", {"GET": node_states.show}, policy="baremetal:node:get_states"),
     Route("/v1/nodes/<node>/states/power", {"PUT": node_states.set_power}, policy="baremetal:node:set_power_state"),
     Route(
@@ -271,19 +287,13 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/nodes/<node>/ports", {"GET": ports.of_node}, policy="baremetal:port:list"),
     Route("/v1/nodes/<node>/portgroups", {"GET": portgroups.of_node}, 24, policy="baremetal:portgroup:list"),
     # ports and portgroups
-    Route("/v1/ports", _all(ports.CRUD), policy=_owned("port")),
-    Route("/v1/ports/detail", {"GET": ports.CRUD.detail}, policy="baremetal:port:list"),
-    Route("/v1/ports/<ident>", _one(ports.CRUD), policy=_single("port")),
-    Route("/v1/portgroups", _all(portgroups.CRUD), 23, policy=_owned("portgroup")),
-    Route("/v1/portgroups/detail", {"GET": portgroups.CRUD.detail}, 23, policy="baremetal:portgroup:list"),
-    Route("/v1/portgroups/<ident>", _one(portgroups.CRUD), 23, policy=_single("portgroup")),
+    *_resource("/v1/ports", ports.CRUD, "port", detail=True),
+    *_resource("/v1/portgroups", portgroups.CRUD, "portgroup", 23, detail=True),
     Route("/v1/portgroups/<ident>/ports", {"GET": ports.of_portgroup}, 24, policy="baremetal:port:list"),
     # volumes
     Route("/v1/volume", {"GET": volumes.root}, volumes.SINCE, policy="baremetal:volume:get"),
-    Route("/v1/volume/connectors", _all(volumes.CONNECTORS), volumes.SINCE, policy=_owned("volume")),
-    Route("/v1/volume/connectors/<ident>", _one(volumes.CONNECTORS), volumes.SINCE, policy=_single("volume")),
-    Route("/v1/volume/targets", _all(volumes.TARGETS), volumes.SINCE, policy=_owned("volume")),
-    Route("/v1/volume/targets/<ident>", _one(volumes.TARGETS), volumes.SINCE, policy=_single("volume")),
+    *_resource("/v1/volume/connectors", volumes.CONNECTORS, "volume", volumes.SINCE),
+    *_resource("/v1/volume/targets", volumes.TARGETS, "volume", volumes.SINCE),
     Route("/v1/nodes/<node>/volume", {"GET": volumes.root_of_node}, volumes.SINCE, policy="baremetal:volume:get"),
     Route(
         "/v1/nodes/<node>/volume/connectors",
@@ -298,26 +308,18 @@ ROUTES: tuple[Route, ...] = (
         policy="baremetal:volume:list",
     ),
     # chassis
-    Route("/v1/chassis", _all(chassis.CRUD), policy=_single("chassis")),
-    Route("/v1/chassis/detail", {"GET": chassis.CRUD.detail}, policy="baremetal:chassis:get"),
-    Route("/v1/chassis/<ident>", _one(chassis.CRUD), policy=_single("chassis")),
+    *_resource("/v1/chassis", chassis.CRUD, "chassis", detail=True),
     Route("/v1/chassis/<ident>/nodes", {"GET": chassis.nodes_in}, policy="baremetal:node:list"),
     Route("/v1/chassis/<ident>/nodes/detail", {"GET": chassis.nodes_in_detail}, policy="baremetal:node:list"),
     # shards, inspection rules, events of a network service
     Route("/v1/shards", {"GET": shards.index}, 82, policy="baremetal:shards:get"),
-    Route(
+    *_resource(
         "/v1/inspection_rules",
-        _all(inspection_rules.CRUD) | {"DELETE": inspection_rules.delete_all},
+        inspection_rules.CRUD,
+        "inspection_rule",
         inspection_rules.SINCE,
         _HIDDEN_405,
-        policy=_single("inspection_rule"),
-    ),
-    Route(
-        "/v1/inspection_rules/<ident>",
-        _one(inspection_rules.CRUD),
-        inspection_rules.SINCE,
-        _HIDDEN_405,
-        policy=_single("inspection_rule"),
+        clear=inspection_rules.delete_all,
     ),
     Route(
         "/v1/events",
@@ -327,19 +329,14 @@ ROUTES: tuple[Route, ...] = (
         policy="baremetal:events:post",
     ),
     # allocations
-    Route(
+    *_resource(
         "/v1/allocations",
-        _all(allocations.CRUD) | {"POST": allocations.create},
+        allocations.CRUD,
+        "allocation",
         allocations.SINCE,
         _HIDDEN_405,
-        policy=_owned("allocation"),
-    ),
-    Route(
-        "/v1/allocations/<ident>",
-        _one(allocations.CRUD) | {"PATCH": allocations.UPDATE},
-        allocations.SINCE,
-        _HIDDEN_405,
-        policy=_single("allocation"),
+        create=allocations.create,
+        update=allocations.UPDATE,
     ),
     Route(
         "/v1/nodes/<node>/allocation",
@@ -348,23 +345,10 @@ ROUTES: tuple[Route, ...] = (
         policy={"GET": "baremetal:allocation:get", "DELETE": "baremetal:allocation:delete"},
     ),
     # deploy templates; with a hyphen as specification 003 has it
-    Route("/v1/deploy_templates", _all(deploy_templates.CRUD), 55, _HIDDEN_405, policy=_single("deploy_template")),
-    Route(
-        "/v1/deploy_templates/<ident>", _one(deploy_templates.CRUD), 55, _HIDDEN_405, policy=_single("deploy_template")
-    ),
-    Route(
-        "/v1/deploy-templates", _all(deploy_templates.HYPHENATED), 55, _HIDDEN_405, policy=_single("deploy_template")
-    ),
-    Route(
-        "/v1/deploy-templates/<ident>",
-        _one(deploy_templates.HYPHENATED),
-        55,
-        _HIDDEN_405,
-        policy=_single("deploy_template"),
-    ),
+    *_resource("/v1/deploy_templates", deploy_templates.CRUD, "deploy_template", 55, _HIDDEN_405),
+    *_resource("/v1/deploy-templates", deploy_templates.HYPHENATED, "deploy_template", 55, _HIDDEN_405),
     # runbooks
-    Route("/v1/runbooks", _all(runbooks.CRUD), 92, _HIDDEN_405, policy=_owned("runbook")),
-    Route("/v1/runbooks/<ident>", _one(runbooks.CRUD), 92, _HIDDEN_405, policy=_single("runbook")),
+    *_resource("/v1/runbooks", runbooks.CRUD, "runbook", 92, _HIDDEN_405),
     Route(
         "/v1/runbooks/<ident>/traits",
         {"GET": runbooks.traits_index, "PUT": runbooks.traits_replace, "DELETE": runbooks.traits_clear},

@@ -1,5 +1,6 @@
 """Calls of what a vendor interface can do, by name: for a node, or for a driver and no node in particular."""
 
+from collections.abc import Callable
 from typing import Any
 
 from ingot.api import drivers, params, schemas
@@ -37,12 +38,12 @@ def methods_of_node(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_node_methods"))
 
 
-def _call_driver(call: Call, name: str, method: str | None, verb: str) -> Reply:
+def _call_driver(call: Call, method: str | None, verb: str, name: str) -> Reply:
     host = drivers.one(call, name).hosts[0]
     return Reply(call.client.call_host(call.ctx, host, "call_driver_method", driver=name, **_asked(call, method, verb)))
 
 
-def _call_node(call: Call, node: str, method: str | None, verb: str) -> Reply:
+def _call_node(call: Call, method: str | None, verb: str, node: str) -> Reply:
     answer = ask(call, node, "call_node_method", **_asked(call, method, verb))
     return Reply(answer["result"]) if answer["tells"] else Reply(None, 202)
 
@@ -55,36 +56,34 @@ def _asked(call: Call, method: str | None, verb: str) -> dict[str, Any]:
 
 _METHOD = Param("method", params.text)
 
+
+def _by_query(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
+    """The operation where the parameter ``method`` says what is called."""
+
+    @operation(_METHOD, body=_Arguments(), answer=answer)
+    def call_method(call: Call, **of: str) -> Reply:
+        return handler(call, call.query.get("method"), verb, **of)
+
+    return call_method
+
+
+def _by_path(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
+    """The operation where the URL says what is called."""
+
+    @operation(body=_Arguments(), answer=answer)
+    def call_method(call: Call, method: str, **of: str) -> Reply:
+        return handler(call, method, verb, **of)
+
+    return call_method
+
+
 _RESULT = Answer(shows=Plain({}))
-_RESULT_OR_NONE = _RESULT._replace(also=202)
-
-
-def _of_driver(verb: str) -> tuple[Operation, Operation]:
-    @operation(_METHOD, body=_Arguments(), answer=_RESULT)
-    def by_query(call: Call, name: str) -> Reply:
-        return _call_driver(call, name, call.query.get("method"), verb)
-
-    @operation(body=_Arguments(), answer=_RESULT)
-    def by_path(call: Call, name: str, method: str) -> Reply:
-        return _call_driver(call, name, method, verb)
-
-    return by_query, by_path
-
-
-def _of_node(verb: str) -> tuple[Operation, Operation]:
-    @operation(_METHOD, body=_Arguments(), answer=_RESULT_OR_NONE)
-    def by_query(call: Call, node: str) -> Reply:
-        return _call_node(call, node, call.query.get("method"), verb)
-
-    @operation(body=_Arguments(), answer=_RESULT_OR_NONE)
-    def by_path(call: Call, node: str, method: str) -> Reply:
-        return _call_node(call, node, method, verb)
-
-    return by_query, by_path
-
-
-_VERBS = ("GET", "POST", "PUT", "DELETE", "PATCH")
+_OF_DRIVER = (_call_driver, _RESULT)
+_OF_NODE = (_call_node, _RESULT._replace(also=202))
 
 # A method itself says which of the verbs it answers to.
-BY_QUERY, BY_PATH = ({verb: _of_driver(verb)[place] for verb in _VERBS} for place in (0, 1))
-NODE_BY_QUERY, NODE_BY_PATH = ({verb: _of_node(verb)[place] for verb in _VERBS} for place in (0, 1))
+BY_QUERY, BY_PATH, NODE_BY_QUERY, NODE_BY_PATH = (
+    {verb: declare(handler, verb, answer) for verb in ("GET", "POST", "PUT", "DELETE", "PATCH")}
+    for handler, answer in (_OF_DRIVER, _OF_NODE)
+    for declare in (_by_query, _by_path)
+)

@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.api import collection, crud, fields, kinds, node_links, params
-from ingot.api import nodes as api_nodes
-from ingot.api.call import Call, Operation, Reply, operation
+from ingot.api import collection, crud, fields, kinds, node_links, nodes
+from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
 from ingot.api.params import Param
 from ingot.api.policy import access
-from ingot.common import errors, masking
-from ingot.db import listing, records
+from ingot.common import masking
+from ingot.db import records
 from ingot.db import volumes as rows
 
 SINCE = 32
@@ -69,29 +68,6 @@ COLLECTIONS: Mapping[str, collection.Collection] = {
 }
 
 
-def _of_node(node_id: int) -> listing.Condition:
-    return listing.Condition("node_id", "equals", node_id)
-
-
-def _where(call: Call) -> list[listing.Condition]:
-    if "node" not in call.query:
-        return []
-    return [_of_node(node_links.referred(call, call.query["node"]).id)]
-
-
-def _prepare(call: Call, values: dict[str, Any], volume: records.Record | None) -> dict[str, Any]:
-    """The node's uuid becomes its id. Taking the node away is accepted and changes nothing."""
-    row = {name: value for name, value in values.items() if name != "node_uuid"}
-    if values.get("node_uuid"):
-        try:
-            row["node_id"] = node_links.holder(call, values["node_uuid"], volume).id
-        except errors.NotFound as exc:
-            raise errors.Invalid(f"node_uuid: {exc.message}") from exc
-    elif volume is None:
-        raise errors.Invalid("Schema error: 'node_uuid' is a required property")
-    return row
-
-
 def _refuse_update(call: Call, volume: records.Record, _changes: dict[str, Any]) -> None:
     rows.refuse_running(call.db, volume)
 
@@ -101,9 +77,9 @@ def _crud(name: str, store: rows.Volumes) -> crud.Crud:
         COLLECTIONS[name],
         store,
         ident=kinds.uuid,
-        prepare=_prepare,
+        prepare=node_links.prepared,
         refuse_update=_refuse_update,
-        where=_where,
+        where=node_links.named,
     )
 
 
@@ -127,15 +103,7 @@ def root(call: Call) -> Reply:
 
 @operation()
 def root_of_node(call: Call, node: str) -> Reply:
-    return Reply(_document(call, f"nodes/{api_nodes.read(call, node, 'uuid').uuid}/volume"))
+    return Reply(_document(call, f"nodes/{nodes.read(call, node, 'uuid').uuid}/volume"))
 
 
-def _list_of_node(name: str) -> Operation:
-    def of_node(call: Call, node: str) -> Reply:
-        return collection.index(call, COLLECTIONS[name], [_of_node(api_nodes.read(call, node, "id").id)])
-
-    return operation(*params.paging(), params.FIELDS, params.DETAIL, answer=COLLECTIONS[name].page)(of_node)
-
-
-connectors_of_node = _list_of_node("connectors")
-targets_of_node = _list_of_node("targets")
+connectors_of_node, targets_of_node = (nodes.list_of(described) for described in COLLECTIONS.values())

@@ -149,10 +149,7 @@ class NodeLocked(Conflict):
 class NodeBusy(Conflict):
     """The node is in a state in which it cannot be edited or deleted."""
 
-    template = (
-        "Node {node} can not be {done} while it is in state {state}: a state transition is in progress. "
-        "Allowed in: {allowed}."
-    )
+    template = "Node {node} can not be {done} while it is in state {state}. Allowed in: {allowed}."
 
 
 class ChangedMeanwhile(Conflict):

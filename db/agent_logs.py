@@ -6,8 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
-from ingot.common import errors
-from ingot.db import listing, models, records
+from ingot.db import listing, models
 from ingot.db.engine import Database, retried
 
 _LOGS = models.table(models.AgentLog)
@@ -32,14 +31,3 @@ def add(db: Database, node_id: int, log: Mapping[str, Any], keep: int) -> str:
         kept = connection.execute(of_node.limit(keep)).scalars().all()
         connection.execute(sa.delete(_LOGS).where(_LOGS.c.node_id == node_id, _LOGS.c.id < min(kept)))
     return str(row["uuid"])
-
-
-def get(db: Database, node_id: int, uuid: str) -> records.Record:
-    """A log of a node, with its content.
-
-    :raises NotFound: the node has no such log.
-    """
-    found = listing.one(db, SOURCE, listing.Condition("uuid", "equals", uuid))
-    if found is None or found.node_id != node_id:
-        raise errors.NotFound(noun=SOURCE.noun, ident=uuid[:80])
-    return found

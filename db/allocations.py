@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import errors, states
-from ingot.db import listing, models, node_crud, nodes, records, rows
+from ingot.db import listing, models, nodes, records, rows
 from ingot.db.engine import Database, retried
 
 NODES = nodes.NODES
@@ -60,7 +60,7 @@ def backfill(db: Database, values: Mapping[str, Any], node: records.Record) -> N
     unchanged = (table.c.id == node.id, table.c.revision == node.revision, table.c.reservation.is_(None))
     with db.transaction() as connection:
         if not _change_node(connection, sa.and_(*unchanged), node.uuid, instance_uuid=values["uuid"]):
-            raise node_crud.why_refused(db, node.uuid)
+            raise nodes.why_refused(db, node.uuid)
         rows.insert(connection, SOURCE, {**values, "node_id": node.id, "state": ACTIVE})
 
 
@@ -114,7 +114,7 @@ def detach(db: Database, node: records.Record, values: Mapping[str, Any]) -> Non
     with db.transaction() as connection:
         unchanged = (NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
         if not _change_node(connection, sa.and_(*unchanged), node.uuid, **values):
-            raise node_crud.why_refused(db, node.uuid)
+            raise nodes.why_refused(db, node.uuid)
         if connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node.id)).rowcount:
             _refuse_in_use(node, node.instance_uuid)
 

@@ -161,13 +161,6 @@ def enabled_interfaces(
         return records.many(connection.execute(statement))
 
 
-def listed(db: Database, timeout: float) -> list[records.Record]:
-    """All conductors, in order of first registration, each with ``alive``: online now."""
-    statement = sa.select(*CONDUCTORS.c, _online(timeout).label("alive")).order_by(CONDUCTORS.c.id)
-    with db.single() as connection:
-        return records.many(connection.execute(statement))
-
-
 def get(db: Database, hostname: str, timeout: float) -> records.Record:
     """A conductor by hostname, with ``alive``.
 

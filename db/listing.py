@@ -151,6 +151,17 @@ def get(db: Database, source: Source, ident: str, columns: Collection[str] | Non
     return found
 
 
+def of_node(db: Database, source: Source, node_id: int, uuid: str) -> records.Record:
+    """A whole row by uuid, of those that belong to a node.
+
+    :raises NotFound: the node has none of this uuid.
+    """
+    found = one(db, source, Condition("uuid", "equals", uuid))
+    if found is None or found.node_id != node_id:
+        raise errors.NotFound(noun=source.noun, ident=uuid[:80])
+    return found
+
+
 def one(
     db: Database, source: Source, condition: Condition, columns: Collection[str] | None = None
 ) -> records.Record | None:

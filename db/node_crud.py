@@ -6,7 +6,6 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
-from ingot.common import errors
 from ingot.db import events, models, nodes, records, rows
 from ingot.db.engine import Database
 
@@ -61,13 +60,7 @@ def delete(db: Database, node: records.Record) -> None:
                 connection.execute(sa.delete(owned).where(owned.c.node_id == node.id))
             connection.execute(sa.delete(table).where(table.c.id == node.id))
     if held != 1:
-        raise why_refused(db, node.uuid)
-
-
-def why_refused(db: Database, uuid: str) -> errors.IngotError:
-    """Why a write found nothing to write to: the node is locked, was changed, or is gone."""
-    node = nodes.get(db, uuid, ("uuid", "reservation", "lock_purpose", "locked_at"))
-    return errors.ChangedMeanwhile(node=uuid) if node.reservation is None else nodes.locked(node)
+        raise nodes.why_refused(db, node.uuid)
 
 
 def resolve(db: Database, ident: str) -> tuple[int, str]:

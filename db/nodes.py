@@ -121,7 +121,7 @@ def compare_and_set(db: Database, node: records.Record, values: Mapping[str, Any
     """
     unchanged = sa.and_(NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
     if not _update(db, unchanged, values, node.uuid, vars(node)):
-        raise _why_refused(db, node.uuid)
+        raise why_refused(db, node.uuid)
 
 
 def set_unlocked(db: Database, uuid: str, values: Mapping[str, Any], revision: int | None = None) -> bool:
@@ -186,7 +186,11 @@ def duplicate(exc: db_exc.DBDuplicateEntry, values: Mapping[str, Any], uuid: str
     return errors.Duplicate(noun="node", field="UUID", value=uuid)
 
 
-def _why_refused(db: Database, uuid: str) -> errors.IngotError:
+def why_refused(db: Database, uuid: str) -> errors.IngotError:
+    """Why a write found nothing to write to: the node is locked, was changed, or is gone.
+
+    :raises NotFound: it is gone.
+    """
     node = get(db, uuid, ("uuid", "reservation", "lock_purpose", "locked_at"))
     if node.reservation is None:
         return errors.ChangedMeanwhile(node=node.uuid)

@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import errors
-from ingot.db import listing, models, node_crud, nodes, records, rows
+from ingot.db import listing, models, nodes, records, rows
 from ingot.db.engine import Database, retried
 
 PORTS = models.table(models.Port)
@@ -106,7 +106,7 @@ def refuse_locked(db: Database, owned: records.Record) -> None:
     :param owned: a port or portgroup with node_uuid.
     :raises NodeLocked: a conductor works on its node.
     """
-    why = node_crud.why_refused(db, owned.node_uuid)
+    why = nodes.why_refused(db, owned.node_uuid)
     if isinstance(why, errors.NodeLocked):
         raise why
 

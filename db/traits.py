@@ -5,7 +5,7 @@ from collections.abc import Collection
 import sqlalchemy as sa
 
 from ingot.common import errors
-from ingot.db import models, node_crud, nodes, records
+from ingot.db import models, nodes, records
 from ingot.db.engine import Database, retried
 
 _TRAITS = models.table(models.NodeTrait)
@@ -48,7 +48,7 @@ def change(
         if revision is not None:
             free = free.where(table.c.revision == revision)
         if connection.execute(free.values(revision=table.c.revision + 1)).rowcount != 1:
-            raise node_crud.why_refused(db, node.uuid)
+            raise nodes.why_refused(db, node.uuid)
         own = _TRAITS.c.node_id == node.id
         present = set(connection.execute(sa.select(_TRAITS.c.trait).where(own)).scalars())
         after = (set() if remove is None else present - set(remove)) | set(add)

@@ -39,6 +39,7 @@ def created(node: str) -> dict[str, dict[str, Any]]:
 BODIES: dict[str, Any] = {
     "bulk": {"action": "clear_maintenance", "nodes": ["n"]},
     "boot_device": {"boot_device": "pxe"},
+    "heartbeat": {"callback_url": "https://192.0.2.1:9999"},
     "boot_mode": {"target": "uefi"},
     "secure_boot": {"target": True},
     "console": {"enabled": True},

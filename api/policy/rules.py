@@ -287,7 +287,6 @@ _OWN = (
     Rule("ingot:node:timeline:get", _SEE_INSIDE, "See runs and their steps"),
     Rule("ingot:node:logs:get", _SEE_INSIDE, "Read logs of agents"),
     Rule("ingot:run:get", _SEE_INSIDE, "See one run"),
-    Rule("ingot:description:get", _LIST, "Read the description of the API (OpenAPI)", at_once=True),
     Rule("ingot:events:get", _READER, "Follow the events of all nodes", at_once=True),
     Rule("ingot:description:get", "", "Read the description of this API: everybody who has a token", at_once=True),
     Rule(
@@ -298,5 +297,7 @@ _OWN = (
     ),
 )
 
-RULES: dict[str, Rule] = {rule.name: rule for rule in (*_NODES, *_OTHERS, *_OWN)}
+EVERY = (*_NODES, *_OTHERS, *_OWN)
+
+RULES: dict[str, Rule] = {rule.name: rule for rule in EVERY}
 """By name."""

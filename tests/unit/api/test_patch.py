@@ -139,9 +139,10 @@ class Rules(PatchCase):
         )
 
     def test_states_for_protecting_and_retiring(self) -> None:
-        self.assertIn("active or rescue", self.not_patched(409, add("/protected", True)))
+        self.assertIn("Allowed in: active, rescue.", self.not_patched(409, add("/protected", True)))
         self.put(provision_state=states.AVAILABLE)
-        self.assertIn("manage it first", self.not_patched(409, add("/retired", True)))
+        self.assertIn("another retired while it is in state available", self.not_patched(409, add("/retired", True)))
+        self.patched(add("/retired", False))
 
     def test_names_have_rules(self) -> None:
         self.node(name="taken")

@@ -55,6 +55,9 @@ class PolicyCase(testtools.TestCase):
 
 
 class Defaults(PolicyCase):
+    def test_each_is_declared_once(self) -> None:
+        self.assertEqual(len(rules.EVERY), len(rules.RULES))
+
     def test_are_those_that_were_measured(self) -> None:
         self.conf.set_override("rbac_service_role_elevated_access", True)
         answers = self.enforcer()

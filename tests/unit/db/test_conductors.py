@@ -54,7 +54,7 @@ class ConductorsOnSQLite(database.TestCase):
 
         self.assertEqual(set(), conductors.online_hosts(self.db, 30))
         self.assertEqual([], conductors.enabled_interfaces(self.db, 30))
-        self.assertEqual(["one"], [conductor.hostname for conductor in conductors.listed(self.db, 30)])
+        self.assertEqual(["one"], [conductors.get(self.db, "one", 30).hostname])
 
     def test_a_second_life_replaces_the_first(self) -> None:
         first = self.register("one", _IPMI, _FAKE)

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import clock, errors
-from ingot.db import agent_logs, models, records, step_runs
+from ingot.db import agent_logs, listing, models, records, step_runs
 from tests import database
 
 _RUNS = models.table(models.StepRun)
@@ -73,14 +73,16 @@ class PastOnSQLite(database.TestCase):
         most = self.database.conf.agent.deploy_logs_max_size
         content = bytes(range(256)) + os.urandom(most - 256)
         log = {"run_id": "a", "flow": "deploy", "content": content}
-        kept = agent_logs.get(self.db, self.known.id, agent_logs.add(self.db, self.known.id, log, keep=3))
+        kept = listing.of_node(
+            self.db, agent_logs.SOURCE, self.known.id, agent_logs.add(self.db, self.known.id, log, keep=3)
+        )
         self.assertEqual((content, len(content), "a"), (kept.content, kept.size, kept.run_id))
 
     def test_the_newest_logs_of_a_node_stay(self) -> None:
         other = database.make_node(self.db)
         log = {"run_id": "a", "flow": "deploy", "content": b"x"}
         kept = [agent_logs.add(self.db, node.id, log, keep=1) for node in (other, self.known, self.known)]
-        self.assertRaises(errors.NotFound, agent_logs.get, self.db, self.known.id, kept[1])
-        self.assertRaises(errors.NotFound, agent_logs.get, self.db, self.known.id, kept[0])
-        self.assertEqual(b"x", agent_logs.get(self.db, other.id, kept[0]).content)
-        self.assertEqual(b"x", agent_logs.get(self.db, self.known.id, kept[2]).content)
+        self.assertRaises(errors.NotFound, listing.of_node, self.db, agent_logs.SOURCE, self.known.id, kept[1])
+        self.assertRaises(errors.NotFound, listing.of_node, self.db, agent_logs.SOURCE, self.known.id, kept[0])
+        self.assertEqual(b"x", listing.of_node(self.db, agent_logs.SOURCE, other.id, kept[0]).content)
+        self.assertEqual(b"x", listing.of_node(self.db, agent_logs.SOURCE, self.known.id, kept[2]).content)
