@@ -1,4 +1,4 @@
-"""The virtual rack (``ingot-rack``): machines with real BMCs and simulated insides, in one process.
+"""The virtual rack (``ingot-rack``): machines with real BMCs, simulated or emulated by QEMU.
 
 A rack stands in for hardware when trying Ingot out and in tests. It imports nothing else of Ingot and knows
 nothing of it: the two meet on the wire, by IPMI and HTTP.
@@ -6,7 +6,9 @@ nothing of it: the two meet on the wire, by IPMI and HTTP.
 ===================  ================================================================================
 ``main``             the command; ``config`` its settings; ``process`` starts it from tests and scripts
 ``rack``             all machines, on one event loop (``loop``); ``control`` is its HTTP API
-``machine``          power, boot, and what runs; ``faults`` is what can go wrong with it
+``machine``          what all have: power, boot devices (``nvram``); ``faults`` is what can go wrong with it
+``simulated``        machines without insides: what boots and runs is acted
+``qemu``             machines in QEMU (``qemu_command``), with a serial ``console``
 ``bmc``              its BMC, over real IPMI
 ``boot``             network boot: iPXE scripts
 ``disks``            sparse files; ``partitions``, ``raid`` and ``images`` are what gets written to them

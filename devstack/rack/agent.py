@@ -16,7 +16,7 @@ from ingot.rack.loop import in_thread
 from ingot.rack.service_client import ServiceClient, ServiceError
 
 if TYPE_CHECKING:
-    from ingot.rack.machine import Machine
+    from ingot.rack.simulated import SimulatedMachine
 
 HIDDEN_TOKEN = "******"  # noqa: S105 - what the service shows instead of a token that it gave out before
 TLS_SINCE = (1, 68)
@@ -35,7 +35,7 @@ class Agent:
         ``ipa-ironic-api-version`` (instead of asking) and ``ipa-advertise-host``.
     """
 
-    def __init__(self, machine: "Machine", arguments: dict[str, str]) -> None:
+    def __init__(self, machine: "SimulatedMachine", arguments: dict[str, str]) -> None:
         self.machine = machine
         self.arguments = arguments
         self.state = "starting"

@@ -14,10 +14,11 @@ from urllib.parse import urljoin
 import requests
 
 from ingot.rack import volumes
-from ingot.rack.config import MachineSpec
+from ingot.rack.config import MachineSpec, script_url
 from ingot.rack.loop import Site, in_thread
 
 FETCH_TIMEOUT = 30.0
+HOST = "127.0.0.1"
 USER_AGENT = "iPXE/1.21.1+ (ingot-rack)"
 # A script that loops more often than this without sleeping is stuck.
 MAX_COMMANDS = 2000
@@ -90,7 +91,7 @@ class Firmware:
         """
         failures = []
         for mac in self._machine.spec.macs:
-            url = self._script_url(mac)
+            url = script_url(self._machine.site.config.boot_url, self._machine.spec, mac, HOST)
             try:
                 script = await self._fetch(url)
             except BootError as error:
@@ -101,11 +102,6 @@ class Firmware:
             except LocalBoot:
                 return None
         raise BootError("; ".join(failures))
-
-    def _script_url(self, mac: str) -> str:
-        template = self._machine.site.config.boot_url
-        names = {"mac": mac.replace(":", "-"), "mac_colon": mac, "uuid": str(self._machine.spec.uuid)}
-        return re.sub(r"\{(mac|mac_colon|uuid)\}", lambda match: names[match[1]], template)
 
     def _variables(self, mac: str) -> dict[str, str]:
         spec = self._machine.spec

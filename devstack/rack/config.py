@@ -4,7 +4,7 @@ A file holds the settings of ``RackConfig``, ``[[machine]]`` what the first, sec
 ``[[steps]]`` in-band steps that all agents offer beside the usual ones::
 
     machines = 3
-    boot_url = "http://127.0.0.1:6385/boot/ipxe/{mac}"
+    boot_url = "http://{host}:6385/boot/ipxe/{mac}"
 
     [[machine]]
     name = "storage"
@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_MACHINES = 4000
+MACHINE_KINDS = ("simulated", "qemu")
 STEP_KINDS = ("clean", "deploy", "service")
 DISK_KINDS = ("ata", "nvme")
 DISK_STATES = ("normal", "unsupported", "frozen", "failing", "read-only")
@@ -95,8 +96,11 @@ class MachineOverride:
 class RackConfig:
     """Settings of a rack. Times are seconds, ``memory`` is MiB, ports of 0 mean: any free one.
 
+    :param machine_kind: what the machines are: simulated, or real ones but for the metal (QEMU).
     :param boot_url: where a machine finds its iPXE script; ``{mac}`` is its MAC as aa-bb-cc-dd-ee-ff,
-        ``{mac_colon}`` as aa:bb:cc:dd:ee:ff, ``{uuid}`` its system UUID.
+        ``{mac_colon}`` as aa:bb:cc:dd:ee:ff, ``{uuid}`` its system UUID, ``{host}`` the address by which it reaches
+        this computer (127.0.0.1; for QEMU machines 10.0.2.2).
+    :param cpus: processors of a QEMU machine.
     :param disk_kinds: ``ata`` or ``nvme`` for a machine's first, second, ... disk; the last one is for all others. What
         its secure erase does can follow after a colon: ``unsupported``, ``frozen`` or ``failing``; or the disk is
         ``read-only``.
@@ -109,11 +113,12 @@ class RackConfig:
     """
 
     machines: int = 3
+    machine_kind: str = "simulated"
     address: str = "127.0.0.1"
     bmc_base_port: int = 6230
     username: str = "admin"
     password: str = field(default="password", repr=False)
-    boot_url: str = "http://127.0.0.1:6385/boot/ipxe/{mac}"
+    boot_url: str = "http://{host}:6385/boot/ipxe/{mac}"
     state_dir: Path = Path("rack-state")
     control_port: int = 6229
     name_prefix: str = "machine-"
@@ -123,6 +128,7 @@ class RackConfig:
     disk_size: int = 8 * 2**30
     disk_kinds: tuple[str, ...] = ("ata",)
     memory: int = 4096
+    cpus: int = 2
     boot_delay: float = 0.5
     os_boot_delay: float = 0.5
     shutdown_delay: float = 0.5
@@ -143,10 +149,18 @@ class RackConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "state_dir", Path(self.state_dir).absolute())
         object.__setattr__(self, "disk_size", parse_size(self.disk_size))
-        limits = {"machines": (1, MAX_MACHINES), "nics": (1, 16), "disks": (1, 16), "memory": (1, 2**26)}
+        limits = {
+            "machines": (1, MAX_MACHINES),
+            "nics": (1, 16),
+            "disks": (1, 16),
+            "memory": (1, 2**26),
+            "cpus": (1, 64),
+        }
         for name, (low, high) in limits.items():
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name}: {getattr(self, name)} is not between {low} and {high}")
+        if self.machine_kind not in MACHINE_KINDS:
+            raise ConfigError(f"machine_kind: {self.machine_kind!r} is not one of {', '.join(MACHINE_KINDS)}")
         if len(self.username.encode()) > 16 or len(self.password.encode()) > 20:
             raise ConfigError("username, password: IPMI 2.0 allows at most 16 and 20 bytes")
         if len(self.machine) > self.machines:
@@ -173,9 +187,16 @@ class MachineSpec:
     name: str
     uuid: uuid.UUID
     memory: int
+    cpus: int
     macs: tuple[str, ...]
     disks: tuple[DiskSpec, ...]
     boot_delay: float
+
+
+def script_url(template: str, spec: MachineSpec, mac: str, host: str) -> str:
+    """Return where a network card of a machine finds its iPXE script; see ``RackConfig.boot_url``."""
+    values = {"mac": mac.replace(":", "-"), "mac_colon": mac, "uuid": str(spec.uuid), "host": host}
+    return re.sub(r"\{(mac|mac_colon|uuid|host)\}", lambda match: values[match[1]], template)
 
 
 def machine_specs(config: RackConfig) -> list[MachineSpec]:
@@ -202,6 +223,7 @@ def _machine_spec(config: RackConfig, index: int, override: MachineOverride) -> 
         name=name,
         uuid=system_id,
         memory=override.memory or config.memory,
+        cpus=config.cpus,
         macs=tuple(mac.lower() for mac in macs),
         disks=tuple(
             _disk_spec(index, number, parse_size(size), kind)

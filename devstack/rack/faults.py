@@ -1,6 +1,7 @@
 """What can be made to go wrong with a machine, and how often."""
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +58,13 @@ class Fault:
 
 
 class Faults:
-    """The faults of one machine."""
+    """The faults of one machine.
 
-    def __init__(self) -> None:
+    :param possible: the names of those that it can have.
+    """
+
+    def __init__(self, possible: Collection[str] = KNOWN) -> None:
+        self._possible = possible
         self._ordered: dict[str, Fault] = {}
         self._clearings = 0
 
@@ -150,8 +155,8 @@ class Faults:
                 del self._ordered[name]
 
     def _check(self, name: str) -> None:
-        if name not in KNOWN:
-            raise FaultError(f"unknown fault {name!r}; known are {', '.join(sorted(KNOWN))}")
+        if name not in self._possible:
+            raise FaultError(f"unknown fault {name!r}; this machine knows {', '.join(sorted(self._possible))}")
 
 
 def _check_parts(name: str, value: dict[str, Any]) -> None:

@@ -28,6 +28,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--version", action="version", version=importlib.metadata.version("ingot"))
     made.add_argument("--config-file", help="TOML or JSON file; its keys are those of the flags, with underscores")
     made.add_argument("--machines", type=int, help=f"how many (default {RackConfig.machines})")
+    made.add_argument(
+        "--machine",
+        "--machine-kind",
+        dest="machine_kind",
+        help="what they are: simulated, or qemu for machines that run a real agent (default simulated)",
+    )
     made.add_argument("--address", help=f"IP address of BMCs and agents (default {RackConfig.address})")
     made.add_argument("--bmc-base-port", type=int, help="UDP port of the first BMC, 0: any (default 6230)")
     made.add_argument("--username", help="of every BMC (default admin)")
@@ -47,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
         "erase does: ata:unsupported, nvme:frozen, ata:failing; or ata:read-only (default ata)",
     )
     made.add_argument("--memory", type=int, help="MiB (default 4096)")
+    made.add_argument("--cpus", type=int, help="processors of a QEMU machine (default 2)")
     made.add_argument("--tls", action=argparse.BooleanOptionalAction, help="agents speak HTTPS (default yes)")
     made.add_argument("--agent-base-port", type=int, help="TCP port of the first agent, 0: any free (default 0)")
     made.add_argument("--agent-version", help=f"(default {RackConfig.agent_version})")

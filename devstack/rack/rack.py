@@ -10,8 +10,12 @@ from ingot.rack.control import ControlApi
 from ingot.rack.http_server import HttpServer
 from ingot.rack.loop import LoopThread, Site
 from ingot.rack.machine import Machine
+from ingot.rack.qemu import QemuMachine
+from ingot.rack.simulated import SimulatedMachine
 
 LOG = logging.getLogger(__name__)
+
+_KINDS: dict[str, type[Machine]] = {"simulated": SimulatedMachine, "qemu": QemuMachine}
 
 
 class Rack:
@@ -39,7 +43,7 @@ class Rack:
         self.config.state_dir.mkdir(parents=True, exist_ok=True)
         self._loop.start()
         for spec in machine_specs(self.config):
-            machine = Machine(spec, self._site)
+            machine = _KINDS[self.config.machine_kind](spec, self._site)
             self.machines[spec.name] = machine
             self._bmcs.append(self._bmc(machine))
         self._loop.call(self._listen)

@@ -11,14 +11,14 @@ from ingot.rack import erasing
 from ingot.rack.commands import CommandError
 from ingot.rack.config import RackConfig, machine_specs
 from ingot.rack.loop import LoopThread, Site
-from ingot.rack.machine import Machine
+from ingot.rack.simulated import SimulatedMachine
 
 SECRET = b"what a user left behind"
 MIDDLE = 8 * 2**20
 
 
 class ErasingTest(testtools.TestCase):
-    def machine(self, *kinds: str) -> Machine:
+    def machine(self, *kinds: str) -> SimulatedMachine:
         """A machine with disks of these kinds, all of them used."""
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
@@ -30,7 +30,7 @@ class ErasingTest(testtools.TestCase):
         self.loop = LoopThread()
         self.loop.start()
         self.addCleanup(self.loop.stop)
-        made = Machine(machine_specs(config)[0], site)
+        made = SimulatedMachine(machine_specs(config)[0], site)
         for disk in made.disks:
             with disk.path.open("r+b") as file:
                 for offset in (0, MIDDLE):
@@ -38,17 +38,17 @@ class ErasingTest(testtools.TestCase):
                     file.write(SECRET)
         return made
 
-    def run_on(self, machine: Machine, erase: Any, *args: Any) -> None:
+    def run_on(self, machine: SimulatedMachine, erase: Any, *args: Any) -> None:
         self.loop.run(erase(SimpleNamespace(machine=machine), *args))
 
-    def erase(self, machine: Machine, **wishes: Any) -> None:
+    def erase(self, machine: SimulatedMachine, **wishes: Any) -> None:
         self.run_on(machine, erasing.erase_completely, {"driver_internal_info": wishes})
 
-    def left(self, machine: Machine) -> list[tuple[bool, bool]]:
+    def left(self, machine: SimulatedMachine) -> list[tuple[bool, bool]]:
         """For each disk whether something is left at its start and in its middle."""
         return [tuple(SECRET in disk.read(offset, 4096) for offset in (0, MIDDLE)) for disk in machine.disks]
 
-    def said(self, machine: Machine) -> str:
+    def said(self, machine: SimulatedMachine) -> str:
         return "\n".join(machine.log_lines)
 
     def test_disks_erase_themselves(self) -> None:

@@ -46,6 +46,6 @@ class FaultsTest(testtools.TestCase):
             self.assertRaisesRegex(
                 FaultError, "{step, agent} or {step, hard", self.faults.order, "new_version_after_step", value
             )
-        self.assertRaisesRegex(FaultError, "known are .*bmc_silent", self.faults.order, "nope")
+        self.assertRaisesRegex(FaultError, "knows .*bmc_silent", self.faults.order, "nope")
         self.assertRaisesRegex(FaultError, "times", self.faults.order, "bmc_silent", None, 0)
         self.assertRaisesRegex(FaultError, "unknown fault", self.faults.clear, "nope")

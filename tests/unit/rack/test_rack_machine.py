@@ -10,7 +10,8 @@ import testtools
 from ingot.rack.bmc import boot_flags
 from ingot.rack.config import RackConfig, machine_specs
 from ingot.rack.loop import LoopThread, Site
-from ingot.rack.machine import BootSetting, Machine, Nvram
+from ingot.rack.nvram import BootSetting, Nvram
+from ingot.rack.simulated import SimulatedMachine
 from tests.unit.rack import disk_images
 
 
@@ -59,7 +60,7 @@ class MachineTest(testtools.TestCase):
         self.loop = LoopThread()
         self.loop.start()
         self.addCleanup(self.loop.stop)
-        self.machine = Machine(machine_specs(config)[0], site)
+        self.machine = SimulatedMachine(machine_specs(config)[0], site)
 
     def power(self, action: str) -> bool:
         return self.loop.call(self.machine.power, action)

@@ -1,0 +1,177 @@
+"""Machines that QEMU emulates: firmware, kernel and agent are real ones, behind the same BMC as the simulated ones.
+
+Power is a process: on while it runs. Which firmware it has, UEFI or BIOS, follows the boot setting of its BMC, as on
+machines that can do both.
+"""
+
+import asyncio
+import json
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import AsyncIterator
+from typing import Any, ClassVar
+
+from ingot.rack import ports, qemu_command
+from ingot.rack.config import ConfigError, MachineSpec, script_url
+from ingot.rack.console import ConsoleText
+from ingot.rack.loop import Site, in_thread
+from ingot.rack.machine import Machine
+
+_PIECE = 2**16
+_PACKAGES = "qemu-system-x86 ipxe-qemu ovmf util-linux"
+
+
+class QemuMachine(Machine):
+    """A machine in a QEMU process.
+
+    Its states are ``off``, ``on`` and ``shutting down``: what runs on it shows on its console only.
+    """
+
+    possible_faults: ClassVar[tuple[str, ...]] = ("bmc_silent", "bmc_wrong_password", "power_stuck", "boot_hang")
+
+    def __init__(self, spec: MachineSpec, site: Site) -> None:
+        super().__init__(spec, site)
+        _check_host()
+        qemu_command.check(self.disks)
+        base = site.config.agent_base_port
+        self._agent = (site.config.address, base + spec.index if base else ports.tcp())
+        self._process: subprocess.Popen[bytes] | None = None
+        self._monitor: socket.socket | None = None
+        self._console: socket.socket | None = None
+
+    def kernel_arguments(self) -> str:
+        """The agent does not know by which address others see it."""
+        address, port = self._agent
+        return f"ipa-advertise-host={address} ipa-advertise-port={port}"
+
+    def public(self) -> dict[str, Any]:
+        return {**super().public(), "console": str(self.directory / "console.log")}
+
+    # Power
+
+    def _begin(self) -> None:
+        self.run(self._live())
+
+    def _cut(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+        for end in (self._monitor, self._console):
+            if end is not None:
+                end.close()
+        self._monitor = self._console = None
+
+    def _button(self) -> None:
+        self.state = "shutting down"
+        self._tell("system_powerdown")
+
+    def interrupt(self) -> bool:
+        self._tell("inject-nmi")
+        return super().interrupt()
+
+    def _tell(self, command: str) -> None:
+        """Have QEMU do something (QEMU Machine Protocol); what it answers is read where its events are."""
+        if self._monitor is not None:
+            self._monitor.send(json.dumps({"execute": command}).encode() + b"\n")
+
+    async def _live(self) -> None:
+        """Run the machine until it switches itself off, restarts itself, or QEMU fails."""
+        boot = self.boots
+        process = self._start()
+        self.enter("on", f"QEMU process {process.pid}, {'-'.join(qemu_command.accelerator())}")
+        watched = (self._watch_events(), self._watch_console())
+        cause, _ = await asyncio.gather(*watched)
+        status = await in_thread(self.site.quick, process.wait)
+        # Not from here: what comes now cancels this task.
+        asyncio.get_running_loop().call_soon(self._ended, boot, cause, status)
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        setting = self.nvram.take()
+        if setting and setting.efi and not (kept := qemu_command.variables(self.directory)).exists():
+            shutil.copyfile(qemu_command.UEFI_VARIABLES, kept)
+        self._monitor, monitor = _connected()
+        self._console, console = _connected()
+        with monitor, console:
+            wiring = qemu_command.Wiring(monitor.fileno(), console.fileno(), self._boot_urls(), self._agent)
+            command = qemu_command.build(self.spec, self.disks, self.directory, setting, wiring)
+            stopped = ["-S"] if self.faults.strike("boot_hang") else []
+            with (self.directory / "qemu.log").open("wb") as log:
+                self._process = subprocess.Popen(
+                    [*command, *stopped],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=(monitor.fileno(), console.fileno()),
+                )
+        self._tell("qmp_capabilities")
+        return self._process
+
+    def _boot_urls(self) -> list[str]:
+        template, spec = self.site.config.boot_url, self.spec
+        return [script_url(template, spec, mac, qemu_command.host_of(nic)) for nic, mac in enumerate(spec.macs)]
+
+    async def _watch_events(self) -> str:
+        """Return why the machine ended, in QEMU's words; empty when it was not the machine."""
+        cause, rest = "", b""
+        async for data in _pieces(self._monitor):
+            *lines, rest = (rest + data).split(b"\n")
+            for message in map(json.loads, filter(None, lines)):
+                if message.get("event") == "SHUTDOWN":
+                    cause = message["data"]["reason"]
+                elif "error" in message:
+                    self.log(f"QEMU: {message['error']['desc']}")
+        return cause
+
+    async def _watch_console(self) -> None:
+        text = ConsoleText()
+        async for data in _pieces(self._console):
+            for line in text.feed(data):
+                self.log(f"console: {line}")
+        for line in text.end():
+            self.log(f"console: {line}")
+
+    def _ended(self, boot: int, cause: str, status: int) -> None:
+        if not self.powered or self.boots != boot:
+            return
+        if cause == "guest-reset":
+            self.log("the machine restarts itself")
+            self.restart()
+        elif status == 0:
+            self.switch_off(cause)
+        else:
+            said = (self.directory / "qemu.log").read_text(errors="replace").strip().splitlines()
+            how = signal.Signals(-status).name if status < 0 else f"status {status}"
+            self.switch_off(f"QEMU ended with {how}{': ' + said[-1] if said else ''}")
+
+
+def _check_host() -> None:
+    """:raises ConfigError: this computer lacks what QEMU machines need."""
+    missing = [name for name in (qemu_command.PROGRAM, "setpriv") if shutil.which(name) is None]
+    missing += [str(path) for path in (qemu_command.UEFI_CODE, qemu_command.UEFI_VARIABLES) if not path.exists()]
+    if missing:
+        raise ConfigError(
+            f"machine_kind: qemu needs {', '.join(missing)}, which this computer does not have; Debian's packages are "
+            f"{_PACKAGES}"
+        )
+
+
+def _connected() -> tuple[socket.socket, socket.socket]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    return ours, theirs
+
+
+async def _pieces(end: socket.socket | None) -> AsyncIterator[bytes]:
+    """What comes from QEMU until it ends."""
+    loop = asyncio.get_running_loop()
+    while end is not None:
+        try:
+            data = await loop.sock_recv(end, _PIECE)
+        except ConnectionError:
+            data = b""
+        if not data:
+            return
+        yield data

@@ -1,0 +1,154 @@
+"""The command line of a QEMU process, from what a machine is and what it boots."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingot.rack.config import ConfigError, MachineSpec
+from ingot.rack.disks import Disk
+from ingot.rack.nvram import BootSetting
+
+PROGRAM = "qemu-system-x86_64"
+# QEMU never outlives the rack, however that ends: the kernel sees to it.
+_TIED_TO_THE_RACK = ("setpriv", "--pdeathsig", "KILL")
+
+UEFI_CODE = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
+UEFI_VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.fd")
+
+AGENT_PORT = 9999
+"""Where the agent listens inside the machine."""
+
+# Other devices in the order of the boot: a setting that names none of these starts as from the disk.
+_LAST = 20
+_DEVICES = {"ata": "scsi-hd,bus=scsi.0", "nvme": "nvme"}
+_IDENTITY = {"ata": "serial={0.serial},wwn={0.wwn}", "nvme": "serial={0.serial}"}
+_READ_ONLY = {"normal": "", "read-only": ",readonly=on"}
+
+
+def host_of(nic: int) -> str:
+    """Return the address by which a machine reaches this computer through one of its network cards."""
+    return f"10.0.{2 + nic}.2"
+
+
+def accelerator() -> tuple[str, str]:
+    """Return QEMU's accelerator and processor: KVM where the processor really has it, else emulation.
+
+    The mere presence of /dev/kvm says little: kernels that offer it without hardware support (such as kvm_pvm) do not
+    run an ordinary Linux.
+    """
+    hardware = any(Path("/sys/module", module).exists() for module in ("kvm_intel", "kvm_amd"))
+    return ("kvm", "host") if hardware and os.access("/dev/kvm", os.R_OK | os.W_OK) else ("tcg", "max")
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """What connects a QEMU process with the rack.
+
+    :param monitor: descriptor of its control socket; ``console``: of the socket of its serial line.
+    :param boot_urls: where each network card finds its iPXE script.
+    :param agent: address and port at which others reach the agent.
+    """
+
+    monitor: int
+    console: int
+    boot_urls: Sequence[str]
+    agent: tuple[str, int]
+
+
+def check(disks: Sequence[Disk]) -> None:
+    """:raises ConfigError: a disk is to be in a state that QEMU cannot give it."""
+    for disk in disks:
+        if disk.spec.state not in _READ_ONLY:
+            raise ConfigError(
+                f"disk_kinds: {disk.spec.kind}:{disk.spec.state} is for simulated machines; disks of QEMU machines are "
+                f"{' or '.join(_READ_ONLY)}"
+            )
+
+
+def build(
+    spec: MachineSpec, disks: Sequence[Disk], directory: Path, setting: BootSetting | None, wiring: Wiring
+) -> list[str]:
+    """Return the command that runs a machine from power on to power off.
+
+    :param directory: has the machine's UEFI variables and gets the text of its console.
+    :param setting: what its BMC was told about this boot; decides between UEFI and BIOS.
+    """
+    kind, processor = accelerator()
+    network_first = setting is not None and setting.device == "pxe"
+    options = {
+        "-name": spec.name,
+        "-uuid": str(spec.uuid),
+        "-smbios": f"type=1,manufacturer=Ingot,product=rack,serial={spec.name},uuid={spec.uuid}",
+        "-machine": "q35,graphics=off",
+        "-accel": kind,
+        "-cpu": processor,
+        "-smp": str(spec.cpus),
+        "-m": str(spec.memory),
+        "-display": "none",
+        "-vga": "none",
+        "-action": "reboot=shutdown",  # a machine that restarts itself boots what its BMC says then
+        "-mon": "chardev=monitor,mode=control",
+        "-serial": "chardev:console",
+    }
+    return [
+        *_TIED_TO_THE_RACK,
+        PROGRAM,
+        "-nodefaults",
+        "-no-user-config",
+        *(word for option in options.items() for word in option),
+        "-chardev",
+        f"socket,id=monitor,fd={wiring.monitor}",
+        "-chardev",
+        f"socket,id=console,fd={wiring.console},logfile={_value(directory / 'console.log')},logappend=on",
+        "-device",
+        "virtio-rng-pci",
+        *(_firmware(directory) if setting is not None and setting.efi else ()),
+        *_disks(disks, first=_LAST // 2 if network_first else 1),
+        *_network(spec, wiring, first=1 if network_first else _LAST),
+    ]
+
+
+def _value(text: object) -> str:
+    return str(text).replace(",", ",,")
+
+
+def variables(directory: Path) -> Path:
+    """Return the file of a machine's UEFI variables."""
+    return directory / "uefi-variables.fd"
+
+
+def _firmware(directory: Path) -> list[str]:
+    flash = "if=pflash,format=raw,unit={},file={}"
+    code = flash.format(0, UEFI_CODE) + ",readonly=on"
+    return ["-drive", code, "-drive", flash.format(1, _value(variables(directory)))]
+
+
+def _disks(disks: Sequence[Disk], first: int) -> list[str]:
+    """Disks without the cost of durability, and in which what is erased becomes a hole again."""
+    words = ["-device", "virtio-scsi-pci,id=scsi"]
+    for number, disk in enumerate(disks):
+        identity = _IDENTITY[disk.spec.kind].format(disk.spec)
+        words += [
+            "-drive",
+            f"if=none,id=disk{number},format=raw,cache=unsafe,discard=unmap,detect-zeroes=unmap,"
+            f"file={_value(disk.path)}{_READ_ONLY[disk.spec.state]}",
+            "-device",
+            f"{_DEVICES[disk.spec.kind]},drive=disk{number},{identity},bootindex={first + number}",
+        ]
+    return words
+
+
+def _network(spec: MachineSpec, wiring: Wiring, first: int) -> list[str]:
+    """A private network for each card, whose host is this computer; the agent is reached through the first."""
+    address, port = wiring.agent
+    words = []
+    for nic, (mac, url) in enumerate(zip(spec.macs, wiring.boot_urls, strict=True)):
+        forward = f",hostfwd=tcp:{address}:{port}-:{AGENT_PORT}" if nic == 0 else ""
+        words += [
+            "-netdev",
+            f"user,id=net{nic},net=10.0.{2 + nic}.0/24,bootfile={_value(url)}{forward}",
+            "-device",
+            f"virtio-net-pci,netdev=net{nic},mac={mac},bootindex={first + nic}",
+        ]
+    return words

@@ -1,0 +1,149 @@
+"""Simulated machines: a firmware that runs iPXE scripts, an agent that writes to sparse files, a system in name only.
+
+They cost next to nothing: thousands fit into one process.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Any
+
+from ingot.rack import boot, partitions, volumes
+from ingot.rack.agent import Agent
+from ingot.rack.config import MachineSpec
+from ingot.rack.disks import Disk
+from ingot.rack.loop import Site, in_thread
+from ingot.rack.machine import Hang, Machine
+from ingot.rack.raid import block_devices
+
+
+class SimulatedMachine(Machine):
+    """A machine of which only the BMC is real.
+
+    Its states are ``off``, ``firmware``, ``network boot``, ``agent``, ``os``, ``shutting down`` and ``hung``.
+    """
+
+    def __init__(self, spec: MachineSpec, site: Site) -> None:
+        super().__init__(spec, site)
+        self.agent: Agent | None = None
+        self.agent_version = site.config.agent_version
+        self.boot_volume: volumes.Volume | None = None
+        self.commands: deque[dict[str, Any]] = deque(maxlen=1000)
+
+    # Power
+
+    def _begin(self) -> None:
+        self.run(self._boot())
+
+    def _cut(self) -> None:
+        if self.agent is not None:
+            self.agent.kill()
+            self.agent = None
+        self.boot_volume = None
+
+    def _button(self) -> None:
+        if self.state not in ("agent", "os"):
+            self.log("nothing runs that would notice the power button")
+            return
+        self.state = "shutting down"
+        asyncio.get_running_loop().call_later(self.site.config.shutdown_delay, self._off_if_same_boot, self.boots)
+
+    def power_off_soon(self) -> None:
+        """Switch off as an operating system does: a moment after it was asked to."""
+        asyncio.get_running_loop().call_later(self.site.config.power_off_delay, self._off_if_same_boot, self.boots)
+
+    def restart_soon(self) -> None:
+        """Restart a moment from now."""
+        asyncio.get_running_loop().call_later(self.site.config.power_off_delay, self._restart_if_same_boot, self.boots)
+
+    def _restart_if_same_boot(self, boot_number: int) -> None:
+        if self.powered and self.boots == boot_number:
+            self.restart()
+
+    def _off_if_same_boot(self, boot_number: int) -> None:
+        if self.powered and self.boots == boot_number:
+            self.switch_off()
+
+    # Booting
+
+    async def _boot(self) -> None:
+        self.enter("firmware")
+        await asyncio.sleep(self.spec.boot_delay)
+        if self.faults.strike("boot_hang"):
+            raise Hang("fault boot_hang")
+        version = self.faults.take("agent_version_after_reboot")
+        self.agent_version = version or self.site.config.agent_version
+        setting = self.nvram.take()
+        device = setting.device if setting else "default"
+        boots: dict[str, Callable[[], Awaitable[None]]] = {
+            "pxe": self._boot_network,
+            "disk": self._boot_disk,
+            "default": self._boot_anything,
+        }
+        if device not in boots:
+            raise Hang(f"boot device {device}: no medium")
+        await boots[device]()
+
+    async def _boot_anything(self) -> None:
+        if self._bootable_disk():
+            await self._boot_disk()
+        else:
+            await self._boot_network()
+
+    async def _boot_network(self) -> None:
+        self.enter("network boot")
+        firmware = boot.Firmware(self, self.boot_setting_efi())
+        try:
+            plan = await firmware.network_boot()
+        except boot.BootError as error:
+            raise Hang(f"network boot: {error}") from error
+        except boot.Reboot:
+            self.restart_soon()
+            return
+        except volumes.StartVolume as start:
+            await self._boot_volume(start.volume)
+            return
+        if plan is None:
+            self.log("the boot script leaves booting to the disk")
+            await self._boot_disk()
+            return
+        self.log(f"kernel {plan.kernel} started")
+        await self._run_agent(plan.arguments)
+
+    def boot_setting_efi(self) -> bool:
+        setting = self.nvram.last_taken
+        return bool(setting and setting.efi)
+
+    async def _run_agent(self, arguments: dict[str, str]) -> None:
+        self.enter("agent")
+        self.agent = Agent(self, arguments)
+        end = await self.agent.run()
+        self.agent.kill()
+        raise Hang(f"the agent ended: {end}")
+
+    def _bootable_disk(self) -> Disk | None:
+        return next((disk for disk in self.disks if partitions.boot_signature(disk)), None)
+
+    async def _boot_disk(self) -> None:
+        disk = await in_thread(self.site.quick, self._bootable_disk)
+        if disk is None:
+            raise Hang("no disk has a boot sector (neither MBR nor GPT)")
+        await asyncio.sleep(self.site.config.os_boot_delay)
+        self.enter("os", f"started from {disk.name} ({partitions.boot_signature(disk)})")
+
+    async def _boot_volume(self, volume: volumes.Volume) -> None:
+        await asyncio.sleep(self.site.config.os_boot_delay)
+        self.boot_volume = volume
+        self.enter("os", f"started from {volume.uri}")
+
+    # What others see
+
+    def public(self) -> dict[str, Any]:
+        return {
+            **super().public(),
+            "agent": self.agent.public() if self.agent else None,
+            "commands": list(self.commands),
+            "boot_volume": asdict(self.boot_volume) if self.boot_volume else None,
+            "volumes": [device.public() for device in block_devices(self.disks) if device.members],
+        }
