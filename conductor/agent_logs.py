@@ -18,6 +18,10 @@ WANTED = {"always": (True, False), "on_failure": (True,), "never": ()}
 """By [agent] deploy_logs_collect: whether the logs of runs that have ``failed`` (or not) are wanted."""
 
 
+_PATIENCE = 5.0
+"""Seconds to wait for a slot, see ``Services.log_slots``: longer than a good answer takes."""
+
+
 def collect(task: Task, flow_name: str, run_id: str, failed: bool) -> None:
     """Asks the agent of a run for its logs and keeps them; to be called while the agent's session is known.
 
@@ -50,9 +54,11 @@ def _asked(task: Task) -> bytes | None:
 
     A time limit of the connection is not enough: it begins anew with each attempt and each byte.
 
-    :raises AgentUnreachable: it takes too long.
+    :raises AgentError: it takes too long, or so many others are being asked that they must hang.
     """
-    limit = task.conf.agent.command_timeout
+    limit, slots = task.conf.agent.command_timeout, task.services.log_slots
+    if not slots.acquire(timeout=_PATIENCE):
+        raise errors.AgentError("it was not asked, because of many others that were and do not answer")
     answer: concurrent.futures.Future[bytes | None] = concurrent.futures.Future()
 
     def ask() -> None:
@@ -60,6 +66,8 @@ def _asked(task: Task) -> bytes | None:
             answer.set_result(task.driver.deploy.collect_logs(task))
         except BaseException as exc:  # noqa: BLE001 - it is raised again where the result is waited for
             answer.set_exception(exc)
+        finally:
+            slots.release()
 
     # A daemon, as it may hang for some time after nobody waits for it any more.
     threading.Thread(target=ask, name=f"logs of {task.node.uuid}", daemon=True).start()

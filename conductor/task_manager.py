@@ -5,6 +5,7 @@ writes nothing any more. Changes are collected by :meth:`Task.set` and written o
 """
 
 import contextlib
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ class Services:
     :ivar host: name of this conductor, in locks and journal.
     :ivar ring: makes somebody look at a node (a record with uuid, driver and conductor_group) for a reason. It is a
         hint: what is due in the database is found without it.
+    :ivar log_slots: one for each agent that may be asked for its logs at a time: a few of the workers at most wait for
+        agents that hang.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> None:
@@ -34,6 +37,7 @@ class Services:
         self.hardware = hardware
         self.host: str = conf.host
         self.ring: Callable[[records.Record, str], None] = lambda _node, _why: None
+        self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))
 
 
 class Task:

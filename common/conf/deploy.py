@@ -110,12 +110,20 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.BoolOpt(
             "require_tls", default=True, help="Refuse agents that do not call back over https with a certificate."
         ),
+        cfg.IntOpt(
+            "connect_timeout",
+            default=5,
+            min=1,
+            help="Seconds an agent has to accept a connection: for so long a machine that has gone silent takes a "
+            "worker.",
+        ),
         cfg.IntOpt("command_timeout", default=60, min=1, help="Seconds an agent has to answer a request."),
         cfg.IntOpt(
             "max_command_attempts",
             default=3,
             min=1,
-            help="Attempts of a request to an agent that cannot be reached. Only requests that are safe to repeat are.",
+            help="For how many times command_timeout an agent that gives signs of life but cannot be reached is asked "
+            "again about its command, at growing intervals. No worker waits meanwhile.",
         ),
         cfg.BoolOpt(
             "stream_raw_images",

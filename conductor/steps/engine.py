@@ -132,7 +132,8 @@ class Run(Position):
             runners.cut_off(self.task, flow, self.step)
         if self.step and node.run_id:
             self.journal("aborted" if aborted else "failed", reason)
-        self._collect_logs(failed=True)
+        if not isinstance(exc, errors.AgentUnreachable):  # it would not answer this either
+            self._collect_logs(failed=True)
         self._clean_up_after(exc)
         self.give_up(f"{message.rstrip('.')}. {flow.advice}")
         self.ended = True

@@ -1,14 +1,16 @@
 """The agent's HTTP API: commands are posted, and looked up again at its heartbeats.
 
+A request takes a thread for one attempt only, so that machines that have gone silent do not take the threads of those
+that have not; who may ask again does so later, by a due time.
+
 The protocol, as measured from the real agent: ``POST /v1/commands/?wait=...&agent_token=...`` with ``name`` and
 ``params`` answers 200 with the command even if that failed, 409 while another one runs; ``GET`` of the same path lists
 all commands since the agent's start.
 """
 
 import dataclasses
-import ssl
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import requests
@@ -168,29 +170,29 @@ class AgentClient:
             raise errors.AgentError(what=what, reason="its answer is not JSON") from None
 
     def _sent(self, request: _Request) -> requests.Response:
-        session = _CONNECTIONS.to(self._url, self._certificate)
-        left: int = self._options.max_command_attempts
-        while True:
-            left -= 1
+        try:
             try:
-                return session.request(
-                    request.method,
-                    self._url + _COMMANDS,
-                    params=request.query(self._token),
-                    json=request.body,
-                    timeout=self._options.command_timeout,
-                    allow_redirects=False,
-                )
-            except requests.RequestException as exc:
-                if left <= 0 or not _worth_repeating(exc, request):
-                    # Without a cause: it has the URL, and with it the token.
-                    what = self._what(request.label)
-                    raise errors.AgentUnreachable(what=what, reason=self._reason(exc)) from None
+                return self._send(request)
+            except requests.ConnectionError as exc:
+                if not (request.repeatable and _was_hung_up(exc)):
+                    raise
+                return self._send(request)
+        except requests.RequestException as exc:
+            # Without a cause: it has the URL, and with it the token.
+            raise errors.AgentUnreachable(what=self._what(request.label), reason=self._reason(exc)) from None
+
+    def _send(self, request: _Request) -> requests.Response:
+        return _CONNECTIONS.to(self._url, self._certificate).request(
+            request.method,
+            self._url + _COMMANDS,
+            params=request.query(self._token),
+            json=request.body,
+            timeout=(self._options.connect_timeout, self._options.command_timeout),
+            allow_redirects=False,
+        )
 
     def _reason(self, exc: requests.RequestException) -> str:
-        root: BaseException = exc
-        while (deeper := root.__cause__ or root.__context__) is not None:
-            root = deeper
+        *_outer, root = _causes(exc)
         text = connection.without_token(str(root) or type(root).__name__)
         return text.replace(self._token, masking.MASK) if self._token else text
 
@@ -205,15 +207,17 @@ class AgentClient:
 _REFUSALS: dict[int, type[errors.AgentError]] = {404: NotThere, 409: errors.AgentBusy}
 
 
-def _worth_repeating(exc: requests.RequestException, request: _Request) -> bool:
-    """A failed verification stays failed; what must not arrive twice is repeated only if it never arrived."""
-    causes: list[BaseException] = [exc]
-    while (deeper := causes[-1].__cause__ or causes[-1].__context__) is not None:
-        causes.append(deeper)
-    if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return False
-    refused = any(isinstance(cause, ConnectionRefusedError) for cause in causes)
-    return request.repeatable or refused or isinstance(exc, requests.exceptions.ConnectTimeout)
+def _was_hung_up(exc: requests.ConnectionError) -> bool:
+    """Whether a connection that was open broke at once, as a kept one does that the agent closes just then."""
+    return any(isinstance(cause, ConnectionResetError | BrokenPipeError) for cause in _causes(exc))
+
+
+def _causes(exc: BaseException) -> Iterator[BaseException]:
+    """An exception, what caused it, what caused that."""
+    cause: BaseException | None = exc
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
 
 
 def complaint(command: answers.Command) -> str:

@@ -79,12 +79,12 @@ def _adopted(task: Task, agent: client.AgentClient, name: str) -> answers.Comman
 
 
 def _later(task: Task, exc: errors.AgentError) -> results.Result:
-    since = task.memory.setdefault("trouble_since", time.time())
+    waited = time.time() - task.memory.setdefault("trouble_since", time.time())
     limit = task.conf.agent.command_timeout * task.conf.agent.max_command_attempts
-    if time.time() - since >= limit:
+    if waited >= limit:
         raise exc
     LOG.warning("Node %s: %s; trying again for %s s in all", task.node.uuid, exc, limit)
-    return results.LookAgain(_PAUSE)
+    return results.LookAgain(max(_PAUSE, waited / 2))
 
 
 def _outcome(name: str, command: answers.Command) -> results.Done:

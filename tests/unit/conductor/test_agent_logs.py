@@ -1,8 +1,10 @@
 """The logs of a run's agent: asked for when wanted, kept when small enough, and never in the way of the flow."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import sqlalchemy as sa
 
@@ -117,6 +119,22 @@ class Collecting(LogsCase):
         self.collect(self.heard())
         self.assertLess((clock.now() - before).total_seconds(), 5)
 
+    def test_agents_that_hang_take_few_threads_and_none_for_long(self) -> None:
+        self.option("command_timeout", 1)
+        self.enterContext(mock.patch.object(agent_logs, "_PATIENCE", 0.1))
+        end = threading.Event()
+        self.addCleanup(end.set)
+        self.says(lambda: end.wait(60))
+        began = time.monotonic()
+        for _ in range(5):
+            self.collect(self.heard())
+        self.assertEqual(1, self.asked)
+        self.assertLess(time.monotonic() - began, 4)
+        end.set()
+        self.says(lambda: ARCHIVE)
+        node = self.heard()
+        conductor_case.eventually(lambda: self.collect(node) or self.kept(node), "the slot is free again")
+
 
 class Ending(LogsCase):
     """The engine asks when a run fails, whatever becomes of it."""
@@ -140,3 +158,13 @@ class Ending(LogsCase):
         node = self.deploy_in_vain()
         self.assertEqual(states.DEPLOYFAIL, node.provision_state)
         self.assertIn("the disk is on fire", node.last_error)
+
+    def test_an_agent_that_just_did_not_answer_is_not_asked(self) -> None:
+        def agent_vanishes(task: Any) -> None:
+            task.set(agent_url="https://127.0.0.1:9", agent_last_heartbeat=clock.now())
+            raise errors.AgentUnreachable(what="Agent command", reason="nobody is there")
+
+        self.conductor.services.hardware.interface("deploy", "fake").deploy = agent_vanishes
+        self.enterContext(mock.patch("ingot.conductor.steps.engine.RETRY_DELAYS", ()))
+        node = self.run_flow(database.make_node(self.db), "deploy", states.DEPLOYING)
+        self.assertEqual((states.DEPLOYFAIL, 0), (node.provision_state, self.asked))

@@ -2,6 +2,9 @@
 
 import io
 import logging
+import socket
+import threading
+import time
 import traceback
 from typing import Any, ClassVar
 
@@ -285,3 +288,60 @@ class RebootTest(OfferingTestCase):
         self.assertIsInstance(self.come_back(agent_url="https://127.0.0.1:1"), results.LookAgain)
         self.subject.set(agent_url=self.agent.url)
         self.assertEqual(results.Done({"clean_result": 7}), self.call())
+
+
+class SilenceTest(AgentTestCase):
+    """What a machine that does not answer costs: a thread for one attempt, whatever the request."""
+
+    options: ClassVar[dict[str, Any]] = {"agent__require_tls": False, "agent__max_command_attempts": 3}
+
+    def mute(self, scheme: str) -> socket.socket:
+        """The node's agent is one whose kernel takes connections, and whose process says nothing."""
+        ears = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(ears.close)
+        self.subject.set(agent_url=f"{scheme}://127.0.0.1:{ears.getsockname()[1]}", agent_verify_ca=None)
+        return ears
+
+    def seconds(self) -> float:
+        """How long the thread is held."""
+        began = time.monotonic()
+        talk = client.AgentClient(self.subject.conf, self.subject.node)
+        self.assertRaises(errors.AgentUnreachable, talk.commands)
+        return time.monotonic() - began
+
+    def test_who_does_not_even_take_the_connection_is_left_soon(self) -> None:
+        self.mute("https")
+        self.subject.conf.set_override("connect_timeout", 1, "agent")
+        self.assertLess(self.seconds(), 10)
+
+    def test_who_does_not_answer_is_not_asked_again_on_the_spot(self) -> None:
+        ears = self.mute("http")
+        self.subject.conf.set_override("command_timeout", 1, "agent")
+        self.seconds()
+        ears.settimeout(0)
+        ears.accept()
+        self.assertRaises(BlockingIOError, ears.accept)
+
+    def test_who_hangs_up_on_a_kept_connection_is_asked_again_if_that_does_no_harm(self) -> None:
+        ears = self.mute("http")
+        told = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"commands": []}'
+
+        def answer() -> None:
+            for said in (b"", told, b""):
+                with ears.accept()[0] as connection:
+                    connection.recv(2**16)
+                    connection.sendall(said)
+
+        threading.Thread(target=answer, daemon=True).start()
+        talk = client.AgentClient(self.subject.conf, self.subject.node)
+        self.assertEqual([], talk.commands())
+        self.assertRaises(errors.AgentUnreachable, talk.start, "clean.burn", {})
+
+    def test_the_pauses_grow(self) -> None:
+        self.mute("https")
+        self.subject.conf.set_override("connect_timeout", 1, "agent")
+        pauses = []
+        for ago in (0, 60):
+            self.subject.memory["trouble_since"] = time.time() - ago
+            pauses.append(commands.execute_step(self.subject, "deploy", STEP).after)
+        self.assertEqual([5, 30], [int(pause) for pause in pauses])
