@@ -15,6 +15,8 @@ cd "$CHECKOUT"
 GATE=$CHECKOUT/.gate
 LOGS=$GATE/logs
 EXTRAS=lint,mysql,postgresql,test
+# What clients are made with that pip does not have: Metal3's is a Go program.
+CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev)
 
 # name | kind | minutes it may take | command. Kind `check` counts as one, `tests` as the tests that the command ran.
 STEPS=(
@@ -30,7 +32,7 @@ STEPS=(
     "unit          | tests | 8  | stestr --test-path ./tests/unit run"
     "functional    | tests | 20 | python devstack/services.py run -- stestr --test-path ./tests/functional run"
     "quickstart    | check | 7  | devstack/quickstart.sh --once"
-    "clients       | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith"
+    "clients       | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3"
     "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
 )
@@ -152,6 +154,9 @@ make_environment "$GATE/venv" "$EXTRAS" > "$LOGS/environment.log" 2>&1 || {
 export PATH=$GATE/venv/bin:$PATH
 if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients), ]]; then
     python devstack/services.py install
+fi
+if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then
+    install_packages "${CLIENT_PACKAGES[@]}"
 fi
 
 for step in "${STEPS[@]}"; do

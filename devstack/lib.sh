@@ -14,6 +14,18 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
+# install_packages NAME...: those of Debian's packages that are missing.
+install_packages() {
+    local name missing=()
+    for name; do
+        dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null | grep -qx installed || missing+=("$name")
+    done
+    if [ "${#missing[@]}" = 0 ]; then return; fi
+    say "installing ${missing[*]}"
+    as_root apt-get update -q
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
 # Prints a Python that Ingot supports: $PYTHON, or the first that fits.
 find_python() {
     local candidate
@@ -36,9 +48,7 @@ make_environment() {
         return
     fi
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
-        say "installing python3-venv"
-        as_root apt-get update -q
-        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y python3-venv
+        install_packages python3-venv
     fi
     "$python" -m venv --clear "$directory"
     "$directory/bin/python" -m pip install -q --upgrade pip

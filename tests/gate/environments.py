@@ -1,6 +1,7 @@
 """Virtual environments for the tests of the gate, and the commands that run in them."""
 
 import fcntl
+import os
 import pathlib
 import subprocess
 import sys
@@ -53,3 +54,14 @@ def cached(name: str, *requirements: str) -> pathlib.Path:
             make(place, *requirements)
             mark.write_text(wanted)
     return place / "bin"
+
+
+def go_program(source: pathlib.Path, libraries: pathlib.Path) -> pathlib.Path:
+    """The program of a Go file, built in the gate's directory; nothing is downloaded.
+
+    :param libraries: a GOPATH, where the packages are that the file imports.
+    """
+    program = _CACHE / "go" / source.stem
+    settings = {"GO111MODULE": "off", "GOPATH": str(libraries), "GOCACHE": str(_CACHE / "go" / "cache")}
+    run("go", "build", "-o", program, source, timeout=BUILD_TIMEOUT_S, env={**os.environ, **settings})
+    return program

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import testtools
 
-from ingot.rack import readback
 from tests.functional.deployment import lab
 from tests.gate import environments
 
@@ -70,10 +69,6 @@ class TestMetalsmith(testtools.TestCase):
         """What the program answers that uses metalsmith from Python."""
         return json.loads(self.output("python", str(PROGRAM), command, given=json.dumps(wanted)))
 
-    def config_drive(self, index: int) -> bytes:
-        disk = self.bench.rack.control.machine(self.bench.rack.machines[index]["name"])["disks"][0]["path"]
-        return readback.config_drive(disk) or b""
-
     def test_a_machine_is_deployed_and_given_back_on_the_command_line(self) -> None:
         uuid = self.enroll(0)
         key = self.bench.directory / "key.pub"
@@ -88,7 +83,7 @@ class TestMetalsmith(testtools.TestCase):
         self.assertEqual("anvil", self.bench.user.get(f"/v1/allocations/{node['allocation_uuid']}")["name"])
         self.assertTrue(self.bench.holds_image(0))
         for part in (b"anvil", b"ssh-ed25519 AAAA smith"):
-            self.assertIn(part, self.config_drive(0))
+            self.assertIn(part, self.bench.config_drive(0))
 
         self.assertIn("Successfully unprovisioned", self.output("metalsmith", "undeploy", "--wait", "60", "anvil"))
         node = self.bench.user.node(uuid)
@@ -116,7 +111,7 @@ class TestMetalsmith(testtools.TestCase):
         self.assertEqual((expected, expected), (answer["instance"], answer["shown"]))
         self.assertIn(expected, answer["listed"])
         self.assertTrue(self.bench.holds_image(1))
-        self.assertIn(b"NOPASSWD", self.config_drive(1))
+        self.assertIn(b"NOPASSWD", self.bench.config_drive(1))
         self.assertEqual([TRAIT], self.bench.user.node(uuid)["instance_info"]["traits"])
 
         answer = self.ask("undeploy", hostname="hammer")

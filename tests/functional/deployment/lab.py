@@ -232,20 +232,20 @@ class Lab(fixtures.Fixture):
 
     # What a user does
 
+    def access(self, index: int = 0) -> dict[str, Any]:
+        """The ``driver_info`` of a machine of the rack."""
+        machine = self.rack.machines[index]
+        return {
+            "ipmi_address": machine["bmc_address"],
+            "ipmi_port": machine["bmc_port"],
+            "ipmi_username": "admin",
+            "ipmi_password": "password",
+        }
+
     def enroll(self, index: int = 0, **fields: Any) -> str:
         """Enrolls a machine of the rack with its port; returns the node's uuid."""
         machine = self.rack.machines[index]
-        body = {
-            "name": machine["name"],
-            "driver": "ipmi",
-            "driver_info": {
-                "ipmi_address": machine["bmc_address"],
-                "ipmi_port": machine["bmc_port"],
-                "ipmi_username": "admin",
-                "ipmi_password": "password",
-            },
-            **fields,
-        }
+        body = {"name": machine["name"], "driver": "ipmi", "driver_info": self.access(index), **fields}
         uuid: str = self.user.post("/v1/nodes", body)["uuid"]
         for mac in machine["macs"]:
             self.user.post("/v1/ports", {"node_uuid": uuid, "address": mac})
@@ -295,9 +295,16 @@ class Lab(fixtures.Fixture):
 
     def holds_image(self, index: int, disk: int = 0) -> bool:
         """Whether a disk of a machine holds the image, byte by byte."""
-        path = self.rack.control.machine(self.rack.machines[index]["name"])["disks"][disk]["path"]
         expected = readback.content_digest(self.directory / "files" / "original.raw", len(self.image))
-        return readback.content_digest(path, len(self.image)) == expected
+        return readback.content_digest(self._disk(index, disk), len(self.image)) == expected
+
+    def config_drive(self, index: int) -> bytes:
+        """The config drive on the first disk of a machine; empty without one."""
+        return readback.config_drive(self._disk(index, 0)) or b""
+
+    def _disk(self, index: int, disk: int) -> str:
+        path: str = self.rack.control.machine(self.rack.machines[index]["name"])["disks"][disk]["path"]
+        return path
 
 
 def _heard(check: Callable[[], Any]) -> Any:
