@@ -24,9 +24,13 @@ class _Asked(NamedTuple):
 
 
 _FLOWS: dict[str, _Asked] = {
+    "adopt": _Asked("adopt", without="adopt"),
     "clean": _Asked("clean", without="provide"),
     "deploy": _Asked(states.ACTIVE, without=states.ACTIVE),
+    "inspect": _Asked("inspect", without="inspect"),
+    "rescue": _Asked(states.RESCUE, without=states.RESCUE),
     "service": _Asked("service", without="service"),
+    "unrescue": _Asked("unrescue", without="unrescue"),
 }
 
 
@@ -69,6 +73,7 @@ def _answer(call: Call, ident: str) -> Reply:
     arguments = provision.checked_arguments(call, verb, body)
     node = nodes.read(call, ident, "uuid", "driver", "conductor_group")
     request = provision.flow_request(call, node, verb, arguments)
-    request.pop("configdrive", None)  # it may be megabytes, and no plan depends on it
+    for name in ("configdrive", "rescue_password"):  # megabytes, or a secret, and no plan depends on it
+        request.pop(name, None)
     plan: dict[str, Any] = call.client.call(call.ctx, node, "get_plan", flow=provision.FLOWS[verb], request=request)
     return Reply({"node_uuid": node.uuid, "flow": flow, **plan})

@@ -14,22 +14,31 @@ from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.policy import access
-from ingot.common import clock, errors, states
+from ingot.common import clock, errors, shadow, states
 from ingot.db import nodes, records
 
 _DEPLOYS = frozenset((states.ACTIVE, "deploy", "rebuild"))
 
 FLOWS: dict[str, str] = {
     "abort": "leave_service",
+    "adopt": "adopt",
     **dict.fromkeys(_DEPLOYS, "deploy"),
     "clean": "manual_clean",
     "deleted": "delete",
+    "inspect": "inspect",
     "manage": "verify",
     "provide": "automated_clean",
+    states.RESCUE: "rescue",
     "service": "service",
     "undeploy": "delete",
+    "unrescue": "unrescue",
 }
-"""The conductor's flow for a verb. What has none (and changes more than a state) is not supported by any hardware."""
+"""The conductor's flow for a verb. One that has none goes on with a flow, or changes a state and nothing more."""
+
+_VALIDATED = frozenset(("inspect", states.RESCUE, "unrescue"))
+"""Verbs that are refused where the interfaces of the node cannot do them. A deployment is validated with its steps."""
+
+_NOT_IN_MAINTENANCE = _DEPLOYS | {states.RESCUE, "unrescue"}
 
 
 class Argument(NamedTuple):
@@ -220,7 +229,7 @@ def _unhold(call: Call, node: records.Record, reached: str) -> None:
 
 
 def _refuse(node: records.Record, verb: str) -> None:
-    if verb in _DEPLOYS and node.maintenance:
+    if verb in _NOT_IN_MAINTENANCE and node.maintenance:
         raise errors.InMaintenance(action=verb, node=node.uuid, reason=node.maintenance_reason or "no reason was given")
     if verb in ("rebuild", "deleted", "undeploy"):
         node_rules.refuse_protected(node, {"rebuild": "rebuilt"}.get(verb, "undeployed"))
@@ -229,8 +238,6 @@ def _refuse(node: records.Record, verb: str) -> None:
             f"Node {node.uuid} is retired ({node.retired_reason or 'no reason given'}) and cannot be provided: set "
             "retired to false first."
         )
-    if verb not in FLOWS and verb not in ("abort", "unhold"):
-        raise errors.UnsupportedInterface(driver=node.driver, what=f"{verb} (disabled or not implemented)")
 
 
 def _moved(state: str, target: str | None) -> dict[str, Any]:
@@ -251,6 +258,8 @@ def flow_request(call: Call, node: records.Record, verb: str, arguments: Mapping
     :raises Invalid: a runbook or child does not belong to the node.
     """
     request = {name: value for name, value in arguments.items() if name != "runbook"}
+    if "rescue_password" in request:  # the user's own word goes no further than this
+        request["rescue_password"] = shadow.hashed(request["rescue_password"])
     if "runbook" in arguments:
         runbook = runbooks.for_node(call, arguments["runbook"], node)
         request[f"{verb}_steps"] = sorted(runbook.steps, key=lambda step: int(step["order"]))
@@ -270,6 +279,8 @@ def _hand_over(call: Call, node: records.Record, verb: str, reached: str, argume
     if verb in _DEPLOYS:
         request["rebuild"] = verb == "rebuild"
         call.client.call(call.ctx, node, "validate_deploy", request=request)
+    elif verb in _VALIDATED:
+        call.client.call(call.ctx, node, "validate_flow", flow=FLOWS[verb])
     if node.run_id is not None:  # what waits now is cut off
         request["replaces"] = {"flow": node.flow, "run": node.run_id}
     if call.ctx.user_id is not None:  # for the history of the node

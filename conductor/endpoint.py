@@ -75,6 +75,11 @@ class Endpoint:
         return self._shared(ctx, node_uuid, lambda task: validation.deployment(task, request))
 
     @oslo_messaging.expose
+    def validate_flow(self, ctx: dict[str, Any], node_uuid: str, flow: str) -> dict[str, Any]:
+        """See ``validation.interfaces_of``."""
+        return self._shared(ctx, node_uuid, lambda task: validation.interfaces_of(task, flow))
+
+    @oslo_messaging.expose
     def get_plan(self, ctx: dict[str, Any], node_uuid: str, flow: str, request: dict[str, Any]) -> dict[str, Any]:
         """See ``plan.of``."""
         return self._shared(ctx, node_uuid, lambda task: plan.of(task, flow, request))

@@ -8,13 +8,14 @@ from typing import Any
 
 from oslo_log import log
 
-from ingot.common import errors, states
+from ingot.common import clock, errors, states
 from ingot.conductor.steps import catalog, children
 from ingot.conductor.steps.flow import Entry, Flow, Report, Step
 from ingot.conductor.task_manager import Task
 from ingot.db import allocations
 from ingot.drivers import configdrive, power_control, results
 from ingot.drivers.agent import session
+from ingot.drivers.interfaces import base as interfaces
 
 LOG = log.getLogger(__name__)
 
@@ -24,6 +25,9 @@ def _verify_power(task: Task) -> results.Result:
     task.driver.power.validate(task)
     power_control.read(task)
     return results.DONE
+
+
+_VERIFY_POWER = Entry("power", "verify_power", _verify_power)
 
 
 def _prepare_deploy(task: Task) -> Any:
@@ -52,7 +56,39 @@ def _stop_console(task: Task) -> None:
 
 
 def _tear_down(task: Task) -> Any:
-    return results.in_phases(task, _stop_console, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
+    phases = (_stop_console, _end_rescue, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
+    return results.in_phases(task, *phases)
+
+
+def _end_rescue(task: Task) -> None:
+    """An instance may be deleted while its machine is rescued."""
+    if task.driver.rescue is not None:
+        task.driver.rescue.clean_up(task)
+
+
+def _adopt(task: Task) -> Any:
+    interfaces.needed(task, "boot").validate(task)
+    return task.driver.deploy.adopt(task)
+
+
+def _inspect(task: Task) -> Any:
+    if task.node.inspection_started_at is None:
+        task.set(inspection_started_at=clock.now(), inspection_finished_at=None)
+    return task.driver.inspect.inspect_hardware(task)
+
+
+def _inspected(task: Task) -> None:
+    task.set(inspection_started_at=None, inspection_finished_at=clock.now())
+
+
+def _inspection_failed(task: Task, _exc: errors.IngotError) -> None:
+    if not _nothing_begun(task):
+        task.set(inspection_started_at=None)
+        _clean_up(task, "failed inspection", "inspect")
+
+
+def _rescue(task: Task) -> Any:
+    return task.driver.rescue.rescue(task, task.node.request["rescue_password"])
 
 
 def _deploy_interface(method: str) -> Entry:
@@ -123,21 +159,45 @@ def _nothing_begun(task: Task) -> bool:
     return task.node.step_started_at is None and task.node.provision_state not in states.WAITING
 
 
-def _deploy_failed(task: Task, exc: errors.IngotError) -> None:
-    """The machine is switched off, so that a half-written system does not run; the agent's session ends with it, and
-    nothing of the deployment stays outside of the machine."""
-    if _nothing_begun(task):
-        return  # a rebuild that is refused leaves the instance running
-    session.forget(task)
-    out_of_reach = isinstance(exc, errors.HardwareUnreachable) or task.driver.power is None
-    remedies = [] if out_of_reach or task.node.disable_power_off else [_start_switching_off]
-    if task.driver.deploy is not None:
-        remedies.append(task.driver.deploy.clean_up)
-    for remedy in remedies:
-        try:
-            remedy(task)
-        except errors.IngotError as also:
-            LOG.warning("Node %s: after the failed deployment, %s", task.node.uuid, also.message)
+def _switched_off(what: str, kind: str, abort_fault: str | None = None) -> Callable[[Task, errors.IngotError], None]:
+    """The machine is switched off, so that what is neither one system nor the other does not run; the agent's session
+    ends with it, and nothing stays outside of the machine.
+
+    :param kind: of the interface that cleans up.
+    :param abort_fault: the node's fault, with maintenance, if it cannot after an abort.
+    """
+
+    def fail(task: Task, exc: errors.IngotError) -> None:
+        if _nothing_begun(task):
+            return  # a rebuild that is refused leaves the instance running
+        session.forget(task)
+        out_of_reach = isinstance(exc, errors.HardwareUnreachable) or task.driver.power is None
+        if not out_of_reach and not task.node.disable_power_off:
+            _try(task, what, _start_switching_off)
+        wrong = _clean_up(task, what, kind)
+        if wrong and abort_fault and isinstance(exc, errors.Aborted):
+            task.set(maintenance=True, maintenance_reason=wrong.message, fault=abort_fault)
+
+    return fail
+
+
+def _clean_up(task: Task, after: str, kind: str) -> errors.IngotError | None:
+    """As :func:`_try`, of the node's interface of a kind, if it has one."""
+    interface = getattr(task.driver, kind)
+    return None if interface is None else _try(task, after, interface.clean_up)
+
+
+def _try(task: Task, after: str, remedy: Callable[[Task], Any]) -> errors.IngotError | None:
+    """Makes the machine safe as far as that is possible.
+
+    :returns: what went wrong.
+    """
+    try:
+        remedy(task)
+    except errors.IngotError as also:
+        LOG.warning("Node %s: after the %s, %s", task.node.uuid, after, also.message)
+        return also
+    return None
 
 
 def _start_switching_off(task: Task) -> None:
@@ -163,12 +223,15 @@ def _left_as_it_is(fault: str) -> Callable[[Task, errors.IngotError], None]:
     return fail
 
 
+_MANAGED = ("power", "management", "network")
+
 _CLEANING: dict[str, Any] = {
     "kind": "clean",
     "running": states.CLEANING,
     "waiting": states.CLEANWAIT,
     "held": states.CLEANHOLD,
     "step_field": "clean_step",
+    "needs": _MANAGED,
     "timeout_option": "clean_callback_timeout",
     "on_fail": _left_as_it_is("clean failure"),
     "advice": "Fix the cause, clear maintenance, then clean again or make the node manageable.",
@@ -184,9 +247,56 @@ FLOWS: dict[str, Flow] = {
             kind="verify",
             running=states.VERIFYING,
             done_event="done",
-            first=(Entry("power", "verify_power", _verify_power),),
+            first=(_VERIFY_POWER,),
             plan=catalog.verify,
             advice="Correct driver_info and manage the node again.",
+        ),
+        Flow(
+            name="adopt",
+            title="Adoption",
+            running=states.ADOPTING,
+            done_event="done",
+            needs=("power", "boot"),
+            first=(_VERIFY_POWER, Entry("deploy", "adopt", _adopt)),
+            on_done=_start_console,
+            advice="Correct the node and adopt it again, or make it manageable.",
+        ),
+        Flow(
+            name="inspect",
+            title="Inspection",
+            running=states.INSPECTING,
+            waiting=states.INSPECTWAIT,
+            done_event="done",
+            needs=("power", "inspect"),
+            first=(Entry("inspect", "inspect_hardware", _inspect),),
+            timeout_option="inspect_wait_timeout",
+            abort_any_step=True,
+            on_done=_inspected,
+            on_fail=_inspection_failed,
+            advice="Fix the cause and inspect again, or make the node manageable.",
+        ),
+        Flow(
+            name="rescue",
+            title="Rescue",
+            running=states.RESCUING,
+            waiting=states.RESCUEWAIT,
+            done_event="done",
+            needs=(*_MANAGED, "rescue"),
+            first=(Entry("rescue", "rescue", _rescue),),
+            timeout_option="rescue_callback_timeout",
+            abort_any_step=True,
+            on_fail=_switched_off("failed rescue", "rescue", abort_fault="rescue abort failure"),
+            advice="Fix the cause and rescue again, or unrescue.",
+        ),
+        Flow(
+            name="unrescue",
+            title="Unrescue",
+            running=states.UNRESCUING,
+            done_event="done",
+            needs=(*_MANAGED, "rescue"),
+            first=(Entry("rescue", "unrescue", lambda task: task.driver.rescue.unrescue(task)),),
+            on_done=_start_console,
+            advice="Fix the cause and unrescue again.",
         ),
         Flow(
             name="automated_clean",
@@ -207,6 +317,7 @@ FLOWS: dict[str, Flow] = {
             held=states.DEPLOYHOLD,
             done_event="done",
             step_field="deploy_step",
+            needs=(*_MANAGED, "boot", "deploy", "storage"),
             first=(Entry("deploy", "prepare", _prepare_deploy),),
             plan=catalog.deploy,
             collect_after=("deploy", "deploy"),
@@ -214,7 +325,7 @@ FLOWS: dict[str, Flow] = {
             timeout_option="deploy_callback_timeout",
             abort_any_step=True,
             on_done=_start_console,
-            on_fail=_deploy_failed,
+            on_fail=_switched_off("failed deployment", "deploy"),
             advice="Fix the cause and deploy again, or undeploy.",
         ),
         Flow(
@@ -236,6 +347,7 @@ FLOWS: dict[str, Flow] = {
             held=states.SERVICEHOLD,
             done_event="done",
             step_field="service_step",
+            needs=_MANAGED,
             plan=_service_steps,
             timeout_option="service_callback_timeout",
             abort_leaves=True,

@@ -5,7 +5,6 @@ from typing import Any
 
 from ingot.common import errors, masking
 from ingot.conductor import validation
-from ingot.conductor.flows import FLOWS
 from ingot.conductor.steps import catalog, planning, reserved
 from ingot.conductor.steps.flow import Flow, Key, Report, Step, key
 from ingot.conductor.task_manager import Task
@@ -26,11 +25,7 @@ def of(task: Task, flow_name: str, request: dict[str, Any]) -> dict[str, Any]:
         own; ``errors``, the message of each thing that is wrong.
     :raises Invalid: there is no such flow.
     """
-    if flow_name not in FLOWS:
-        raise errors.Invalid(
-            field="flow", value=flow_name, allowed=f"This conductor knows: {', '.join(sorted(FLOWS))}."
-        )
-    flow = FLOWS[flow_name]
+    flow = validation.named(flow_name)
     task.node.request = request
     wrong: list[str] = []
 

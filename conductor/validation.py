@@ -1,6 +1,5 @@
 """What a conductor checks of a node before somebody relies on it: interface by interface, or for one flow."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from ingot.common import errors, interfaces
@@ -8,13 +7,6 @@ from ingot.conductor.flows import FLOWS
 from ingot.conductor.steps import catalog, planning
 from ingot.conductor.steps.flow import Flow, Report
 from ingot.conductor.task_manager import Task
-
-_NEEDED: Mapping[str, tuple[str, ...]] = {
-    "deploy": ("power", "management", "boot", "deploy", "network", "storage"),
-    "clean": ("power", "management", "network"),
-    "service": ("power", "management", "network"),
-}
-"""Interfaces that must be right for a kind of flow, whatever its steps."""
 
 
 def node(task: Task) -> dict[str, dict[str, Any]]:
@@ -48,13 +40,33 @@ def deployment(task: Task, request: dict[str, Any]) -> None:
     planning.at_start(task, flow)
 
 
+def interfaces_of(task: Task, flow_name: str) -> None:
+    """Checks the interfaces that a flow needs.
+
+    :raises Invalid: the first thing that is wrong with them, or there is no such flow.
+    """
+    check_interfaces(task, named(flow_name), planning.refuse)
+
+
+def named(flow_name: str) -> Flow:
+    """A flow of the table.
+
+    :raises Invalid: there is none of that name.
+    """
+    if flow_name not in FLOWS:
+        raise errors.Invalid(
+            field="flow", value=flow_name, allowed=f"This conductor knows: {', '.join(sorted(FLOWS))}."
+        )
+    return FLOWS[flow_name]
+
+
 def check_interfaces(task: Task, flow: Flow, report: Report, agent_comes: bool = False) -> None:
     """Checks what a flow needs, whatever its steps, which are checked where they are planned.
 
     :param agent_comes: whether the machine will boot the agent's ramdisk.
     """
     used = dict.fromkeys(entry.interface for entry in (*flow.first, *flow.last))
-    needed = dict.fromkeys((*_NEEDED.get(str(flow.kind), ()), *(("boot",) if agent_comes else ())))
+    needed = dict.fromkeys((*flow.needs, *(("boot",) if agent_comes else ())))
     for kind in {**needed, **used}:
         try:
             found = interface(task, kind)

@@ -50,6 +50,7 @@ METHODS: dict[str, Method] = {
     "set_indicator_state": Method("1.1"),
     "set_secure_boot": Method("1.1"),
     "validate_deploy": Method("1.0"),
+    "validate_flow": Method("1.1"),
     "validate_node": Method("1.0"),
 }
 

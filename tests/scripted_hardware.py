@@ -217,6 +217,12 @@ class _Acts:
         act = self.stage.find(kind, self.kind, step["step"])
         return self.stage.play(task, act) if act else super().run_declared(task, kind, step)  # type: ignore[misc]
 
+    def entry(self, task: Task, name: str, *args: Any) -> Any:
+        """A method that a flow calls around its steps: what goes wrong in it, or else what the interface does."""
+        assert self.stage is not None
+        answer = self.stage.play_entry(self.kind, name)
+        return getattr(super(), name)(task, *args) if answer is None else answer
+
 
 class Bios(_Acts, fake.FakeBIOS):
     pass
@@ -235,7 +241,8 @@ class Firmware(_Acts, fake.FakeFirmware):
 
 
 class Inspect(_Acts, fake.FakeInspect):
-    pass
+    def inspect_hardware(self, task: Task) -> Any:
+        return self.entry(task, "inspect_hardware")
 
 
 class Management(_Acts, fake.FakeManagement):
@@ -251,7 +258,11 @@ class Raid(_Acts, fake.FakeRAID):
 
 
 class Rescue(_Acts, fake.FakeRescue):
-    pass
+    def rescue(self, task: Task, password_hash: str) -> Any:
+        return self.entry(task, "rescue", password_hash)
+
+    def unrescue(self, task: Task) -> Any:
+        return self.entry(task, "unrescue")
 
 
 class Storage(_Acts, noop.NoopStorage):
@@ -282,25 +293,23 @@ class Deploy(_Acts, direct.DirectDeploy):
         answer = self.stage.play_entry("deploy", step["step"])
         return super().run_declared(task, kind, step) if answer is None else answer
 
-    def _entry(self, task: Task, name: str) -> Any:
-        assert self.stage is not None
-        answer = self.stage.play_entry("deploy", name)
-        return getattr(super(), name)(task) if answer is None else answer
-
     def prepare(self, task: Task) -> Any:
-        return self._entry(task, "prepare")
+        return self.entry(task, "prepare")
 
     def prepare_cleaning(self, task: Task) -> Any:
-        return self._entry(task, "prepare_cleaning")
+        return self.entry(task, "prepare_cleaning")
 
     def prepare_service(self, task: Task) -> Any:
-        return self._entry(task, "prepare_service")
+        return self.entry(task, "prepare_service")
 
     def tear_down(self, task: Task) -> Any:
-        return self._entry(task, "tear_down")
+        return self.entry(task, "tear_down")
 
     def tear_down_service(self, task: Task) -> Any:
-        return self._entry(task, "tear_down_service")
+        return self.entry(task, "tear_down_service")
+
+    def adopt(self, task: Task) -> Any:
+        return self.entry(task, "adopt")
 
 
 _CLASSES: dict[str, Any] = {

@@ -53,6 +53,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         _timeout("clean_callback_timeout", "a cleaning"),
         _timeout("service_callback_timeout", "a service"),
         _timeout("inspect_wait_timeout", "an inspection"),
+        _timeout("rescue_callback_timeout", "a rescue"),
         cfg.IntOpt(
             "step_timeout",
             default=86400,

@@ -93,6 +93,7 @@ class Flow:
     :param done_event: event of the state machine that ends it well.
     :param next_flow: name of the flow that the end of this one starts.
     :param step_field: column of the node that shows the current step.
+    :param needs: kinds of interface that must be right before it begins, whatever its steps.
     :param first: entries before the steps.
     :param last: entries after the steps.
     :param plan: gives the ordered steps, and reports what is wrong with those that somebody asked for. Its second
@@ -120,6 +121,7 @@ class Flow:
     held: str | None = None
     next_flow: str | None = None
     step_field: str | None = None
+    needs: tuple[str, ...] = ()
     first: tuple[Entry, ...] = ()
     last: tuple[Entry, ...] = ()
     plan: Callable[[Task, list[Step] | None, Report], list[Step]] = _no_steps

@@ -24,6 +24,11 @@ class DeployInterface(BaseInterface):
         """Takes the instance away: machine off, tenant networks gone."""
         raise NotImplementedError
 
+    def adopt(self, task: Task) -> results.Result | None:
+        """Takes over a machine that somebody else has deployed: it boots its instance from now on, on its user's
+        networks. It may be in use, so its power is not touched."""
+        return results.DONE
+
     def clean_up(self, task: Task) -> results.Result | None:
         """Removes what a deployment left outside of the machine: boot scripts, published files.
 

@@ -9,9 +9,11 @@ class InspectInterface(BaseInterface):
     kind = "inspect"
 
     def inspect_hardware(self, task: Task) -> results.Result | None:
-        """Sets ``properties`` of the node from the hardware; may answer as steps do."""
+        """Sets ``properties`` of the node from the hardware, or sees to it that the inventory of the machine is kept
+        (``task.inventory``), of which the flow makes the rest; may answer as steps do."""
         raise NotImplementedError
 
-    def abort(self, task: Task) -> None:
-        """Ends an inspection that waits."""
-        raise self.not_supported("aborting an inspection")
+    def clean_up(self, task: Task) -> None:
+        """Removes what an inspection left in and outside of the machine. Called, once, when it has failed or was
+        aborted; safe to repeat."""
+        raise NotImplementedError

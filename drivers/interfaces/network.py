@@ -36,6 +36,22 @@ class NetworkInterface(BaseInterface):
         """Undoes :meth:`add_servicing_network`."""
         self.remove_cleaning_network(task)
 
+    def add_inspection_network(self, task: Task) -> None:
+        """Connects the machine to the network on which it is inspected; without one of its own as above."""
+        self.add_cleaning_network(task)
+
+    def remove_inspection_network(self, task: Task) -> None:
+        """Undoes :meth:`add_inspection_network`."""
+        self.remove_cleaning_network(task)
+
+    def add_rescuing_network(self, task: Task) -> None:
+        """Connects the machine to the network on which it boots for a rescue; without one of its own as above."""
+        self.add_cleaning_network(task)
+
+    def remove_rescuing_network(self, task: Task) -> None:
+        """Undoes :meth:`add_rescuing_network`."""
+        self.remove_cleaning_network(task)
+
     def configure_tenant_networks(self, task: Task) -> None:
         """Connects the machine to its user's networks."""
         raise NotImplementedError

@@ -8,8 +8,12 @@ from ingot.drivers.task import Task
 class RescueInterface(BaseInterface):
     kind = "rescue"
 
-    def rescue(self, task: Task) -> results.Result | None:
-        """Boots the rescue ramdisk with the password in ``instance_info.rescue_password``; may answer as steps do."""
+    def rescue(self, task: Task, password_hash: str) -> results.Result | None:
+        """Boots the rescue ramdisk on the networks of the machine's user; may answer as steps do.
+
+        :param password_hash: of the password with which the user logs in, as crypt(3) makes it (``common.shadow``).
+            Nobody but the ramdisk may get to see it.
+        """
         raise NotImplementedError
 
     def unrescue(self, task: Task) -> results.Result | None:
@@ -17,5 +21,6 @@ class RescueInterface(BaseInterface):
         raise NotImplementedError
 
     def clean_up(self, task: Task) -> None:
-        """Removes what a rescue left outside of the machine. Safe to repeat."""
+        """Removes what a rescue left outside of the machine: also when it has failed or was aborted, and when the
+        instance is deleted. Safe to repeat."""
         raise NotImplementedError

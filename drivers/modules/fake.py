@@ -251,7 +251,7 @@ class FakeInspect(inspect.InspectInterface):
         found = {"cpus": 1, "cpu_arch": "x86_64", "memory_mb": 1024, "local_gb": 10}
         task.set(properties={**found, **task.node.properties})
 
-    def abort(self, task: Task) -> None:
+    def clean_up(self, task: Task) -> None:
         pass
 
 
@@ -281,7 +281,7 @@ class FakeRAID(raid.RAIDInterface):
 
 
 class FakeRescue(rescue.RescueInterface):
-    def rescue(self, task: Task) -> None:
+    def rescue(self, task: Task, password_hash: str) -> None:
         pass
 
     def unrescue(self, task: Task) -> None:

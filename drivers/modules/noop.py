@@ -55,6 +55,9 @@ class NoInspect(_Unsupported, inspect.InspectInterface):
     def inspect_hardware(self, task: Task) -> None:
         raise self.not_supported("inspect_hardware")
 
+    def clean_up(self, task: Task) -> None:
+        pass
+
 
 class NoRAID(_Unsupported, raid.RAIDInterface):
     def get_logical_disk_properties(self) -> dict[str, str]:
@@ -65,7 +68,7 @@ class NoRAID(_Unsupported, raid.RAIDInterface):
 
 
 class NoRescue(_Unsupported, rescue.RescueInterface):
-    def rescue(self, task: Task) -> None:
+    def rescue(self, task: Task, password_hash: str) -> None:
         raise self.not_supported("rescue")
 
     def unrescue(self, task: Task) -> None:

@@ -61,6 +61,10 @@ class Accepting(ProvisionCase):
             ("rebuild", states.ACTIVE, states.DEPLOYING, states.ACTIVE, "deploy", {}),
             ("deleted", states.ACTIVE, states.DELETING, states.AVAILABLE, "delete", {}),
             ("undeploy", states.ACTIVE, states.DELETING, states.AVAILABLE, "delete", {}),
+            ("adopt", states.MANAGEABLE, states.ADOPTING, states.ACTIVE, "adopt", {}),
+            ("inspect", states.MANAGEABLE, states.INSPECTING, states.MANAGEABLE, "inspect", {}),
+            ("rescue", states.ACTIVE, states.RESCUING, states.RESCUE, "rescue", {"rescue_password": "x"}),
+            ("unrescue", states.RESCUE, states.UNRESCUING, states.ACTIVE, "unrescue", {}),
             *(
                 ("service", state, states.SERVICING, states.ACTIVE, "service", {"service_steps": CLEAN})
                 for state in (states.ACTIVE, states.SERVICEFAIL, states.SERVICEHOLD)
@@ -123,7 +127,7 @@ class Accepting(ProvisionCase):
         self.assertEqual(DRIVE, self.accepted("rebuild", configdrive=DRIVE).configdrive)
 
     def test_an_abort_is_a_wish_that_needs_no_lock(self) -> None:
-        waits = (states.DEPLOYWAIT, states.CLEANWAIT, states.SERVICEWAIT)
+        waits = (states.DEPLOYWAIT, states.CLEANWAIT, states.SERVICEWAIT, states.INSPECTWAIT, states.RESCUEWAIT)
         for state in (*waits, states.DEPLOYHOLD, states.CLEANHOLD, states.SERVICEHOLD):
             self.put(provision_state=state, abort_requested=False, due_at=None, reservation="conductor-1")
             row = self.accepted("abort")
@@ -252,10 +256,16 @@ class Refusing(ProvisionCase):
         self.assertIn("conductor-9 for verify", self.not_accepted(409, "manage"))
         self.assertIn("conductor-9", self.not_accepted(409, "active"))
 
-    def test_deployments_in_maintenance(self) -> None:
-        self.put(provision_state=states.AVAILABLE, maintenance=True, maintenance_reason="broken fan")
-        for verb in ("active", "deploy"):
-            self.assertIn("broken fan", self.not_accepted(400, verb))
+    def test_deployments_and_rescues_in_maintenance(self) -> None:
+        for verb, state, arguments in (
+            ("active", states.AVAILABLE, {}),
+            ("deploy", states.AVAILABLE, {}),
+            ("rescue", states.ACTIVE, {"rescue_password": "x"}),
+            ("unrescue", states.RESCUE, {}),
+        ):
+            self.put(provision_state=state, maintenance=True, maintenance_reason="broken fan")
+            self.assertIn("broken fan", self.not_accepted(400, verb, **arguments))
+        self.put(provision_state=states.AVAILABLE)
         self.accepted("manage")
 
     def test_protected_and_retired_nodes(self) -> None:
@@ -265,14 +275,27 @@ class Refusing(ProvisionCase):
         self.put(provision_state=states.MANAGEABLE, retired=True, retired_reason="old")
         self.assertIn("old", self.not_accepted(400, "provide"))
 
-    def test_what_no_hardware_does_yet(self) -> None:
+    def test_what_the_interfaces_of_the_node_do_not_do(self) -> None:
+        missing = errors.UnsupportedInterface(driver="interface no-inspect (inspect)", what="inspect")
+        self.conductor.answers["validate_flow"] = missing
         for verb, state, arguments in (
             ("inspect", states.MANAGEABLE, {}),
-            ("adopt", states.MANAGEABLE, {}),
             ("rescue", states.ACTIVE, {"rescue_password": "x"}),
+            ("unrescue", states.RESCUE, {}),
         ):
             self.put(provision_state=state)
-            self.assertIn(f"does not support {verb}", self.not_accepted(400, verb, **arguments))
+            self.assertIn("does not support", self.not_accepted(400, verb, **arguments))
+            self.assertEqual(("validate_flow", {"node_uuid": self.uuid, "flow": verb}), self.conductor.asked[-1])
+
+    def test_the_password_of_a_rescue_goes_nowhere(self) -> None:
+        self.put(provision_state=states.ACTIVE)
+        row = self.accepted("rescue", rescue_password="correct horse")
+        self.assertRegex(row.request["rescue_password"], r"^\$6\$[./0-9A-Za-z]{16}\$[./0-9A-Za-z]{86}$")
+        self.assertNotIn("correct horse", str(row.as_dict()) + str(self.conductor.asked))
+        self.assertNotIn("$6$", str(self.conductor.asked) + self.api("GET", "/v1/nodes/n").text)
+        self.conductor.answers["get_plan"] = {"steps": []}
+        self.good("POST", "/ingot/v1/nodes/n/plan?flow=rescue", {"rescue_password": "correct horse"})
+        self.assertEqual({"node_uuid": self.uuid, "flow": "rescue", "request": {}}, self.conductor.asked[-1][1])
 
     def test_arguments_that_the_verb_does_not_take(self) -> None:
         for verb, arguments, told in (
@@ -308,8 +331,8 @@ class Refusing(ProvisionCase):
         self.not_accepted(406, "active", "1.58", configdrive={"vendor_data": {}})
         self.not_accepted(400, "rebuild", "1.34", configdrive=DRIVE)
 
-    def test_every_verb_has_a_flow_or_is_told_to_be_unsupported(self) -> None:
-        self.assertEqual(set(), set(provision.FLOWS) - set(states.VERBS))
+    def test_every_verb_but_one_has_a_flow(self) -> None:
+        self.assertEqual({"unhold"}, set(states.VERBS) - set(provision.FLOWS))
 
 
 class WhileTheParentWorks(ProvisionCase):

@@ -21,6 +21,7 @@ class Case:
     :param verb: what is asked for at the API, in ``start`` and again after a failure; it leads to ``accepted``.
     :param kind: of its steps.
     :param asks: the key of the request that has its steps; None: they run by themselves.
+    :param request: what else is in its request.
     :param entry: the method before the steps. ``boot``: the step that boots the agent.
     :param failed: (provision state, target) after a failure.
     :param fault: the node's fault then, with maintenance.
@@ -37,6 +38,7 @@ class Case:
     power: tuple[str, str, str]
     kind: str | None = None
     asks: str | None = None
+    request: dict[str, Any] = dataclasses.field(default_factory=dict)
     entry: str | None = None
     boot: str | None = None
     fault: str | None = None
@@ -92,6 +94,43 @@ CASES: dict[str, Case] = {
         entry="prepare",
         boot="deploy",
         idempotent=False,
+    ),
+    "adopt": Case(
+        verb="adopt",
+        start=states.MANAGEABLE,
+        accepted=states.ADOPTING,
+        failed=(states.ADOPTFAIL, states.ACTIVE),
+        done=states.ACTIVE,
+        power=(ON, ON, ON),
+        entry="adopt",
+    ),
+    "inspect": Case(
+        verb="inspect",
+        start=states.MANAGEABLE,
+        accepted=states.INSPECTING,
+        failed=(states.INSPECTFAIL, states.MANAGEABLE),
+        done=states.MANAGEABLE,
+        power=(OFF, OFF, OFF),
+        entry="inspect_hardware",
+    ),
+    "rescue": Case(
+        verb=states.RESCUE,
+        start=states.ACTIVE,
+        accepted=states.RESCUING,
+        failed=(states.RESCUEFAIL, states.RESCUE),
+        done=states.RESCUE,
+        power=(OFF, OFF, OFF),
+        entry="rescue",
+        request={"rescue_password": "$6$salt$hash"},
+    ),
+    "unrescue": Case(
+        verb="unrescue",
+        start=states.RESCUE,
+        accepted=states.UNRESCUING,
+        failed=(states.UNRESCUEFAIL, states.ACTIVE),
+        done=states.ACTIVE,
+        power=(ON, ON, ON),
+        entry="unrescue",
     ),
     "delete": Case(
         verb="deleted",
@@ -228,7 +267,8 @@ def expected(flow: str, way: str, fault: str) -> Expected:
 ALL = frozenset((*CASES, *WAYS, *FAULTS))
 _LATE = frozenset(("aborted late", "raises after abort"))
 _ABORTS = frozenset(("aborted", *_LATE))
-_NO_AGENT = frozenset(("verify", "delete", "leave_service", "for_parent"))
+_ENTRY_ONLY = frozenset(("adopt", "inspect", "rescue", "unrescue", "delete", "leave_service"))
+_NO_AGENT = frozenset(("verify", "for_parent", *_ENTRY_ONLY))
 
 CANNOT: tuple[tuple[Any, Any, Any, str], ...] = (
     (_NO_AGENT, {"boot", "waiting", "agent"}, ALL, "the flow never waits for an agent"),
@@ -236,7 +276,7 @@ CANNOT: tuple[tuple[Any, Any, Any, str], ...] = (
     ({"for_parent"}, {"entry"}, ALL, "the flow has no entries"),
     ({"for_parent"}, {"reserved"}, {"aborted"}, "the flow can neither be held nor aborted"),
     (
-        {"delete", "leave_service"},
+        _ENTRY_ONLY,
         {"at once", "polling", "reserved", "children"},
         ALL,
         "the flow has no steps, only its entry",

@@ -9,7 +9,6 @@ import functools
 import itertools
 import re
 from collections.abc import Callable
-from typing import Any
 
 import testtools
 
@@ -98,7 +97,8 @@ class FaultCase(scripted.ScriptedCase):
             step = ("power", wanted)
         elif self.way in ("entry", "boot"):
             name = str(self.case.entry if self.way == "entry" else self.case.boot)
-            step = ("power" if name == "verify_power" else "deploy", name)
+            own = {entry.name: entry.interface for entry in (*FLOWS[self.flow].first, *FLOWS[self.flow].last)}
+            step = (own.get(name, "deploy"), name)
             self.stage.acts = [Act("flow", *step, fault=None if fault == "token wrong" else fault)]
             self.stage.distrusted = fault == "token wrong"
         else:
@@ -119,7 +119,7 @@ class FaultCase(scripted.ScriptedCase):
             self.assertEqual(case.accepted, case.asked_for(state))
         wanted = [self.step, *((act.interface, act.step) for act in self.stage.acts[1:])]
         steps = [{"interface": one[0], "step": one[1], "args": {}, "priority": 50} for one in wanted]
-        request: dict[str, Any] = {}
+        request = dict(case.request)
         if case.asks:
             requested = self.way == "reserved" or (self.flow != "deploy" and self.way not in ("entry", "boot"))
             request[case.asks] = steps if requested else []
@@ -213,7 +213,7 @@ class FaultCase(scripted.ScriptedCase):
         if self.way == "reserved" and self.fault in ("raises", "is a bug", "hangs"):
             return OFF if self.flow == "for_parent" else ON  # the BMC did not do what it was told, and still does not
         ran = self.way not in ("entry", "boot") or self.fault not in ("raises", "is a bug", "hangs")
-        return failed if ran or self.flow == "deploy" else before
+        return failed if ran or self.flow in ("deploy", "rescue") else before
 
     def check_good_end(self, now: records.Record) -> None:
         case = self.case

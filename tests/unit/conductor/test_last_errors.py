@@ -37,6 +37,10 @@ IN_A_STEP = {
     "automated_clean": Case(states.CLEANING),
     "manual_clean": Case(states.CLEANING, clean_steps=[BARE]),
     "deploy": Case(states.DEPLOYING, deploy_steps=[FAIL]),
+    "adopt": Case(states.ADOPTING, "power.verify_power", broken="power.get_power_state"),
+    "inspect": Case(states.INSPECTING, "inspect.inspect_hardware", broken="inspect.inspect_hardware"),
+    "rescue": Case(states.RESCUING, "rescue.rescue", broken="rescue.rescue", rescue_password="$6$salt$hash"),
+    "unrescue": Case(states.UNRESCUING, "rescue.unrescue", broken="rescue.unrescue"),
     "delete": Case(states.DELETING, "deploy.tear_down", broken="deploy.tear_down"),
     "service": Case(states.SERVICING, service_steps=[BARE]),
     "leave_service": Case(

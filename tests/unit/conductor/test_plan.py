@@ -147,7 +147,7 @@ class Plan(PlanCase):
     def test_what_cannot_be_understood_is_refused(self) -> None:
         path = f"/ingot/v1/nodes/{database.make_node(self.db).uuid}/plan"
         self.assertIn("flow=", self.refused("POST", path))
-        self.assertIn("clean, deploy, service", self.refused("GET", f"{path}?flow=fly"))
+        self.assertIn("clean, deploy, inspect", self.refused("GET", f"{path}?flow=fly"))
         self.assertIn("clean_steps", self.refused("POST", f"{path}?flow=deploy", {"clean_steps": [step("pause")]}))
         self.assertIn("service_steps", self.refused("GET", f"{path}?flow=service"))
         self.assertIn("target", self.refused("POST", f"{path}?flow=deploy", {"target": "active"}))

@@ -288,7 +288,7 @@ class StoryCase(scripted.ScriptedCase):
         steps = [Asked(act, 50, number).as_step() for number, act in enumerate(story.request)]
         for step in steps[::2] if story.kin else []:
             step["execute_on_child_nodes"] = True
-        request = {story.case.asks: steps} if story.case.asks else {}
+        request = {**story.case.request, **({story.case.asks: steps} if story.case.asks else {})}
         self.asked(node, story.flow, story.case.accepted, **request)
         kills, self.lives = iter(story.kills), 0
         self.left = story.abort

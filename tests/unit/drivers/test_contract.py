@@ -50,6 +50,6 @@ class ContractTest(fakes.DriverTestCase):
         task.driver.bios.cache_bios_settings(task)
         task.driver.console.stop_console(task)
         task.driver.rescue.clean_up(task)
-        error = self.assertRaises(errors.UnsupportedInterface, task.driver.rescue.rescue, task)
+        error = self.assertRaises(errors.UnsupportedInterface, task.driver.rescue.rescue, task, "$6$s$h")
         self.assertEqual("Driver interface no-rescue (rescue) does not support rescue.", error.message)
         self.assertFalse(task.driver.raid.supported)
