@@ -61,6 +61,7 @@ _STANDS_FOR = {
     "<name>": "led@chassis",
     "<hostname>": api_case.HOST,
     "<mac>": MAC,
+    "<run>": "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",
     "<method>": "first_method_sync",
 }
 _QUERY = {

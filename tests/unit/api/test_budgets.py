@@ -3,11 +3,13 @@
 import pathlib
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from ingot.api import app as api_app
+from ingot.api import collection
 from ingot.common import states
-from tests import api_case, database, sql_counter
+from tests import api_case, database, sql_counter, world
 
 ROOT = pathlib.Path(api_app.__file__).parents[1]
 MOST_FILES = 14
@@ -80,3 +82,64 @@ class Budgets(api_case.ApiCase):
         for method, path, body in requests:
             used = files_of(lambda method=method, path=path, body=body: self.good(method, path, body))
             self.assertLessEqual(len(used), MOST_FILES, f"{method} {path}: {sorted(used)}")
+
+
+class EveryResource(world.WorldCase):
+    """Statements of lists, of single objects and of new ones, for all routes there are."""
+
+    MOST_IN_LIST, MOST_IN_SHOW, MOST_IN_CREATE = 4, 4, 8
+    MORE = 5
+
+    def statements(self, method: str, url: str, body: Any = None) -> int:
+        with sql_counter.counting(self.db) as counted:
+            self.good(method, url, body)
+        return len(counted)
+
+    def lists(self) -> Iterator[str]:
+        """The URL of every list, with as little as possible and with all there is."""
+        for route, method, operation in self.operations():
+            if method == "GET" and isinstance(operation.answer.shows, collection.Page):
+                yield self.url(route.path)
+                if "detail" in operation.query:
+                    yield self.url(route.path, "detail=true")
+
+    def another(self, body: dict[str, Any], number: int) -> dict[str, Any]:
+        """A body with other values where no two objects may have the same."""
+        unlike = {
+            "address": f"52:54:00:00:01:{number:02x}",
+            "boot_index": number,
+            "connector_id": f"c{number}",
+            "name": f"{body.get('name')}_{number}",
+        }
+        return {name: unlike.get(name, value) for name, value in body.items()}
+
+    def test_a_list_costs_the_same_however_long(self) -> None:
+        urls = list(self.lists())
+        self.assertGreater(len(urls), 30)
+        before = {url: (self.good("GET", url), self.statements("GET", url))[1] for url in urls}
+        for number in range(1, self.MORE):
+            self.node(name=f"n{number}")
+            for path, body in world.created(self.uuid).items():
+                self.good("POST", path, self.another(body, number))
+        after = {url: self.statements("GET", url) for url in urls}
+        self.assertEqual(before, after)
+        self.assertEqual({}, {url: count for url, count in after.items() if count > self.MOST_IN_LIST})
+
+    def test_an_object_costs_little(self) -> None:
+        counted = {}
+        for route, method, operation in self.operations():
+            if method == "GET" and isinstance(operation.answer.shows, collection.One):
+                url = self.url(route.path)
+                self.good("GET", url)  # fills the caches
+                counted[url] = self.statements("GET", url)
+        self.assertGreater(len(counted), 14)
+        self.assertEqual({}, {url: count for url, count in counted.items() if count > self.MOST_IN_SHOW})
+
+    def test_a_new_object_costs_little(self) -> None:
+        counted = {}
+        for route, method, operation in self.operations():
+            if method == "POST" and operation.answer.status == 201:
+                body = self.another(self.body(route.path, method), len(counted) + self.MORE)
+                counted[route.path] = self.statements("POST", route.path, body)
+        self.assertEqual({*self.made}, set(counted))
+        self.assertEqual({}, {path: count for path, count in counted.items() if count > self.MOST_IN_CREATE})

@@ -1,0 +1,110 @@
+"""What the API does while no conductor answers: whatever the database knows, and all that needs no machine."""
+
+from typing import Any
+
+from ingot.api import routes
+from ingot.db import conductors
+from tests import api_case, world
+
+STREAM = "text/event-stream"  # does not end
+
+ASKED = (
+    "/ingot/v1/nodes/<node>/plan",
+    "/v1/drivers/<name>/properties",
+    "/v1/drivers/<name>/raid/logical_disk_properties",
+    "/v1/drivers/<name>/vendor_passthru",
+    "/v1/nodes/<node>/cleaning/steps",
+    "/v1/nodes/<node>/management/boot_device",
+    "/v1/nodes/<node>/management/indicators",
+    "/v1/nodes/<node>/states/console",
+    "/v1/nodes/<node>/validate",
+    "/v1/nodes/<node>/vendor_passthru",
+    "/v1/nodes/<node>/vifs",
+    "/v1/nodes/<node>/vmedia",
+    "/v1/nodes/states/console/<node>",
+    "/v1/nodes/validate",
+)
+"""What, with all URLs below it, only a machine or a loaded driver can tell."""
+
+EMPTY = (
+    "/ingot/v1/nodes/<node>/logs/<uuid>",
+    "/ingot/v1/runs/<run>",
+    "/v1/lookup",
+    "/v1/nodes/<node>/bios/<name>",
+    "/v1/nodes/<node>/inventory",
+)
+"""Of what there is nothing in the world."""
+
+
+class Unanswered(world.WorldCase):
+    """The conductor is registered, but dead."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.bus.stop(api_case.HOST)
+        self.conductor.asked.clear()
+
+    def reads(self) -> list[routes.Route]:
+        return [
+            route
+            for route in routes.ROUTES
+            if "GET" in route.operations and route.operations["GET"].answer.media != STREAM
+        ]
+
+    def test_what_the_database_knows_is_told(self) -> None:
+        for route in self.reads():
+            answer = self.api("GET", self.url(route.path))
+            wanted = 503 if route.path.startswith(ASKED) else 404 if route.path in EMPTY else route.operations["GET"]
+            status = wanted if isinstance(wanted, int) else wanted.answer.status
+            self.assertEqual(status, answer.status, f"{route.path}: {answer}")
+            if status == 503:
+                self.assertIn(api_case.HOST, answer.message)
+                self.assertIn("Retry-After", answer.headers)
+
+    def test_nodes_and_ports_come_change_and_go(self) -> None:
+        node = self.node(name="new")["uuid"]
+        self.come_change_and_go("/v1/ports", {"node_uuid": node, "address": "52:54:00:00:00:02"})
+        self.come_change_and_go("/v1/portgroups", {"node_uuid": node})
+        patched = self.good("PATCH", f"/v1/nodes/{node}", [{"op": "add", "path": "/driver_info/a", "value": 1}])
+        self.assertEqual({"a": 1}, patched["driver_info"])
+        moved = [{"op": "replace", "path": "/boot_interface", "value": "ipxe"}]
+        self.assertEqual("ipxe", self.good("PATCH", f"/v1/nodes/{node}", moved)["boot_interface"])
+        for method, url, body in (
+            ("PUT", "maintenance", {"reason": "hot"}),
+            ("DELETE", "maintenance", None),
+            ("PUT", "traits", {"traits": ["CUSTOM_A"]}),
+            ("DELETE", "traits", None),
+        ):
+            self.good(method, f"/v1/nodes/{node}/{url}", body)
+        self.good("DELETE", f"/v1/nodes/{node}")
+        self.assertEqual([], self.conductor.asked)
+
+    def come_change_and_go(self, path: str, body: dict[str, Any]) -> None:
+        made = self.good("POST", path, body)["uuid"]
+        self.assertEqual({"a": 1}, self.good("PATCH", f"{path}/{made}", world.ADD)["extra"])
+        self.good("DELETE", f"{path}/{made}")
+
+    def test_work_is_accepted_and_waits(self) -> None:
+        for url, body in (("power", {"target": "power on"}), ("provision", {"target": "provide"})):
+            self.assertEqual(202, self.api("PUT", f"/v1/nodes/n/states/{url}", body).status)
+        self.assertEqual(2, self.client.lost_bells)
+
+
+class Unregistered(Unanswered):
+    """There is no conductor at all: nobody says which drivers and interfaces there are."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        conductors.unregister(self.db, conductors.get(self.db, api_case.HOST, 60).id)
+
+    def test_what_the_database_knows_is_told(self) -> None:
+        for route in self.reads():
+            if not route.path.startswith(ASKED) and not route.path.startswith("/v1/drivers/"):
+                status = 404 if route.path in EMPTY else route.operations["GET"].answer.status
+                self.assertEqual(status, self.api("GET", self.url(route.path)).status, route.path)
+
+    def test_nodes_and_ports_come_change_and_go(self) -> None:
+        self.assertIn("fake-hardware", self.refused(400, "POST", "/v1/nodes", api_case.NODE))
+        self.come_change_and_go("/v1/ports", {"node_uuid": self.uuid, "address": "52:54:00:00:00:02"})
+        self.good("PATCH", "/v1/nodes/n", world.ADD)
+        self.good("DELETE", "/v1/nodes/n")
