@@ -110,21 +110,26 @@ class Identity(NamedTuple):
     """Who asks, in the words of rules.
 
     :param key: the same for whom all rules are answered the same.
+    :param words: all that can be compared with, in lower case.
     """
 
     values: dict[str, Any]
     key: str
+    words: str
 
     @classmethod
     def of(cls, ctx: context.RequestContext) -> "Identity":
         values = ctx.to_policy_values()
-        return cls(values, repr(values))
+        words = (word for value in values.values() for word in (value if isinstance(value, list) else (value,)))
+        return cls(values, repr(values), "\n".join(map(str, words)).lower())
 
 
 class Rules(Protocol):
     """The rules in force; see :class:`ingot.api.policy.enforcer.Enforcer`."""
 
     def met(self, rule: str, facts: Facts, identity: Identity) -> bool: ...
+
+    def told_apart(self, facts: Facts, identity: Identity) -> Facts: ...
 
 
 _SEEN = {"node": "baremetal:node:get", "allocation": "baremetal:allocation:get"}
@@ -142,13 +147,17 @@ class Limited(Access):
         self._rules = rules
         self._ctx = ctx
         self._identity = Identity.of(ctx)
-        self._known: dict[tuple[str, Whose], bool] = {}  # a list asks the same of a thousand nodes
+        # A list asks the same of a thousand nodes.
+        self._facts: dict[Whose, Facts] = {}
+        self._known: dict[tuple[str, Facts], bool] = {}
         self._settled = False
 
     def permits(self, rule: str, about: Whose = NOBODYS) -> bool:
-        key = (rule, about)
+        if about not in self._facts:
+            self._facts[about] = self._rules.told_apart(about.facts, self._identity)
+        key = (rule, self._facts[about])
         if key not in self._known:
-            self._known[key] = self._rules.met(rule, about.facts, self._identity)
+            self._known[key] = self._rules.met(*key, self._identity)
         return self._known[key]
 
     @functools.cached_property

@@ -1,6 +1,8 @@
 """The rules in force: the defaults, with what the operator's policy file changes."""
 
+import importlib.metadata
 import os
+import re
 import threading
 import time
 from collections.abc import Hashable, Sequence
@@ -20,6 +22,13 @@ LOOKED_FOR_S = 1.0
 
 _MOST_ANSWERS = 20_000
 
+_OF_OTHERS = [entry.name for entry in importlib.metadata.entry_points(group="oslo.policy.rule_checks")]
+_MORE_THAN_EQUAL = re.compile(rf"\b({'|'.join(map(re.escape, _OF_OTHERS))}):|%\([^)]*\)[^s]")
+"""What makes a rule more than comparisons of whole values: checks that others bring (http), parts of values."""
+
+_ANYBODY_ELSE = "\0"
+"""Stands for the values that no rule can tell apart."""
+
 _Stamp = tuple[tuple[str, int, int], ...]
 
 
@@ -31,6 +40,8 @@ class _Snapshot(policy.Enforcer):
         self.suppress_default_change_warnings = True
         self.register_defaults(list(defaults))
         super().load_rules()
+        self.words = "\n".join(map(str, self.rules.values())).lower()
+        self.compares = not _MORE_THAN_EQUAL.search(self.words)
 
     def load_rules(self, force_reload: bool = False) -> None:
         """Nothing: another snapshot is made when the files change."""
@@ -69,6 +80,20 @@ class Enforcer:
             target = {**identity.values, **self._constants, **dict(facts)}
             answers[key] = bool(snapshot.enforce(rule, target, dict(identity.values)))
         return answers[key]
+
+    def told_apart(self, facts: Facts, identity: Identity) -> Facts:
+        """The facts about an object, as far as rules can tell them apart.
+
+        A rule compares them with what is known of who asks, or with its own words. A value that occurs in neither is
+        like any other such value: the nodes of a thousand other projects are one question.
+        """
+        snapshot, _answers = self._current()
+        if not snapshot.compares:
+            return facts
+        words = (identity.words, snapshot.words)
+        return tuple(
+            (name, value if any(value.lower() in known for known in words) else _ANYBODY_ELSE) for name, value in facts
+        )
 
     @property
     def rules(self) -> policy.Enforcer:

@@ -1,9 +1,11 @@
 """Tokens of Keystone: who gets in, what each role may do, what others see of a node."""
 
 import json
+import uuid
 from typing import Any
 
 import fixtures
+from oslo_policy import policy
 
 from ingot.api import auth, collection, root, routes
 from ingot.api.policy import documented, enforcer, rules
@@ -251,6 +253,25 @@ class Lists(identity_case.IdentityCase):
             below = path.removeprefix("/v1")
             self.assertEqual(404, self.ask("owner reader", "GET", f"/v1/nodes/other{below}").status)
             self.assertEqual(1, len(self.ask("lessee reader", "GET", f"/v1/nodes/lent{below}").json[key]))
+
+    def test_ask_as_much_of_many_nodes_as_of_few(self) -> None:
+        asked: list[str] = []
+        enforce = policy.Enforcer.enforce
+
+        def counted(self: policy.Enforcer, rule: str, *args: Any, **kwargs: Any) -> Any:
+            asked.append(rule)
+            return enforce(self, rule, *args, **kwargs)
+
+        self.useFixture(fixtures.MonkeyPatch("oslo_policy.policy.Enforcer.enforce", counted))
+        counts = []
+        for number in (2, 40):
+            for _node in range(number):
+                database.make_node(self.db, owner=str(uuid.uuid4()), lessee="lessee", provision_state=states.ACTIVE)
+            self.http = self.application().test_client()  # it remembers nothing
+            asked.clear()
+            shown = self.ask("lessee reader", "GET", "/v1/nodes/detail").json["nodes"]
+            counts.append((len(shown) > number, len(asked)))
+        self.assertEqual(counts[0], counts[1])
 
     def test_cost_no_statement_more(self) -> None:
         for path in ("/v1/nodes", "/v1/nodes/lent/states", "/v1/ports"):

@@ -1,8 +1,10 @@
 """The rules of policy: their defaults are Ironic's, every route has one, a file changes them."""
 
+import itertools
 import json
 import pathlib
 import time
+import uuid
 
 import fixtures
 import testtools
@@ -92,6 +94,49 @@ class Defaults(PolicyCase):
         )
         referred = {word.strip("()").removeprefix("rule:") for word in text.split() if "rule:" in word}
         self.assertEqual(set(), referred - set(rules.WHO))
+
+
+class Questions(PolicyCase):
+    """Facts that no rule can tell apart are asked about once."""
+
+    VALUES = (None, "owner", "lessee", "stranger", "True", "ADMIN", "", "p'q", "p", "Nobody", "less", "ee")
+    RULES = ("get", "update", "delete", "set_provision_state")
+    POLICY = """
+"baremetal:node:get": "project_id:%(node.owner)s or 'Nobody':%(node.lessee)s or role:%(node.owner)s"
+"baremetal:node:update": "not project_id:%(node.owner)s and not 'p''q':%(node.lessee)s"
+"baremetal:node:delete": "project_id:%(node.owner)s%(node.lessee)s"
+"""
+
+    def persons(self) -> list[access.Identity]:
+        named = [identity(person) for person in ("system admin", "owner member", "lessee reader", "stranger none")]
+        return [*named, somebody("ADMIN", project_id="p'q"), somebody("reader", project_id="lessee")]
+
+    def test_are_answered_as_if_each_were_asked(self) -> None:
+        for text in ("{}", self.POLICY):
+            (self.folder / "policy.yaml").write_text(text)
+            answers = self.enforcer()
+            values = itertools.product(self.persons(), self.VALUES, self.VALUES, self.RULES)
+            for person, owner, lessee, rule in values:
+                facts = access.whose("node", owner=owner, lessee=lessee).facts
+                told, name = answers.told_apart(facts, person), f"baremetal:node:{rule}"
+                self.assertEqual(
+                    answers.met(name, facts, person), answers.met(name, told, person), (name, facts, person)
+                )
+
+    def test_are_few(self) -> None:
+        reader = identity("lessee reader")
+        answers = self.enforcer()
+        told = {
+            answers.told_apart(access.whose("node", owner=str(uuid.uuid4()), lessee="lessee").facts, reader)
+            for _node in range(50)
+        }
+        self.assertEqual(1, len(told))
+
+    def test_are_all_asked_of_what_does_more_than_compare(self) -> None:
+        strange = access.whose("node", owner="strange", lessee="other").facts
+        for check in ("http://192.0.2.1/%(node.owner)s", "project_id:%(node.owner).3s"):
+            (self.folder / "policy.yaml").write_text(f'"baremetal:node:get": "{check}"\n')
+            self.assertEqual(strange, self.enforcer().told_apart(strange, identity("owner reader")), check)
 
 
 class Routes(testtools.TestCase):
