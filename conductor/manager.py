@@ -171,11 +171,12 @@ class Conductor:
         """Answers a bell: does what the node's row says is to be done."""
         LOG.debug("Looking at node %s: %s", uuid, why)
         again: float | None = None  # stays so when the lock is lost on the way
+        dead = self._still_dead()
         try:
-            with task_manager.acquire(self.services, context.admin(), uuid, why, steal_from=self._still_dead()) as task:
+            with task_manager.acquire(self.services, context.admin(), uuid, why, steal_from=dead, due=True) as task:
                 again = self._advance(task)
         except errors.NodeLocked as exc:
-            LOG.debug("%s", exc)  # its holder does the work, or the sweep finds out that it is dead
+            LOG.debug("%s", exc)  # its holder does the work, or the sweep finds out that it is dead; or there is none
             return
         except errors.NotFound:
             LOG.info("Node %s was deleted before anybody looked at it (%s)", uuid, why)

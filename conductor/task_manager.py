@@ -146,6 +146,7 @@ def acquire(
     purpose: str,
     shared: bool = False,
     steal_from: Collection[str] = (),
+    due: bool = False,
 ) -> Iterator[Task]:
     """Gives a task on a node.
 
@@ -155,13 +156,14 @@ def acquire(
     :param purpose: what for, in an operator's words.
     :param shared: without a lock; the task must not write.
     :param steal_from: hosts known to be dead, whose locks are taken over.
-    :raises NodeLocked: another conductor works on the node.
+    :param due: only if there is something to do: see :func:`nodes.lock`.
+    :raises NodeLocked: another conductor works on the node, or nobody has to.
     :raises NotFound: there is no such node.
     """
     if shared:
         yield Task(services, ctx, nodes.get(services.db, ident), shared=True)
         return
-    node = nodes.lock(services.db, ident, services.host, purpose, (services.host, *steal_from))
+    node = nodes.lock(services.db, ident, services.host, purpose, (services.host, *steal_from), due)
     task = Task(services, ctx, node, shared=False)
     try:
         try:

@@ -207,16 +207,22 @@ def locked(node: records.Record) -> errors.NodeLocked:
 
 
 @retried
-def lock(db: Database, ident: str, host: str, purpose: str, steal_from: Collection[str] = ()) -> records.Record:
+def lock(
+    db: Database, ident: str, host: str, purpose: str, steal_from: Collection[str] = (), due: bool = False
+) -> records.Record:
     """Takes a node's lock and reads the node: two statements.
 
     :param purpose: what for, in an operator's words; a 409 repeats it.
     :param steal_from: take the lock even from these hosts, which the caller knows to be dead or to be itself in an
         earlier life. Their writes are fenced from then on, because ``lock_epoch`` grows.
-    :raises NodeLocked: somebody else holds the lock.
+    :param due: a lock that nobody holds is taken only if the node is due: who comes by for nothing is in nobody's way.
+    :raises NodeLocked: somebody else holds the lock; or nobody, and the node is not due.
     :raises NotFound: there is no such node.
     """
-    free = sa.or_(NODES.c.reservation.is_(None), NODES.c.reservation.in_(steal_from))
+    free = NODES.c.reservation.is_(None)
+    if due:
+        free &= NODES.c.due_at <= clock.now()
+    free |= NODES.c.reservation.in_(steal_from)
     taken = {
         "reservation": host,
         "lock_epoch": NODES.c.lock_epoch + 1,

@@ -85,7 +85,9 @@ class ScriptedCase(conductor_case.ConductorCase):
     # Turns
 
     def ring_for(self, node: records.Record) -> None:
-        """The conductor hears a bell and has answered it when this returns."""
+        """The conductor hears a bell and has answered it when this returns. If hardware wanted time, it has passed."""
+        if self.now(node).step_state == "polling":
+            nodes.set_always(self.db, node.uuid, {"due_at": clock.now()})
         self.conductor.endpoint.advance(context.admin().to_dict(), node_uuid=node.uuid, why="test")
         self._answered(node)
 

@@ -4,7 +4,6 @@ API that is killed, and readers that do not read.
 
 import itertools
 import json
-import pathlib
 import signal
 import socket
 import threading
@@ -16,7 +15,6 @@ import fixtures
 import requests
 import testtools
 
-from ingot.rack import ports
 from tests import database
 from tests.functional import services
 from tests.functional.deployment import lab
@@ -98,15 +96,9 @@ class TwoApis(fixtures.Fixture):
 
     def _setUp(self) -> None:
         broker = services.broker_url()
-        self.lab = self.useFixture(lab.Lab(database_url=self._url, rabbit_url=broker, options=_OPTIONS))
-        port = ports.tcp()
-        there = pathlib.Path(self.lab.directory)
-        (there / "second.conf").write_text(f"[api]\nport = {port}\n")
-        files = [f"--config-file={there / name}" for name in ("api.conf", "second.conf")]
-        self.second = lab.Process(["ingot-api", *files], there / "second.log")
-        self.addCleanup(self.second.stop)
-        self.second.start()
-        self.urls = [self.lab.url, f"http://127.0.0.1:{port}"]
+        self.lab = self.useFixture(lab.Lab(database_url=self._url, rabbit_url=broker, apis=2, options=_OPTIONS))
+        self.urls = self.lab.urls
+        self.second = self.lab.apis["api-1"]
         self.other = lab.User(self.urls[1])
         self.lab.eventually(lambda: self.other.get("/v1"), "the second API answers")
 

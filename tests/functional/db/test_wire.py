@@ -11,7 +11,7 @@ from ingot.common import errors, states
 from ingot.db import agents, nodes
 from ingot.db.engine import Database
 from tests import database
-from tests.functional.db import proxy
+from tests.functional import proxy
 
 _TRANSACTION = re.compile(rb"BEGIN|START TRANSACTION|COMMIT|ROLLBACK|AUTOCOMMIT", re.IGNORECASE)
 
@@ -25,7 +25,7 @@ class WireOnMySQL(testtools.TestCase):
         self.direct = fixture.db
         server = sa.make_url(fixture.url)
         assert server.host and server.port
-        self.line = self.useFixture(proxy.Proxy(server.host, server.port))
+        self.line = self.useFixture(proxy.Proxy((server.host, server.port)))
         url = server.set(host="127.0.0.1", port=self.line.port)
         self.db = Database(database.configuration(url.render_as_string(hide_password=False)))
         self.addCleanup(self.db.dispose)

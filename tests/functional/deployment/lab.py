@@ -18,12 +18,15 @@ import requests
 
 from ingot.rack import ports, readback
 from ingot.rack.process import RackProcess
-from tests.functional import services
+from tests.functional import proxy, services
 from tests.functional.rack.base import FAST
 from tests.unit.rack import disk_images
 
 PATIENCE = 60.0
 """Seconds after which a test gives up waiting; a passing test waits far less."""
+
+HERE = pathlib.Path(sys.executable).parent
+"""Where the commands of the tests' own environment are."""
 
 MIRROR = {
     "raid_config": {
@@ -37,23 +40,36 @@ _CONDUCTOR = {"heartbeat_interval": 1, "heartbeat_timeout": 4, "sweep_interval":
 
 
 class Process:
-    """A command of Ingot's, with its output in a file."""
+    """A command of Ingot's, with its output in a file.
+
+    :ivar programs: where the commands are that it is started from; those of another release replace it.
+    """
 
     def __init__(self, command: list[str], log: pathlib.Path) -> None:
         self.name = log.stem
         self.log = log
-        self._command = [str(pathlib.Path(sys.executable).parent / command[0]), *command[1:]]
+        self.programs = HERE
+        self._command = command
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self) -> "Process":
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                self._command,
+                [str(self.programs / self._command[0]), *self._command[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 env={**os.environ, "PYTHONWARNINGS": "ignore"},
             )
+        return self
+
+    def wait(self) -> None:
+        """For a command that ends by itself.
+
+        :raises AssertionError: it ended badly, or not in time.
+        """
+        if self._process is None or self._process.wait(PATIENCE) != 0:
+            raise AssertionError(self.log.read_text())
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Sends a signal and waits for the end; kills what does not end."""
@@ -99,9 +115,11 @@ class Lab(fixtures.Fixture):
     :param database_url: where the nodes are; None: SQLite in the lab's directory.
     :param rabbit_url: transport of the cluster; None: the all-in-one, without a bus.
     :param conductors: how many conductors the cluster has.
+    :param apis: how many APIs the cluster has; of several, the user and the machines know the balancer before them.
     :param machines: how many machines the rack has.
     :param rack: further settings of the rack.
     :param options: further options of Ingot: {group: {name: value}}.
+    :ivar programs: where its commands are that are not started yet; this environment's by default.
     """
 
     def __init__(
@@ -109,6 +127,7 @@ class Lab(fixtures.Fixture):
         database_url: str | None = None,
         rabbit_url: str | None = None,
         conductors: int = 1,
+        apis: int = 1,
         machines: int = 1,
         rack: Mapping[str, Any] | None = None,
         options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -121,7 +140,12 @@ class Lab(fixtures.Fixture):
             self._names = [services.unique_name(name) for name in self._names]
         self._rack_settings = {"machines": machines, **FAST, **(rack or {})}
         self._options = options or {}
+        self.programs = HERE
+        self._ports = {f"api-{number}": ports.tcp() for number in range(apis)}
+        self.urls = [f"http://127.0.0.1:{port}" for port in self._ports.values()]
+        self.addresses = {name: ("127.0.0.1", port) for name, port in self._ports.items()}
         self.conductors: dict[str, Process] = {}
+        self.apis: dict[str, Process] = {}
 
     def _setUp(self) -> None:
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
@@ -134,8 +158,8 @@ class Lab(fixtures.Fixture):
         (files / "deploy.kernel").write_bytes(b"kernel")
         (files / "deploy.initramfs").write_bytes(b"ramdisk")
         self.files = self.useFixture(FileServer(files))
-        self.port = ports.tcp()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.balancer = self.useFixture(proxy.Proxy(*self.addresses.values()))
+        self.url = f"http://127.0.0.1:{self.balancer.port}" if len(self.urls) > 1 else self.urls[0]
         self.rack = RackProcess(
             self.directory / "rack",
             boot_url=self.url + "/boot/ipxe/{mac}",
@@ -150,24 +174,25 @@ class Lab(fixtures.Fixture):
 
     def _start_processes(self) -> None:
         if self._rabbit_url is None:
-            self.process = self._make(["ingot"], self._names[0])
+            self.process = self.make(["ingot"], self._names[0])
             self.conductors[self._names[0]] = self.process
             self.process.start()
             return
-        upgrade = self._make(["ingot-dbsync"], "dbsync", "upgrade")
-        upgrade.start()
-        if upgrade._process is None or upgrade._process.wait(60) != 0:
-            raise AssertionError(upgrade.log.read_text())
+        self.make(["ingot-dbsync"], "dbsync", "upgrade").start().wait()
         for name in self._names:
-            self.conductors[name] = self._make(["ingot-conductor"], name)
+            self.conductors[name] = self.make(["ingot-conductor"], name)
             self.conductors[name].start()
-        self.process = self._make(["ingot-api"], "api")
-        self.process.start()
+        for name in self._ports:
+            self.apis[name] = self.make(["ingot-api"], name)
+            self.apis[name].start()
+        self.process = self.apis["api-0"]
 
-    def _make(self, command: list[str], name: str, *arguments: str) -> Process:
+    def make(self, command: list[str], name: str, *arguments: str) -> Process:
+        """A process with a configuration of its own, not started yet; it ends with the lab."""
         config = self.directory / f"{name}.conf"
         config.write_text(self._configuration(name))
         process = Process([*command, "--config-file", str(config), *arguments], self.directory / f"{name}.log")
+        process.programs = self.programs
         self.addCleanup(process.stop)
         return process
 
@@ -181,7 +206,7 @@ class Lab(fixtures.Fixture):
                 "enabled_hardware_types": "ipmi,fake-hardware",
                 "rpc_response_timeout": 10,
             },
-            "api": {"host_ip": "127.0.0.1", "port": self.port},
+            "api": {"host_ip": "127.0.0.1", "port": self._ports.get(host, self._ports["api-0"])},
             "conductor": dict(_CONDUCTOR),
             "ipmi": {"command_retry_timeout": 3},
             "deploy": {
@@ -259,14 +284,17 @@ class Lab(fixtures.Fixture):
         self.reach(uuid, "available")
 
     def set_image(self, uuid: str, **more: Any) -> None:
-        info = {
+        self.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": self.image_info(**more)})
+
+    def image_info(self, **more: Any) -> dict[str, Any]:
+        """instance_info for the lab's image."""
+        return {
             "image_source": f"{self.files.url}/image.raw",
             "image_os_hash_algo": "sha256",
             "image_os_hash_value": self.checksum,
             "image_disk_format": "raw",
             **more,
         }
-        self.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": info})
 
     def reach(self, uuid: str, state: str) -> dict[str, Any]:
         """Waits until a node is in a provision state; an error as soon as it failed instead."""

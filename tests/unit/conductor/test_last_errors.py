@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ingot.common import errors, states
+from ingot.common import clock, errors, states
 from ingot.conductor.flows import FLOWS
 from ingot.db import nodes, records
 from tests import conductor_case, database
@@ -113,7 +113,7 @@ class LastErrors(conductor_case.ConductorCase):
                 self.accept(node, flow, IN_A_STEP[flow].running, **request)
                 self.ring(node)
                 self.in_step_state(node, "polling")
-                nodes.set_always(self.db, node.uuid, {"abort_requested": True})
+                nodes.set_always(self.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
                 self.ring(node, "abort")
                 error = self.settled(node).last_error
                 self.assertIn(f"{FLOWS[flow].title} was aborted in step vendor.pause", error)

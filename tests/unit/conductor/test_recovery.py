@@ -239,6 +239,15 @@ class TestRecovery(conductor_case.ConductorCase):
             self.assertGreaterEqual(clock.now(), nodes.get(self.db, node.uuid).due_at)
 
 
+class TestBellsForNothing(conductor_case.ConductorCase):
+    def test_an_idle_node_is_not_locked(self) -> None:
+        node = database.make_node(self.db)
+        for why in ("alarm", "heartbeat"):
+            self.ring(node, why)
+        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the bells are answered")
+        self.assertEqual(node.lock_epoch, nodes.get(self.db, node.uuid).lock_epoch)
+
+
 class TestFencing(conductor_case.ConductorCase):
     starts = False
 

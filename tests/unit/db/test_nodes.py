@@ -120,6 +120,17 @@ class NodesOnSQLite(database.TestCase):
         refusal = self.assertRaises(errors.NodeLocked, nodes.lock, self.db, node.uuid, "two", "clean")
         self.assertIn("one for deploy since", str(refusal))
 
+    def test_who_looks_for_work_locks_no_node_that_has_none(self) -> None:
+        now = clock.now()
+        for due_at in (None, now + datetime.timedelta(hours=1)):
+            idle = database.make_node(self.db, due_at=due_at)
+            self.assertRaises(errors.NodeLocked, nodes.lock, self.db, idle.uuid, "one", "alarm", due=True)
+            self.assertEqual(idle.lock_epoch, nodes.get(self.db, idle.uuid).lock_epoch)
+        busy = database.make_node(self.db, due_at=now)
+        self.assertEqual("one", nodes.lock(self.db, busy.uuid, "one", "alarm", due=True).reservation)
+        dead = database.make_node(self.db, reservation="dead")
+        self.assertEqual("one", nodes.lock(self.db, dead.uuid, "one", "sweep", {"dead"}, due=True).reservation)
+
     def test_a_lock_on_nothing_is_not_found(self) -> None:
         self.assertRaises(errors.NotFound, nodes.lock, self.db, "nobody", "one", "deploy")
 

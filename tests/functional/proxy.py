@@ -1,4 +1,4 @@
-"""A TCP proxy before a database server: it notes what a client sends, and the line can be cut."""
+"""A TCP proxy before one or several servers: it notes what clients send, and the line can be cut."""
 
 import contextlib
 import socket
@@ -8,14 +8,14 @@ import fixtures
 
 
 class Proxy(fixtures.Fixture):
-    """Forwards ``port`` of 127.0.0.1 to a server.
+    """Forwards ``port`` of 127.0.0.1 to the first of some servers that accepts, as a balancer of loads does.
 
-    ``sent``: all that clients have sent.
+    ``sent``: all that clients have sent. ``targets``: may be changed; it goes for new connections.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, *targets: tuple[str, int]) -> None:
         super().__init__()
-        self._target = (host, port)
+        self.targets = list(targets)
         self.sent = bytearray()
         self._lines: list[socket.socket] = []
 
@@ -45,10 +45,19 @@ class Proxy(fixtures.Fixture):
         with contextlib.suppress(OSError):
             while True:
                 client, _ = listener.accept()
-                server = socket.create_connection(self._target)
+                server = self._reach()
+                if server is None:
+                    client.close()
+                    continue
                 self._lines += [client, server]
                 threading.Thread(target=self._forward, args=(client, server, self.sent), daemon=True).start()
                 threading.Thread(target=self._forward, args=(server, client, bytearray()), daemon=True).start()
+
+    def _reach(self) -> socket.socket | None:
+        for target in list(self.targets):
+            with contextlib.suppress(OSError):
+                return socket.create_connection(target)
+        return None
 
     def _forward(self, source: socket.socket, sink: socket.socket, notes: bytearray) -> None:
         with contextlib.suppress(OSError):
