@@ -219,10 +219,8 @@ def lock(
     :raises NodeLocked: somebody else holds the lock; or nobody, and the node is not due.
     :raises NotFound: there is no such node.
     """
-    free = NODES.c.reservation.is_(None)
-    if due:
-        free &= NODES.c.due_at <= clock.now()
-    free |= NODES.c.reservation.in_(steal_from)
+    nobody = [NODES.c.reservation.is_(None), *([NODES.c.due_at <= clock.now()] if due else [])]
+    free = sa.or_(sa.and_(*nobody), NODES.c.reservation.in_(steal_from))
     taken = {
         "reservation": host,
         "lock_epoch": NODES.c.lock_epoch + 1,

@@ -34,6 +34,7 @@ STEPS=(
     "quickstart    | check | 7  | devstack/quickstart.sh --once"
     "clients       | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3"
     "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
+    "upgrade       | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade"
     "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
 )
 
@@ -152,7 +153,7 @@ make_environment "$GATE/venv" "$EXTRAS" > "$LOGS/environment.log" 2>&1 || {
     fail "devstack/example-driver could not be installed; the log is $LOGS/environment.log"
 }
 export PATH=$GATE/venv/bin:$PATH
-if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients), ]]; then
+if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients|upgrade), ]]; then
     python devstack/services.py install
 fi
 if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then
