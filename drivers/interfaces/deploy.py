@@ -34,7 +34,7 @@ class DeployInterface(BaseInterface):
 
         Also called, once, when a deployment has failed, and then without waiting for what it answers.
         """
-        raise NotImplementedError
+        return results.DONE
 
     def prepare_cleaning(self, task: Task) -> results.Result | None:
         """Gets the machine ready for clean steps; an agent-based implementation boots the agent and waits for it."""

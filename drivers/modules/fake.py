@@ -133,9 +133,6 @@ class FakeDeploy(deploy.DeployInterface):
     def tear_down(self, task: Task) -> None:
         pass
 
-    def clean_up(self, task: Task) -> None:
-        pass
-
 
 _SETTINGS = {"settings": {"description": "List of objects with name and value.", "required": True}}
 

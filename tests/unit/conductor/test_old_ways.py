@@ -42,9 +42,6 @@ class OldDeploy(DeployInterface):
     def tear_down(self, task: Any) -> None:
         """Nothing was there."""
 
-    def clean_up(self, task: Any) -> None:
-        """Nothing was left."""
-
 
 class OldMachine(GenericHardwareType):
     supported_boot_interfaces = (fake.FakeBoot,)
@@ -90,6 +87,15 @@ class InterfaceWithoutSteps(conductor_case.ConductorCase):
         self.assertEqual((states.ACTIVE, None), (done.provision_state, done.last_error))
         self.assertEqual(["prepare", "deploy"], [row.step for row in self.journal(node)])
         self.assertTrue(done.driver_internal_info["prepared"])
+
+    def test_one_that_leaves_nothing_need_not_clean_up(self) -> None:
+        OldDeploy.answers = []
+        node = self.node()
+        failed = self.run_flow(node, "deploy", states.DEPLOYING)
+        self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+        self.assertNotIn("cleaning up after the failure", self.warnings.output)
+        gone = self.run_flow(node, "delete", states.DELETING)
+        self.assertEqual((states.AVAILABLE, None), (gone.provision_state, gone.last_error))
 
     def test_its_wait_state_is_understood(self) -> None:
         """DEPLOYWAIT: the sign of life ends the step, which is not called again."""
