@@ -1,6 +1,7 @@
 """A conductor: wires its parts together, starts and stops them, and answers each bell by looking at the node."""
 
 import functools
+import os
 import time
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import clock, context, errors, hash_ring
-from ingot.conductor import allocations, power, task_manager, timers
+from ingot.conductor import allocations, namesake, power, task_manager, timers
 from ingot.conductor.endpoint import Endpoint
 from ingot.conductor.fleet import Fleet
 from ingot.conductor.flows import FLOWS
@@ -31,6 +32,7 @@ class Conductor:
     """Owns nodes by the hash ring and does what the database says should happen to them.
 
     :param hardware: what is enabled; by default what the configuration names, of all installed packages.
+    :ivar on_namesake: called when another process has taken this conductor's name: this one must stop.
     :raises ConfigurationError: something that is enabled cannot be loaded.
     """
 
@@ -50,6 +52,7 @@ class Conductor:
             conf.hash_ring_reset_interval,
             conf.hash_partition_exponent,
         )
+        self.on_namesake: Callable[[], None] = lambda: None
         self._dead: frozenset[str] = frozenset()
         self._alive_at = time.monotonic()
         self._judges_from = time.monotonic()
@@ -69,17 +72,25 @@ class Conductor:
     def _group(self) -> str:
         return str(self.conf.conductor.conductor_group.lower())
 
+    def claim_name(self) -> None:
+        """To be called before RPC is served under the name.
+
+        :raises ConfigurationError: another conductor has this one's.
+        """
+        namesake.refuse(self.services.db, self.conf)
+
     def start(self) -> None:
         """Registers and begins to work. RPC is served by whoever owns the transport, before this is called."""
         db, host, hardware = self.services.db, self.services.host, self.services.hardware
         enabled, classic = hardware.enabled(), sorted(hardware.classic_drivers)
         self._warn_of_differences(enabled)
         self._warn_of_namesakes()
-        self._id = conductors.register(
+        self._entry = conductors.register(
             db,
             host,
             {
                 "conductor_group": self._group,
+                "process": namesake.process(os.getpid()),
                 "release": releases.current(),
                 "rpc_version": methods.RPC_VERSION,
                 "classic_drivers": classic,
@@ -115,9 +126,9 @@ class Conductor:
         self._tell(conductors.unregister)
         self._synchroniser.stop()
 
-    def _tell(self, what: Callable[[Database, int], None]) -> None:
+    def _tell(self, what: Callable[[Database, conductors.Entry], None]) -> None:
         try:
-            what(self.services.db, self._id)
+            what(self.services.db, self._entry)
         except errors.ServiceUnavailable as exc:
             LOG.warning("The others find out by themselves that this conductor stops: %s", exc.message)
 
@@ -215,7 +226,10 @@ class Conductor:
         ]
 
     def _keepalive(self) -> None:
-        conductors.touch(self.services.db, self._id)
+        if not conductors.touch(self.services.db, self._entry):
+            LOG.critical("Another conductor has taken the name %s: this one stops", self.services.host)
+            self.on_namesake()
+            return
         now = time.monotonic()
         if now - self._alive_at > self._longest_silence:
             LOG.warning("No sign of life for %.0f s; the others get time to give theirs", now - self._alive_at)

@@ -23,19 +23,32 @@ class EnabledInterface(NamedTuple):
     default: bool
 
 
+class Entry(NamedTuple):
+    """A conductor's entry, for as long as no other process makes it its own.
+
+    :param process: which one registered, in the words of whoever did.
+    """
+
+    id: int
+    process: str | None
+
+    def update(self) -> sa.Update:
+        """The statement that changes the entry if it is still this process's."""
+        return sa.update(CONDUCTORS).where(CONDUCTORS.c.id == self.id, CONDUCTORS.c.process == self.process)
+
+
 def _online(timeout: float, moment: datetime.datetime | None = None) -> sa.ColumnElement[bool]:
     limit = (moment or clock.now()) - datetime.timedelta(seconds=timeout)
     return sa.and_(CONDUCTORS.c.online.is_(True), CONDUCTORS.c.heartbeat_at > limit)
 
 
 @retried
-def register(db: Database, hostname: str, values: Mapping[str, Any], interfaces: Iterable[EnabledInterface]) -> int:
+def register(db: Database, hostname: str, values: Mapping[str, Any], interfaces: Iterable[EnabledInterface]) -> Entry:
     """Enters a conductor, or refreshes the entry of an earlier life, with its enabled interfaces.
 
-    :param values: conductor_group, release, rpc_version, and classic_drivers if it has any.
-    :returns: its id.
+    :param values: conductor_group, process, release, rpc_version, and classic_drivers if it has any.
     """
-    fresh = {"classic_drivers": [], **values, "online": True, "heartbeat_at": clock.now()}
+    fresh = {"process": None, "classic_drivers": [], **values, "online": True, "heartbeat_at": clock.now()}
     with db.transaction() as connection:
         known = sa.select(CONDUCTORS.c.id).where(CONDUCTORS.c.hostname == hostname)
         conductor_id = connection.execute(known).scalar()
@@ -48,35 +61,35 @@ def register(db: Database, hostname: str, values: Mapping[str, Any], interfaces:
         rows = [{"conductor_id": conductor_id, **entry._asdict()} for entry in interfaces]
         if rows:
             connection.execute(sa.insert(INTERFACES), rows)
-    return int(conductor_id)
+    return Entry(conductor_id, fresh["process"])
 
 
 @retried
-def touch(db: Database, conductor_id: int) -> None:
-    """A sign of life."""
+def touch(db: Database, entry: Entry) -> bool:
+    """A sign of life; False if the entry is another process's, or nobody's, by now."""
     alive = {"heartbeat_at": clock.now(), "online": True}
     with db.single() as connection:
-        connection.execute(sa.update(CONDUCTORS).where(CONDUCTORS.c.id == conductor_id).values(alive))
+        return connection.execute(entry.update().values(alive)).rowcount == 1
 
 
 @retried
-def withdraw(db: Database, conductor_id: int) -> None:
-    """The beginning of an orderly stop: on no ring any more, but alive; its locks are its own."""
+def withdraw(db: Database, entry: Entry) -> None:
+    """The beginning of an orderly stop: on no ring any more, but alive; its locks are its own. Nothing happens to an
+    entry that another process has by now."""
     with db.transaction() as connection:
-        _withdraw(connection, conductor_id)
+        _withdraw(connection, entry)
 
 
 @retried
-def unregister(db: Database, conductor_id: int) -> None:
-    """An orderly stop: offline at once, and its interfaces are not on offer any more."""
+def unregister(db: Database, entry: Entry) -> None:
+    """An orderly stop: offline at once, and its interfaces are not on offer any more; as :func:`withdraw`."""
     with db.transaction() as connection:
-        _withdraw(connection, conductor_id, online=False)
+        _withdraw(connection, entry, online=False)
 
 
-def _withdraw(connection: sa.Connection, conductor_id: int, **values: Any) -> None:
-    connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == conductor_id))
-    entry = sa.update(CONDUCTORS).where(CONDUCTORS.c.id == conductor_id)
-    connection.execute(entry.values(classic_drivers=[], **values))
+def _withdraw(connection: sa.Connection, entry: Entry, **values: Any) -> None:
+    if connection.execute(entry.update().values(classic_drivers=[], **values)).rowcount == 1:
+        connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == entry.id))
 
 
 def online_hosts(db: Database, timeout: float) -> set[str]:

@@ -48,6 +48,7 @@ class Conductor(Timestamps, Base):
     heartbeat_at: Mapped[datetime.datetime] = mapped_column(default=clock.now, index=True)
     release: Mapped[str] = mapped_column(types.string(32), doc="Ingot's version there")
     rpc_version: Mapped[str] = mapped_column(types.string(16), doc="highest RPC version it serves")
+    process: Mapped[str | None] = mapped_column(doc="which process has this name: see conductor/namesake.py")
     classic_drivers: Mapped[list[Any]] = mapped_column(nullable=True, doc="fixed compositions it has enabled (004)")
     announced: Mapped[str | None] = mapped_column(types.string(16), doc="what the latest event says of it")
 

@@ -55,7 +55,8 @@ _GENERAL: list[cfg.Opt] = [
         default=socket.gethostname(),
         sample_default="the host's name",
         help="Name of this conductor in the database, in locks and in RPC. Unique among conductors, and the same after "
-        "a restart, so that the conductor finds what it left behind.",
+        "a restart, so that the conductor finds what it left behind. It does not start while another process works "
+        "under its name.",
     ),
     cfg.StrOpt(
         "my_ip",

@@ -1,6 +1,7 @@
 """ingot: API and conductor in one process, on SQLite, without a message bus. For a laptop, a rack, an appliance."""
 
 import sys
+import threading
 
 from oslo_log import log
 
@@ -19,10 +20,13 @@ def main() -> int:
     start."""
     conf = loader.load(sys.argv[1:], prog="ingot")
     log.setup(conf, "ingot")
+    stopped = threading.Event()
     try:
         db = Database(conf)
         schema.ensure(db)
         conductor = manager.Conductor(conf, db)
+        conductor.on_namesake = stopped.set
+        conductor.claim_name()
         bus = transport.LocalTransport()
         bus.serve(conf.host, conductor.endpoint)
         web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
@@ -31,7 +35,7 @@ def main() -> int:
     except errors.IngotError as exc:
         print(f"ingot cannot start: {exc.message}", file=sys.stderr)
         return 1
-    signals.wait_for_stop()
+    signals.wait_for_stop(stopped)
     web.stop()
     conductor.stop()
     return 0

@@ -260,6 +260,7 @@ def upgrade() -> None:
     _inside()
     _portgroups()
     op.add_column("conductors", sa.Column("classic_drivers", types.text()))
+    op.add_column("conductors", sa.Column("process", types.string()))
     op.add_column("nodes", sa.Column("step_heard", types.moment()))
     with op.batch_alter_table("step_runs") as batch:  # SQLite cannot alter a column in place
         # The name of a template or runbook may have 255 characters.

@@ -64,7 +64,7 @@ class Management(api_case.ApiCase):
     def test_a_conductor_that_is_away_is_503_and_one_that_never_was_is_400(self) -> None:
         self.conductor.answers["get_boot_device"] = errors.ServiceUnavailable(what="conductor-1", reason="no answer")
         self.refused(503, "GET", "/v1/nodes/n/management/boot_device")
-        conductors.unregister(self.db, 1)
+        conductors.unregister(self.db, conductors.Entry(1, None))
         self.client._rings.forget()
         message = self.refused(400, "GET", "/v1/nodes/n/management/boot_device")
         self.assertIn("No conductor service registered", message)

@@ -1,10 +1,11 @@
 """Whose work a conductor takes, and what it leaves to others: owners, locks of the dead, starting and stopping."""
 
+import subprocess
 import threading
 import time
 
 from ingot.common import clock, errors, states
-from ingot.conductor import node_queue, power
+from ingot.conductor import namesake, node_queue, power
 from ingot.db import conductors, nodes
 from tests import conductor_case, database
 
@@ -51,6 +52,59 @@ class TestStart(conductor_case.ConductorCase):
         self.conf.set_override("pin_release_version", "one-of-the-future")
         refused = self.assertRaises(errors.ConfigurationError, self.make_conductor, self.db)
         self.assertIn("one-of-the-future", refused.message)
+
+
+class TestNamesakes(conductor_case.ConductorCase):
+    """One process for each name: two would take each other's locks for their own."""
+
+    starts = False
+
+    def configure(self) -> None:
+        self.conf.set_override("heartbeat_interval", 1, group="conductor")
+
+    def registered(self, process: str | None) -> conductors.Entry:
+        """A conductor with the name that was heard just now."""
+        about = {"conductor_group": "", "release": "0.1", "rpc_version": "1.0", "process": process}
+        return conductors.register(self.db, "conductor-1", about, [])
+
+    def test_one_that_works_on_this_host_keeps_its_name_until_it_is_killed(self) -> None:
+        with subprocess.Popen(["/bin/sleep", "60"]) as other:
+            name = namesake.process(other.pid)
+            self.registered(name)
+            refused = self.assertRaises(errors.ConfigurationError, self.conductor.claim_name)
+            for told in ("conductor-1", str(other.pid), "name of its own"):
+                self.assertIn(told, refused.message)
+            other.kill()
+            began = time.monotonic()
+            conductor_case.eventually(lambda: not namesake.runs(name), "it is gone")
+            self.conductor.claim_name()  # its parent has not even asked how it ended
+        self.conductor.claim_name()
+        self.assertLess(time.monotonic() - began, 2)
+
+    def test_one_elsewhere_is_watched_for_signs_of_life(self) -> None:
+        for process in ("another-boot pid:[1] 1 1", None):
+            self.registered(process)
+            self.conductor.claim_name()
+            entry = self.registered(process)
+            alive = threading.Timer(0.7, conductors.touch, (self.db, entry))
+            alive.start()
+            self.addCleanup(alive.join)
+            self.assertRaises(errors.ConfigurationError, self.conductor.claim_name)
+
+    def test_one_that_stopped_in_order_is_not_waited_for(self) -> None:
+        conductors.unregister(self.db, self.registered("another-boot pid:[1] 1 1"))
+        began = time.monotonic()
+        self.conductor.claim_name()
+        self.assertLess(time.monotonic() - began, 1)
+
+    def test_one_whose_name_was_taken_stops_and_leaves_the_entry_alone(self) -> None:
+        asked = threading.Event()
+        self.conductor.on_namesake = asked.set
+        self.conductor.start()
+        self.registered("another-boot pid:[1] 1 1")
+        self.assertTrue(asked.wait(conductor_case.PATIENCE))
+        self.conductor.stop()
+        self.assertEqual({"conductor-1"}, conductors.online_hosts(self.db, 30))
 
 
 class TestStop(conductor_case.ConductorCase):

@@ -16,41 +16,41 @@ _CLASSIC = ["fixed", "solid"]
 
 
 class ConductorsOnSQLite(database.TestCase):
-    def register(self, hostname: str, *offers: EnabledInterface, **values: Any) -> int:
+    def register(self, hostname: str, *offers: EnabledInterface, **values: Any) -> conductors.Entry:
         return conductors.register(self.db, hostname, {**_VALUES, **values}, offers)
 
-    def silence(self, conductor_id: int, seconds: float) -> None:
+    def silence(self, entry: conductors.Entry, seconds: float) -> None:
         table = conductors.CONDUCTORS
         with self.db.single() as connection:
             connection.execute(
                 table.update()
-                .where(table.c.id == conductor_id)
+                .where(table.c.id == entry.id)
                 .values(heartbeat_at=clock.now() - datetime.timedelta(seconds=seconds))
             )
 
     def test_is_online_as_long_as_it_gives_signs_of_life(self) -> None:
-        conductor_id = self.register("one")
+        entry = self.register("one")
         self.assertEqual({"one"}, conductors.online_hosts(self.db, 30))
 
-        self.silence(conductor_id, 31)
+        self.silence(entry, 31)
         self.assertEqual(set(), conductors.online_hosts(self.db, 30))
         self.assertFalse(conductors.get(self.db, "one", 30).alive)
 
-        conductors.touch(self.db, conductor_id)
+        conductors.touch(self.db, entry)
         self.assertTrue(conductors.get(self.db, "one", 30).alive)
 
     def test_owns_nothing_and_is_alive_while_it_stops(self) -> None:
-        conductor_id = self.register("one", _IPMI)
+        entry = self.register("one", _IPMI)
 
-        conductors.withdraw(self.db, conductor_id)
+        conductors.withdraw(self.db, entry)
 
         self.assertEqual([], conductors.ring_members(self.db, 30))
         self.assertEqual({"one"}, conductors.online_hosts(self.db, 30))
 
     def test_is_offline_at_once_after_an_orderly_stop(self) -> None:
-        conductor_id = self.register("one", _IPMI)
+        entry = self.register("one", _IPMI)
 
-        conductors.unregister(self.db, conductor_id)
+        conductors.unregister(self.db, entry)
 
         self.assertEqual(set(), conductors.online_hosts(self.db, 30))
         self.assertEqual([], conductors.enabled_interfaces(self.db, 30))
@@ -129,6 +129,15 @@ class ConductorsOnSQLite(database.TestCase):
         self.register("one", _IPMI, classic_drivers=_CLASSIC)
         self.register("one", _IPMI)
         self.assertEqual([("one", "", "ipmi")], conductors.ring_members(self.db, 30))
+
+    def test_an_entry_is_its_process_s_until_another_registers(self) -> None:
+        first = self.register("one", _IPMI, process="a")
+        second = self.register("one", _FAKE, process="b")
+        self.assertFalse(conductors.touch(self.db, first))
+        for leave in (conductors.withdraw, conductors.unregister):
+            leave(self.db, first)
+        self.assertEqual([("one", "", "fake-hardware")], conductors.ring_members(self.db, 30))
+        self.assertTrue(conductors.touch(self.db, second))
 
     def test_an_unknown_conductor_is_not_found(self) -> None:
         self.assertRaises(errors.NotFound, conductors.get, self.db, "nobody", 30)
