@@ -2,17 +2,17 @@
 they tell little."""
 
 import hmac
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingot.api import call as calls
-from ingot.api import fields, kinds, schemas
+from ingot.api import collection, fields, kinds, schemas
 from ingot.api import nodes as api_nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.node_fields import LOOKUP_TABLE
 from ingot.api.params import Param
 from ingot.common import clock, errors, masking, states
-from ingot.db import agents, nodes, records
+from ingot.db import agents, node_lists, nodes, records
 from ingot.db import inventory as inventories
 
 IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
@@ -30,7 +30,20 @@ def _addresses(name: str, given: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@operation(Param("addresses", _addresses, repeats=True), Param("node_uuid", kinds.uuid))
+class _Told(NamedTuple):
+    """The shape of what an agent is told."""
+
+    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+        """See :class:`ingot.api.call.Shape`."""
+        return schemas.complete({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}})
+
+
+_LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE)
+
+
+@operation(
+    Param("addresses", _addresses, repeats=True), Param("node_uuid", kinds.uuid), answer=calls.Answer(shows=_Told())
+)
 def lookup(call: Call) -> Reply:
     addresses, node_uuid = call.query.get("addresses", ()), call.query.get("node_uuid")
     if not addresses and node_uuid is None:
@@ -137,7 +150,7 @@ class _Found:
         return found
 
 
-@operation(Param("node_uuid", kinds.uuid), body=_Found(), answer=calls.SOMETHING._replace(status=202))
+@operation(Param("node_uuid", kinds.uuid), body=_Found(), answer=calls.Answer(202, _Told()))
 def continue_inspection(call: Call) -> Reply:
     """Takes what an agent found in its machine. That ends the inspection."""
     node = calls.retried(lambda: _end_inspection(call))

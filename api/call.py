@@ -143,9 +143,6 @@ class Answer(NamedTuple):
     also: int | None = None
 
 
-SOMETHING = Answer(shows=Plain({"type": ["object", "array"]}))
-"""What is too special to be described."""
-
 EMPTY_202, EMPTY_204 = Answer(202), Answer(204)
 
 
@@ -154,23 +151,23 @@ class Operation(NamedTuple):
 
     :param query: declared query parameters; any other is refused.
     :param body: declared body; None: a body is ignored.
-    :param since: minor version that brought it, where it is younger than its route.
     :param answer: what it answers; what the API's description says, and tests compare with.
+    :param since: minor version that brought it, where it is younger than its route.
     """
 
     handler: Callable[..., Reply]
     query: Mapping[str, params.Param]
     body: Body | None
+    answer: Answer
     since: int = 1
-    answer: Answer = SOMETHING
 
 
 def operation(
-    *query: params.Param, body: Body | None = None, since: int = 1, answer: Answer = SOMETHING
+    *query: params.Param, answer: Answer, body: Body | None = None, since: int = 1
 ) -> Callable[[Callable[..., Reply]], Operation]:
     """Declares what a handler accepts."""
 
     def declare(handler: Callable[..., Reply]) -> Operation:
-        return Operation(handler, {param.name: param for param in query}, body, since, answer)
+        return Operation(handler, {param.name: param for param in query}, body, answer, since)
 
     return declare

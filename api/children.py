@@ -12,13 +12,11 @@ from ingot.db import listing, node_lists, nodes, records
 _ON_CHILDREN = "execute_on_child_nodes"
 _LIMIT = "limit_child_node_execution"
 
-_TEXT = {"type": "string"}
-_LISTED = schemas.record(
+_LISTED = schemas.complete(
     {
         "children": {"type": "array", "items": {"type": "string", "format": "uuid"}},
-        "links": schemas.record({"href": _TEXT, "rel": _TEXT}, ("href", "rel")),
-    },
-    ("children", "links"),
+        "links": schemas.complete({"href": schemas.TEXT, "rel": schemas.TEXT}),
+    }
 )
 
 

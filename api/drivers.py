@@ -1,6 +1,6 @@
 """Drivers: the hardware types and classic drivers that online conductors have enabled (specification 004)."""
 
-from ingot.api import collection, composition, fields, params
+from ingot.api import collection, composition, fields, params, schemas
 from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.params import Param
@@ -79,13 +79,17 @@ def show(call: Call, name: str) -> Reply:
     return Reply(selection.render(one(call, name), call))
 
 
-@operation()
+_DESCRIBED = Answer(shows=Plain({"type": "object", "additionalProperties": schemas.TEXT}))
+"""Something by name, each with what it is."""
+
+
+@operation(answer=_DESCRIBED)
 def properties(call: Call, name: str) -> Reply:
     host = one(call, name).hosts[0]
     return Reply(call.client.call_host(call.ctx, host, "get_driver_properties", hardware_type=name))
 
 
-@operation(answer=Answer(shows=Plain({"type": "object", "additionalProperties": {"type": "string"}})))
+@operation(answer=_DESCRIBED)
 def logical_disk_properties(call: Call, name: str) -> Reply:
     """The keys of a logical disk in a RAID configuration, described."""
     host = one(call, name).hosts[0]

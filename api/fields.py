@@ -257,7 +257,7 @@ def brought(minor: int) -> dict[str, Any]:
 
 LINKS: Mapping[str, Any] = {
     "type": "array",
-    "items": schemas.record({"href": {"type": "string"}, "rel": {"type": "string"}}, ("href", "rel")),
+    "items": schemas.complete({"href": schemas.TEXT, "rel": schemas.TEXT}),
 }
 
 

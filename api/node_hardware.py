@@ -20,7 +20,7 @@ def _set(call: Call, node: str, shown_at: str, method: str, **arguments: Any) ->
 # Console
 
 
-_CONSOLE = schemas.record({"console_enabled": {"type": "boolean"}, "console_info": {"type": ["object", "null"]}})
+_CONSOLE = schemas.complete({"console_enabled": schemas.FLAG, "console_info": {"type": ["object", "null"]}})
 
 
 @operation(answer=Answer(shows=Plain(_CONSOLE)))
@@ -76,10 +76,10 @@ _INDICATOR = schemas.record(
         "links": fields.LINKS,
     }
 )
-_STATE_SHOWN = Answer(shows=Plain(schemas.record({"state": {"type": "string"}}, ("state",))))
+_STATE_SHOWN = Answer(shows=Plain(schemas.complete({"state": schemas.TEXT})))
 
 
-@operation(answer=Answer(shows=Plain(schemas.record({"indicators": {"type": "array", "items": _INDICATOR}}))))
+@operation(answer=Answer(shows=Plain(schemas.listed("indicators", _INDICATOR))))
 def indicators(call: Call, node: str) -> Reply:
     found = owned(call, node)
     told = call.client.call(call.ctx, found, "get_indicators")

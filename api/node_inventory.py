@@ -7,7 +7,7 @@ from ingot.db import inventory
 _PARTS = {"inventory": {"type": "object"}, "plugin_data": {"type": "object"}}
 
 
-@operation(answer=Answer(shows=Plain(schemas.record(_PARTS, _PARTS))))
+@operation(answer=Answer(shows=Plain(schemas.complete(_PARTS))))
 def show(call: Call, node: str) -> Reply:
     found = inventory.get(call.db, nodes.read(call, node, "id", "uuid"))
     return Reply({"inventory": found.inventory, "plugin_data": found.plugin_data})

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ingot.api import call as calls
-from ingot.api import fields, kinds, nodes
-from ingot.api.call import Call, Reply, operation
+from ingot.api import fields, kinds, nodes, schemas
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.params import Param
 from ingot.common import errors
@@ -21,12 +21,15 @@ def ask(call: Call, node: str, method: str, **arguments: Any) -> Any:
     return call.client.call(call.ctx, owned(call, node), method, **arguments)
 
 
-@operation()
+_BOOTS = {"boot_device": schemas.OPTIONAL_TEXT, "persistent": {"type": ["boolean", "null"]}}
+
+
+@operation(answer=Answer(shows=Plain(schemas.complete(_BOOTS))))
 def boot_device(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_boot_device"))
 
 
-@operation()
+@operation(answer=Answer(shows=Plain(schemas.listed("supported_boot_devices", schemas.TEXT))))
 def supported_boot_devices(call: Call, node: str) -> Reply:
     return Reply({"supported_boot_devices": ask(call, node, "get_supported_boot_devices")})
 
@@ -47,12 +50,16 @@ def set_boot_device(call: Call, node: str) -> Reply:
     return calls.NO_CONTENT
 
 
-@operation()
+_RESULT = schemas.record({"result": {"type": ["boolean", "null"]}, "reason": schemas.TEXT}, ("result",))
+_VALIDATION = Answer(shows=Plain({"type": "object", "additionalProperties": _RESULT}))
+
+
+@operation(answer=_VALIDATION)
 def validate(call: Call, node: str) -> Reply:
     return _validation(call, node)
 
 
-@operation(Param("node", kinds.ident), Param("node_uuid", kinds.uuid))
+@operation(Param("node", kinds.ident), Param("node_uuid", kinds.uuid), answer=_VALIDATION)
 def validate_named(call: Call) -> Reply:
     named = call.query.get("node") or call.query.get("node_uuid")
     if named is None:
@@ -70,7 +77,10 @@ def _without_no_reason(result: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "reason" or value is not None}
 
 
-@operation()
+_STEP = schemas.complete({"interface": schemas.TEXT, "step": schemas.TEXT, "priority": {"type": "number"}})
+
+
+@operation(answer=Answer(shows=Plain({"type": "array", "items": _STEP})))
 def cleaning_steps(call: Call, node: str) -> Reply:
     """The enabled clean steps in the order in which they would run (specification 002)."""
     return Reply(ask(call, node, "get_steps", kind="clean"))

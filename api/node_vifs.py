@@ -35,10 +35,7 @@ class _Vif:
         return {**body, "id": kinds.ident("id", body["id"]), **{name: kinds.uuid(name, body[name]) for name in given}}
 
 
-_LISTED = schemas.record({"vifs": {"type": "array", "items": {"type": "object", "required": ["id"]}}}, ("vifs",))
-
-
-@operation(answer=Answer(shows=Plain(_LISTED)))
+@operation(answer=Answer(shows=Plain(schemas.listed("vifs", {"type": "object", "required": ["id"]}))))
 def index(call: Call, node: str) -> Reply:
     return Reply({"vifs": ask(call, node, "list_vifs")})
 

@@ -6,8 +6,8 @@ afterwards.
 
 from typing import Any, NamedTuple
 
-from ingot.api import fields, nodes, provision
-from ingot.api.call import Call, Reply, operation
+from ingot.api import fields, nodes, provision, schemas
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.params import Param
 from ingot.common import errors, states
 
@@ -52,13 +52,36 @@ _BODY = fields.Body(
 )
 
 
-@operation(_FLOW)
+_STEP = schemas.complete(
+    {
+        **dict.fromkeys(("interface", "step", "origin", "runner"), schemas.TEXT),
+        **dict.fromkeys(("abortable", "requires_ramdisk", "reboot_requested", "presumed"), schemas.FLAG),
+        "priority": {"type": "number"},
+        "args": {"type": "object"},
+    }
+)
+_PLAN = Answer(
+    shows=Plain(
+        schemas.complete(
+            {
+                "node_uuid": schemas.TEXT,
+                "flow": {"enum": list(_FLOWS)},
+                "steps": {"type": "array", "items": _STEP},
+                "in_band_steps_known": schemas.FLAG,
+                "errors": {"type": "array", "items": schemas.TEXT},
+            }
+        )
+    )
+)
+
+
+@operation(_FLOW, answer=_PLAN)
 def show(call: Call, node: str) -> Reply:
     """The plan of a request without arguments."""
     return _answer(call, node)
 
 
-@operation(_FLOW, body=_BODY)
+@operation(_FLOW, body=_BODY, answer=_PLAN)
 def create(call: Call, node: str) -> Reply:
     """The plan of a request; nothing is created but the answer."""
     return _answer(call, node)

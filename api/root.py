@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ingot.api import fields, versions
-from ingot.api.call import Call, Reply, operation
+from ingot.api import fields, schemas, versions
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 
 COLLECTIONS: dict[str, int] = {
     "chassis": 1,
@@ -36,7 +36,21 @@ def _version(call: Call) -> dict[str, Any]:
     }
 
 
-@operation()
+_VERSION = schemas.complete(
+    {**dict.fromkeys(("id", "status", "min_version", "version"), schemas.TEXT), "links": fields.LINKS}
+)
+_SERVICE = schemas.complete(
+    {
+        **dict.fromkeys(("name", "description"), schemas.TEXT),
+        "default_version": _VERSION,
+        "versions": {"type": "array", "items": _VERSION},
+    }
+)
+_OWN = {"id": schemas.TEXT, "links": fields.LINKS, "media_types": {"type": "object"}, "version": _VERSION}
+_COLLECTIONS = {name: {**fields.LINKS, **fields.brought(since)} for name, since in COLLECTIONS.items()}
+
+
+@operation(answer=Answer(shows=Plain(_SERVICE)))
 def service(call: Call) -> Reply:
     return Reply(
         {
@@ -48,7 +62,7 @@ def service(call: Call) -> Reply:
     )
 
 
-@operation()
+@operation(answer=Answer(shows=Plain(schemas.record(_OWN | _COLLECTIONS, _OWN))))
 def version_1(call: Call) -> Reply:
     links = {name: fields.link_pair(call, f"{name}/") for name, since in COLLECTIONS.items() if since <= call.minor}
     own = {

@@ -10,6 +10,11 @@ from ingot.common import errors
 
 _LONGEST = 300
 
+TEXT: dict[str, Any] = {"type": "string"}
+OPTIONAL_TEXT: dict[str, Any] = {"type": ["string", "null"]}
+OPTIONAL_NUMBER: dict[str, Any] = {"type": ["number", "null"]}
+FLAG: dict[str, Any] = {"type": "boolean"}
+
 
 class Schema:
     """A compiled JSON schema.
@@ -49,6 +54,16 @@ def record(properties: dict[str, Any], required: Iterable[str] = ()) -> dict[str
         "required": list(required),
         "additionalProperties": False,
     }
+
+
+def complete(properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has all of these keys and no others."""
+    return record(properties, properties)
+
+
+def listed(key: str, item: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has nothing but a list."""
+    return complete({key: {"type": "array", "items": item}})
 
 
 def deeper_than(value: Any, limit: int) -> bool:

@@ -4,11 +4,10 @@ from ingot.api import schemas
 from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.db import node_lists
 
-_SHARD = schemas.record({"name": {"type": "string"}, "count": {"type": "integer"}}, required=("name", "count"))
-_SHOWN = schemas.record({"shards": {"type": "array", "items": _SHARD}}, required=("shards",))
+_SHARD = schemas.complete({"name": schemas.TEXT, "count": {"type": "integer"}})
 
 
-@operation(answer=Answer(shows=Plain(_SHOWN)))
+@operation(answer=Answer(shows=Plain(schemas.listed("shards", _SHARD))))
 def index(call: Call) -> Reply:
     # Nodes without a shard are counted under this name (measured contract).
     counted = [{"name": name or "None", "count": count} for name, count in node_lists.shards(call.db)]

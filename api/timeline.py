@@ -9,8 +9,8 @@ import urllib.parse
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.api import kinds, nodes, params
-from ingot.api.call import Call, Reply, operation
+from ingot.api import kinds, nodes, params, schemas
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.params import Param
 from ingot.common import clock, errors, masking
 from ingot.db import records, step_runs
@@ -22,9 +22,32 @@ _PRESENT = (
 
 _ENDS: Mapping[str, str] = {"done": "done", "aborted": "aborted"}
 """State of a run that is over, by that of its last attempt; any other is a failure."""
+_FAILED = "failed"
 
 
-@operation(Param("run", params.text))
+_STEP = {
+    **dict.fromkeys(("interface", "step", "state"), schemas.TEXT),
+    **dict.fromkeys(("origin", "runner", "started_at", "finished_at", "conductor", "error"), schemas.OPTIONAL_TEXT),
+    **dict.fromkeys(("priority", "duration"), schemas.OPTIONAL_NUMBER),
+    "args": {"type": "object"},
+    "attempt": {"type": "integer"},
+}
+_RUN = {
+    **dict.fromkeys(("run", "flow"), schemas.TEXT),
+    **dict.fromkeys(("started_at", "finished_at", "last_error", "conductor"), schemas.OPTIONAL_TEXT),
+    "state": {"enum": ["running", *_ENDS.values(), _FAILED]},
+    "duration": schemas.OPTIONAL_NUMBER,
+    "steps": {"type": "integer"},
+}
+_TIMELINE = {
+    **dict.fromkeys(("node_uuid", "provision_state"), schemas.TEXT),
+    **dict.fromkeys(("node_name", "run", "flow", "target_provision_state", "last_error"), schemas.OPTIONAL_TEXT),
+    "steps": {"type": "array", "items": schemas.complete(_STEP)},
+}
+_RUNS = {"runs": {"type": "array", "items": schemas.complete(_RUN)}}
+
+
+@operation(Param("run", params.text), answer=Answer(shows=Plain(schemas.complete(_TIMELINE))))
 def show(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, *_PRESENT)
     asked = call.query.get("run")
@@ -51,7 +74,7 @@ def _timeline(found: records.Record, asked: str | None, ended: list[records.Reco
     }
 
 
-@operation()
+@operation(answer=Answer(shows=Plain(schemas.complete(_RUN | _TIMELINE))))
 def run(call: Call, run: str) -> Reply:
     """One run by its id, whatever the node: what lists of runs say of it, and its steps as the timeline has them."""
     ident = kinds.uuid("run", run)
@@ -69,7 +92,11 @@ def _whole(ended: list[records.Record]) -> records.Record:
     )
 
 
-@operation(Param("limit", params.limit), Param("marker", kinds.uuid))
+@operation(
+    Param("limit", params.limit),
+    Param("marker", kinds.uuid),
+    answer=Answer(shows=Plain(schemas.record({**_RUNS, "next": schemas.TEXT}, _RUNS))),
+)
 def runs(call: Call, node: str) -> Reply:
     """The runs of a node, the latest first."""
     found = nodes.read(call, node, *_PRESENT)
@@ -99,7 +126,7 @@ def _run(run: records.Record, running: bool) -> dict[str, Any]:
     return {
         "run": run.run_id,
         "flow": run.flow,
-        "state": "running" if running else _ENDS.get(run.state, "failed"),
+        "state": "running" if running else _ENDS.get(run.state, _FAILED),
         "started_at": run.started_at,
         "finished_at": None if running else run.finished_at,
         "duration": _seconds(run.started_at, clock.now() if running else run.finished_at),

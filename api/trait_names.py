@@ -51,9 +51,7 @@ LIST = fields.Body(
 )
 """The body of a request that gives something all its traits."""
 
-LISTED = calls.Answer(
-    shows=calls.Plain(schemas.record({"traits": {"type": "array", "items": KIND.schema}}, ("traits",)))
-)
+LISTED = calls.Answer(shows=calls.Plain(schemas.listed("traits", KIND.schema)))
 """The answer with all traits of something."""
 
 NOTHING = fields.Body("trait request", ())

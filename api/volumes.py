@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.api import collection, crud, fields, kinds, node_links, nodes
-from ingot.api.call import Call, Reply, operation
+from ingot.api import collection, crud, fields, kinds, node_links, nodes, schemas
+from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import POST, Field
 from ingot.api.params import Param
 from ingot.api.policy import access
@@ -95,13 +95,16 @@ def _document(call: Call, path: str) -> dict[str, Any]:
     }
 
 
-@operation()
+_DOCUMENT = Answer(shows=Plain(schemas.complete(dict.fromkeys(("links", *COLLECTIONS), fields.LINKS))))
+
+
+@operation(answer=_DOCUMENT)
 def root(call: Call) -> Reply:
     call.access.require(call.rule)
     return Reply(_document(call, "volume"))
 
 
-@operation()
+@operation(answer=_DOCUMENT)
 def root_of_node(call: Call, node: str) -> Reply:
     return Reply(_document(call, f"nodes/{nodes.read(call, node, 'uuid').uuid}/volume"))
 

@@ -12,7 +12,7 @@ from ingot.api import app as api_app
 from ingot.common import interfaces
 from ingot.db import conductors
 from ingot.rpcapi import client, methods, transport, wire
-from tests import database
+from tests import database, described
 
 HOST = "conductor-1"
 LATEST = "1.115"
@@ -38,6 +38,7 @@ class FakeConductor:
             "get_indicators": [],
             "get_logical_disk_properties": {},
             "get_node_methods": {},
+            "get_plan": {"steps": [], "in_band_steps_known": True, "errors": []},
             "get_steps": [],
             "get_supported_boot_devices": ["pxe", "disk"],
             "get_virtual_media": [],
@@ -133,10 +134,18 @@ class ApiCase(database.TestCase):
         conductors.register(self.db, host, about, offered)
 
     def api(self, method: str, path: str, body: Any = None, version: str | None = LATEST, **headers: str) -> Answer:
-        """Sends a request.
+        """Sends a request, and compares the answer with the API's description.
 
         :param body: sent as JSON; bytes are sent as they are.
         """
+        answer = self.unchecked(method, path, body, version, **headers)
+        self.assertIsNone(described.objection(self.http.application, method, path, answer))
+        return answer
+
+    def unchecked(
+        self, method: str, path: str, body: Any = None, version: str | None = LATEST, **headers: str
+    ) -> Answer:
+        """Sends a request; as :meth:`api`, but compares nothing."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if version is not None:
             sent["X-OpenStack-Ironic-API-Version"] = version

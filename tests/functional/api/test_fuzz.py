@@ -58,7 +58,6 @@ CONDUCTOR: dict[str, Any] = {
     "get_indicators": [],
     "get_logical_disk_properties": {},
     "get_node_methods": {},
-    "get_plan": {"steps": [], "errors": []},
     "get_virtual_media": [],
     "list_vifs": [],
 }

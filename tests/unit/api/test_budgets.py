@@ -80,7 +80,7 @@ class Budgets(api_case.ApiCase):
             ("PUT", f"{node}/maintenance", {"reason": "hot"}),
         )
         for method, path, body in requests:
-            used = files_of(lambda method=method, path=path, body=body: self.good(method, path, body))
+            used = files_of(lambda method=method, path=path, body=body: self.unchecked(method, path, body))
             self.assertLessEqual(len(used), MOST_FILES, f"{method} {path}: {sorted(used)}")
 
 

@@ -1,5 +1,12 @@
 """Entity tags: what answers have, and what If-Match and If-None-Match do on every URL."""
 
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+
 from ingot.api import routes
 from ingot.db import agents, nodes, traits
 from tests import api_case, world
@@ -160,6 +167,53 @@ class Writing(Tagged):
             self.assertIn(first.status, (202, 204), f"{name}: {first}")
             again = self.api(method, f"/v1/nodes/n/{name}", body, If_Match=tag)
             self.assertEqual(412, again.status, f"{name}: {again}")
+
+
+class Overtaken(Tagged):
+    """Another request writes between what this one reads and what it writes."""
+
+    @contextlib.contextmanager
+    def overtaken(self) -> Iterator[list[str]]:
+        waiting = [f"UPDATE nodes SET revision = revision + 1 WHERE uuid = '{self.uuid}'"]  # noqa: S608 - our own
+
+        def write(_c: Any, _cursor: Any, text: str, *_rest: Any) -> None:
+            if waiting and text.startswith("SELECT") and "FROM nodes" in text:
+                with contextlib.closing(sqlite3.connect(str(self.db.url.database), isolation_level=None)) as other:
+                    other.execute(waiting.pop())
+
+        for engine in self.db.engines:
+            sa.event.listen(engine, "after_cursor_execute", write)
+        try:
+            yield waiting
+        finally:
+            for engine in self.db.engines:
+                sa.event.remove(engine, "after_cursor_execute", write)
+
+    def test_what_the_api_writes_itself_is_refused(self) -> None:
+        self.good("PUT", "/v1/nodes/n/traits/CUSTOM_A")
+        for method, name, body in (
+            ("PATCH", "", ADD),
+            ("PUT", "/traits", {"traits": ["CUSTOM_B"]}),
+            ("PUT", "/traits/CUSTOM_B", None),
+            ("DELETE", "/traits/CUSTOM_A", None),
+            ("PUT", "/maintenance", {"reason": "hot"}),
+            ("DELETE", "/maintenance", None),
+            ("PUT", "/states/raid", {}),
+            ("PUT", "/states/power", {"target": "power on"}),
+            ("PUT", "/states/provision", {"target": "provide"}),
+            ("DELETE", "", None),
+        ):
+            before, told = self.tag(), self.good("GET", "/v1/nodes/n")
+            with self.overtaken() as waiting:
+                answer = self.api(method, f"/v1/nodes/n{name}", body, If_Match=before)
+            self.assertEqual((412, []), (answer.status, waiting), f"{method} {name}: {answer}")
+            self.assertEqual(told, self.good("GET", "/v1/nodes/n"), f"{method} {name}")
+            self.assertEqual([], self.conductor.bells)
+
+    def test_without_a_condition_the_write_is_made_on_what_is_there(self) -> None:
+        with self.overtaken():
+            self.good("PATCH", "/v1/nodes/n", ADD)
+        self.assertEqual({"a": 1}, self.good("GET", "/v1/nodes/n")["extra"])
 
 
 class Traits(Tagged):
