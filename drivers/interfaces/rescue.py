@@ -11,7 +11,7 @@ class RescueInterface(BaseInterface):
     def rescue(self, task: Task, password_hash: str) -> results.Result | None:
         """Boots the rescue ramdisk on the networks of the machine's user; may answer as steps do.
 
-        :param password_hash: of the password with which the user logs in, as crypt(3) makes it (``common.shadow``).
+        :param password_hash: of the password with which the user logs in, as crypt(3) makes it.
             Nobody but the ramdisk may get to see it.
         """
         raise NotImplementedError

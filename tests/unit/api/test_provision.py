@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 import sqlalchemy as sa
+from passlib.hash import sha512_crypt
 
 from ingot.api import provision
 from ingot.common import errors, interfaces, states
@@ -290,7 +291,7 @@ class Refusing(ProvisionCase):
     def test_the_password_of_a_rescue_goes_nowhere(self) -> None:
         self.put(provision_state=states.ACTIVE)
         row = self.accepted("rescue", rescue_password="correct horse")
-        self.assertRegex(row.request["rescue_password"], r"^\$6\$[./0-9A-Za-z]{16}\$[./0-9A-Za-z]{86}$")
+        self.assertTrue(sha512_crypt.verify("correct horse", row.request["rescue_password"]))
         self.assertNotIn("correct horse", str(row.as_dict()) + str(self.conductor.asked))
         self.assertNotIn("$6$", str(self.conductor.asked) + self.api("GET", "/v1/nodes/n").text)
         self.good("POST", "/ingot/v1/nodes/n/plan?flow=rescue", {"rescue_password": "correct horse"})
