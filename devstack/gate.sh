@@ -15,8 +15,8 @@ cd "$CHECKOUT"
 GATE=$CHECKOUT/.gate
 LOGS=$GATE/logs
 EXTRAS=lint,mysql,postgresql,test
-# What clients are made with that pip does not have: Metal3's is a Go program.
-CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev)
+# What clients need that pip does not have: Metal3's is a Go program, Nova makes config drives with genisoimage.
+CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage)
 
 # name | kind | minutes it may take | command. Kind `check` counts as one, `tests` as the tests that the command ran.
 STEPS=(
@@ -32,7 +32,7 @@ STEPS=(
     "unit          | tests | 8  | stestr --test-path ./tests/unit run"
     "functional    | tests | 20 | python devstack/services.py run -- stestr --test-path ./tests/functional run"
     "quickstart    | check | 7  | devstack/quickstart.sh --once"
-    "clients       | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3"
+    "clients       | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
     "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "upgrade       | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade"
     "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"

@@ -1,0 +1,167 @@
+"""Nova's ironic driver as ``nova-compute`` uses it: a request a line, an answer a line.
+
+Run in Nova's environment: Ingot's test starts it with Nova's configuration file. Driver, objects and database are
+Nova's own; this stands for the compute manager above the driver, which wants a message bus, a scheduler and Placement.
+"""
+
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from nova import monkey_patch
+
+monkey_patch.patch(backend="threading")  # as nova-compute does, before anything else is imported
+
+from nova import config, context, objects  # noqa: E402
+from nova.compute import provider_tree, task_states, vm_states  # noqa: E402
+from nova.network import model  # noqa: E402
+from nova.objects import image_meta  # noqa: E402
+from nova.objects import instance as instances  # noqa: E402
+from nova.virt import driver as virt  # noqa: E402
+
+HOST = "compute-0"
+
+
+class Compute:
+    """What a compute service does with its driver, for one instance."""
+
+    def __init__(self) -> None:
+        self.context = context.RequestContext("operator", "project", is_admin=True)
+        self.driver = virt.load_compute_driver(None)
+        self.network = model.NetworkInfo([])
+        self.instance: instances.Instance = None
+
+    def begin(self, vif: str) -> list[str]:
+        """The start of the service: the nodes that are there. Instances are given an interface."""
+        self.network = model.NetworkInfo([model.VIF(id=vif, address="fa:16:3e:00:00:01", network=model.Network())])
+        self.driver.init_host(HOST)
+        return list(self.driver.get_available_nodes())
+
+    def report(self, node: str) -> dict[str, Any]:
+        """What Placement is told about a node."""
+        self.driver.get_available_nodes(refresh=True)
+        tree = provider_tree.ProviderTree()
+        tree.new_root(node, node)
+        self.driver.update_provider_tree(tree, node)
+        data = tree.data(node)
+        return {
+            "inventory": data.inventory,
+            "traits": sorted(data.traits),
+            "resource": self.driver.get_available_resource(node),
+        }
+
+    def compute_node(self, node: str) -> int:
+        """The record of a node in Nova's database, which the resource tracker makes."""
+        record = objects.ComputeNode(self.context, host=HOST)
+        record.update_from_virt_driver({**self.driver.get_available_resource(node), "cpu_info": ""})
+        record.create()
+        return int(record.id)
+
+    def make(self, node: str, image: str, name: str, traits: list[str], user_data: str) -> str:
+        """An instance in Nova's database, on the node that the scheduler would choose."""
+        flavor = objects.Flavor(
+            self.context,
+            flavorid=name,
+            name=f"bm.{name}",
+            **{"vcpus": 1, "memory_mb": 512, "root_gb": 1, "ephemeral_gb": 0, "swap": 0, "rxtx_factor": 1.0},
+            extra_specs={"resources:CUSTOM_METAL": "1", **{f"trait:{trait}": "required" for trait in traits}},
+        )
+        self.instance = objects.Instance(
+            self.context,
+            **{"user_id": "operator", "project_id": "project", "host": HOST, "node": node, "launch_index": 0},
+            **{"display_name": name, "hostname": name, "image_ref": image, "system_metadata": {}, "metadata": {}},
+            **{"vm_state": vm_states.BUILDING, "task_state": task_states.SPAWNING},
+            **{"user_data": user_data, "config_drive": "True"},
+            flavor=flavor,
+            keypairs=objects.KeyPairList(objects=[]),
+            compute_id=self.compute_node(node),
+        )
+        self.instance.create()
+        return str(self.instance.uuid)
+
+    def spawn(self) -> None:
+        self.driver.prepare_for_spawn(self.instance)
+        self.driver.prepare_networks_before_block_device_mapping(self.instance, self.network)
+        self.driver.spawn(self.context, self.instance, self.image, [], "secret", {}, network_info=self.network)
+        self.instance.vm_state, self.instance.task_state = vm_states.ACTIVE, None
+        self.instance.save()
+
+    @property
+    def image(self) -> image_meta.ImageMeta:
+        return image_meta.ImageMeta.from_instance(self.instance)
+
+    def rebuild(self) -> None:
+        self.instance.task_state = task_states.REBUILDING
+        self.instance.save()
+        self.driver.rebuild(
+            self.context, self.instance, self.image, [], None, {}, [], None, None, network_info=self.network
+        )
+        self.instance.task_state = None
+        self.instance.save()
+
+    def power(self, *changes: str) -> list[int]:
+        """The states of power after each change."""
+        possible: dict[str, Callable[[], None]] = {
+            "off": lambda: self.driver.power_off(self.instance),
+            "soft off": lambda: self.driver.power_off(self.instance, timeout=20),
+            "on": lambda: self.driver.power_on(self.context, self.instance, self.network),
+            "reboot": lambda: self.driver.reboot(self.context, self.instance, self.network, "HARD"),
+            "soft reboot": lambda: self.driver.reboot(self.context, self.instance, self.network, "SOFT"),
+        }
+        states = []
+        for change in changes:
+            possible[change]()
+            states.append(self.driver.get_info(self.instance, use_cache=False).state)
+        return states
+
+    def known(self) -> dict[str, Any]:
+        """What the driver knows about its instances."""
+        self.driver.get_available_nodes()
+        return {
+            "exists": self.driver.instance_exists(self.instance),
+            "uuids": self.driver.list_instance_uuids(),
+            "names": self.driver.list_instances(),
+            "state": self.driver.get_info(self.instance).state,
+            "connector": self.driver.get_volume_connector(self.instance),
+        }
+
+    def interfaces(self) -> None:
+        """An interface more, and without it again."""
+        (vif,) = self.network
+        self.driver.attach_interface(self.context, self.instance, self.image, vif)
+        self.driver.detach_interface(self.context, self.instance, vif)
+
+    def rescue(self) -> None:
+        self.driver.rescue(self.context, self.instance, self.network, self.image, "password", None, None)
+
+    def dump(self) -> None:
+        self.driver.trigger_crash_dump(self.instance)
+
+    def serial(self) -> None:
+        self.driver.get_serial_console(self.context, self.instance)
+
+    def destroy(self) -> None:
+        self.driver.destroy(self.context, self.instance, self.network)
+
+
+def answer(compute: Compute, line: str) -> dict[str, Any]:
+    name, *arguments = json.loads(line)
+    try:
+        return {"result": getattr(compute, name)(*arguments)}
+    except Exception as exc:  # noqa: BLE001 - the test judges it
+        traceback.print_exc(limit=-5)
+        return {"error": type(exc).__name__, "message": str(exc)}
+
+
+def main() -> None:
+    config.parse_args(sys.argv)
+    objects.register_all()
+    compute = Compute()
+    for line in sys.stdin:
+        print(json.dumps(answer(compute, line)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""Nova's ironic driver, unmodified, with Nova's own objects and database, against Ingot and a rack of machines.
+
+What stands around the driver is left out: the compute manager and its message bus, the scheduler, Placement. Neutron is
+asked by Nova for the security groups of a config drive, and answered that there are none. The image's id is its URL, as
+there is no Glance; what Glance would tell about it, its checksum, the operator gives the node.
+"""
+
+import base64
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import threading
+from typing import Any, ClassVar
+
+import fixtures
+import testtools
+
+from tests.functional.deployment import lab
+from tests.gate import environments
+
+REQUIREMENTS = ("nova>=34.0",)
+PROGRAM = environments.ROOT / "tests" / "gate" / "programs" / "nova_compute.py"
+TRAIT = "CUSTOM_GOLD"
+GLANCE_IMAGE = "0e4b1a9c-3d52-4c6e-8a52-3f6de2bb1c58"
+VIF = "7a9f3e1c-64c2-4a7e-9d0b-3f1f8f0f2b11"
+USER_DATA = base64.b64encode(b"#cloud-config\n").decode()
+RUNNING, SHUTDOWN = 1, 4
+"""Nova's states of power."""
+
+_CONFIGURATION = """
+[DEFAULT]
+host = compute-0
+compute_driver = ironic.IronicDriver
+state_path = {directory}
+transport_url = fake://
+debug = true
+log_file = {directory}/nova.log
+[database]
+connection = sqlite:///{directory}/cell.sqlite
+[api_database]
+connection = sqlite:///{directory}/api.sqlite
+[oslo_concurrency]
+lock_path = {directory}/locks
+[ironic]
+auth_type = none
+endpoint_override = {ingot}
+api_retry_interval = 1
+[neutron]
+auth_type = none
+endpoint_override = {neutron}
+"""
+
+
+class _NoPorts(http.server.BaseHTTPRequestHandler):
+    """A Neutron that has no port."""
+
+    def do_GET(self) -> None:
+        body = json.dumps({"ports": [], "security_groups": []}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests are not worth a line in a test's output."""
+
+
+class Neutron(fixtures.Fixture):
+    def _setUp(self) -> None:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _NoPorts)
+        self.url = f"http://127.0.0.1:{server.server_address[1]}"
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+
+
+class Nova(fixtures.Fixture):
+    """Nova's driver in a process of its own, with Nova's database.
+
+    :param ingot: URL of Ingot.
+    """
+
+    def __init__(self, ingot: str) -> None:
+        super().__init__()
+        self._ingot = ingot
+
+    def _setUp(self) -> None:
+        programs = environments.cached("nova", *REQUIREMENTS)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        config = self.directory / "nova.conf"
+        neutron = self.useFixture(Neutron())
+        config.write_text(_CONFIGURATION.format(directory=self.directory, ingot=self._ingot, neutron=neutron.url))
+        command = (programs / "nova-manage", "--config-file", config)
+        environments.run(*command, "api_db", "sync", timeout=environments.BUILD_TIMEOUT_S)
+        environments.run(*command, "db", "sync", "--local_cell", timeout=environments.BUILD_TIMEOUT_S)
+        self.output = self.directory / "compute.log"
+        with self.output.open("ab") as complaints:
+            self._process = subprocess.Popen(
+                [str(programs / "python"), str(PROGRAM), "--config-file", str(config)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                text=True,
+                cwd=self.directory,
+                env={"PATH": os.defpath, "HOME": str(self.directory), "NO_PROXY": "*", "PYTHONWARNINGS": "ignore"},
+            )
+        self.addCleanup(self._stop)
+
+    def _stop(self) -> None:
+        self._process.communicate(timeout=lab.PATIENCE)
+
+    def ask(self, name: str, *arguments: Any) -> dict[str, Any]:
+        """What a call of the driver came to: a result or an error."""
+        if self._process.stdin is None or self._process.stdout is None:
+            raise AssertionError("the process has no pipes")
+        print(json.dumps([name, *arguments]), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        if not line:
+            raise AssertionError(f"Nova's driver ended:\n{self.output.read_text()[-5000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def __call__(self, name: str, *arguments: Any) -> Any:
+        """The result of a call of the driver."""
+        answer = self.ask(name, *arguments)
+        if "error" in answer:
+            raise AssertionError(f"{name}: {answer}\n{self.output.read_text()[-5000:]}")
+        return answer["result"]
+
+
+class TestNova(testtools.TestCase):
+    """The tests share a compute service and a rack; each has a machine of its own."""
+
+    bench: ClassVar[lab.Lab]
+    nova: ClassVar[Nova]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.bench = cls.enterClassContext(lab.Lab(machines=2))
+        cls.nova = cls.enterClassContext(Nova(cls.bench.url))
+
+    def enroll(self, index: int) -> str:
+        """An available machine, and what the operator says about the image."""
+        properties = {"cpu_arch": "x86_64", "capabilities": "boot_mode:uefi"}
+        uuid = self.bench.enroll(index, resource_class="metal", properties=properties)
+        self.bench.user.put(f"/v1/nodes/{uuid}/traits/{TRAIT}", None)
+        for kind, ident in (("ip", f"192.0.2.{index}"), ("iqn", f"iqn.2026-01.org.example:{index}")):
+            connector = {"node_uuid": uuid, "type": kind, "connector_id": ident}
+            self.bench.user.post("/v1/volume/connectors", connector)
+        self.bench.make_available(uuid)
+        self.bench.set_image(uuid, image_source=None)
+        return uuid
+
+    def make(self, node: str, image: str, name: str) -> str:
+        """Makes the instance that is talked about from here on."""
+        uuid: str = self.nova("make", node, image, name, [TRAIT], USER_DATA)
+        return uuid
+
+    def failure(self, name: str) -> tuple[str, str]:
+        """The kind and the message of the error that a call of the driver ends in."""
+        answer = self.nova.ask(name)
+        return answer["error"], answer["message"]
+
+    def check_report(self, node: str, reserved: int) -> None:
+        """What Placement and the scheduler are told about a node."""
+        found = self.nova("report", node)
+        inventory = found["inventory"]["CUSTOM_METAL"]
+        self.assertEqual((1, reserved, [TRAIT]), (inventory["total"], inventory["reserved"], found["traits"]))
+        self.assertEqual([["x86_64", "baremetal", "hvm"]], found["resource"]["supported_instances"])
+        self.assertEqual({"cpu_arch": "x86_64", "boot_mode": "uefi"}, found["resource"]["stats"])
+
+    def test_a_machine_is_an_instance_and_then_free_again(self) -> None:
+        node = self.enroll(0)
+        self.assertIn(node, self.nova("begin", VIF))
+        self.check_report(node, reserved=0)
+        instance = self.make(node, f"{self.bench.files.url}/image.raw", "render-1")
+        self.nova("spawn")
+        shown = self.bench.user.node(node)
+        self.assertEqual(("active", instance), (shown["provision_state"], shown["instance_uuid"]))
+        info = shown["instance_info"]
+        self.assertEqual(("render-1", [TRAIT], "512"), (info["display_name"], info["traits"], info["memory_mb"]))
+        self.assertTrue(self.bench.holds_image(0))
+        for part in (b"render-1", b"#cloud-config", b"admin_pass"):
+            self.assertIn(part, self.bench.config_drive(0))
+        self.check_report(node, reserved=1)
+
+        known = self.nova("known")
+        self.assertEqual((True, [instance], RUNNING), (known["exists"], known["uuids"], known["state"]))
+        self.assertEqual("iqn.2026-01.org.example:0", known["connector"]["initiator"])
+        self.nova("dump")
+        changes = {"soft off": SHUTDOWN, "on": RUNNING, "reboot": RUNNING, "soft reboot": RUNNING, "off": SHUTDOWN}
+        self.assertEqual(list(changes.values()), self.nova("power", *changes))
+        self.nova("interfaces")
+        for call, kind, reason in (("rescue", "InstanceRescueFailure", "does not support rescue"),
+                                   ("serial", "ConsoleTypeUnavailable", "serial")):  # fmt: skip
+            found, message = self.failure(call)
+            self.assertEqual(kind, found)
+            self.assertIn(reason, message)
+
+        self.nova("rebuild")
+        shown = self.bench.user.node(node)
+        self.assertEqual(("active", "power on"), (shown["provision_state"], shown["power_state"]))
+        self.assertTrue(self.bench.holds_image(0))
+        self.nova("destroy")
+        shown = self.bench.reach(node, "available")
+        self.assertEqual((None, {}), (shown["instance_uuid"], shown["instance_info"]))
+        self.assertFalse(self.bench.holds_image(0))
+        self.check_report(node, reserved=0)
+        self.assertFalse(self.nova("known")["exists"])
+
+    def test_a_machine_that_cannot_be_spawned_is_free_again(self) -> None:
+        node = self.enroll(1)
+        self.nova("begin", VIF)
+        self.make(node, GLANCE_IMAGE, "render-2")
+        kind, message = self.failure("spawn")
+        self.assertEqual("ValidationError", kind)
+        self.assertIn("image_source", message)
+        shown = self.bench.user.node(node)
+        self.assertEqual(("available", None), (shown["provision_state"], shown["instance_uuid"]))
+        self.assertEqual({}, shown["instance_info"])
+
+        self.bench.set_image(node, image_os_hash_value="0" * 64)
+        self.make(node, f"{self.bench.files.url}/image.raw", "render-3")
+        kind, message = self.failure("spawn")
+        self.assertEqual("InstanceDeployFailure", kind)
+        self.assertIn("its sha256 is", message)
+        self.nova("destroy")
+        self.bench.reach(node, "available")
+        self.check_report(node, reserved=0)
