@@ -32,7 +32,7 @@ STEPS=(
     "unit          | tests | 8  | stestr --test-path ./tests/unit run"
     "functional    | tests | 20 | python devstack/services.py run -- stestr --test-path ./tests/functional run"
     "quickstart    | check | 7  | devstack/quickstart.sh --once"
-    "clients       | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
+    "clients       | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
     "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "upgrade       | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade"
     "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
