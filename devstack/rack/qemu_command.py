@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ingot.rack import partitions
 from ingot.rack.config import ConfigError, MachineSpec
 from ingot.rack.disks import Disk
 from ingot.rack.nvram import BootSetting
@@ -125,7 +126,11 @@ def _firmware(directory: Path) -> list[str]:
 
 
 def _disks(disks: Sequence[Disk], first: int) -> list[str]:
-    """Disks without the cost of durability, and in which what is erased becomes a hole again."""
+    """Disks without the cost of durability, and in which what is erased becomes a hole again.
+
+    Those that can be booted come first, as a BIOS starts from its first disk only.
+    """
+    order = sorted(disks, key=lambda disk: partitions.boot_signature(disk) is None)
     words = ["-device", "virtio-scsi-pci,id=scsi"]
     for number, disk in enumerate(disks):
         identity = _IDENTITY[disk.spec.kind].format(disk.spec)
@@ -134,7 +139,7 @@ def _disks(disks: Sequence[Disk], first: int) -> list[str]:
             f"if=none,id=disk{number},format=raw,cache=unsafe,discard=unmap,detect-zeroes=unmap,"
             f"file={_value(disk.path)}{_READ_ONLY[disk.spec.state]}",
             "-device",
-            f"{_DEVICES[disk.spec.kind]},drive=disk{number},{identity},bootindex={first + number}",
+            f"{_DEVICES[disk.spec.kind]},drive=disk{number},{identity},bootindex={first + order.index(disk)}",
         ]
     return words
 

@@ -11,6 +11,7 @@ from ingot.rack import qemu_command
 from ingot.rack.config import ConfigError, MachineOverride, RackConfig, machine_specs
 from ingot.rack.disks import Disk
 from ingot.rack.nvram import BootSetting
+from tests.unit.rack import disk_images
 
 
 class QemuCommandTest(testtools.TestCase):
@@ -72,6 +73,11 @@ class QemuCommandTest(testtools.TestCase):
         first, second = self.spec.disks
         self.assertIn(f"scsi-hd,bus=scsi.0,drive=disk0,serial={first.serial},wwn={first.wwn},bootindex=1", devices)
         self.assertIn(f"nvme,drive=disk1,serial={second.serial},bootindex=2", devices)
+
+    def test_a_disk_that_can_be_booted_is_the_first(self) -> None:
+        self.disks("ata", "ata")[1].write(0, disk_images.mbr_image())
+        devices = " ".join(self.after("-device", self.command(kinds=("ata", "ata"))))
+        self.assertRegex(devices, "drive=disk0,[^ ]*,bootindex=2 .*drive=disk1,[^ ]*,bootindex=1 ")
 
     def test_a_comma_in_a_path_does_not_end_it(self) -> None:
         self.assertIn("disk,,0.img", " ".join(self.after("-drive", self.command())))

@@ -1,0 +1,38 @@
+"""The command: builds the deploy ramdisk and the test image, or finds what was built before."""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from ramdisk import deploy, image
+from ramdisk.builds import BuildError
+
+
+def _link(name: Path, result: Path) -> None:
+    """Have the newest result under a name that stays, and say where it is."""
+    fresh = name.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(result.name)
+    fresh.replace(name)
+    print(result, flush=True)
+
+
+def main() -> int:
+    """Entry point; exit code 1 with the reason on standard error."""
+    parser = argparse.ArgumentParser(prog="python3 -m ramdisk", description=__doc__.splitlines()[0])
+    parser.add_argument("directory", type=Path, help="where the results are kept")
+    directory = parser.parse_args().directory.absolute()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the scratch directory would stay behind
+    try:
+        ramdisk = deploy.build(directory)
+        _link(directory / "deploy", ramdisk)
+        _link(directory / "image", image.build(directory, ramdisk))
+    except (BuildError, OSError) as error:
+        print(f"ramdisk: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

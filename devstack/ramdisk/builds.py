@@ -1,0 +1,96 @@
+"""Builds that are kept: a result is found again by the hash of everything that it was made from."""
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+EPOCH = 1_700_000_000
+"""The time of every file that was made later, so that the same inputs give the same bytes."""
+
+
+class BuildError(Exception):
+    """Something cannot be built; the message says what failed and how."""
+
+
+def sources(*patterns: str) -> list[Path]:
+    """Return this package's files that match, in a fixed order."""
+    return sorted(path for pattern in patterns for path in HERE.glob(pattern) if path.is_file())
+
+
+def fingerprint(files: Iterable[Path], *words: str) -> str:
+    """Return a short hash of the files' names and contents, and of further words."""
+    digest = hashlib.sha256()
+    for part in [*words, *(f"{path.name}\n{sha256(path)}" for path in files)]:
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def cached(result: Path, build: Callable[[Path, Path], None]) -> Path:
+    """Return the directory ``result``, made by ``build(scratch, fresh)`` unless it is there already.
+
+    A build that fails, or is killed, leaves no result.
+
+    :param build: gets a scratch directory that is gone afterwards, and the empty directory for the result.
+    """
+    if result.exists():
+        return result
+    result.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-") as scratch:
+        fresh = Path(scratch, "result")
+        fresh.mkdir(mode=0o755)
+        build(Path(scratch), fresh)
+        if not result.exists():
+            fresh.rename(result)
+    return result
+
+
+def run(*command: str | Path, content: bytes = b"", env: Mapping[str, str] | None = None) -> str:
+    """Return the standard output of a command.
+
+    :param content: its standard input. :param env: variables besides ours.
+    :raises BuildError: it failed, with the end of what it said; or it is not installed.
+    """
+    words = [str(word) for word in command]
+    environment = {**os.environ, "LC_ALL": "C", "SOURCE_DATE_EPOCH": str(EPOCH), **(env or {})}
+    try:
+        done = subprocess.run(words, input=content, capture_output=True, env=environment, check=False)
+    except FileNotFoundError as error:
+        raise BuildError(f"{words[0]} is not installed") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).decode(errors="replace").strip()[-2000:]
+        raise BuildError(f"{' '.join(words)[:300]} failed with status {done.returncode}:\n{said}")
+    return done.stdout.decode(errors="replace")
+
+
+def listed(path: Path) -> list[str]:
+    """Return the lines of a file that are neither empty nor comments."""
+    return [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+
+
+def settle_times(tree: Path) -> None:
+    """Give every file that is newer than ``EPOCH`` that time."""
+    for folder, folders, files in os.walk(tree, topdown=False):
+        for name in [*folders, *files, ""]:
+            path = os.path.join(folder, name)
+            if os.lstat(path).st_mtime > EPOCH:
+                os.utime(path, (EPOCH, EPOCH), follow_symlinks=False)
+
+
+def pack(tree: Path, archive: Path) -> None:
+    """Write a tree into an initial ramdisk (cpio, compressed with zstd); the same tree gives the same bytes."""
+    settle_times(tree)
+    script = (
+        'set -o pipefail; cd "$1"; find . -mindepth 1 -printf "%P\\0" | LC_ALL=C sort -z | '
+        'cpio --quiet --null --create --format=newc --owner=0:0 --reproducible | zstd -q -T0 -9 -o "$2"'
+    )
+    run("bash", "-c", script, "pack", tree, archive)

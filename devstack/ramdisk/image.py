@@ -1,0 +1,117 @@
+"""The test image: a disk for BIOS and UEFI with the smallest system that can say from where it runs.
+
+Its directory has ``image.raw``, ``image.qcow2`` and ``manifest.json`` (marker and SHA-256 sums). The system is the
+kernel of the deploy ramdisk with an init script; its root, a partition of its own, holds the marker. On an array it
+finds that root only by putting the array together.
+"""
+
+import json
+import shutil
+import uuid
+from pathlib import Path
+
+from ramdisk import deploy
+from ramdisk.builds import EPOCH, HERE, cached, fingerprint, pack, run, sha256, sources
+
+RAW, QCOW2, MANIFEST = "image.raw", "image.qcow2", "manifest.json"
+
+_MEBIBYTE = 2**20
+_SECTOR = 512
+# Each partition begins a MiB after the one before has ended.
+_BOOT_AT, _BOOT_SIZE = 1 * _MEBIBYTE, 64 * _MEBIBYTE
+_ROOT_AT, _ROOT_SIZE = 66 * _MEBIBYTE, 16 * _MEBIBYTE
+_SIZE = 84 * _MEBIBYTE
+
+_COMMAND_LINE = "console=ttyS0,115200 quiet"
+_EFI_LOADER = Path("/usr/lib/systemd/boot/efi/systemd-bootx64.efi")
+_BIOS_LOADER = Path("/usr/lib/syslinux/mbr/gptmbr.bin")
+_FOLDERS = ("EFI", "EFI/BOOT", "loader", "loader/entries", "syslinux")
+_TEXTS = {
+    "loader/loader.conf": "default ingot.conf\ntimeout 0\n",
+    "loader/entries/ingot.conf": f"linux /vmlinuz\ninitrd /initrd.img\noptions {_COMMAND_LINE}\n",
+    "syslinux/syslinux.cfg": (
+        f"DEFAULT ingot\nLABEL ingot\n  LINUX /vmlinuz\n  INITRD /initrd.img\n  APPEND {_COMMAND_LINE}\n"
+    ),
+}
+
+
+def build(directory: Path, ramdisk: Path) -> Path:
+    """Return the directory of the image for a deploy ramdisk, built below ``directory`` if it is not there.
+
+    :raises BuildError: a tool failed.
+    """
+    key = fingerprint(sources("builds.py", "image.py", "files/image/*"), ramdisk.name)
+    return cached(directory / f"image-{key}", lambda scratch, result: _build(scratch, result, ramdisk, f"ingot-{key}"))
+
+
+def _build(scratch: Path, result: Path, ramdisk: Path, marker: str) -> None:
+    disk = result / RAW
+    with disk.open("wb") as file:
+        file.truncate(_SIZE)
+    _partition(disk, marker)
+    _put(_boot_partition(scratch, ramdisk), disk, _BOOT_AT)
+    _put(_root_partition(scratch, marker), disk, _ROOT_AT)
+    run("syslinux", "--install", "--directory", "syslinux", "--offset", str(_BOOT_AT), disk)
+    run("qemu-img", "convert", "-c", "-O", "qcow2", disk, result / QCOW2)
+    sums = {name: sha256(result / name) for name in (RAW, QCOW2)}
+    (result / MANIFEST).write_text(json.dumps({"marker": marker, "sha256": sums}, indent=2) + "\n")
+
+
+def _partition(disk: Path, marker: str) -> None:
+    def place(start: int, size: int) -> str:
+        return f"{start // _SECTOR}:{(start + size) // _SECTOR - 1}"
+
+    identity = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{part}.{marker}")) for part in ("disk", "boot", "root")]
+    run(
+        "sgdisk",
+        *(f"--new=1:{place(_BOOT_AT, _BOOT_SIZE)}", "--typecode=1:ef00", f"--partition-guid=1:{identity[1]}"),
+        *(f"--new=2:{place(_ROOT_AT, _ROOT_SIZE)}", "--typecode=2:8300", f"--partition-guid=2:{identity[2]}"),
+        *("--attributes=1:set:2", f"--disk-guid={identity[0]}", disk),  # the attribute by which a BIOS finds it
+    )
+    with disk.open("r+b") as file:
+        file.write(_BIOS_LOADER.read_bytes())
+
+
+def _boot_partition(scratch: Path, ramdisk: Path) -> Path:
+    volume = scratch / "boot.img"
+    with volume.open("wb") as file:
+        file.truncate(_BOOT_SIZE)
+    geometry = ("-h", "255", "-s", "63", "-H", str(_BOOT_AT // _SECTOR), "-T", str(_BOOT_SIZE // _SECTOR))
+    run("mformat", "-i", volume, "-F", "-c", "1", *geometry, "-N", "696e676f", "-v", "INGOT", "::")
+    run("mmd", "-i", volume, *(f"::{folder}" for folder in _FOLDERS))
+    initrd = scratch / "initrd.img"
+    pack(_system(scratch / "system", ramdisk), initrd)
+    files = {"vmlinuz": ramdisk / deploy.KERNEL, "initrd.img": initrd, "EFI/BOOT/BOOTX64.EFI": _EFI_LOADER}
+    for name, source in files.items():
+        run("mcopy", "-i", volume, source, f"::{name}")
+    for name, text in _TEXTS.items():
+        run("mcopy", "-i", volume, "-", f"::{name}", content=text.encode())
+    return volume
+
+
+def _system(tree: Path, ramdisk: Path) -> Path:
+    for folder in ("dev", "etc/acpi/PWRF", "mnt", "proc", "sys", "usr/lib64", "usr/sbin"):
+        (tree / folder).mkdir(parents=True)
+    run("tar", "-C", tree, "-xf", ramdisk / deploy.SYSTEM)
+    for link in ("bin", "lib", "lib64", "sbin"):
+        (tree / link).symlink_to(f"usr/{link}")
+    shutil.copy(HERE / "files/image/init", tree / "init")
+    shutil.copy(HERE / "files/image/power-button", tree / "etc/acpi/PWRF/00000080")
+    return tree
+
+
+def _root_partition(scratch: Path, marker: str) -> Path:
+    volume, tree = scratch / "root.img", scratch / "root"
+    (tree / "etc").mkdir(parents=True)
+    (tree / "etc/marker").write_text(f"{marker}\n")
+    identity = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"file-system.{marker}"))
+    options = ("-L", "ingot-root", "-U", identity, "-E", f"hash_seed={identity},root_owner=0:0")
+    time = {"E2FSPROGS_FAKE_TIME": str(EPOCH)}
+    run("mke2fs", "-q", "-t", "ext4", *options, "-d", tree, volume, f"{_ROOT_SIZE // 1024}k", env=time)
+    return volume
+
+
+def _put(volume: Path, disk: Path, offset: int) -> None:
+    with disk.open("r+b") as file:
+        file.seek(offset)
+        file.write(volume.read_bytes())

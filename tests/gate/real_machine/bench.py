@@ -1,0 +1,215 @@
+"""A workbench: Ingot in one process, a QEMU machine behind its BMC, a file server, and an eye on the console."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import fixtures
+import requests
+
+from ingot.rack import ports
+from ingot.rack.process import RackProcess
+from tests.functional.deployment.lab import FileServer, Process, User
+from tests.gate.environments import ROOT
+
+PATIENCE_S = 900
+"""For one phase of a deployment. Without KVM, on a computer that does other things, most take one or two minutes."""
+
+HOST = "10.0.2.2"
+"""This computer, to a QEMU machine."""
+
+PLACE = pathlib.Path(os.environ.get("INGOT_TEST_REAL_MACHINE", ROOT / ".gate" / "real-machine"))
+MARKER = "INGOT-IMAGE "
+_PASSWORD = "a password"
+_FAILED = ("error", "failed")
+
+
+class Bench(fixtures.Fixture):
+    """Everything for deployments of one machine with two disks; its files stay in :data:`PLACE` until the next run.
+
+    :param name: of the run.
+    :param options: further options of Ingot: {group: {name: value}}.
+    """
+
+    def __init__(self, name: str, options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        super().__init__()
+        self.directory = PLACE / "runs" / name
+        self._options = options or {}
+
+    def _setUp(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        self._began = time.monotonic()
+        self.image = json.loads((PLACE / "image" / "manifest.json").read_text())
+        self._files = self.useFixture(FileServer(PLACE))
+        self._port = ports.tcp()
+        self.rack = RackProcess(
+            self.directory / "rack",
+            machine_kind="qemu",
+            machines=1,
+            memory=1024,
+            disk_size="5G",
+            bmc_base_port=0,
+            password=_PASSWORD,
+            boot_url=f"http://{{host}}:{self._port}/boot/ipxe/{{mac}}",
+        )
+        self.addCleanup(self.rack.stop)
+        self.rack.start()
+        (self.machine,) = self.rack.machines
+        self.name: str = self.machine["name"]
+        self.user = User(f"http://127.0.0.1:{self._port}")
+        self._start_ingot()
+
+    def _start_ingot(self) -> None:
+        config = self.directory / "ingot.conf"
+        config.write_text(self._configuration())
+        self._ingot = Process(["ingot", "--config-file", str(config)], self.directory / "ingot.log")
+        self.addCleanup(self._ingot.stop)
+        self._ingot.start()
+        self.eventually(lambda: self.user.get("/v1/conductors")["conductors"], "Ingot serves", 60)
+
+    def _configuration(self) -> str:
+        groups: dict[str, dict[str, Any]] = {
+            "DEFAULT": {"host": "bench", "my_ip": "127.0.0.1", "state_path": self.directory, "debug": True},
+            "api": {"host_ip": "127.0.0.1", "port": self._port, "public_endpoint": f"http://{HOST}:{self._port}"},
+            "deploy": {
+                "deploy_kernel": self.url("deploy/vmlinuz"),
+                "deploy_ramdisk": self.url("deploy/initrd.img"),
+                "erase_devices_priority": 0,
+                "erase_devices_metadata_priority": 10,
+            },
+            "pxe": {"kernel_append_params": "console=ttyS0,115200 quiet"},
+        }
+        for group, values in self._options.items():
+            groups.setdefault(group, {}).update(values)
+        lines = ([f"[{group}]", *(f"{k} = {v}" for k, v in values.items())] for group, values in groups.items())
+        return "\n".join(line for group in lines for line in group) + "\n"
+
+    def url(self, path: str) -> str:
+        """The address of a built file, to the machine."""
+        return f"http://{HOST}:{self._files.url.rpartition(':')[2]}/{path}"
+
+    # What is seen
+
+    def say(self, text: str) -> None:
+        """Adds a line to the run's story."""
+        with (PLACE / "story.txt").open("a") as story:
+            story.write(f"{self.directory.name:>6} {time.monotonic() - self._began:7.1f} s  {text}\n")
+
+    def eventually(self, check: Callable[[], Any], what: str, patience: float = PATIENCE_S) -> Any:
+        """The first true answer of ``check``; too late, an error with the ends of logs."""
+        until = time.monotonic() + patience
+        while True:
+            try:
+                if answer := check():
+                    return answer
+            except requests.ConnectionError:
+                pass  # nobody listens yet
+            if time.monotonic() > until:
+                raise AssertionError(f"not within {patience:.0f} s: {what}\n{self.logs()}")
+            time.sleep(0.5)
+
+    def logs(self, lines: int = 40) -> str:
+        """The ends of Ingot's log and of the machine's."""
+        ingot = (self.directory / "ingot.log").read_text(errors="replace").splitlines()[-lines:]
+        return "\n".join([*ingot, "---", *self.rack.control.log(self.name)[-lines:]])
+
+    def console(self) -> list[str]:
+        """What the test image has said since the machine was last switched on."""
+        log = self.rack.control.log(self.name)
+        starts = [number for number, line in enumerate(log) if " on: QEMU process" in line]
+        return [line.partition(MARKER)[2] for line in log[starts[-1] if starts else 0 :] if MARKER in line]
+
+    def disk(self, number: int) -> dict[str, Any]:
+        """A disk of the machine: serial, path, ..."""
+        disk: dict[str, Any] = self.rack.control.machine(self.name)["disks"][number]
+        return disk
+
+    # What a user does
+
+    def enroll(self, boot_mode: str, **properties: Any) -> str:
+        """Enrolls the machine; returns the node's uuid."""
+        body = {
+            "name": self.name,
+            "driver": "ipmi",
+            "driver_info": {
+                "ipmi_address": self.machine["bmc_address"],
+                "ipmi_port": self.machine["bmc_port"],
+                "ipmi_username": "admin",
+                "ipmi_password": _PASSWORD,
+                "kernel_append_params": f"%default% {self.machine['kernel_arguments']}",
+            },
+            "properties": {"capabilities": f"boot_mode:{boot_mode}", **properties},
+            "resource_class": "baremetal",
+            "deploy_interface": "direct",
+            "raid_interface": "agent",
+        }
+        uuid: str = self.user.post("/v1/nodes", body)["uuid"]
+        for mac in self.machine["macs"]:
+            self.user.post("/v1/ports", {"node_uuid": uuid, "address": mac})
+        self.say(f"enrolled as {uuid}, {boot_mode}")
+        return uuid
+
+    def choose_image(self, uuid: str, name: str, **more: Any) -> None:
+        """Asks for the test image: ``image.raw`` or ``image.qcow2``."""
+        info = {
+            "image_source": self.url(f"image/{name}"),
+            "image_os_hash_algo": "sha256",
+            "image_os_hash_value": self.image["sha256"][name],
+            **more,
+        }
+        self.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": info})
+
+    def ask(self, uuid: str, verb: str, state: str, **more: Any) -> dict[str, Any]:
+        """Asks for a change of the provision state and waits for the result; says what happens meanwhile."""
+        self.say(f"{verb}")
+        self.user.provision(uuid, verb, **more)
+        node: dict[str, Any] = self.eventually(lambda: self._arrived(uuid, state), f"{verb} ends in {state}")
+        self._tell_timeline(uuid)
+        return node
+
+    def _arrived(self, uuid: str, state: str) -> dict[str, Any] | None:
+        node = self.user.node(uuid)
+        found = node["provision_state"]
+        if (found != state and found.endswith(_FAILED)) or (node["last_error"] and found == "enroll"):
+            raise AssertionError(f"{found} instead of {state}: {node['last_error']}\n{self.logs()}")
+        return node if found == state and node["reservation"] is None else None
+
+    def _tell_timeline(self, uuid: str) -> None:
+        answer = self.user.request("GET", f"/ingot/v1/nodes/{uuid}/timeline")
+        for step in answer.json().get("steps", ()) if answer.ok else ():
+            self.say(f"    {step['interface']}.{step['step']} {step['state']} {step.get('duration', '')}")
+
+    def wait_for_image(self) -> dict[str, dict[str, str]]:
+        """Waits until the deployed system has said everything.
+
+        :returns: what it says in each line, by the line's first word (``root``, ``array`` with the device, ``config``).
+        """
+        lines: list[str] = self.eventually(lambda: "ready" in (said := self.console()) and said, "the image runs")
+        for line in lines:
+            self.say(f"console: {line}")
+        return {line.split("=")[0]: dict(_pairs(line)) for line in lines if "=" in line}
+
+
+def _pairs(line: str) -> Iterator[tuple[str, str]]:
+    for word in line.split():
+        name, _, value = word.partition("=")
+        yield name, value
+
+
+def starts_with_a_partition_table(path: str) -> bool:
+    """Whether a disk, by its file, has an MBR or a GPT."""
+    with open(path, "rb") as disk:
+        head = disk.read(1024)
+    return head[510:512] == b"\x55\xaa" or head[512:520] == b"EFI PART"
+
+
+def sha256(path: str, length: int) -> str:
+    """The checksum of the beginning of a disk, by its file."""
+    with open(path, "rb") as disk:
+        return hashlib.sha256(disk.read(length)).hexdigest()
