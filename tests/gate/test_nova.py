@@ -26,6 +26,7 @@ TRAIT = "CUSTOM_GOLD"
 GLANCE_IMAGE = "0e4b1a9c-3d52-4c6e-8a52-3f6de2bb1c58"
 VIF = "7a9f3e1c-64c2-4a7e-9d0b-3f1f8f0f2b11"
 USER_DATA = base64.b64encode(b"#cloud-config\n").decode()
+CALL_TIMEOUT_S = 120
 RUNNING, SHUTDOWN = 1, 4
 """Nova's states of power."""
 
@@ -110,16 +111,25 @@ class Nova(fixtures.Fixture):
         self.addCleanup(self._stop)
 
     def _stop(self) -> None:
-        self._process.communicate(timeout=lab.PATIENCE)
+        try:
+            self._process.communicate(timeout=lab.PATIENCE)
+        finally:
+            self._process.kill()
+
+    def _complaint(self) -> str:
+        return f"\n{self.output.read_text()[-5000:]}"
 
     def ask(self, name: str, *arguments: Any) -> dict[str, Any]:
         """What a call of the driver came to: a result or an error."""
         if self._process.stdin is None or self._process.stdout is None:
             raise AssertionError("the process has no pipes")
         print(json.dumps([name, *arguments]), file=self._process.stdin, flush=True)
+        watchdog = threading.Timer(CALL_TIMEOUT_S, self._process.kill)
+        watchdog.start()
         line = self._process.stdout.readline()
+        watchdog.cancel()
         if not line:
-            raise AssertionError(f"Nova's driver ended:\n{self.output.read_text()[-5000:]}")
+            raise AssertionError(f"{name}: the driver ended or took {CALL_TIMEOUT_S} s:{self._complaint()}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -127,7 +137,7 @@ class Nova(fixtures.Fixture):
         """The result of a call of the driver."""
         answer = self.ask(name, *arguments)
         if "error" in answer:
-            raise AssertionError(f"{name}: {answer}\n{self.output.read_text()[-5000:]}")
+            raise AssertionError(f"{name}: {answer}{self._complaint()}")
         return answer["result"]
 
 
