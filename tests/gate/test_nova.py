@@ -26,6 +26,7 @@ TRAIT = "CUSTOM_GOLD"
 GLANCE_IMAGE = "0e4b1a9c-3d52-4c6e-8a52-3f6de2bb1c58"
 VIF = "7a9f3e1c-64c2-4a7e-9d0b-3f1f8f0f2b11"
 USER_DATA = base64.b64encode(b"#cloud-config\n").decode()
+SHARD = "rack-7"
 CALL_TIMEOUT_S = 120
 RUNNING, SHUTDOWN = 1, 4
 """Nova's states of power."""
@@ -48,6 +49,9 @@ lock_path = {directory}/locks
 auth_type = none
 endpoint_override = {ingot}
 api_retry_interval = 1
+shard = {shard}
+conductor_group =
+peer_list = compute-0
 [neutron]
 auth_type = none
 endpoint_override = {neutron}
@@ -93,7 +97,9 @@ class Nova(fixtures.Fixture):
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         config = self.directory / "nova.conf"
         neutron = self.useFixture(Neutron())
-        config.write_text(_CONFIGURATION.format(directory=self.directory, ingot=self._ingot, neutron=neutron.url))
+        config.write_text(
+            _CONFIGURATION.format(directory=self.directory, ingot=self._ingot, neutron=neutron.url, shard=SHARD)
+        )
         command = (programs / "nova-manage", "--config-file", config)
         environments.run(*command, "api_db", "sync", timeout=environments.BUILD_TIMEOUT_S)
         environments.run(*command, "db", "sync", "--local_cell", timeout=environments.BUILD_TIMEOUT_S)
@@ -156,7 +162,7 @@ class TestNova(testtools.TestCase):
     def enroll(self, index: int) -> str:
         """An available machine, and what the operator says about the image."""
         properties = {"cpu_arch": "x86_64", "capabilities": "boot_mode:uefi"}
-        uuid = self.bench.enroll(index, resource_class="metal", properties=properties)
+        uuid = self.bench.enroll(index, resource_class="metal", properties=properties, shard=SHARD)
         self.bench.user.put(f"/v1/nodes/{uuid}/traits/{TRAIT}", None)
         for kind, ident in (("ip", f"192.0.2.{index}"), ("iqn", f"iqn.2026-01.org.example:{index}")):
             connector = {"node_uuid": uuid, "type": kind, "connector_id": ident}
@@ -185,7 +191,9 @@ class TestNova(testtools.TestCase):
 
     def test_a_machine_is_an_instance_and_then_free_again(self) -> None:
         node = self.enroll(0)
-        self.assertIn(node, self.nova("begin", VIF))
+        other = self.bench.user.post("/v1/nodes", {"driver": "fake-hardware", "shard": "rack-8"})["uuid"]
+        found = self.nova("begin", VIF)
+        self.assertEqual((True, False), (node in found, other in found), "of its shard and conductor group")
         self.check_report(node, reserved=0)
         instance = self.make(node, f"{self.bench.files.url}/image.raw", "render-1")
         self.nova("spawn")
