@@ -73,11 +73,18 @@ ALLOCATIONS = collection.Collection("allocations", TABLE, rows.SOURCE, _FILTERS,
 def _where(call: Call) -> list[listing.Condition]:
     if "node" not in call.query:
         return []
+    return [listing.Condition("node_id", "equals", _referred(call, call.query["node"]).id)]
+
+
+def _referred(call: Call, given: str) -> records.Record:
+    """The node whose allocation is asked for.
+
+    :raises Invalid: there is none, or none that the request may see. Measured: 400, also where the URL names it.
+    """
     try:
-        node = node_links.referred(call, call.query["node"])
+        return node_links.referred(call, given)
     except errors.NotFound as exc:
         raise errors.Invalid(exc.message) from exc
-    return [listing.Condition("node_id", "equals", node.id)]
 
 
 CRUD = crud.Crud(ALLOCATIONS, rows, where=_where)
@@ -175,7 +182,7 @@ def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
 
 @operation(params.FIELDS, answer=_SHOWN)
 def of_node(call: Call, node: str) -> Reply:
-    record = _of_node(call, node)
+    record = _of_node(call, node, _referred(call, api_nodes.ident(call, node)))
     shown = TABLE.select(call.minor, call.query.get("fields")).render(record, call)
     return Reply(shown, version=record.version)
 
@@ -187,16 +194,15 @@ def delete_of_node(call: Call, node: str) -> Reply:
 
 
 def _target(call: Call, node: str) -> records.Record:
-    found = _of_node(call, node)
+    found = _of_node(call, node, node_links.referred(call, api_nodes.ident(call, node)))
     if call.preconditions:
         call.preconditions.check("Allocation", found)
     return found
 
 
-def _of_node(call: Call, node: str) -> records.Record:
-    its_node = node_links.referred(call, api_nodes.ident(call, node))
-    found = listing.one(call.db, rows.SOURCE, listing.Condition("node_id", "equals", its_node.id))
+def _of_node(call: Call, given: str, node: records.Record) -> records.Record:
+    found = listing.one(call.db, rows.SOURCE, listing.Condition("node_id", "equals", node.id))
     if found is None:
-        raise errors.NotFound(f"Allocation for node {node} was not found.")
+        raise errors.NotFound(f"Allocation for node {given} was not found.")
     call.access.require_seen(call.rule, _OWNERSHIP.whose(found), "Allocation", found.uuid)
     return found

@@ -7,7 +7,9 @@ Order: route, method, who asks, version, query, body, handler. Everything that i
 import hashlib
 import pathlib
 import re
-from typing import Any, NamedTuple
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
 
 import flask
 import orjson
@@ -30,6 +32,7 @@ FEED = "ingot.feed"
 """The extension of the application that whoever serves it closes when it stops serving."""
 _LONGEST_NAME = 255  # of who asks, in the history of a node
 _EVERYTHING = Access()
+_FIRST_PAUSE_S = 0.05
 
 
 def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> flask.Flask:
@@ -43,32 +46,55 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
     app.url_map.merge_slashes = False
     api = Api(conf, db, client)
     app.extensions[FEED] = api.feed
+    app.url_map.add(routing.Rule(_NO_STATE, endpoint=_NO_STATE, methods=None))
+    app.view_functions[_NO_STATE] = _no_state
     for route in routes.ROUTES:
         # Without methods of its own a rule matches all of them: which are allowed is said by the table of routes.
         app.url_map.add(routing.Rule(route.path, endpoint=route.path, methods=None))
         app.view_functions[route.path] = api.view(route)
     app.register_error_handler(Exception, api.refuse)
     app.after_request(api.sign)
-    app.wsgi_app = _WithoutSuffix(app.wsgi_app)  # type: ignore[method-assign]
+    app.wsgi_app = _OldUrls(app.wsgi_app)  # type: ignore[method-assign]
     return app
 
 
-class _WithoutSuffix:
-    """Before version 1.91 an ending ``.json`` was not part of a URL."""
+_NO_STATE = "/v1/nodes/<node>/states/<name>"
+
+
+def _no_state(node: str, name: str) -> NoReturn:
+    """What a node's states do not have. Measured: reading it is 404, as everywhere, but setting it is 405."""
+    if flask.request.method == "GET":
+        known = (route.path.rpartition("/")[2] for route in routes.ROUTES if route.path.startswith(_NO_STATE[:-6]))
+        raise errors.NotFound(f"The states of a node have no {name[:80]}. There are: {', '.join(sorted(known))}.")
+    flask.g.allow = ""
+    raise errors.MethodNotAllowed(method=flask.request.method[:20], allowed="none")
+
+
+class _OldUrls:
+    """Other ways to say a URL of the table: without a version, and with ``.json`` at its end."""
+
+    _ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
 
     def __init__(self, wsgi_app: Any) -> None:
         self._wsgi_app = wsgi_app
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        if environ["PATH_INFO"].startswith("/v1/") and environ["PATH_INFO"].endswith(".json"):
-            own, common = environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION"), environ.get("HTTP_OPENSTACK_API_VERSION")
-            try:
-                old = versions.negotiate(own, common) < 91
-            except errors.VersionRefused:
-                old = False  # the request is refused later, with its headers
-            if old:
-                environ["PATH_INFO"] = environ["PATH_INFO"].removesuffix(".json")
+        path = environ["PATH_INFO"]
+        if f"{path}/".split("/")[1] not in self._ROOTS:
+            path = f"/v1{path}"
+        if path.startswith("/v1/") and path.endswith(".json") and _before_suffixes(environ):
+            path = path.removesuffix(".json")
+        environ["PATH_INFO"] = path
         return self._wsgi_app(environ, start_response)
+
+
+def _before_suffixes(environ: Mapping[str, Any]) -> bool:
+    """Whether an ending .json is no part of a URL, as before version 1.91."""
+    own, common = environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION"), environ.get("HTTP_OPENSTACK_API_VERSION")
+    try:
+        return versions.negotiate(own, common) < 91
+    except errors.VersionRefused:
+        return False  # the request is refused later, with its headers
 
 
 class _Declared(NamedTuple):
@@ -119,6 +145,8 @@ class Api:
         access = _EVERYTHING if route.public else self._admitted(request)
         flask.g.minor = _minor(route, request)
         if flask.g.minor < declared.since:
+            if route.first:
+                route.first(self._call(declared, request, access, None), **ident)
             raise route.too_new(request.method)
         if access.limited and declared.at_once:
             access.require(declared.rule)
@@ -127,10 +155,27 @@ class Api:
             conditions = preconditions.of(request.headers)
             if request.method != "GET" and not route.tagged:
                 conditions.refuse_tags()
-        reply = declared.operation.handler(self._call(declared, request, access, conditions), **ident)
+        call = self._call(declared, request, access, conditions)
+        reply = self._in_turn(lambda: declared.operation.handler(call, **ident))
         if access.limited:
             access.settle()
         return _response(reply, request.method, conditions)
+
+    def _in_turn(self, handled: Callable[[], Reply]) -> Reply:
+        """Waits a moment for a node that is locked: what was asked for just before is being done, mostly.
+
+        Whoever is refused because of a lock has written nothing, so that the whole handler can run again.
+        """
+        until = time.monotonic() + self._conf.api.lock_wait_timeout
+        pause = _FIRST_PAUSE_S
+        while True:
+            try:
+                return handled()
+            except errors.NodeLocked:
+                if time.monotonic() + pause > until:
+                    raise
+            time.sleep(pause)
+            pause *= 2
 
     def _admitted(self, request: flask.Request) -> Access:
         """Finds out who asks, and gives what they may do."""

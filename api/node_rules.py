@@ -89,8 +89,10 @@ def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> 
         raise errors.Invalid("The reset_interfaces parameter can only be used when changing the driver: patch /driver.")
     if reset or not _COMPOSED_OF.isdisjoint(changes):
         row |= _composed(call, node, changes, reset)
-    _check_reason(node, changes, "protected")
-    _check_reason(node, changes, "retired")
+    for flag in ("protected", "retired"):
+        _check_reason(node, changes, flag)
+        if changes.get(flag) is False:
+            row[f"{flag}_reason"] = None
     if changes.get("maintenance") is False:
         row |= {"maintenance_reason": None, "fault": None}
     references = _references(call, changes, node.owner)

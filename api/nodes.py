@@ -168,12 +168,21 @@ def beside_filters(call: Call) -> list[listing.Condition]:
     return where
 
 
-def list_of(described: collection.Collection) -> Operation:
-    """The list of what belongs to one node, at a URL with that node."""
+def may(call: Call, node: str) -> None:
+    """Refuses a request that may not do with the node what it asks for; see :func:`read`."""
+    read(call, node, "uuid")
 
-    @operation(*described._replace(filters=()).index_params, answer=described.page)
+
+def list_of(described: collection.Collection, detail: bool = False) -> Operation:
+    """The list of what belongs to one node, at a URL with that node.
+
+    :param detail: show everything, at .../detail.
+    """
+    unfiltered = described._replace(filters=())
+
+    @operation(*(unfiltered.detail_params if detail else unfiltered.index_params), answer=described.page)
     def of_node(call: Call, node: str) -> Reply:
-        return collection.index(call, described, [node_links.of_node(read(call, node, "id").id)])
+        return collection.index(call, described, [node_links.of_node(read(call, node, "id").id)], detail)
 
     return of_node
 

@@ -66,3 +66,4 @@ def _refuse_update(call: Call, portgroup: records.Record, _changes: dict[str, An
 CRUD = crud.Crud(PORTGROUPS, rows, prepare=node_links.prepared, refuse_update=_refuse_update, where=node_links.named)
 
 of_node = api_nodes.list_of(PORTGROUPS)
+of_node_in_detail = api_nodes.list_of(PORTGROUPS, detail=True)

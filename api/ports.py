@@ -154,8 +154,15 @@ CRUD = crud.Crud(PORTS, port_rows, prepare=_prepare, refuse_update=_refuse_updat
 
 
 of_node = api_nodes.list_of(PORTS)
+of_node_in_detail = api_nodes.list_of(PORTS, detail=True)
+_OF_PORTGROUP = PORTS._replace(filters=())
 
 
-@operation(*PORTS._replace(filters=()).index_params, answer=PORTS.page)
+@operation(*_OF_PORTGROUP.index_params, answer=PORTS.page)
 def of_portgroup(call: Call, ident: str) -> Reply:
     return collection.index(call, PORTS, [_in_portgroup(call, kinds.ident("portgroup", ident))])
+
+
+@operation(*_OF_PORTGROUP.detail_params, answer=PORTS.page)
+def of_portgroup_in_detail(call: Call, ident: str) -> Reply:
+    return collection.index(call, PORTS, [_in_portgroup(call, kinds.ident("portgroup", ident))], detail=True)

@@ -1,6 +1,6 @@
 """All routes: which URL, which methods, from which version on. 405 and ``Allow`` come from this table."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from ingot.api import (
@@ -52,6 +52,8 @@ _HIDDEN_405 = {"GET": 404, "*": 405}
 _HIDDEN_GET_405 = {"GET": 405, "*": 404}
 _HIDDEN_406 = {"GET": 406, "PUT": 405, "DELETE": 404, "*": 406}
 
+_NOT_ACCEPTABLE = {"*": 406}
+
 _ACTIONS = {"GET": "get", "POST": "create", "PATCH": "update", "DELETE": "delete"}
 """By method, the action in the name of the rule for it."""
 
@@ -71,6 +73,8 @@ class Route(NamedTuple):
     :param public: whether it needs no authentication.
     :param any_version: whether it does not care about the request's version.
     :param text: whether it answers plain text or an archive, and so does not look for JSON in ``Accept``.
+    :param first: what refuses those who may not use it, even with a version that it is newer than; everywhere else the
+        version comes first.
     :param policy: the rule of policy for its operations, or one for each method; see :mod:`ingot.api.policy.rules`.
     """
 
@@ -81,6 +85,7 @@ class Route(NamedTuple):
     public: bool = False
     any_version: bool = False
     text: bool = False
+    first: Callable[..., object] | None = None
     policy: str | Mapping[str, str] = ""
 
     @property
@@ -174,19 +179,21 @@ ROUTES: tuple[Route, ...] = (
         "/v1/nodes/<node>/states/boot_mode",
         {"PUT": node_hardware.set_boot_mode},
         76,
+        first=nodes.may,
         policy="baremetal:node:set_boot_mode",
     ),
     Route(
         "/v1/nodes/<node>/states/secure_boot",
         {"PUT": node_hardware.set_secure_boot},
         76,
+        first=nodes.may,
         policy="baremetal:node:set_secure_boot",
     ),
     Route(
         "/v1/nodes/<node>/states/raid",
         {"PUT": node_states.set_raid},
         12,
-        _HIDDEN_406,
+        _NOT_ACCEPTABLE,
         policy="baremetal:node:set_raid_state",
     ),
     Route(
@@ -285,11 +292,21 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/nodes/<node>/vendor_passthru", vendor.NODE_BY_QUERY, policy="baremetal:node:vendor_passthru"),
     Route("/v1/nodes/<node>/vendor_passthru/<method>", vendor.NODE_BY_PATH, policy="baremetal:node:vendor_passthru"),
     Route("/v1/nodes/<node>/ports", {"GET": ports.of_node}, policy="baremetal:port:list"),
+    Route("/v1/nodes/<node>/ports/detail", {"GET": ports.of_node_in_detail}, policy="baremetal:port:list"),
     Route("/v1/nodes/<node>/portgroups", {"GET": portgroups.of_node}, 24, policy="baremetal:portgroup:list"),
+    Route(
+        "/v1/nodes/<node>/portgroups/detail",
+        {"GET": portgroups.of_node_in_detail},
+        24,
+        policy="baremetal:portgroup:list",
+    ),
     # ports and portgroups
     *_resource("/v1/ports", ports.CRUD, "port", detail=True),
     *_resource("/v1/portgroups", portgroups.CRUD, "portgroup", 23, detail=True),
     Route("/v1/portgroups/<ident>/ports", {"GET": ports.of_portgroup}, 24, policy="baremetal:port:list"),
+    Route(
+        "/v1/portgroups/<ident>/ports/detail", {"GET": ports.of_portgroup_in_detail}, 24, policy="baremetal:port:list"
+    ),
     # volumes
     Route("/v1/volume", {"GET": volumes.root}, volumes.SINCE, policy="baremetal:volume:get"),
     *_resource("/v1/volume/connectors", volumes.CONNECTORS, "volume", volumes.SINCE),

@@ -55,6 +55,8 @@ def _prepare(call: Call, values: dict[str, Any], row: records.Record | None) -> 
         raise errors.Invalid(field="name", value=values["name"], allowed=told)
     if row is None and call.ctx.system_scope != "all":
         values = _of_project(call, values)
+    if row is not None and values.get("public"):
+        values = {"owner": None, **values}
     after = {**(vars(row) if row else {}), **values}
     if after["public"] and after["owner"] is not None:
         told = "A public runbook has no owner: send owner null or public false in the same request."

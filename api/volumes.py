@@ -68,17 +68,16 @@ COLLECTIONS: Mapping[str, collection.Collection] = {
 }
 
 
-def _refuse_update(call: Call, volume: records.Record, _changes: dict[str, Any]) -> None:
-    rows.refuse_running(call.db, volume)
-
-
 def _crud(name: str, store: rows.Volumes) -> crud.Crud:
+    def refuse_update(call: Call, volume: records.Record, _changes: dict[str, Any]) -> None:
+        store.refuse_running(call.db, volume, "update")
+
     return crud.Crud(
         COLLECTIONS[name],
         store,
         ident=kinds.uuid,
         prepare=node_links.prepared,
-        refuse_update=_refuse_update,
+        refuse_update=refuse_update,
         where=node_links.named,
     )
 

@@ -27,40 +27,52 @@ class Volumes:
             return rows.insert(connection, self.source, values)
 
     def update(self, db: Database, volume: records.Record, values: Mapping[str, Any]) -> None:
-        """Changes a row of a machine that is off; see :func:`rows.update`.
+        """Changes a row of a machine that is off or about to be; see :func:`rows.update`.
 
         :raises NodeLocked: a conductor works on the node.
-        :raises Invalid: the machine is not known to be off.
+        :raises StateTransitionRefused: see :meth:`refuse_running`.
         """
         its_node = nodes.NODES.c.id == self.table.c.node_id
-        is_off = sa.exists().where(its_node, nodes.NODES.c.power_state == states.POWER_OFF)
+        power = sa.func.coalesce(nodes.NODES.c.target_power_state, nodes.NODES.c.power_state)
+        is_off = sa.exists().where(its_node, power == states.POWER_OFF)
         try:
             with db.single() as connection:
                 free = ports.node_is_free(self.table.c.node_id)
                 rows.update(connection, self.source, volume, values, sa.and_(is_off, free))
         except errors.ChangedMeanwhile:
-            refuse_running(db, volume)
+            self.refuse_running(db, volume, "update")
             ports.refuse_locked(db, volume)
             raise
 
     @retried
     def delete(self, db: Database, volume: records.Record) -> None:
-        """Removes a row. That somebody works on the node does not matter."""
+        """Removes a row. That somebody works on the node does not matter.
+
+        :raises StateTransitionRefused: see :meth:`refuse_running`; what nobody can use yet is removed all the same.
+        """
+        self.refuse_running(db, volume, "deletion", _UNUSED)
         with db.single() as connection:
             rows.delete(connection, self.source, volume)
 
+    def refuse_running(
+        self, db: Database, volume: records.Record, done: str, whatever: frozenset[str] = frozenset()
+    ) -> None:
+        """
+        :param done: what is about to be done with the row: update, deletion.
+        :param whatever: provision states in which the power does not matter.
+        :raises StateTransitionRefused: the machine that it belongs to is not known to be off. Somebody who asked for a
+            power state need not wait for it: what is asked for counts.
+        """
+        node = nodes.get(db, volume.node_uuid, ("uuid", "power_state", "target_power_state", "provision_state"))
+        power = node.target_power_state or node.power_state
+        if power != states.POWER_OFF and node.provision_state not in whatever:
+            action = f"{self.source.noun.lower()} {done}"
+            raise errors.StateTransitionRefused(
+                action=action, node=node.uuid, state=power or "unknown", possible="to power it off first"
+            )
 
-def refuse_running(db: Database, volume: records.Record) -> None:
-    """
-    :raises Invalid: the machine that the row belongs to is not known to be off.
-    """
-    node = nodes.get(db, volume.node_uuid, ("uuid", "power_state"))
-    if node.power_state != states.POWER_OFF:
-        raise errors.Invalid(
-            f"Volume connectors and targets can be changed while the machine is off; node {node.uuid} is in power "
-            f"state {node.power_state or 'unknown'}. Power it off first, or delete the record and make a new one."
-        )
 
+_UNUSED = frozenset((states.ADOPTFAIL, states.ENROLL, states.MANAGEABLE))
 
 CONNECTORS = Volumes("Volume connector", models.table(models.VolumeConnector))
 TARGETS = Volumes("Volume target", models.table(models.VolumeTarget))

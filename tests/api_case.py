@@ -113,6 +113,7 @@ class ApiCase(database.TestCase):
         super().setUp()
         self.useFixture(fixtures.FakeLogger(level=logging.WARNING))  # a failing test shows what was logged
         self.conf = self.database.conf
+        self.conf.set_override("lock_wait_timeout", 0, group="api")
         self.configure()
         self.conductor = FakeConductor()
         self.bus = transport.LocalTransport()

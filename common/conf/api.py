@@ -17,6 +17,13 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             schemes=["http", "https"],
             help="Address under which clients see the API, used in links. Unset: scheme and host of each request.",
         ),
+        cfg.FloatOpt(
+            "lock_wait_timeout",
+            default=2,
+            min=0,
+            help="Seconds that a request waits for a node on which a conductor works before it is refused with 409. "
+            "Most of such work, as a change of power, is done in less. 0: it is refused at once.",
+        ),
         cfg.IntOpt("max_limit", default=1000, min=1, help="Most items in one page of a list."),
         cfg.IntOpt("max_bulk_nodes", default=1000, min=1, help="Most nodes in one request to /ingot/v1/bulk."),
         cfg.IntOpt(

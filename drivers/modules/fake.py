@@ -39,15 +39,23 @@ def _remember(task: Task, **values: Any) -> None:
     task.set(driver_internal_info={**task.node.driver_internal_info, **values})
 
 
+_FAULT = "fake_power_fault"
+
+
 class FakePower(power.PowerInterface):
-    """Is in the state that was last set, at once."""
+    """Is in the state that was last set, at once; or refuses to change it, where a fault is to be tried out."""
 
     sees_changes = False
+
+    def get_properties(self) -> dict[str, str]:
+        return {_FAULT: "What is wrong with the machine's power: it stays as it is, with this message. Optional."}
 
     def get_power_state(self, task: Task) -> str:
         return task.node.power_state or states.POWER_OFF
 
     def start_power_change(self, task: Task, target: str) -> None:
+        if _FAULT in task.node.driver_info:
+            raise errors.HardwareError(what=f"{target} (fake power)", reason=task.node.driver_info[_FAULT])
         goes_off = target in (states.POWER_OFF, states.SOFT_POWER_OFF)
         task.set(power_state=states.POWER_OFF if goes_off else states.POWER_ON)
 
@@ -73,7 +81,7 @@ class FakeManagement(management.ManagementInterface):
         _remember(task, fake_boot_device={"boot_device": device, "persistent": persistent})
 
     def get_boot_device(self, task: Task) -> dict[str, Any]:
-        found: dict[str, Any] = _recall(task, "fake_boot_device", {"boot_device": None, "persistent": None})
+        found: dict[str, Any] = _recall(task, "fake_boot_device", {"boot_device": "pxe", "persistent": False})
         return found
 
     def set_boot_mode(self, task: Task, mode: str) -> None:

@@ -156,6 +156,8 @@ class ReadingAllocations(AllocationCase):
         self.assertIsNone(self.good("GET", "/v1/nodes/n")["allocation_uuid"])
         self.assertIn("n was not found", self.refused(404, "GET", "/v1/nodes/n/allocation"))
         self.refused(404, "DELETE", "/v1/nodes/n/allocation")
+        self.assertIn("missing", self.refused(400, "GET", "/v1/nodes/missing/allocation"))
+        self.refused(404, "DELETE", "/v1/nodes/missing/allocation")
         made = self.allocated(node)
         self.assertEqual(self.shown(made["uuid"]), self.good("GET", "/v1/nodes/n/allocation"))
         shown = self.good("GET", "/v1/nodes/n")

@@ -167,7 +167,17 @@ class OtherLists(api_case.ApiCase):
         ):
             self.assertEqual(expected, self.addresses(f"/v1/ports{query}"), query)
         self.assertEqual(["0", "1"], self.addresses("/v1/nodes/one/ports"))
+        self.assertEqual(["0", "1"], self.addresses("/v1/nodes/one/ports/detail"))
         self.refused(404, "GET", "/v1/ports?node=nobody")
+
+    def test_what_a_node_or_a_portgroup_has_is_shown_in_detail(self) -> None:
+        group = self.good("POST", "/v1/portgroups", {"node_uuid": self.two["uuid"], "name": "g"})
+        port = {"node_uuid": self.two["uuid"], "address": "52:54:00:00:00:09", "portgroup_uuid": group["uuid"]}
+        made = self.good("POST", "/v1/ports", port)
+        [shown] = self.good("GET", "/v1/nodes/two/portgroups/detail")["portgroups"]
+        self.assertEqual(self.good("GET", "/v1/portgroups/g"), shown)
+        [shown] = self.good("GET", "/v1/portgroups/g/ports/detail")["ports"]
+        self.assertEqual(self.good("GET", f"/v1/ports/{made['uuid']}"), shown)
 
     def test_pages_of_conductors_are_marked_by_hostname(self) -> None:
         self.register("conductor-2", api_case.enabled("ipmi", **api_case.PLAIN))

@@ -138,6 +138,12 @@ class Rules(PatchCase):
             "vip", self.patched(add("/protected", True), add("/protected_reason", "vip"))["protected_reason"]
         )
 
+    def test_reasons_go_when_their_flags_go(self) -> None:
+        self.put(provision_state=states.ACTIVE)
+        for flag in ("protected", "retired"):
+            self.patched(add(f"/{flag}", True), add(f"/{flag}_reason", "vip"))
+            self.assertIsNone(self.patched(add(f"/{flag}", False))[f"{flag}_reason"], flag)
+
     def test_states_for_protecting_and_retiring(self) -> None:
         self.assertIn("Allowed in: active, rescue.", self.not_patched(409, add("/protected", True)))
         self.put(provision_state=states.AVAILABLE)

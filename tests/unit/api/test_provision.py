@@ -495,3 +495,4 @@ class MaintenanceAndRaid(ProvisionCase):
     def test_a_node_without_raid_gets_none(self) -> None:
         self.put(raid_interface="no-raid")
         self.assertIn("no-raid", self.refused(400, "PUT", "/v1/nodes/n/states/raid", {}))
+        self.refused(406, "PUT", "/v1/nodes/n/states/raid", {}, version="1.11")

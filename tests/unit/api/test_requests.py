@@ -2,10 +2,13 @@
 
 import inspect
 import json
-from typing import Any
+import threading
+import time
+from typing import Any, ClassVar
 
 from ingot.api import routes
-from ingot.common import errors
+from ingot.common import clock, errors
+from ingot.db import nodes
 from tests import api_case
 
 
@@ -15,6 +18,12 @@ class Routing(api_case.ApiCase):
         inner = json.loads(answer.json["error_message"])
         self.assertEqual((404, 404, "Not Found"), (answer.status, inner["code"], inner["title"]))
         self.assertNotIn("X-OpenStack-Ironic-API-Version", answer.headers)
+
+    def test_what_a_nodes_states_do_not_have_is_not_there_and_cannot_be_set(self) -> None:
+        for path in ("/v1/nodes/n/states/target_raid_config", "/v1/nodes/nobody/states/nope"):
+            self.assertIn("boot_mode", self.refused(404, "GET", path))
+            answer = self.api("PUT", path, {"target": "x"})
+            self.assertEqual((405, ""), (answer.status, answer.headers["Allow"]))
 
     def test_a_refusal_of_a_handler_has_a_faultstring(self) -> None:
         answer = self.api("GET", "/v1/nodes/nobody")
@@ -58,6 +67,37 @@ class Routing(api_case.ApiCase):
 
     def test_a_whole_collection_cannot_be_deleted(self) -> None:
         self.assertIn("/v1/ports/<ident>", self.refused(400, "DELETE", "/v1/ports"))
+
+
+class LockedNodes(api_case.ApiCase):
+    PATCH: ClassVar[list[dict[str, Any]]] = [{"op": "add", "path": "/extra/a", "value": 1}]
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.uuid = self.node(name="n")["uuid"]
+        self.lock("conductor-9")
+
+    def lock(self, host: str | None) -> None:
+        nodes.set_always(
+            self.db, self.uuid, {"reservation": host, "lock_purpose": "power off", "locked_at": clock.now()}
+        )
+
+    def test_are_waited_for(self) -> None:
+        self.conf.set_override("lock_wait_timeout", 30, group="api")
+        release = threading.Timer(0.2, self.lock, (None,))
+        release.start()
+        self.addCleanup(release.join)
+        self.assertEqual({"a": 1}, self.good("PATCH", "/v1/nodes/n", self.PATCH)["extra"])
+
+    def test_are_not_waited_for_any_longer_than_is_configured(self) -> None:
+        for patience in (0, 0.2):
+            self.conf.set_override("lock_wait_timeout", patience, group="api")
+            began = time.monotonic()
+            self.assertIn("conductor-9 for power off", self.refused(409, "PATCH", "/v1/nodes/n", self.PATCH))
+            self.assertLess(time.monotonic() - began, 10)
+
+    def test_can_be_read(self) -> None:
+        self.assertEqual("conductor-9", self.good("GET", "/v1/nodes/n")["reservation"])
 
 
 class Bodies(api_case.ApiCase):

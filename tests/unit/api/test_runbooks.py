@@ -176,7 +176,9 @@ class RunbookRules(RunbookCase):
         self.assertIn("owner: 'p'. A public runbook has no owner", told)
         patch = [*replace("/owner", "p"), *replace("/public", False)]
         self.assertEqual("p", self.good("PATCH", "/v1/runbooks/tidy-up", patch)["owner"])
-        self.assertIn("public", self.refused(400, "PATCH", "/v1/runbooks/tidy-up", replace("/public", True)))
+        self.assertIsNone(self.good("PATCH", "/v1/runbooks/tidy-up", replace("/public", True))["owner"])
+        patch = [*replace("/owner", "p"), *replace("/public", True)]
+        self.assertIn("owner: 'p'", self.refused(400, "PATCH", "/v1/runbooks/tidy-up", patch))
 
     def test_versions(self) -> None:
         self.runbook("CUSTOM_A")

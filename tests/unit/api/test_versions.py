@@ -53,6 +53,15 @@ class Headers(api_case.ApiCase):
         self.assertNotIn("deploy_templates", self.good("GET", "/v1", version="1.54"))
         self.assertIn("deploy_templates", self.good("GET", "/v1/", version="1.55"))
 
+    def test_a_url_without_a_version_means_version_1(self) -> None:
+        self.node(name="n")
+        self.assertEqual("n", self.good("GET", "/nodes/n")["name"])
+        self.assertEqual("n", self.good("GET", "/nodes/n.json", version="1.90")["name"])
+        self.assertEqual(self.good("GET", "/v1/nodes"), self.good("GET", "/nodes"))
+        self.assertIn("/v1/nodes?", self.good("GET", "/nodes?limit=1")["next"])
+        for elsewhere in ("/ingot/nodes", "/boot/nodes", "/v2/nodes", "/v1nodes"):
+            self.assertEqual(404, self.api("GET", elsewhere).status, elsewhere)
+
     def test_json_at_the_end_of_a_url_is_ignored_before_1_91(self) -> None:
         self.node(name="n")
         self.assertEqual("n", self.good("GET", "/v1/nodes/n.json", version="1.90")["name"])

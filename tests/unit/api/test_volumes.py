@@ -98,14 +98,36 @@ class ChangingVolumes(VolumeCase):
         path = f"/v1/volume/connectors/{self.connector()['uuid']}"
         for power, told in ((states.POWER_ON, "power on"), (None, "unknown")):
             self.put(power_state=power)
-            self.assertIn(told, self.refused(400, "PATCH", path, replace("/connector_id", "other")))
+            message = self.refused(400, "PATCH", path, replace("/connector_id", "other"))
+            asked = 'The requested action "volume connector update" can not be performed on node'
+            self.assertIn(f'{asked} "{self.uuid}" while it is in state "{told}"', message)
+
+    def test_nothing_is_taken_from_a_machine_that_runs(self) -> None:
+        path = f"/v1/volume/targets/{self.target()['uuid']}"
+        self.put(power_state=states.POWER_ON, provision_state=states.ACTIVE)
+        self.assertIn('action "volume target deletion" can not', self.refused(400, "DELETE", path))
+        self.put(power_state=states.POWER_OFF)
+        self.good("DELETE", path)
+
+    def test_what_nobody_uses_yet_is_deleted_whether_it_is_on_or_not(self) -> None:
+        for state in (states.ENROLL, states.MANAGEABLE, states.ADOPTFAIL):
+            self.put(power_state=states.POWER_ON, provision_state=state)
+            self.good("DELETE", f"/v1/volume/targets/{self.target()['uuid']}")
+
+    def test_what_counts_is_the_power_state_that_is_asked_for(self) -> None:
+        path = f"/v1/volume/connectors/{self.connector()['uuid']}"
+        self.put(power_state=states.POWER_OFF, target_power_state=states.POWER_ON, provision_state=states.AVAILABLE)
+        self.assertIn("power on", self.refused(400, "PATCH", path, replace("/connector_id", "other")))
+        self.assertIn("power on", self.refused(400, "DELETE", path))
+        self.put(power_state=states.POWER_ON, target_power_state=states.POWER_OFF)
+        self.good("PATCH", path, replace("/connector_id", "other"))
         self.good("DELETE", path)
 
     def test_a_machine_that_is_switched_on_meanwhile_is_left_alone(self) -> None:
         connector = listing.get(self.db, volumes.CONNECTORS.source, self.connector()["uuid"])
         self.put(power_state=states.POWER_ON)
         change = {"connector_id": "other"}
-        raised = self.assertRaises(errors.Invalid, volumes.CONNECTORS.update, self.db, connector, change)
+        raised = self.assertRaises(errors.StateTransitionRefused, volumes.CONNECTORS.update, self.db, connector, change)
         self.assertIn("power on", raised.message)
 
     def test_a_locked_node_is_not_changed_under_its_conductor(self) -> None:

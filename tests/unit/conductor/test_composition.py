@@ -61,8 +61,8 @@ class TestClassic(ClassicCase):
             {"result": True, "reason": None}, {name: report["power"][name] for name in ("result", "reason")}
         )
         self.assertIsNone(report["raid"]["result"])
-        self.assertEqual({}, self.ask("get_driver_properties", hardware_type="fixed"))
-        self.assertEqual({"boot_device": None, "persistent": None}, self.ask("get_boot_device", node_uuid=node.uuid))
+        self.assertEqual({"fake_power_fault"}, set(self.ask("get_driver_properties", hardware_type="fixed")))
+        self.assertEqual({"boot_device": "pxe", "persistent": False}, self.ask("get_boot_device", node_uuid=node.uuid))
 
     def test_its_power_is_read_with_everybodys(self) -> None:
         node = database.make_node(self.db, driver="fixed", provision_state=states.ACTIVE)

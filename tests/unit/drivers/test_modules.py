@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from ingot.common import errors
+from ingot.common import errors, states
 from ingot.drivers import results, steps
 from ingot.drivers.modules import ipmi
 from tests.unit.drivers import fakes
@@ -159,6 +159,14 @@ class DeployInterfacesTest(fakes.DriverTestCase):
     def test_logs_of_a_machine_without_agent_are_none(self) -> None:
         task = self._task()
         self.assertIsNone(task.driver.deploy.collect_logs(task))
+
+
+class FakePowerTest(fakes.DriverTestCase):
+    def test_a_fault_refuses_changes(self) -> None:
+        task = self.task(driver_info={"fake_power_fault": "the fuse is blown"})
+        refusal = self.assertRaises(errors.HardwareError, task.driver.power.start_power_change, task, states.POWER_ON)
+        self.assertIn("the fuse is blown", refusal.message)
+        self.assertEqual(states.POWER_OFF, task.driver.power.get_power_state(task))
 
 
 class FakeStepsTest(fakes.DriverTestCase):
