@@ -1,6 +1,6 @@
 """A running Ingot with fake hardware, and the command line of OpenStack as its users install it."""
 
-import collections
+import functools
 import json
 import os
 import pathlib
@@ -76,20 +76,23 @@ class Ingot(fixtures.Fixture):
     """The all-in-one on SQLite.
 
     :param password: of its one user; None: everybody may do everything.
-    :ivar cli: the client's command line.
+    :param options: further ones: {group: {name: value}}.
     """
 
-    def __init__(self, password: str | None = None) -> None:
+    def __init__(self, password: str | None = None, options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         super().__init__()
         self._password = password
+        self._options = options or {}
 
     def _setUp(self) -> None:
-        programs = environments.cached("client", *REQUIREMENTS)
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         port = ports.tcp()
         self.url = f"http://127.0.0.1:{port}"
         config = self.directory / "ingot.conf"
-        config.write_text(self._configuration(port))
+        lines = []
+        for group, options in self._configuration(port).items():
+            lines += [f"[{group}]", *(f"{name} = {value}" for name, value in options.items())]
+        config.write_text("\n".join(lines) + "\n")
         self.process = lab.Process(["ingot", "--config-file", str(config)], self.directory / "ingot.log")
         self.addCleanup(self.process.stop)
         self.process.start()
@@ -97,31 +100,42 @@ class Ingot(fixtures.Fixture):
         self.addCleanup(self.session.close)
         self.session.trust_env = False
         self.session.headers["X-OpenStack-Ironic-API-Version"] = "latest"
-        who: dict[str, str] = {"auth-type": "none"}
         if self._password is not None:
             self.session.auth = (USER, self._password)
-            who = {"auth-type": "http_basic", "username": USER, "password": self._password}
-        self.cli = Cli(programs, self.directory, {**who, "endpoint": self.url})
         self.eventually(lambda: any(one["alive"] for one in self.get("/v1/conductors")["conductors"]), "it serves")
 
-    def _configuration(self, port: int) -> str:
+    @functools.cached_property
+    def cli(self) -> Cli:
+        """The command line of OpenStack, for the one who may do everything."""
+        return Cli(environments.cached("client", *REQUIREMENTS), self.directory, self._credentials())
+
+    def _credentials(self) -> dict[str, str]:
+        """The client's options that say who asks, and whom."""
+        who = {"auth-type": "none"}
+        if self._password is not None:
+            who = {"auth-type": "http_basic", "username": USER, "password": self._password}
+        return {**who, "endpoint": self.url}
+
+    def _configuration(self, port: int) -> dict[str, dict[str, Any]]:
         # The classic driver is the example's, which the gate installs.
-        settings: dict[str, dict[str, Any]] = collections.defaultdict(dict)
-        settings["DEFAULT"] = {
-            "host": "conductor-0",
-            "my_ip": "127.0.0.1",
-            "state_path": self.directory,
-            "enabled_hardware_types": "fake-hardware,ipmi",
-            "enabled_drivers": "example_classic",
+        settings: dict[str, dict[str, Any]] = {
+            "DEFAULT": {
+                "host": "conductor-0",
+                "my_ip": "127.0.0.1",
+                "state_path": self.directory,
+                "enabled_hardware_types": "fake-hardware,ipmi",
+                "enabled_drivers": "example_classic",
+            },
+            "api": {"host_ip": "127.0.0.1", "port": port},
+            "conductor": {"heartbeat_interval": 1, "sweep_interval": 1},
         }
-        settings["api"] = {"host_ip": "127.0.0.1", "port": port}
-        settings["conductor"] = {"heartbeat_interval": 1, "sweep_interval": 1}
         if self._password is not None:
             users = self.directory / "users"
             users.write_text(f"{USER}:{bcrypt.hashpw(self._password.encode(), bcrypt.gensalt(4)).decode()}\n")
             settings["DEFAULT"] |= {"auth_strategy": "http_basic", "http_basic_auth_user_file": users}
-        groups = ([f"[{group}]", *(f"{k} = {v}" for k, v in options.items())] for group, options in settings.items())
-        return "\n".join(line for group in groups for line in group) + "\n"
+        for group, options in self._options.items():
+            settings[group] = {**settings.get(group, {}), **options}
+        return settings
 
     def get(self, path: str) -> Any:
         """What the API answers to somebody who needs no client."""

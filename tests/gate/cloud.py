@@ -5,11 +5,14 @@ import grp
 import os
 import pathlib
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import fixtures
+import msgpack
 import openstack
 import requests
+from cryptography import fernet
 from openstack import connection
 
 from ingot.rack import ports
@@ -17,17 +20,19 @@ from tests.functional.deployment import lab
 from tests.gate import client, environments
 
 REQUIREMENTS = ("keystone>=27.0",)
+ADMINISTRATOR = "admin"
 PASSWORD = "keystone of the gate"
 REGION = "gate"
 
-# Keystone reads the command line when it is imported, and its own server is the one of the operator's choice.
+# Keystone reads the command line when it is imported, and its own server is the one of the operator's choice. This one
+# serves one request after the other: SQLite has one writer, and refuses those who wait in vain.
 _SERVE = """
-import socketserver, sys
+import sys
 from wsgiref import simple_server
 port, sys.argv = int(sys.argv[1]), ["keystone"]
 from keystone.wsgi.api import application
-class Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):
-    daemon_threads = True
+class Server(simple_server.WSGIServer):
+    request_queue_size = 128
 simple_server.make_server("127.0.0.1", port, application, server_class=Server).serve_forever()
 """
 
@@ -41,10 +46,13 @@ key_repository = {directory}/fernet
 [credential]
 key_repository = {directory}/credential
 [cache]
-enabled = false
+enabled = true
+backend = dogpile.cache.memory
 [identity]
 password_hash_rounds = 4
 """
+
+_AN_HOUR_S = 3600
 
 PEOPLE = {
     "operator": ("system", "admin"),
@@ -107,7 +115,7 @@ class Keystone(fixtures.Fixture):
 
     def _settle(self) -> None:
         """Projects, people, and what they may do."""
-        admin = self.connect("admin", "system").identity
+        admin = self.connect(ADMINISTRATOR, "system").identity
         roles = {role.name: role for role in admin.roles()}
         names = {where for where, _role in PEOPLE.values()} - {"system"}
         projects = {name: admin.create_project(name=name, domain_id="default") for name in sorted(names)}
@@ -123,7 +131,7 @@ class Keystone(fixtures.Fixture):
 
     def publish(self, url: str) -> None:
         """Enters Ingot into the catalog."""
-        admin = self.connect("admin", "system").identity
+        admin = self.connect(ADMINISTRATOR, "system").identity
         service = admin.create_service(type="baremetal", name="ingot")
         admin.create_endpoint(service_id=service.id, interface="public", region_id=REGION, url=url)
 
@@ -141,6 +149,16 @@ class Keystone(fixtures.Fixture):
             **scope,
         }
 
+    def expired(self, token: str) -> str:
+        """A token that was valid and is not any more: one of Keystone's, made again with its key and another end."""
+        keys = self.directory / "fernet"
+        newest = max(keys.iterdir(), key=lambda key: int(key.name))
+        box = fernet.Fernet(newest.read_bytes())
+        told = msgpack.unpackb(box.decrypt(_padded(token)))
+        ends = [index for index, value in enumerate(told) if isinstance(value, float)]
+        told[ends[0]] = time.time() - _AN_HOUR_S
+        return box.encrypt(msgpack.packb(told)).rstrip(b"=").decode()
+
     def connect(self, person: str, where: str | None = None) -> connection.Connection:
         """openstacksdk, as a person."""
         made = openstack.connect(
@@ -156,26 +174,33 @@ class Keystone(fixtures.Fixture):
         return made
 
 
+def _padded(token: str) -> bytes:
+    return token.encode() + b"=" * (-len(token) % 4)
+
+
 class Ingot(client.Ingot):
     """The all-in-one that asks a Keystone.
 
-    :ivar cli: the command line as the operator.
+    :param options: as of its base.
     """
 
-    def __init__(self, keystone: Keystone) -> None:
-        super().__init__()
+    def __init__(self, keystone: Keystone, options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        super().__init__(options=options)
         self._keystone = keystone
 
     def _setUp(self) -> None:
         self._operator = self._keystone.connect("operator")
         super()._setUp()
         self._keystone.publish(self.url)
-        told = {**self._keystone.credentials("operator"), "auth_type": "password", "region_name": REGION}
-        options = {name.replace("_", "-"): value for name, value in told.items()}
-        self.cli = client.Cli(self.cli.programs, self.directory, options)
 
-    def _configuration(self, port: int) -> str:
-        own: dict[str, Any] = {
+    def _credentials(self) -> dict[str, str]:
+        told = {**self._keystone.credentials("operator"), "auth_type": "password", "region_name": REGION}
+        return {name.replace("_", "-"): value for name, value in told.items()}
+
+    def _configuration(self, port: int) -> dict[str, dict[str, Any]]:
+        settings = super()._configuration(port)
+        settings["DEFAULT"]["auth_strategy"] = "keystone"
+        settings["keystone_authtoken"] = {
             **self._keystone.credentials("ingot"),
             "auth_type": "password",
             "www_authenticate_uri": self._keystone.url,
@@ -183,9 +208,7 @@ class Ingot(client.Ingot):
             "region_name": REGION,
             "service_token_roles_required": True,
         }
-        lines = ["[DEFAULT]", "auth_strategy = keystone", "[keystone_authtoken]"]
-        lines += [f"{name} = {value}" for name, value in own.items()]
-        return super()._configuration(port) + "\n".join(lines) + "\n"
+        return settings
 
     def get(self, path: str) -> Any:
         self.session.headers["X-Auth-Token"] = self._operator.auth_token

@@ -75,7 +75,8 @@ class KeystoneTest(testtools.TestCase):
     def test_what_belongs_to_the_system_is_for_the_system(self) -> None:
         """A token of a project is refused, which Ironic answers with 500."""
         self.assertEqual(["fake-hardware"], [one.name for one in self.as_("auditor").drivers() if "fake" in one.name])
-        self.assertRaises(exceptions.ForbiddenException, lambda: list(self.as_("owner-admin").drivers()))
+        refusal = self.assertRaises(exceptions.ForbiddenException, lambda: list(self.as_("owner-admin").drivers()))
+        self.assertIn("baremetal:driver:get", str(refusal))
         self.assertRaises(exceptions.ForbiddenException, lambda: list(self.as_("owner-admin").chassis(details=True)))
 
     def test_without_a_token_there_are_versions_and_lookups_only(self) -> None:
@@ -89,6 +90,51 @@ class KeystoneTest(testtools.TestCase):
         self.assertEqual(f'Keystone uri="{self.keystone.url}"', ask["/v1/nodes"].headers["WWW-Authenticate"])
         session.headers["X-Auth-Token"] = "made up"
         self.assertEqual(401, session.get(f"{self.ingot.url}/v1/nodes", timeout=client.PATIENCE_S).status_code)
+
+    def ask(self, method: str, path: str, **tokens: str) -> requests.Response:
+        """A request with tokens: ``X_Auth_Token``, ``X_Service_Token``."""
+        headers = {"X-OpenStack-Ironic-API-Version": "1.115"} | {
+            name.replace("_", "-"): value for name, value in tokens.items()
+        }
+        with requests.Session() as session:
+            session.trust_env = False
+            body = {"target": "power on"} if method == "PUT" else None
+            return session.request(
+                method, f"{self.ingot.url}{path}", headers=headers, json=body, timeout=client.PATIENCE_S
+            )
+
+    def token(self, person: str) -> str:
+        return str(self.keystone.connect(person).auth_token)
+
+    def test_work_that_outlives_a_token_goes_on_for_a_service(self) -> None:
+        """As with Ironic: a service that works for a user sends its own token beside the user's."""
+        self.node("outlived")
+        users = self.token("owner-member")
+        gone = self.keystone.expired(users)
+        for user, service, status in (
+            (users, None, 200),
+            (gone, None, 401),
+            (gone, self.token("ingot"), 200),
+            (gone, self.token("owner-admin"), 401),  # no service: the role is asked for
+            (gone, "made up", 401),
+            (users, "made up", 401),
+            (None, self.token("ingot"), 401),  # it opens nothing by itself
+        ):
+            tokens = {"X_Auth_Token": user, "X_Service_Token": service}
+            sent = {name: token for name, token in tokens.items() if token}
+            answer = self.ask("GET", "/v1/nodes/outlived", **sent)
+            self.assertEqual(status, answer.status_code, (sent.keys(), service == "made up", answer.text))
+
+    def test_a_service_does_for_a_user_what_the_user_may(self) -> None:
+        """The token of the service gives no right: rules ask for the roles of the user."""
+        node = self.node("served")
+        power = f"/v1/nodes/{node.id}/states/power"
+        for user, status in (("owner-reader", 403), ("stranger", 404), ("lessee-member", 202)):
+            tokens = {"X_Auth_Token": self.token(user), "X_Service_Token": self.token("ingot")}
+            self.assertEqual(status, self.ask("PUT", power, **tokens).status_code, user)
+        self.ingot.eventually(lambda: self.as_("auditor").get_node("served").power_state == "power on", "it is on")
+        entry = self.ingot.get(f"/v1/nodes/{node.id}/history?detail=true")["history"]
+        self.assertNotIn(self.keystone.connect("ingot").current_user_id, [one["user"] for one in entry])
 
     def test_the_history_tells_who_it_was(self) -> None:
         node = self.node("told")

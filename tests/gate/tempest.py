@@ -1,0 +1,120 @@
+"""ironic-tempest-plugin: its environment, its configuration, a run of its API tests."""
+
+import configparser
+import os
+import pathlib
+import re
+import subprocess
+from typing import Any
+
+import fixtures
+import subunit
+import testtools
+
+from tests.gate import cloud, environments
+
+REQUIREMENTS = tuple((pathlib.Path(__file__).parent / "tempest-requirements.txt").read_text().split())
+TESTS = "ironic_tempest_plugin.tests.api"
+WORKERS = 2
+
+_PATIENCE_S = 60
+"""Of the plugin, for what a node does; and of tempest, for one test."""
+
+INTERFACES = {
+    "bios": "fake,no-bios",
+    "boot": "fake,ipxe",
+    "console": "fake,fake-graphical,no-console",
+    "deploy": "fake,direct,ramdisk",
+    "firmware": "fake,no-firmware",
+    "inspect": "fake,no-inspect",
+    "management": "fake,noop,ipmitool",
+    "power": "fake,ipmitool",
+    "raid": "fake,agent,no-raid",
+    "rescue": "fake,no-rescue",
+    "vendor": "fake,no-vendor",
+}
+"""What is enabled, by kind; Ingot and the plugin are both told."""
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "DEFAULT": {f"enabled_{kind}_interfaces": names for kind, names in INTERFACES.items()},
+    "conductor": {"automated_clean": False},
+}
+
+
+class Tempest(fixtures.Fixture):
+    """A workspace of tempest, with the administrator of a Keystone.
+
+    :param excluded: names of tests that are not run.
+    """
+
+    def __init__(self, keystone: cloud.Keystone, excluded: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._keystone = keystone
+        self._excluded = excluded
+
+    def _setUp(self) -> None:
+        self._programs = environments.cached("tempest", *REQUIREMENTS)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self._environment = {
+            "PATH": f"{self._programs}:{os.defpath}",
+            "HOME": str(self.directory),
+            "LC_ALL": "C.UTF-8",
+            "NO_PROXY": "*",
+            "OS_TEST_TIMEOUT": str(_PATIENCE_S),
+        }
+        self._workspace = self.directory / "workspace"
+        environments.run(self._programs / "tempest", "init", self._workspace, env=self._environment)
+        self._config = self._workspace / "etc" / "tempest.conf"
+        parser = configparser.RawConfigParser()
+        parser.read_dict(self._configuration())
+        with self._config.open("w") as file:
+            parser.write(file)
+
+    def _configuration(self) -> dict[str, dict[str, Any]]:
+        who = cloud.ADMINISTRATOR
+        services = ("ironic_inspector", "nova", "glance", "neutron", "cinder", "swift", "horizon")
+        return {
+            "DEFAULT": {"log_dir": self._workspace / "logs", "log_file": "tempest.log"},
+            "oslo_concurrency": {"lock_path": self._workspace / "lock"},
+            "auth": {
+                "use_dynamic_credentials": True,
+                "create_isolated_networks": False,
+                "admin_username": who,
+                "admin_password": cloud.PASSWORD,
+                "admin_project_name": who,
+                "admin_domain_name": "Default",
+            },
+            "identity": {"uri_v3": self._keystone.url, "auth_version": "v3", "region": cloud.REGION},
+            "service_available": {"ironic": True, **dict.fromkeys(services, False)},
+            "enforce_scope": {"ironic": True},
+            "validation": {"run_validation": False},
+            "compute": {"build_interval": 1},
+            "baremetal": {
+                "driver": "fake-hardware",
+                "max_microversion": "latest",
+                "enabled_drivers": "fake-hardware,ipmi",
+                "enabled_hardware_types": "fake-hardware,ipmi",
+                **{f"enabled_{kind}_interfaces": names for kind, names in INTERFACES.items()},
+                "default_rescue_interface": "fake",
+                **{f"{wait}_timeout": _PATIENCE_S for wait in ("deploywait", "power", "active", "unprovision")},
+            },
+        }
+
+    def run(self) -> list[dict[str, Any]]:
+        """Runs the tests.
+
+        :returns: of each test what :class:`testtools.StreamToDict` tells, with the name that it has in the source.
+        """
+        exclude = ("--exclude-regex", "|".join(map(re.escape, self._excluded))) if self._excluded else ()
+        command = [str(self._programs / "tempest"), "run", "--subunit", "--regex", TESTS, *exclude]
+        command += ["--config-file", str(self._config), "--concurrency", str(WORKERS)]
+        heard: list[dict[str, Any]] = []
+        result = testtools.StreamToDict(heard.append)
+        result.startTestRun()
+        with subprocess.Popen(
+            command, cwd=self._workspace, env=self._environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        ) as process:
+            subunit.ByteStreamToStreamResult(process.stdout, non_subunit_name="tempest").run(result)
+        result.stopTestRun()
+        # The lists of tests that the workers were given are in the stream too.
+        return [{**test, "id": test["id"].split("[")[0]} for test in heard if test["status"] != "exists"]
