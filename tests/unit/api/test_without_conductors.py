@@ -95,7 +95,8 @@ class Unregistered(Unanswered):
 
     def setUp(self) -> None:
         super().setUp()
-        conductors.unregister(self.db, conductors.get(self.db, api_case.HOST, 60).id)
+        known = conductors.get(self.db, api_case.HOST, 60)
+        conductors.unregister(self.db, conductors.Entry(known.id, None))
 
     def test_what_the_database_knows_is_told(self) -> None:
         for route in self.reads():
