@@ -1,11 +1,12 @@
 """What a conductor serves over RPC: the doorbell, and questions that only it can answer."""
 
 from collections.abc import Callable
+from concurrent import futures
 from typing import Any
 
 import oslo_messaging
 
-from ingot.common import context
+from ingot.common import context, errors
 from ingot.conductor import hardware, plan, task_manager, validation
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.node_queue import NodeQueues
@@ -13,6 +14,9 @@ from ingot.conductor.task_manager import Services, Task
 from ingot.drivers import vendor_methods
 from ingot.drivers.vendor_methods import Asked
 from ingot.rpcapi import methods, wire
+
+_PATIENCE = 45.0
+"""Seconds that a request waits for its turn at a node; callers wait 60 s for the answer (rpc_response_timeout)."""
 
 
 def _management(task: Task) -> Any:
@@ -203,4 +207,13 @@ class Endpoint:
             with task_manager.acquire(self._services, asked_by, node_uuid, purpose) as task:
                 return work(task)
 
-        return wire.answer(lambda: self._queues.submit(node_uuid, run).result())
+        return wire.answer(lambda: self._in_turn(node_uuid, purpose, run))
+
+    def _in_turn(self, node_uuid: str, purpose: str, run: Callable[[], Any]) -> Any:
+        """What has not begun by the time at which whoever asked gives up is not done behind their back later."""
+        future = self._queues.submit(node_uuid, run)
+        futures.wait((future,), _PATIENCE)
+        if future.cancel():
+            busy = f"its conductor has been busy with it for {_PATIENCE:.0f} s, so {purpose} has not begun"
+            raise errors.ServiceUnavailable(what=f"Node {node_uuid}", reason=busy)
+        return future.result()

@@ -1,6 +1,8 @@
 """What users ask of one machine, through the API and a real conductor with fake hardware."""
 
+import threading
 from typing import Any
+from unittest import mock
 
 import sqlalchemy as sa
 
@@ -51,6 +53,19 @@ class HardwareCase(conductor_case.ConductorCase):
     def change(self, **values: Any) -> None:
         with self.db.single() as connection:
             connection.execute(sa.update(nodes.NODES).values(values))
+
+
+class Turns(HardwareCase):
+    def test_what_nobody_waits_for_any_more_is_not_done_later(self) -> None:
+        busy = threading.Event()
+        self.addCleanup(busy.set)
+        self.conductor.queues.submit(self.known.uuid, busy.wait)
+        with mock.patch("ingot.conductor.endpoint._PATIENCE", 0.05):
+            message = self.refused(503, "PUT", "states/console", {"enabled": True})
+        self.assertIn("switching the console has not begun", message)
+        busy.set()
+        self.good(202, "PUT", "states/boot_mode", {"target": "uefi"})
+        self.assertEqual(("uefi", False), (self.node.boot_mode, self.node.console_enabled))
 
 
 class Console(HardwareCase):
