@@ -70,10 +70,18 @@ def url(task: Task, source: str) -> str:
 
 
 def withdraw(task: Task) -> None:
-    """Takes back what :func:`url` published for the node, if anything."""
-    if task.conf.deploy.http_root:
+    """Takes back what :func:`url` published for the node, if anything.
+
+    :raises ImageError: it cannot be removed.
+    """
+    if not task.conf.deploy.http_root:
+        return
+    folder = _folder(task)
+    try:
         with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(_folder(task))
+            shutil.rmtree(folder)
+    except OSError as exc:
+        raise errors.ImageError(f"{folder} cannot be removed ([deploy] http_root): {exc.strerror}") from exc
 
 
 def _folder(task: Task) -> Path:

@@ -63,11 +63,11 @@ def _from_network(task: Task) -> None:
     task.save()  # before the machine starts: its agent's first heartbeat must not be overwritten
 
 
-BOOT: tuple[power_control.Phase, ...] = (power_control.power_off, _prepare, power_control.power_on, wait)
-"""Off, on from the network, and a wait until a new agent calls."""
+BOOT: tuple[power_control.Phase, ...] = (_prepare, power_control.power_on, wait)
+"""What follows when a machine is off: on from the network, and a wait until a new agent calls."""
 
 REBOOT: tuple[power_control.Phase, ...] = (power_control.power_off, _prepare_again, power_control.power_on, wait)
-"""The same between two steps of one flow: what the agent offered, and in which versions, stays known."""
+"""Off and the same, between two steps of one flow: what the agent offered, and in which versions, stays known."""
 
 
 def _switch_off(task: Task) -> results.Result:

@@ -41,7 +41,7 @@ class AgentDeploy(DeployInterface):
     def prepare_service(self, task: Task) -> results.Result:
         """The user's system is asked to shut down before it is cut off."""
         enter = (power_control.soft_power_off, self._enter_servicing_network)
-        return booting.unless_there(task, *enter, *booting.BOOT[1:])
+        return booting.unless_there(task, *enter, *booting.BOOT)
 
     @staticmethod
     def _enter_servicing_network(task: Task) -> None:

@@ -94,7 +94,7 @@ class DirectDeploy(AgentDeploy):
         """Boots the agent and waits for it, unless one is there already or none is needed."""
         if not _writes_image(task):
             return results.DONE
-        return booting.unless_there(task, self._leave_what_was_found, *booting.BOOT[1:])
+        return booting.unless_there(task, self._leave_what_was_found, *booting.BOOT)
 
     @staticmethod
     def _leave_what_was_found(task: Task) -> results.Result:

@@ -151,6 +151,15 @@ class FileTest(fakes.DriverTestCase):
             published.withdraw(task)
         self.assertEqual([], list((self.root / "www" / "ingot-images").iterdir()))
 
+    def test_what_cannot_be_withdrawn_is_named(self) -> None:
+        task = self._task("images/one.raw")
+        images.info(task)
+        (self.root / "www" / "ingot-images").rename(self.root / "www" / "moved")
+        (self.root / "www" / "ingot-images").touch()  # whose files nobody can remove
+        error = self.assertRaises(errors.ImageError, published.withdraw, task)
+        for told in (task.node.uuid, "http_root"):
+            self.assertIn(told, error.message)
+
     def test_other_files_of_the_host_stay_private(self) -> None:
         (self.root / "images" / "link.raw").symlink_to(self.root / "secret.raw")
         for path in ("secret.raw", "images/../secret.raw", "images/link.raw"):
