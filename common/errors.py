@@ -231,6 +231,12 @@ class StepFailed(IngotError):
     template = "{reason}"
 
 
+def unexpected(exc: BaseException) -> StepFailed:
+    """A bug, as the error that an operator reads: further lines of a database's error are the statement."""
+    told = str(exc).partition("\n")[0]
+    return StepFailed(f"unexpected {type(exc).__name__}: {told}")
+
+
 class Aborted(StepFailed):
     """A flow ends because somebody asked for its end."""
 

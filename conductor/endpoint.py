@@ -7,7 +7,7 @@ from typing import Any
 import oslo_messaging
 
 from ingot.common import context, errors
-from ingot.conductor import hardware, plan, task_manager, validation
+from ingot.conductor import hardware, preview, task_manager, validation
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.node_queue import NodeQueues
 from ingot.conductor.task_manager import Services, Task
@@ -85,8 +85,8 @@ class Endpoint:
 
     @oslo_messaging.expose
     def get_plan(self, ctx: dict[str, Any], node_uuid: str, flow: str, request: dict[str, Any]) -> dict[str, Any]:
-        """See ``plan.of``."""
-        return self._shared(ctx, node_uuid, lambda task: plan.of(task, flow, request))
+        """See ``preview.of``."""
+        return self._shared(ctx, node_uuid, lambda task: preview.of(task, flow, request))
 
     @oslo_messaging.expose
     def get_steps(self, ctx: dict[str, Any], node_uuid: str, kind: str) -> dict[str, Any]:

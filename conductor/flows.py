@@ -9,8 +9,9 @@ from typing import Any
 from oslo_log import log
 
 from ingot.common import clock, errors, states
+from ingot.conductor.stays import Stay
 from ingot.conductor.steps import catalog, children
-from ingot.conductor.steps.flow import Entry, Flow, Report, Step
+from ingot.conductor.steps.flow import Entry, Flow, nothing_begun
 from ingot.conductor.task_manager import Task
 from ingot.db import allocations
 from ingot.drivers import configdrive, power_control, results
@@ -82,7 +83,7 @@ def _inspected(task: Task) -> None:
 
 
 def _inspection_failed(task: Task, _exc: errors.IngotError) -> None:
-    if not _nothing_begun(task):
+    if not nothing_begun(task):
         task.set(inspection_started_at=None)
         _clean_up(task, "failed inspection", "inspect")
 
@@ -91,72 +92,23 @@ def _rescue(task: Task) -> Any:
     return task.driver.rescue.rescue(task, task.node.request["rescue_password"])
 
 
-def _deploy_interface(method: str) -> Entry:
-    """An entry that is a method of the deploy interface."""
-    return Entry("deploy", method, lambda task: getattr(task.driver.deploy, method)(task))
-
-
-def _around(first: Entry, last: Entry) -> dict[str, Any]:
-    """What flows have in common that boot the agent, run steps and leave the agent: cleaning and servicing."""
-    return {
-        "first": (first,),
-        "last": (last,),
-        "collect_after": (first.interface, first.name),
-        "agent_ends_with": (last.interface, last.name),
-    }
-
-
 def _cleaning_is_off(task: Task) -> bool:
     wanted = task.node.automated_clean
     return not (task.conf.conductor.automated_clean if wanted is None else wanted)
 
 
-_IN_AGENT = "in_agent_for_service"
-"""Key of driver_internal_info from when a machine leaves its user's system until it is given back, whatever fails."""
+_CLEAN_STAY, _SERVICE_STAY = Stay("cleaning", "clean failure"), Stay("service", "service failure")
 
 
-def _enter_service(task: Task) -> Any:
-    task.set(driver_internal_info={**task.node.driver_internal_info, _IN_AGENT: True})
-    return task.driver.deploy.prepare_service(task)
-
-
-def _leave_service(task: Task) -> Any:
-    return results.in_phases(task, task.driver.deploy.tear_down_service, _forget_service)
-
-
-def _forget_service(task: Task) -> None:
-    left = {name: value for name, value in task.node.driver_internal_info.items() if name != _IN_AGENT}
-    task.set(driver_internal_info=left)
-
-
-_LEAVE_SERVICE = Entry("deploy", "tear_down_service", _leave_service)
-
-
-def _not_in_agent(task: Task) -> bool:
-    return _IN_AGENT not in task.node.driver_internal_info
-
-
-def _service_steps(task: Task, in_band: list[Step] | None, report: Report) -> list[Step]:
-    if task.node.request.get("disable_ramdisk") and not _not_in_agent(task):
-        report(
-            errors.Invalid(
-                field="disable_ramdisk",
-                value=True,
-                allowed="The service that failed has left the machine in the agent: abort it first, or leave this out.",
-            )
-        )
-    return catalog.service(task, in_band, report)
+def _cleaned(task: Task) -> None:
+    if not _cleaning_is_off(task):  # otherwise nothing is proven
+        _CLEAN_STAY.done(task)
 
 
 def _instance_gone(task: Task) -> None:
     allocations.forget(task.db, task.node.id)
     task.set(instance_uuid=None, instance_name=None, instance_info={}, configdrive=None, raid_config={})
-    _forget_service(task)
-
-
-def _nothing_begun(task: Task) -> bool:
-    """Whether a flow failed before its first step, in the state in which it starts."""
-    return task.node.step_started_at is None and task.node.provision_state not in states.WAITING
+    _SERVICE_STAY.forget(task)
 
 
 def _switched_off(what: str, kind: str, abort_fault: str | None = None) -> Callable[[Task, errors.IngotError], None]:
@@ -168,7 +120,7 @@ def _switched_off(what: str, kind: str, abort_fault: str | None = None) -> Calla
     """
 
     def fail(task: Task, exc: errors.IngotError) -> None:
-        if _nothing_begun(task):
+        if nothing_begun(task):
             return  # a rebuild that is refused leaves the instance running
         session.forget(task)
         out_of_reach = isinstance(exc, errors.HardwareUnreachable) or task.driver.power is None
@@ -204,25 +156,6 @@ def _start_switching_off(task: Task) -> None:
     task.driver.power.start_power_change(task, states.POWER_OFF)
 
 
-def _refused(task: Task, exc: errors.IngotError) -> bool:
-    """Whether a cleaning or service ended because its request was wrong, before any of its steps ran."""
-    return isinstance(exc, errors.Invalid) and task.step.get("step") in ("prepare_cleaning", "prepare_service")
-
-
-def _left_as_it_is(fault: str) -> Callable[[Task, errors.IngotError], None]:
-    """The machine is left as it is, for an operator: a power cycle in the middle of a firmware update could destroy it
-    (specification 002)."""
-
-    def fail(task: Task, exc: errors.IngotError) -> None:
-        if _nothing_begun(task):
-            return
-        session.forget(task)
-        if not _refused(task, exc) and not isinstance(exc, errors.Aborted):
-            task.set(maintenance=True, maintenance_reason=exc.message, fault=fault)
-
-    return fail
-
-
 _MANAGED = ("power", "management", "network")
 
 _CLEANING: dict[str, Any] = {
@@ -231,11 +164,9 @@ _CLEANING: dict[str, Any] = {
     "waiting": states.CLEANWAIT,
     "held": states.CLEANHOLD,
     "step_field": "clean_step",
-    "needs": _MANAGED,
     "timeout_option": "clean_callback_timeout",
-    "on_fail": _left_as_it_is("clean failure"),
-    "advice": "Fix the cause, clear maintenance, then clean again or make the node manageable.",
-    **_around(_deploy_interface("prepare_cleaning"), _deploy_interface("tear_down_cleaning")),
+    "advice": "Fix the cause, then clean again, or clear maintenance and make the node manageable.",
+    **_CLEAN_STAY.around_steps(),
 }
 
 FLOWS: dict[str, Flow] = {
@@ -304,10 +235,19 @@ FLOWS: dict[str, Flow] = {
             done_event="done",
             plan=catalog.automated_clean,
             skip=_cleaning_is_off,
+            inside=_CLEAN_STAY.lasts,
             starts_again=True,
+            on_done=_cleaned,
             **_CLEANING,
         ),
-        Flow(name="manual_clean", title="Manual cleaning", done_event="manage", plan=catalog.manual_clean, **_CLEANING),
+        Flow(
+            name="manual_clean",
+            title="Manual cleaning",
+            done_event="manage",
+            plan=catalog.manual_clean,
+            on_done=_CLEAN_STAY.done,
+            **_CLEANING,
+        ),
         Flow(
             name="deploy",
             title="Deployment",
@@ -347,13 +287,13 @@ FLOWS: dict[str, Flow] = {
             held=states.SERVICEHOLD,
             done_event="done",
             step_field="service_step",
-            needs=_MANAGED,
-            plan=_service_steps,
+            plan=catalog.service,
+            inside=_SERVICE_STAY.lasts,
             timeout_option="service_callback_timeout",
             abort_leaves=True,
-            on_fail=_left_as_it_is("service failure"),
-            advice="Fix the cause, clear maintenance, then service again, or abort to give the machine back.",
-            **_around(Entry("deploy", "prepare_service", _enter_service), _LEAVE_SERVICE),
+            on_done=_SERVICE_STAY.done,
+            advice="Fix the cause, then service again, or abort to give the machine back.",
+            **_SERVICE_STAY.around_steps(),
         ),
         Flow(
             name="leave_service",
@@ -361,10 +301,11 @@ FLOWS: dict[str, Flow] = {
             running=states.SERVICING,
             waiting=states.SERVICEWAIT,
             done_event="done",
-            first=(_LEAVE_SERVICE,),
-            skip=_not_in_agent,
+            first=(_SERVICE_STAY.leaving,),
+            skip=lambda task: not _SERVICE_STAY.lasts(task),
             timeout_option="service_callback_timeout",
-            on_fail=_left_as_it_is("service failure"),
+            on_done=_SERVICE_STAY.done,
+            on_fail=_SERVICE_STAY.failed,
             advice="Fix the cause and abort again.",
         ),
         Flow(

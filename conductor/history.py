@@ -11,6 +11,11 @@ _ENDS: Mapping[str, str] = {"done": "completed", "aborted": "was aborted", "inte
 """How messages put the state of an attempt; what is not here ``failed``."""
 
 
+def writable(text: str) -> str:
+    """A message of a machine or a driver without what databases refuse: NUL and halves of surrogate pairs."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
+
+
 def entry(task: Task, event_type: str, severity: str, event: str, seconds: float | None = None) -> dict[str, Any]:
     """A row for ``Task.write`` or ``Task.release``.
 

@@ -33,9 +33,10 @@ def advance(task: Task) -> float | None:
         raise  # not the machine's fault; the request stands
     except errors.IngotError as exc:
         return _fail(task, request["target"], exc.message)
-    except Exception as exc:  # the edge of a worker
+    except BaseException as exc:  # the edge of a worker; a driver's sys.exit too must not leave the request behind
         LOG.exception("Node %s: the power change met a bug", task.node.uuid)
-        return _fail(task, request["target"], f"unexpected {type(exc).__name__}: {exc}")
+        task.discard()  # it may be what could not be written
+        return _fail(task, request["target"], errors.unexpected(exc).message)
     if isinstance(answer, results.LookAgain):
         task.set(power_request={**request, "memory": task.memory}, due_at=clock.after(answer.after))
         task.release()
@@ -63,7 +64,7 @@ def _end(task: Task, error: str | None) -> None:
 
 
 def _fail(task: Task, target: str, reason: str) -> float | None:
-    message = f"Power change to '{target}' failed on conductor {task.services.host}: {reason}"
+    message = history.writable(f"Power change to '{target}' failed on conductor {task.services.host}: {reason}")
     LOG.error("Node %s: %s", task.node.uuid, message)
     _end(task, message)
     task.release(history=[history.entry(task, "power", "ERROR", message)])

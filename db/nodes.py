@@ -344,7 +344,8 @@ def children(db: Database, parent: str) -> list[records.Record]:
     :param parent: its uuid.
     """
     names = ("id", "uuid", "name", "revision", "driver", "conductor_group", "provision_state", "reservation", "flow")
-    columns = records.columns(NODES, (*names, "owner", "lessee", "request", "driver_internal_info"))
+    more = ("maintenance", "maintenance_reason", "owner", "lessee", "request", "driver_internal_info")
+    columns = records.columns(NODES, (*names, *more))
     with db.single() as connection:
         found = connection.execute(sa.select(*columns).where(NODES.c.parent_node == parent).order_by(NODES.c.id))
         return records.many(found)

@@ -5,7 +5,7 @@ priority first; equal priorities by interface, :data:`ingot.common.interfaces.TI
 """
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ingot.common import errors, interfaces
 from ingot.conductor.steps import children, reserved
@@ -17,6 +17,17 @@ from ingot.rpcapi import releases
 
 _OVERRIDES = {"clean": "clean_step_priority_override", "deploy": "deploy_step_priority_override"}
 """Options of [conductor] with the operator's priorities; steps of other kinds run only when they are asked for."""
+
+
+class _Offer(NamedTuple):
+    """What a node's driver and agent offer.
+
+    :param has_agents: whether the agent's steps are among them. If not, what nobody offers may be one of those.
+    """
+
+    kind: str
+    steps: dict[Key, Step]
+    has_agents: bool
 
 
 def ordered(steps: Iterable[Step]) -> list[Step]:
@@ -59,12 +70,10 @@ def deploy(task: Task, in_band: list[Step] | None, report: Report) -> list[Step]
     if not releases.uses_deploy_steps(task.conf):
         _check_pinned(task, report)
         return chosen_by_default(task, "deploy", [])
-    offered = available(task, "deploy", in_band or [])
-    requests = deploy_requests(task)
-    chosen = _checked(offered, requests, "deploy", in_band is not None, report)
+    offer, requests = _offer(task, "deploy", in_band), deploy_requests(task)
     overridden = {key(wanted) for wanted, _origin in requests}
-    chosen += [_plain(step) for step in offered.values() if key(step) not in overridden]
-    return ordered(_placed(step, report) for step in chosen)
+    by_itself = [_plain(step) for step in offer.steps.values() if key(step) not in overridden]
+    return ordered(_placed(step, report) for step in [*_known(offer, requests, report), *by_itself])
 
 
 def _check_pinned(task: Task, report: Report) -> None:
@@ -101,8 +110,7 @@ def template_steps(task: Task, traits: Collection[str]) -> list[tuple[Step, str]
 
 def check_templates(task: Task, traits: Collection[str], in_band: list[Step] | None, report: Report) -> None:
     """Whether the node supports the templates of traits, asked for or not (specification 003)."""
-    offered = available(task, "deploy", in_band or [])
-    for step in _checked(offered, template_steps(task, traits), "deploy", in_band is not None, report):
+    for step in _known(_offer(task, "deploy", in_band), template_steps(task, traits), report):
         _placed(step, report)
 
 
@@ -128,17 +136,21 @@ def available(task: Task, kind: str, in_band: Iterable[Step]) -> dict[Key, Step]
     return found
 
 
+def _offer(task: Task, kind: str, in_band: list[Step] | None) -> _Offer:
+    return _Offer(kind, available(task, kind, in_band or []), in_band is not None)
+
+
 def _in_order(task: Task, kind: str, wanted: list[Step], in_band: list[Step] | None, report: Report) -> list[Step]:
     """The steps of a request, in its order: those that are to run on child nodes, on them."""
     origin = task.node.request.get("origin", "request")
-    wanted = [{"priority": 0, **step} for step in wanted]
-    here = [(step, origin) for step in wanted if not step.get("execute_on_child_nodes")]
-    offered = available(task, kind, in_band or [])
-    checked = iter(_checked(offered, here, kind, in_band is not None, report, keep_unknown=True))
-    steps = [
-        _on_children(task, kind, step, origin, report) if step.get("execute_on_child_nodes") else next(checked)
-        for step in wanted
-    ]
+    offer = _offer(task, kind, in_band)
+    steps: list[Step] = []
+    for asked in wanted:
+        step = {"priority": 0, **asked}
+        if step.get("execute_on_child_nodes"):
+            steps.append(_on_children(task, kind, step, origin, report))
+        else:
+            steps.append(_checked(offer, step, origin, report) or _in_its_place(offer, step, origin))
     if task.node.request.get("disable_ramdisk"):
         _check_without_ramdisk(steps, report)
     return steps
@@ -151,8 +163,10 @@ def _on_children(task: Task, kind: str, wanted: Step, origin: str, report: Repor
     step["only"] = wanted.get("limit_child_node_execution") or None
     for child in children.chosen(task, step):
         on_child = Task(task.services, task.context, nodes.get(task.db, child.uuid), shared=True)
+        if unfit := children.taken_aside(child):
+            report(errors.Invalid(f"Child node {child.uuid} {unfit}"))
         try:
-            _requested(available(on_child, kind, []), wanted, origin, kind)
+            _requested(_offer(on_child, kind, []), wanted, origin)
         except errors.IngotError as exc:
             report(errors.Invalid(f"Child node {child.uuid}: {exc.message}"))
     return step
@@ -185,39 +199,29 @@ def _plain(step: Step) -> Step:
     )
 
 
-def _checked(
-    offered: dict[Key, Step],
-    requests: list[tuple[Step, str]],
-    kind: str,
-    agent_is_known: bool,
-    report: Report,
-    keep_unknown: bool = False,
-) -> list[Step]:
-    """Steps that somebody asked for, as the plan keeps them; what is wrong with them is reported.
-
-    :param agent_is_known: whether ``offered`` has the agent's steps. If not, what nobody offers yet may be one of them.
-    :param keep_unknown: whether such a step keeps its place in the result.
-    """
-    found: list[Step] = []
-    for wanted, origin in requests:
-        try:
-            if kind == "deploy":
-                _check_core(wanted)
-            if agent_is_known or key(wanted) in offered or wanted["step"] in reserved.STEPS:
-                found.append(_requested(offered, wanted, origin, kind))
-            elif keep_unknown:
-                found.append(presumed(wanted, origin))
-        except errors.IngotError as exc:
-            report(exc)
-            if keep_unknown:
-                found.append(_in_its_place(offered, wanted, origin))
-    return found
+def _known(offer: _Offer, requests: Iterable[tuple[Step, str]], report: Report) -> list[Step]:
+    """Of (step, origin) that somebody asked for those that are known and right."""
+    checked = (_checked(offer, wanted, origin, report) for wanted, origin in requests)
+    return [step for step in checked if step is not None]
 
 
-def _in_its_place(offered: dict[Key, Step], wanted: Step, origin: str) -> Step:
-    """What a plan shows of a step that is wrong."""
-    if key(wanted) in offered:
-        return {**_plain(offered[key(wanted)]), "origin": origin}
+def _checked(offer: _Offer, wanted: Step, origin: str, report: Report) -> Step | None:
+    """A step that somebody asked for, as the plan keeps it; None if it is wrong, which is reported, or if nobody offers
+    it yet and it may be one of the agent's."""
+    try:
+        if offer.kind == "deploy":
+            _check_core(wanted)
+        if offer.has_agents or key(wanted) in offer.steps or wanted["step"] in reserved.STEPS:
+            return _requested(offer, wanted, origin)
+    except errors.IngotError as exc:
+        report(exc)
+    return None
+
+
+def _in_its_place(offer: _Offer, wanted: Step, origin: str) -> Step:
+    """What a plan shows of a step that is wrong, or that nobody offers yet."""
+    if key(wanted) in offer.steps:
+        return {**_plain(offer.steps[key(wanted)]), "origin": origin}
     return reserved.as_step(wanted, origin) if wanted["step"] in reserved.STEPS else presumed(wanted, origin)
 
 
@@ -226,13 +230,13 @@ def presumed(wanted: Step, origin: str) -> Step:
     return _plain({**wanted, "origin": origin, "runner": "agent"})
 
 
-def _requested(offered: dict[Key, Step], wanted: Step, origin: str, kind: str) -> Step:
+def _requested(offer: _Offer, wanted: Step, origin: str) -> Step:
     """A step that somebody asked for, checked against what is offered.
 
     :raises Invalid: nobody offers it, or its arguments are wrong; the message names step and argument.
     """
-    if key(wanted) in offered:
-        step = offered[key(wanted)]
+    if key(wanted) in offer.steps:
+        step = offer.steps[key(wanted)]
         args = wanted.get("args") or {}
         _check_args(step, args)
         return {**_plain(step), "args": args, "priority": wanted["priority"], "origin": origin}
@@ -241,9 +245,9 @@ def _requested(offered: dict[Key, Step], wanted: Step, origin: str, kind: str) -
         _check_args({**step, "argsinfo": rule.argsinfo}, step["args"])
         rule.check(step["args"])
         return step
-    known = ", ".join(sorted(label(step) for step in offered.values() if step["interface"] == wanted["interface"]))
+    known = ", ".join(sorted(label(step) for step in offer.steps.values() if step["interface"] == wanted["interface"]))
     raise errors.UnknownStep(
-        field=f"{kind} step of {origin}",
+        field=f"{offer.kind} step of {origin}",
         value=label(wanted),
         allowed=f"Interface {wanted['interface']} of this node offers: {known or 'no such steps'}. Everywhere there "
         f"are: {', '.join(sorted(reserved.STEPS))}.",

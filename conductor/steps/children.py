@@ -52,6 +52,15 @@ def chosen(task: Task, step: Step) -> list[records.Record]:
     return [child for child in found if not step.get("only") or {child.uuid, child.name} & set(step["only"])]
 
 
+def taken_aside(child: records.Record) -> str | None:
+    """Why steps of the parent must not touch a child: somebody's hands may be in a machine that is in maintenance, and
+    the parent's user need not know. What is ``protected`` is the child's instance, and steps leave that."""
+    if not child.maintenance:
+        return None
+    reason = child.maintenance_reason or "no reason was given"
+    return f"is in maintenance ({reason}): end that, or name the other children in limit_child_node_execution"
+
+
 def _run_id(task: Task, kind: str, child: records.Record) -> str:
     place = task.node.driver_internal_info[f"{kind}_step_index"]
     return str(uuid.uuid5(uuid.UUID(child.uuid), f"{task.node.run_id} {place}"))
@@ -70,8 +79,11 @@ def _start(task: Task, child: records.Record, kind: str, step: Step) -> None:
     """Accepts the flow for the child as the API does for a user; one that is busy is asked again at the next look."""
     if child.flow is not None or child.reservation is not None:
         return
+    unfit = taken_aside(child)
     if child.provision_state not in states.STABLE:
-        raise errors.StepFailed(f"child node {child.uuid} is in state {child.provision_state}; it must be at rest")
+        unfit = f"is in state {child.provision_state}; it must be at rest"
+    if unfit:
+        raise errors.StepFailed(f"child node {child.uuid} {unfit}")
     wanted = {"interface": step["interface"], "step": step["step"], "args": step["args"]}
     request: dict[str, Any] = {
         "kind": kind,

@@ -11,10 +11,10 @@ from oslo_log import log
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors, states
-from ingot.conductor import agent_logs
+from ingot.conductor import agent_logs, history
 from ingot.conductor.steps import children, planning, runners
 from ingot.conductor.steps.flow import Flow, Step, key
-from ingot.conductor.steps.position import ABORTED, AT_REST, COLLECTED, Position, writable
+from ingot.conductor.steps.position import ABORTED, AT_REST, COLLECTED, Position
 from ingot.conductor.task_manager import Task
 from ingot.db import nodes
 from ingot.drivers import results
@@ -55,11 +55,10 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
         run.fail(exc)
         return None
     except BaseException as exc:  # a driver's sys.exit or cancelled coroutine must not leave the node behind either
-        LOG.exception("Node %s: %s met a bug in step %s", task.node.uuid, run.flow.title, run.label)
+        LOG.exception("Node %s: %s met a bug in step %s", task.node.uuid, run.flow.title, run.at.label)
         task.discard()  # it may be what could not be written
-        run.rewind()
-        told = str(exc).partition("\n")[0]  # further lines of a database's error are the statement
-        run.fail(errors.StepFailed(f"unexpected {type(exc).__name__}: {told}"))
+        run.at.rewind()
+        run.fail(errors.unexpected(exc))
         return None
     if run.ended and run.flow.next_flow:
         return advance(task, flows)
@@ -84,11 +83,13 @@ def _unknown(task: Task) -> Flow:
     )
 
 
-class Run(Position):
-    """One look at a running flow."""
+class Run:
+    """One look at a running flow: decides what is done next. Where it stands, and writing that down, is :attr:`at`."""
 
     def __init__(self, task: Task, flow: Flow, flows: Mapping[str, Flow]) -> None:
-        super().__init__(task, flow)
+        self.task = task
+        self.flow = flow
+        self.at = Position(task, flow)
         self.flows = flows
         self.ended = False
         self._came_from_wait = False
@@ -96,7 +97,7 @@ class Run(Position):
     def go_on(self) -> float | None:
         """Does what can be done now; see :func:`advance`."""
         node = self.task.node
-        if not self.plan and node.provision_state == self.flow.waiting and self.flow.collect_after:
+        if not self.at.plan and node.provision_state == self.flow.waiting and self.flow.collect_after:
             if not session.alive(self.task):
                 self._keep_waiting()
                 return None
@@ -112,15 +113,15 @@ class Run(Position):
 
     def fail(self, exc: errors.IngotError) -> None:
         """The one end of every flow that does not end well: state, last_error, journal, history, logs, lock."""
-        exc.message = writable(exc.message)
+        exc.message = history.writable(exc.message)
         try:
             self._fail(exc)
         except (errors.LockLost, errors.ServiceUnavailable):
             raise
         except Exception as odd:  # what the step or a hook has set cannot be written: without it
-            LOG.exception("Node %s: the failure of %s could not be written down", self.task.node.uuid, self.label)
+            LOG.exception("Node %s: the failure of %s could not be written down", self.task.node.uuid, self.at.label)
             self.task.discard()
-            self.rewind()
+            self.at.rewind()
             self._fail(errors.StepFailed(f"{exc.message} (and what it left could not be saved: {type(odd).__name__})"))
 
     def _fail(self, exc: errors.IngotError) -> None:
@@ -128,18 +129,18 @@ class Run(Position):
         aborted = isinstance(exc, errors.Aborted)
         message = self._told_why("was aborted" if aborted else "failed", reason)
         LOG.error("Node %s: %s", node.uuid, message)
-        if self.step:
-            runners.cut_off(self.task, flow, self.step)
-        if self.step and node.run_id:
-            self.journal("aborted" if aborted else "failed", reason)
+        if self.at.step:
+            runners.cut_off(self.task, flow, self.at.step)
+        if self.at.step and node.run_id:
+            self.at.note_end("aborted" if aborted else "failed", reason)
         if not isinstance(exc, errors.AgentUnreachable):  # it would not answer this either
             self._collect_logs(failed=True)
         self._clean_up_after(exc)
-        self.give_up(f"{message.rstrip('.')}. {flow.advice}")
+        self.at.write_failure(f"{message.rstrip('.')}. {flow.advice}")
         self.ended = True
 
     def _told_why(self, what: str, reason: str) -> str:
-        where = f"in step {self.label}" if self.step else "before its first step"
+        where = f"in step {self.at.label}" if self.at.step else "before its first step"
         return f"{self.flow.title} {what} {where} on conductor {self.task.services.host}: {reason}"
 
     def _clean_up_after(self, exc: errors.IngotError) -> None:
@@ -159,16 +160,13 @@ class Run(Position):
 
     def _start(self) -> bool:
         """Plans a new run and begins its first step; False when there is nothing to do."""
-        flow, task = self.flow, self.task
-        skipped = flow.skip(task)  # it may be the past that decides
         self._close_replaced()
         self._forget_past()
-        if not skipped:
-            self.plan = planning.at_start(task, flow)
-        if not self.plan:
+        self.at.plan = planning.at_start(self.task, self.flow)
+        if not self.at.plan:
             self._finish()
             return False
-        self.begin(attempt=1)
+        self.at.write_running(attempt=1)
         return True
 
     def _close_replaced(self) -> None:
@@ -178,8 +176,8 @@ class Run(Position):
             self.task.set(run_id=replaced["run"])
             before = Position(self.task, self.flows[replaced["flow"]])
             if before.step:
-                before.cut_off(self.flow.title)
-                self.follow(before)
+                before.note_cut_off(self.flow.title)
+                self.at.take_over(before)
 
     def _forget_past(self) -> None:
         task = self.task
@@ -195,7 +193,7 @@ class Run(Position):
         )
         if self.flow.running is not None:
             task.set(clean_step={}, deploy_step={}, service_step={})
-        self.plan, self.index = [], 0
+        self.at.plan, self.at.index = [], 0
 
     def _adopt(self) -> None:
         """A flow that waits for its agent and has no plan was begun before there were steps (specification 001). It
@@ -203,10 +201,10 @@ class Run(Position):
         LOG.warning("Node %s: %s was begun without steps; it goes on so", self.task.node.uuid, self.flow.title)
         self._forget_past()
         self.task.set(driver_internal_info={**self.task.node.driver_internal_info, COLLECTED: True})
-        self.plan = planning.by_itself(self.task, self.flow)
-        agent_is_there = [place for place, step in enumerate(self.plan) if key(step) == self.flow.collect_after]
-        self.index = agent_is_there[0] + 1 if agent_is_there else 0
-        self.begin(attempt=1)
+        self.at.plan = planning.by_itself(self.task, self.flow)
+        agent_is_there = [place for place, step in enumerate(self.at.plan) if key(step) == self.flow.collect_after]
+        self.at.index = agent_is_there[0] + 1 if agent_is_there else 0
+        self.at.write_running(attempt=1)
 
     # Going on
 
@@ -218,7 +216,7 @@ class Run(Position):
             return True
         if node.step_state == "holding":
             if node.provision_state == self.flow.held:
-                self.hold()
+                self.at.write_holding()
                 return False
             return True
         self._check_time()
@@ -231,7 +229,7 @@ class Run(Position):
     def _protect(self) -> None:
         """A step that must not be repeated counts as running in each of its calls, not only in the first."""
         node = self.task.node
-        if self.step and not self.step["idempotent"] and node.step_state in ("waiting", "polling"):
+        if self.at.step and not self.at.step["idempotent"] and node.step_state in ("waiting", "polling"):
             self.task.set(step_state="running", due_at=clock.now())
             self.task.write()
 
@@ -239,14 +237,14 @@ class Run(Position):
         """No step may go on for ever, however often its agent calls or its hardware says: not yet."""
         limit = self.task.conf.conductor.step_timeout
         started = self.task.node.step_started_at
-        if limit and started and self.step and runners.runner(self.step) != "reserved":
+        if limit and started and self.at.step and runners.runner(self.at.step) != "reserved":
             taken = (clock.now() - started).total_seconds()
             if taken > limit:
                 raise errors.StepFailed(f"it has not ended after {taken:.0f} s ([conductor] step_timeout)")
 
     def _repeat_lost_attempt(self) -> None:
         """The conductor that ran the step is gone, or lost the database in the middle."""
-        step, node = self.plan[self.index], self.task.node
+        step, node = self.at.current, self.task.node
         lost = "the conductor that ran it was lost"
         if not step["idempotent"]:
             raise errors.StepFailed(f"{lost}, and the step is not safe to repeat. Check the machine")
@@ -254,20 +252,20 @@ class Run(Position):
         times = own.get("lost", 0) + 1
         if times >= MOST_LOST_ATTEMPTS:
             raise errors.StepFailed(f"{lost}, {times} times in a row. Look for the cause in their logs")
-        self.journal("interrupted", lost)
-        self.begin(attempt=node.step_attempt + 1, memory={**node.step_memory, _OWN: {**own, "lost": times}})
+        self.at.note_end("interrupted", lost)
+        self.at.write_running(attempt=node.step_attempt + 1, memory={**node.step_memory, _OWN: {**own, "lost": times}})
 
     def _keep_waiting(self) -> None:
         """Somebody rang for nothing, or it has been too long."""
         node = self.task.node
         option = self.flow.timeout_option
-        if node.step_deadline is None and not self.plan and option and self.task.conf.conductor[option]:
+        if node.step_deadline is None and not self.at.plan and option and self.task.conf.conductor[option]:
             self.task.set(step_deadline=clock.after(self.task.conf.conductor[option]))  # nobody has set one
         if node.step_deadline is not None and clock.now() >= node.step_deadline:
             heard = clock.iso(node.agent_last_heartbeat) or "never"
             waited = (clock.now() - node.provision_updated_at).total_seconds()
             raise errors.StepFailed(f"timed out after waiting {waited:.0f} s for the agent; it was last heard {heard}")
-        self.wait_on()
+        self.at.write_still_waiting()
 
     # Calling
 
@@ -284,13 +282,13 @@ class Run(Position):
                     if not self._next(answer):
                         return None
                 case results.WaitForAgent():
-                    self.wait(answer)
+                    self.at.write_waiting(answer)
                     return None
                 case results.LookAgain():
-                    self.poll(answer.after)
+                    self.at.write_polling(answer.after)
                     return answer.after
                 case results.Hold():
-                    self.hold()
+                    self.at.write_holding()
                     return None
 
     def _call(self, answered: bool) -> results.Result:
@@ -299,10 +297,10 @@ class Run(Position):
         The step that the agent comes with has not ended before the agent was asked for its steps.
         """
         while True:
-            step, task = self.plan[self.index], self.task
+            step, task = self.at.current, self.task
             task.step, task.memory = step, dict(task.node.step_memory)
             own: dict[str, Any] = task.memory.pop(_OWN, {})
-            self.called_at = clock.now()
+            self.at.called_at = clock.now()
             try:
                 ended = answered or own.get("ended")
                 answer = results.DONE if ended else runners.call(task, self.flow, step)
@@ -322,11 +320,11 @@ class Run(Position):
         """Hardware that does not answer gets another chance, if repeating the step is safe. A good answer in between
         gives it back all its chances."""
         retries, node = own.get("retries", 0), self.task.node
-        safe = self.plan[self.index]["idempotent"] or own.get("ended")
+        safe = self.at.current["idempotent"] or own.get("ended")
         if not safe or retries >= len(RETRY_DELAYS):
             raise exc
-        LOG.warning("Node %s: attempt %d of step %s: %s", node.uuid, node.step_attempt, self.label, exc.message)
-        self.journal("failed", exc.message)
+        LOG.warning("Node %s: attempt %d of step %s: %s", node.uuid, node.step_attempt, self.at.label, exc.message)
+        self.at.note_end("failed", exc.message)
         self.task.set(step_attempt=node.step_attempt + 1, step_started_at=clock.now())
         self.task.memory[_OWN] = {**own, "retries": retries + 1}
         return results.LookAgain(RETRY_DELAYS[retries])
@@ -339,27 +337,27 @@ class Run(Position):
         if not self.flow.starts_again or restarts >= MOST_RESTARTS:
             raise exc
         LOG.warning("Node %s: %s starts again: %s", self.task.node.uuid, self.flow.title, exc.message)
-        self.journal("interrupted", f"{exc.message}; all steps start again")
-        self.index = next(place for place, step in enumerate(self.plan) if key(step) == self.flow.collect_after)
+        self.at.note_end("interrupted", f"{exc.message}; all steps start again")
+        self.at.index = next(place for place, step in enumerate(self.at.plan) if key(step) == self.flow.collect_after)
         info = {name: value for name, value in self.task.node.driver_internal_info.items() if name != COLLECTED}
         self.task.set(request={**request, "restarts": restarts + 1}, driver_internal_info=info)
-        self.begin(attempt=1, memory={_OWN: {"ended": True, "again": True}})
+        self.at.write_running(attempt=1, memory={_OWN: {"ended": True, "again": True}})
 
     def _next(self, answer: results.Done) -> bool:
         """Ends the current step well and begins the next one; False when the flow has ended."""
-        step, kind = self.plan[self.index], self.flow.kind_for(self.task)
+        step, kind = self.at.current, self.flow.kind_for(self.task)
         if kind:
             for hook in declared.hooks_after(kind, step["interface"], step["step"]):
                 hook(self.task, answer.hook_result)
         if not self.task.node.step_memory.get(_OWN, {}).get("again"):
-            self.journal("done", None)
-        self.index += 1
-        if self.step is None:
+            self.at.note_end("done", None)
+        self.at.index += 1
+        if self.at.step is None:
             self._finish()
             return False
-        if key(self.step) == self.flow.agent_ends_with:
+        if key(self.at.step) == self.flow.agent_ends_with:
             self._collect_logs(failed=False)
-        self.begin(attempt=1)
+        self.at.write_running(attempt=1)
         if self._abort_came():
             self._abort()
         return True
@@ -380,11 +378,11 @@ class Run(Position):
         :raises Aborted: it ends here.
         """
         task, leaving = self.task, planning.leaving(self.task, self.flow)
-        if self.step and self.step["origin"] == "flow" and key(self.step) in map(key, leaving):
+        if self.at.step and self.at.step["origin"] == "flow" and key(self.at.step) in map(key, leaving):
             task.set(abort_requested=False)
             return False
-        if self.step:
-            runners.cut_off(task, self.flow, self.step)
+        if self.at.step:
+            runners.cut_off(task, self.flow, self.at.step)
         if not self.flow.abort_leaves or not leaving:
             raise errors.Aborted()
         reason = errors.Aborted().message
@@ -392,24 +390,24 @@ class Run(Position):
         LOG.info("Node %s: %s", task.node.uuid, told)
         self._collect_logs(failed=False)
         task.set(request={**task.node.request, ABORTED: f"{told}."}, abort_requested=False)
-        self.journal("aborted", reason)
-        self.plan = [*self.plan[: self.index + 1], *leaving]
-        self.index += 1
-        self.begin(attempt=1)
+        self.at.note_end("aborted", reason)
+        self.at.plan = [*self.at.plan[: self.at.index + 1], *leaving]
+        self.at.index += 1
+        self.at.write_running(attempt=1)
         return True
 
     def _collect(self) -> None:
         """Plans again with what the agent offers."""
         task, flow = self.task, self.flow
-        done = self.plan[: self.index + 1]
+        done = self.at.plan[: self.at.index + 1]
         offered: list[Step] = []
         if planning.asks_agent(task, flow, done):
             offered = task.driver.deploy.get_in_band_steps(task, flow.kind)
-        self.plan = planning.with_agent(task, flow, done, offered)
+        self.at.plan = planning.with_agent(task, flow, done, offered)
         task.set(driver_internal_info={**task.node.driver_internal_info, COLLECTED: True})
 
     def _finish(self) -> None:
-        self.finish()
+        self.at.write_end()
         self.ended = True
         LOG.info("Node %s: %s completed", self.task.node.uuid, self.flow.title)
 
@@ -422,6 +420,6 @@ class Run(Position):
     def _cuts_off(self) -> bool:
         """Whether a requested abort takes effect in the middle of the step; between steps, and while an operator holds
         the flow, it always does."""
-        node = self.task.node
-        allowed = self.flow.abort_any_step or node.step_state == "holding" or bool(self.step and self.step["abortable"])
+        node, step = self.task.node, self.at.step
+        allowed = self.flow.abort_any_step or node.step_state == "holding" or bool(step and step["abortable"])
         return node.abort_requested and allowed

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from ingot.common import errors
+from ingot.common import errors, states
 from ingot.conductor.task_manager import Task
 
 Step = dict[str, Any]
@@ -47,6 +47,11 @@ def key(step: Step) -> Key:
 def label(step: Step) -> str:
     """How messages and options name a step: ``raid.apply_configuration``."""
     return f"{step['interface']}.{step['step']}"
+
+
+def nothing_begun(task: Task) -> bool:
+    """Whether a flow ends before its first step, in the state in which it starts."""
+    return task.node.step_started_at is None and task.node.provision_state not in states.WAITING
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ class Flow:
     :param abort_leaves: whether an aborted flow goes on with its last entries and ends well; otherwise it fails.
     :param starts_again: whether an agent of another version makes the steps start again; otherwise it ends the flow.
     :param skip: whether there is nothing to do for this node.
+    :param inside: whether an earlier run that failed has left the machine where the first entries take it, so that the
+        last ones have to run whatever else does.
     :param on_done: sets what the end of the flow means for the node.
     :param on_fail: the same for a failure, given with it; makes the machine safe, and must not raise for hardware that
         is away.
@@ -132,6 +139,7 @@ class Flow:
     abort_leaves: bool = False
     starts_again: bool = False
     skip: Callable[[Task], bool] = _never
+    inside: Callable[[Task], bool] = _never
     on_done: Callable[[Task], None] = _nothing
     on_fail: Callable[[Task, errors.IngotError], None] = _no_remedy
 

@@ -14,6 +14,8 @@ _NO_AGENT = (
     "interface boots none, or the request says so."
 )
 
+_STILL_IN_AGENT = "A run that failed has left the machine in the agent: end that first (abort), or leave this out."
+
 
 def refuse(exc: errors.IngotError) -> None:
     """The report of those who act on a plan: the first thing that is wrong ends it."""
@@ -25,6 +27,10 @@ def at_start(task: Task, flow: Flow, report: Report = refuse) -> list[Step]:
 
     What nobody offers is an error already now where no agent will come.
     """
+    if flow.skip(task):
+        return leaving(task, flow) if flow.inside(task) else []
+    if flow.inside(task) and task.node.request.get("disable_ramdisk"):
+        report(errors.Invalid(field="disable_ramdisk", value=True, allowed=_STILL_IN_AGENT))
     steps = flow.plan(task, None, report)
     if not agent_comes(task, flow, [*entering(task, flow), *steps]):
         steps = _without_agent(flow, flow.plan(task, [], _saying_that_no_agent_comes(report)), report)

@@ -45,11 +45,6 @@ ENDED: Mapping[str, Any] = {
 }
 
 
-def writable(text: str) -> str:
-    """A message of a machine or a driver without what databases refuse: NUL and halves of surrogate pairs."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
-
-
 class Position:
     """The place in its plan that a flow has reached on a locked node.
 
@@ -70,13 +65,19 @@ class Position:
 
     @property
     def step(self) -> Step | None:
-        return self.plan[self.index] if self.index < len(self.plan) else None
+        """The step that the flow has reached; None before there is a plan, and after its last."""
+        return self.current if self.index < len(self.plan) else None
+
+    @property
+    def current(self) -> Step:
+        """The same, where there is one."""
+        return self.plan[self.index]
 
     @property
     def label(self) -> str:
         return label(self.step) if self.step else "none"
 
-    def begin(self, attempt: int, memory: Mapping[str, Any] | None = None) -> None:
+    def write_running(self, attempt: int, memory: Mapping[str, Any] | None = None) -> None:
         """One write before a step is called: what ran has ended, what comes is running."""
         info = {
             **self.task.node.driver_internal_info,
@@ -84,7 +85,7 @@ class Position:
             self.flow.index_key: self.index,
         }
         self.enter(self.flow.running)
-        self.show(self.plan[self.index])
+        self.show(self.current)
         self.task.set(
             driver_internal_info=info,
             step_state="running",
@@ -100,7 +101,7 @@ class Position:
         self._unwritten, self._news = [], []
         self._last_beat = nodes.STEP_HEARD
 
-    def wait(self, answer: results.WaitForAgent) -> None:
+    def write_waiting(self, answer: results.WaitForAgent) -> None:
         """Gives the lock back until the agent calls.
 
         :raises StepFailed: the flow cannot wait for an agent.
@@ -121,23 +122,23 @@ class Position:
         )
         self.release()
 
-    def wait_on(self) -> None:
+    def write_still_waiting(self) -> None:
         """The same for a wait that goes on, after somebody rang for nothing."""
         node = self.task.node
         self.task.set(due_at=nodes.due_unless_called(node, nodes.STEP_HEARD, node.step_deadline))
         self.release()
 
-    def poll(self, after: float) -> None:
+    def write_polling(self, after: float) -> None:
         """Gives the lock back until the node is due, in ``after`` seconds. What may be aborted meanwhile shows that it
         waits: the API takes no abort while a conductor works."""
-        step = self.plan[self.index]
+        step = self.current
         may_be_aborted = step["abortable"] and step["origin"] != "flow" and self.flow.waiting is not None
         self.enter(self.flow.waiting if may_be_aborted else self.flow.running)
         due = nodes.due_unless_aborted(self.task.node, clock.after(after))
         self.task.set(step_state="polling", step_memory=self.task.memory, due_at=due)
         self.release()
 
-    def hold(self) -> None:
+    def write_holding(self) -> None:
         """Gives the lock back until an operator says so.
 
         :raises StepFailed: the flow cannot be held.
@@ -148,7 +149,7 @@ class Position:
         self.task.set(step_state="holding", due_at=nodes.due_unless_aborted(self.task.node, None))
         self.release()
 
-    def finish(self) -> None:
+    def write_end(self) -> None:
         """The end of a flow that ends well; it keeps the lock when another flow follows."""
         node, flow = self.task.node, self.flow
         flow.on_done(self.task)
@@ -169,7 +170,7 @@ class Position:
         else:
             self.release(told)
 
-    def give_up(self, message: str) -> None:
+    def write_failure(self, message: str) -> None:
         """The end of a flow that does not end well. The step that it ended in stays visible."""
         state = self.task.node.provision_state
         # Of the states in which a flow is held, some know an abort only.
@@ -179,16 +180,16 @@ class Position:
         self.task.set(**ENDED)
         self.release(told)
 
-    def cut_off(self, by: str) -> None:
+    def note_cut_off(self, by: str) -> None:
         """The end of a run whose node was asked for something else; it is told with the first write of what follows.
 
         :param by: title of the flow that follows.
         """
         where = self.label
-        self.journal("aborted", f"{by} was asked for")
+        self.note_end("aborted", f"{by} was asked for")
         self._news += self._told("ERROR", f"{self.flow.title} was cut off in step {where}: {by} was asked for.")
 
-    def follow(self, other: "Position") -> None:
+    def take_over(self, other: "Position") -> None:
         """Takes over what another position has to tell."""
         self._unwritten += other._unwritten
         self._news += other._news
@@ -225,18 +226,18 @@ class Position:
         if self.flow.step_field:
             self.task.set(**{self.flow.step_field: step})
 
-    def journal(self, state: str, error: str | None) -> None:
+    def note_end(self, state: str, error: str | None) -> None:
         """Notes the end of the current attempt; it is written with the next transition.
 
         :param error: in the words of a machine or driver, whatever they are.
         """
-        attempt = {**self._attempt(state), "finished_at": clock.now(), "error": error and writable(error)}
+        attempt = {**self._attempt(state), "finished_at": clock.now(), "error": error and history.writable(error)}
         self._attempts.append(attempt)
         self._unwritten.append(attempt)
 
     def _attempt(self, state: str) -> dict[str, Any]:
         """The journal's row of the current attempt, but for its end."""
-        node, step = self.task.node, self.plan[self.index]
+        node, step = self.task.node, self.current
         return {
             "run_id": node.run_id,
             "flow": self.flow.name,

@@ -1,6 +1,8 @@
 """Flows on fake hardware, from acceptance to end: what the node, the journal and the history say."""
 
 import dataclasses
+from typing import Any
+from unittest import mock
 
 from ingot.common import clock, states
 from ingot.db import nodes
@@ -64,6 +66,23 @@ class TestFlows(conductor_case.ConductorCase):
         )
         self.assertEqual(states.MANAGEABLE, failed.target_provision_state)
         self.assertEqual(states.POWER_ON, failed.power_state)
+
+    def test_maintenance_for_a_failed_cleaning_ends_with_a_good_one_and_no_other_does(self) -> None:
+        bad = {"clean_steps": [step("fail", message="no")]}
+        for fault, automated, kept in (
+            ("clean failure", True, False),
+            ("clean failure", False, True),  # nothing was cleaned, so nothing is proven
+            ("power failure", True, True),
+            (None, True, True),
+        ):
+            with self.subTest(fault=fault, automated=automated):
+                node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+                failed = self.run_flow(node, "manual_clean", states.CLEANING, **bad)
+                nodes.set_always(self.db, node.uuid, {"fault": fault, "automated_clean": automated})
+                after = self.run_flow(node, "automated_clean", states.CLEANING)
+                self.assertEqual(states.AVAILABLE, after.provision_state)
+                expected = (True, failed.maintenance_reason, fault) if kept else (False, None, None)
+                self.assertEqual(expected, (after.maintenance, after.maintenance_reason, after.fault))
 
     def test_manual_cleaning_runs_the_steps_in_the_order_given(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
@@ -174,3 +193,22 @@ class TestPower(conductor_case.ConductorCase):
         failed = self.settled(node)
         self.assertIn("not-enabled", failed.last_error)
         self.assertEqual("power", self.history(node)[-1].event_type)
+
+    def test_a_bug_in_a_driver_ends_a_power_change_whatever_it_is(self) -> None:
+        def leaves(bug: BaseException) -> Any:
+            def start_power_change(task: Any, _target: str) -> None:
+                task.set(extra={"not": object()})
+                raise bug
+
+            return mock.patch.object(power, "start_power_change", start_power_change)
+
+        power = self.conductor.services.hardware.interface("power", "fake")
+        for bug in (SystemExit("out\nof here"), ValueError("half a \ud800 pair")):
+            node = database.make_node(self.db, provision_state=states.ACTIVE)
+            asked = {"power_request": {"target": states.POWER_ON}, "due_at": clock.now()}
+            nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
+            with leaves(bug):
+                self.ring(node)
+                failed = self.settled(node)
+            self.assertIn(f"unexpected {type(bug).__name__}", failed.last_error)
+            self.assertNotIn("of here", failed.last_error)

@@ -7,7 +7,7 @@ from unittest import mock
 
 import sqlalchemy as sa
 
-from ingot.common import clock, errors, states
+from ingot.common import clock, context, errors, states
 from ingot.conductor import flows
 from ingot.conductor.steps import catalog
 from ingot.conductor.steps.flow import Entry, Flow
@@ -63,6 +63,7 @@ class TestService(FlowCase):
                 ran = len(self.journal(node))
                 after = self.run_flow(node, "leave_service", states.SERVICING)
                 self.assertEqual((states.ACTIVE, None), (after.provision_state, after.last_error))
+                self.assertEqual((False, None), (after.maintenance, after.fault))
                 self.assertEqual(left, [row.step for row in self.journal(node)[ran:]])
 
     def test_leaving_is_tried_until_it_works_and_nothing_else_forgets_it(self) -> None:
@@ -92,6 +93,39 @@ class TestService(FlowCase):
         wanted = [step("pause", args={"seconds": 0})]
         self.run_flow(node, "service", states.SERVICING, service_steps=wanted, origin="runbook tidy-up")
         self.assertIn("runbook tidy-up", [row.origin for row in self.journal(node)])
+
+
+class TestLeavingTheAgent(FlowCase):
+    """A machine that a failed cleaning has left in the agent does not stay there when no other cleaning comes."""
+
+    def cleaned_in_vain(self, **more: Any) -> records.Record:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE, automated_clean=False)
+        self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=[step("fail")], **more)
+        self.become(node, provision_state=states.MANAGEABLE)
+        return node
+
+    def test_who_is_provided_without_cleaning_leaves_it_first(self) -> None:
+        node = self.cleaned_in_vain()
+        ran = len(self.ran(node))
+        for left in ([("tear_down_cleaning", "done")], []):
+            after = self.run_flow(node, "automated_clean", states.CLEANING)
+            self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
+            self.assertEqual(left, self.ran(node)[ran:])
+            ran += len(left)
+            self.become(node, provision_state=states.MANAGEABLE)
+
+    def test_the_plan_says_so(self) -> None:
+        node = self.cleaned_in_vain()
+        self.assertEqual(["tear_down_cleaning"], self.planned(node))
+        self.run_flow(node, "automated_clean", states.CLEANING)
+        self.assertEqual([], self.planned(node))
+
+    def test_who_never_was_there_has_nothing_to_leave(self) -> None:
+        self.assertEqual([], self.planned(self.cleaned_in_vain(disable_ramdisk=True)))
+
+    def planned(self, node: records.Record) -> list[str]:
+        plan = self.conductor.endpoint.get_plan(context.admin().to_dict(), node.uuid, "automated_clean", {})
+        return [one["step"] for one in plan["result"]["steps"]]
 
 
 class TestReservedSteps(FlowCase):
@@ -202,6 +236,27 @@ class TestChildren(FlowCase):
     def test_a_child_that_is_not_at_rest_is_left_alone(self) -> None:
         nodes.set_always(self.db, self.children[0].uuid, {"provision_state": states.DEPLOYFAIL})
         self.assertIn("at rest", self.service(limit_child_node_execution=["dpu-0"]).last_error)
+        self.assertEqual([], self.ran(self.children[0]))
+
+    def test_one_in_maintenance_is_not_touched_and_a_protected_one_is_served(self) -> None:
+        nodes.set_always(self.db, self.children[0].uuid, {"maintenance": True, "maintenance_reason": "new fan"})
+        nodes.set_always(self.db, self.children[1].uuid, {"protected": True})
+        refused = self.service()
+        for told in (self.children[0].uuid, "new fan", "limit_child_node_execution"):
+            self.assertIn(told, refused.last_error)
+        self.assertEqual(([], []), (self.ran(self.parent), self.ran(self.children[0])))
+        self.assertEqual(states.ACTIVE, self.service(limit_child_node_execution=["dpu-1"]).provision_state)
+        self.assertEqual([("pause", "done")], self.ran(self.children[1]))
+
+    def test_one_that_is_put_into_maintenance_meanwhile_is_not_touched(self) -> None:
+        held = [step("hold"), step("pause", execute_on_child_nodes=True, args={"seconds": 0})]
+        self.accept(self.parent, "service", states.SERVICING, service_steps=held)
+        self.ring(self.parent)
+        self.in_state(self.parent, states.SERVICEHOLD)
+        nodes.set_always(self.db, self.children[0].uuid, {"maintenance": True})
+        self.become(self.parent, provision_state=states.SERVICING, due_at=clock.now())
+        self.ring(self.parent)
+        self.assertIn("in maintenance", self.settled(self.parent).last_error)
         self.assertEqual([], self.ran(self.children[0]))
 
     def test_a_conductor_that_takes_over_starts_nothing_twice(self) -> None:

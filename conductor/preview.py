@@ -41,8 +41,7 @@ def of(task: Task, flow_name: str, request: dict[str, Any]) -> dict[str, Any]:
         agent_comes = planning.agent_comes(task, flow, planning.at_start(task, flow, _overlook))
         presumed = _presumed(task, flow) if agent_comes else set()
         validation.check_interfaces(task, flow, note, agent_comes)
-        if not flow.skip(task):
-            steps = _whole(task, flow, presumed, note) if agent_comes else planning.at_start(task, flow, note)
+        steps = _whole(task, flow, presumed, note) if agent_comes else planning.at_start(task, flow, note)
     except errors.IngotError as exc:  # what makes every plan impossible, such as an option with a wrong priority
         note(exc)
     return {
