@@ -1,4 +1,4 @@
-"""What a machine writes to its serial console, as lines for a log: without escape sequences of terminals."""
+"""What a machine writes to its serial console, as lines for a log: no escape sequences of terminals, no secrets."""
 
 import codecs
 import re
@@ -8,6 +8,8 @@ _SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*(?P<final>[@-~])|[()*+][0-~]|[^\[()*
 _UNFINISHED = re.compile(r"\x1b(\[[0-?]*[ -/]*|[()*+])?$")
 _MOVES_TO_ANOTHER_LINE = frozenset("HfABdJ")
 _CONTROL = re.compile(r"[^\x20-\x7e\xa0-\U0010ffff]")
+# The agent logs the addresses that it is asked for, and its protocol has the token there.
+_TOKEN = re.compile(r"(agent_token=)[^&\s\"']+")
 LONGEST = 500
 
 
@@ -41,4 +43,4 @@ def _plain(sequence: re.Match[str]) -> str:
 
 
 def _clean(line: str) -> str:
-    return _CONTROL.sub("", line).strip()
+    return _TOKEN.sub(r"\1***", _CONTROL.sub("", line).strip())

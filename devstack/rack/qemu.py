@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 from ingot.rack import ports, qemu_command
 from ingot.rack.config import ConfigError, MachineSpec, script_url
@@ -36,6 +36,7 @@ class QemuMachine(Machine):
         _check_host()
         qemu_command.check(self.disks)
         base = site.config.agent_base_port
+        self._console_log = self.directory / "console.log"
         self._agent = (site.config.address, base + spec.index if base else ports.tcp())
         self._process: subprocess.Popen[bytes] | None = None
         self._monitor: socket.socket | None = None
@@ -47,7 +48,7 @@ class QemuMachine(Machine):
         return f"ipa-advertise-host={address} ipa-advertise-port={port}"
 
     def public(self) -> dict[str, Any]:
-        return {**super().public(), "console": str(self.directory / "console.log")}
+        return {**super().public(), "console": str(self._console_log)}
 
     # Power
 
@@ -126,12 +127,18 @@ class QemuMachine(Machine):
         return cause
 
     async def _watch_console(self) -> None:
+        """Write what the machine says to its file and its log, line by line."""
         text = ConsoleText()
-        async for data in _pieces(self._console):
-            for line in text.feed(data):
-                self.log(f"console: {line}")
-        for line in text.end():
-            self.log(f"console: {line}")
+        with self._console_log.open("a", buffering=1) as log:
+            async for data in _pieces(self._console):
+                for line in text.feed(data):
+                    self._said(line, log)
+            for line in text.end():
+                self._said(line, log)
+
+    def _said(self, line: str, log: TextIO) -> None:
+        log.write(f"{line}\n")
+        self.log(f"console: {line}")
 
     def _ended(self, boot: int, cause: str, status: int) -> None:
         if not self.powered or self.boots != boot:

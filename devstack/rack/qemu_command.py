@@ -72,7 +72,7 @@ def build(
 ) -> list[str]:
     """Return the command that runs a machine from power on to power off.
 
-    :param directory: has the machine's UEFI variables and gets the text of its console.
+    :param directory: has the machine's UEFI variables.
     :param setting: what its BMC was told about this boot; decides between UEFI and BIOS.
     """
     kind, processor = accelerator()
@@ -101,7 +101,7 @@ def build(
         "-chardev",
         f"socket,id=monitor,fd={wiring.monitor}",
         "-chardev",
-        f"socket,id=console,fd={wiring.console},logfile={_value(directory / 'console.log')},logappend=on",
+        f"socket,id=console,fd={wiring.console}",
         "-device",
         "virtio-rng-pci",
         *(_firmware(directory) if setting is not None and setting.efi else ()),

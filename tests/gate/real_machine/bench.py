@@ -1,6 +1,5 @@
 """A workbench: Ingot in one process, a QEMU machine behind its BMC, a file server, and an eye on the console."""
 
-import hashlib
 import json
 import os
 import pathlib
@@ -125,15 +124,27 @@ class Bench(fixtures.Fixture):
         starts = [number for number, line in enumerate(log) if " on: QEMU process" in line]
         return [line.partition(MARKER)[2] for line in log[starts[-1] if starts else 0 :] if MARKER in line]
 
+    def has_said(self, text: str) -> bool:
+        """Whether the machine's console had a text, lately."""
+        return any(text in line for line in self.rack.control.log(self.name))
+
     def disk(self, number: int) -> dict[str, Any]:
         """A disk of the machine: serial, path, ..."""
         disk: dict[str, Any] = self.rack.control.machine(self.name)["disks"][number]
         return disk
 
+    @property
+    def kernel_arguments(self) -> str:
+        """What the agent's kernel is told on this machine beside what all are told."""
+        return f"%default% {self.machine['kernel_arguments']}"
+
     # What a user does
 
-    def enroll(self, boot_mode: str, **properties: Any) -> str:
-        """Enrolls the machine; returns the node's uuid."""
+    def enroll(self, boot_mode: str, **fields: Any) -> str:
+        """Enrolls the machine; returns the node's uuid.
+
+        :param fields: further ones of the node.
+        """
         body = {
             "name": self.name,
             "driver": "ipmi",
@@ -142,12 +153,13 @@ class Bench(fixtures.Fixture):
                 "ipmi_port": self.machine["bmc_port"],
                 "ipmi_username": "admin",
                 "ipmi_password": _PASSWORD,
-                "kernel_append_params": f"%default% {self.machine['kernel_arguments']}",
+                "kernel_append_params": self.kernel_arguments,
             },
-            "properties": {"capabilities": f"boot_mode:{boot_mode}", **properties},
+            "properties": {"capabilities": f"boot_mode:{boot_mode}"},
             "resource_class": "baremetal",
             "deploy_interface": "direct",
             "raid_interface": "agent",
+            **fields,
         }
         uuid: str = self.user.post("/v1/nodes", body)["uuid"]
         for mac in self.machine["macs"]:
@@ -167,11 +179,29 @@ class Bench(fixtures.Fixture):
 
     def ask(self, uuid: str, verb: str, state: str, **more: Any) -> dict[str, Any]:
         """Asks for a change of the provision state and waits for the result; says what happens meanwhile."""
+        self.start(uuid, verb, **more)
+        return self.reach(uuid, state)
+
+    def start(self, uuid: str, verb: str, **more: Any) -> None:
+        """Asks for a change of the provision state."""
         self.say(f"{verb}")
         self.user.provision(uuid, verb, **more)
-        node: dict[str, Any] = self.eventually(lambda: self._arrived(uuid, state), f"{verb} ends in {state}")
+
+    def reach(self, uuid: str, state: str) -> dict[str, Any]:
+        """Waits until a change of the provision state has ended, in this state and in no other."""
+        node: dict[str, Any] = self.eventually(lambda: self._arrived(uuid, state), f"the node is {state}")
         self._tell_timeline(uuid)
+        if node["last_error"]:
+            self.say(f"    {node['last_error']}")
         return node
+
+    def agent(self, uuid: str) -> str:
+        """Waits for the agent; returns its address."""
+        url: str = self.eventually(
+            lambda: self.user.node(uuid)["driver_internal_info"].get("agent_url"), "the agent has called"
+        )
+        self.say(f"the agent called from {url}")
+        return url
 
     def _arrived(self, uuid: str, state: str) -> dict[str, Any] | None:
         node = self.user.node(uuid)
@@ -207,9 +237,3 @@ def starts_with_a_partition_table(path: str) -> bool:
     with open(path, "rb") as disk:
         head = disk.read(1024)
     return head[510:512] == b"\x55\xaa" or head[512:520] == b"EFI PART"
-
-
-def sha256(path: str, length: int) -> str:
-    """The checksum of the beginning of a disk, by its file."""
-    with open(path, "rb") as disk:
-        return hashlib.sha256(disk.read(length)).hexdigest()

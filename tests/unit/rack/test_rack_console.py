@@ -31,5 +31,9 @@ class ConsoleTextTest(testtools.TestCase):
     def test_what_never_ends_its_line_comes_in_parts(self) -> None:
         self.assertEqual([LONGEST, LONGEST, 7], [len(line) for line in self.lines(b"x" * (2 * LONGEST + 7))])
 
+    def test_tokens_of_agents_are_not_for_logs(self) -> None:
+        asked = b"GET /v1/commands?wait=true&agent_token=S3cr3t_-x&a=b HTTP/1.1\n"
+        self.assertEqual(["GET /v1/commands?wait=true&agent_token=***&a=b HTTP/1.1"], self.lines(asked))
+
     def test_bytes_that_are_no_text(self) -> None:
         self.assertEqual(["a\ufffdb"], self.lines(b"\x07a\xff\x00b\n"))

@@ -80,6 +80,7 @@ class QemuMachineTest(testtools.TestCase):
         self.power("soft")
         self.wait(lambda: not self.machine.powered)
         self.assertEqual("guest-shutdown", self.machine.reason)
+        self.assertEqual("started\n", Path(self.machine.public()["console"]).read_text())
 
     def test_a_machine_that_switches_itself_off(self) -> None:
         self.order({"reason": "guest-shutdown"})
