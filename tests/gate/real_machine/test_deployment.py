@@ -54,7 +54,9 @@ class DeploymentTest(testtools.TestCase):
                 answer = stranger.get(f"{url}/v1/commands/", params=token, verify=False, timeout=60)
                 self.assertEqual(401, answer.status_code)
         heartbeat = {"callback_url": url, "agent_token": "not it", "agent_version": "13.0.0"}
-        self.assertEqual(401, bench.user.request("POST", f"/v1/heartbeat/{uuid}", heartbeat).status_code)
+        refused = bench.user.request("POST", f"/v1/heartbeat/{uuid}", heartbeat)
+        self.assertEqual(400, refused.status_code)
+        self.assertIn("Invalid or missing agent token", refused.text)
 
     def config_drive(self, uuid: str) -> dict[str, object]:
         return {"meta_data": {"uuid": uuid, "name": "real"}}
