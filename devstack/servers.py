@@ -3,15 +3,15 @@
 For `devstack/services.py`, which runs them. To add one, describe it and put it in SERVERS.
 """
 
-import contextlib
 import glob
 import os
 import pathlib
 import secrets
 import shutil
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+
+from rack import ports
 
 USER = "ingot"
 UNPRIVILEGED = "nobody"
@@ -59,15 +59,6 @@ class Server:
 def hand_over(path: pathlib.Path) -> None:
     if os.geteuid() == 0:
         shutil.chown(path, UNPRIVILEGED)
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses now, all different because they are held together while they are chosen."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def find(*patterns: str) -> str:
@@ -192,7 +183,7 @@ def reserved_ports(site: Site) -> list[str]:
     """The ports of Erlang's mapper and of the node's distribution: chosen once, kept in a file."""
     path = site.directory / "ports"
     if not path.exists():
-        path.write_text(" ".join(str(port) for port in free_ports(2)))
+        path.write_text(" ".join(str(port) for port in (ports.tcp(), ports.tcp())))
     return path.read_text().split()
 
 

@@ -6,9 +6,10 @@
     devstack/services.py stop DIRECTORY   stop what `start DIRECTORY` started
     devstack/services.py install          only install what is missing (apt, with sudo unless root calls)
 
-Every server listens on a free port of 127.0.0.1, keeps its files in one temporary directory, and runs as
-`nobody` when root starts it (as the caller otherwise). They are tuned for throw-away data: nothing is synced
-to disk, a power cut loses the lot. The kernel ends them if this program is killed: no server stays behind.
+Every server listens on a port of 127.0.0.1 that no outgoing connection takes, keeps its files in one temporary
+directory, and runs as `nobody` when root starts it (as the caller otherwise). They are tuned for throw-away data:
+nothing is synced to disk, a power cut loses the lot. The kernel ends them if this program is killed: no server stays
+behind.
 Their addresses, each with a password of its own, are in the environment of COMMAND:
 
     INGOT_TEST_MYSQL_URL  INGOT_TEST_POSTGRESQL_URL  INGOT_TEST_RABBIT_URL
@@ -30,7 +31,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 
-from servers import SERVERS, UNPRIVILEGED, Server, Site, binary, free_ports, hand_over
+from rack import ports
+from servers import SERVERS, UNPRIVILEGED, Server, Site, binary, hand_over
 
 START_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 30
@@ -169,8 +171,7 @@ def servers() -> Iterator[dict[str, str]]:
     """All servers, ready, as a map of variables to URLs; they and their files are gone afterwards."""
     root = pathlib.Path(tempfile.mkdtemp(prefix="ingot-services-"))
     hand_over(root)
-    ports = free_ports(len(SERVERS))
-    instances = [Instance(server, root, port) for server, port in zip(SERVERS, ports, strict=True)]
+    instances = [Instance(server, root, ports.tcp()) for server in SERVERS]
     began = time.monotonic()
     try:
         for instance in instances:

@@ -12,7 +12,7 @@ from ingot.db import models, nodes, records
 from ingot.db.engine import Database
 from tests import database
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which a test stops waiting; only a failing test waits that long."""
 
 _FAKE = ("bios", "boot", "console", "deploy", "firmware", "inspect", "management", "power", "raid", "rescue", "vendor")

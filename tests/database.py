@@ -28,6 +28,9 @@ from ingot.common.conf import loader
 from ingot.db import models, nodes, records, schema
 from ingot.db.engine import Database
 
+_idle: dict[str, list[str]] = {"mysql": [], "postgresql": []}
+"""By backend, migrated and empty databases that tests of this process have given back: making one takes seconds."""
+
 SERVERS: Mapping[str, str] = {"mysql": "INGOT_TEST_MYSQL_URL", "postgresql": "INGOT_TEST_POSTGRESQL_URL"}
 """Environment variables with the URL of a server on which fresh databases may be created."""
 
@@ -74,8 +77,6 @@ class DatabaseFixture(fixtures.Fixture):
         self.conf = configuration(self.url)
         self.db = Database(self.conf)
         self.addCleanup(self.db.dispose)
-        if self.migrated and self.backend != "sqlite":
-            schema.upgrade(self.db)
 
     def another(self) -> Database:
         """A second connection pool to the same database: what another process would have."""
@@ -90,17 +91,60 @@ class DatabaseFixture(fixtures.Fixture):
         return f"sqlite:///{path}"
 
     def _on_server(self) -> str:
-        server = os.environ[SERVERS[self.backend]]
-        url = sa.make_url(server).set(database=f"ingot_{uuid.uuid4().hex[:12]}")
-        self._administer(server, f"CREATE DATABASE {url.database}")
-        force = " WITH (FORCE)" if self.backend == "postgresql" else ""
-        self.addCleanup(self._administer, server, f"DROP DATABASE {url.database}{force}")
-        return url.render_as_string(hide_password=False)
+        idle = _idle[self.backend]
+        url = idle.pop() if self.migrated and idle else self._create()
+        self.addCleanup(self._give_back if self.migrated else self._drop, url)
+        return url
 
-    def _administer(self, server: str, statement: str) -> None:
-        engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-        with engine.connect() as connection:
-            connection.exec_driver_sql(statement)
+    def _create(self) -> str:
+        url = sa.make_url(os.environ[SERVERS[self.backend]]).set(database=f"ingot_{uuid.uuid4().hex[:12]}")
+        with _connected(os.environ[SERVERS[self.backend]]) as connection:
+            connection.exec_driver_sql(f"CREATE DATABASE {url.database}")
+        created = url.render_as_string(hide_password=False)
+        if self.migrated:
+            db = Database(configuration(created))
+            schema.upgrade(db)
+            db.dispose()
+        return created
+
+    def _give_back(self, url: str) -> None:
+        """Keeps it for the next test; one whose schema is not what that expects goes."""
+        with _connected(url) as connection:
+            version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+            _empty(connection)
+        if version != schema.head():
+            self._drop(url)
+            return
+        idle = _idle[self.backend]
+        if not idle:
+            atexit.register(self._drop_idle)
+        idle.append(url)
+
+    def _drop_idle(self) -> None:
+        while _idle[self.backend]:
+            self._drop(_idle[self.backend].pop())
+
+    def _drop(self, url: str) -> None:
+        force = " WITH (FORCE)" if self.backend == "postgresql" else ""
+        with _connected(os.environ[SERVERS[self.backend]]) as connection:
+            connection.exec_driver_sql(f"DROP DATABASE {sa.make_url(url).database}{force}")
+
+
+@contextlib.contextmanager
+def _connected(url: str) -> Iterator[sa.Connection]:
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        yield connection
+
+
+def _empty(connection: sa.Connection) -> None:
+    """Deletes all rows of all tables."""
+    tables = models.Base.metadata.sorted_tables
+    rows = (sa.select(sa.literal(table.name)).where(sa.exists().select_from(table)) for table in tables)
+    filled = set(connection.execute(sa.union_all(*rows)).scalars())
+    for table in reversed(tables):
+        if table.name in filled:
+            connection.execute(table.delete())
 
 
 @contextlib.contextmanager

@@ -52,7 +52,7 @@ class RackControl:
     def clear_faults(self, name: str, fault: str | None = None) -> None:
         self._call("DELETE", f"machines/{name}/faults" + (f"/{fault}" if fault else ""))
 
-    def wait_for(self, name: str, condition: Callable[[dict[str, Any]], bool], timeout: float = 30.0) -> dict[str, Any]:
+    def wait_for(self, name: str, condition: Callable[[dict[str, Any]], bool], timeout: float = 60.0) -> dict[str, Any]:
         """Return the machine once ``condition(machine)`` holds.
 
         :raises RackError: after ``timeout`` seconds, with the machine's state and the end of its log.
@@ -65,7 +65,7 @@ class RackControl:
             time.sleep(0.05)
         return machine
 
-    def wait_for_state(self, name: str, state: str, timeout: float = 30.0) -> dict[str, Any]:
+    def wait_for_state(self, name: str, state: str, timeout: float = 60.0) -> dict[str, Any]:
         """Return the machine once it is ``off``, ``agent``, ``os``, ``hung``, ..."""
         return self.wait_for(name, lambda machine: bool(machine["state"] == state), timeout)
 

@@ -2,7 +2,6 @@
 
 import collections
 import json
-import socket
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ import requests
 from ingot.api import server
 from ingot.common import states
 from ingot.db import nodes
+from ingot.rack import ports
 from tests import api_case
 
 STEP = {"interface": "raid", "step": "apply_configuration", "args": {}, "priority": 90}
@@ -53,8 +53,7 @@ class Concurrency(api_case.ApiCase):
     backend = "sqlite"
 
     def configure(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            self.conf.set_override("port", probe.getsockname()[1], group="api")
+        self.conf.set_override("port", ports.tcp(), group="api")
         self.conf.set_override("host_ip", "127.0.0.1", group="api")
 
     def setUp(self) -> None:

@@ -113,7 +113,7 @@ class OpenStackSdk(api_case.ApiCase):
         self.assertEqual(("allocating", [node.uuid]), (wanted.state, wanted.candidate_nodes))
         finder = finding.Allocator(self.db, api_case.HOST, lambda _key, job: job(), lambda _key: False, 60)
         finder.ring(wanted.id)
-        found = self.sdk.wait_for_allocation("mine", timeout=10)
+        found = self.sdk.wait_for_allocation("mine", timeout=60)
         self.assertEqual(("active", node.uuid), (found.state, found.node_id))
         self.assertEqual(wanted.id, self.sdk.get_node("sdk-4").allocation_id)
         self.assertEqual(["mine"], [one.name for one in self.sdk.allocations(node="sdk-4", state="active")])
@@ -142,7 +142,7 @@ class OpenStackSdk(api_case.ApiCase):
         self.assertIn("no-such-type", str(refusal))
 
     def test_a_chunked_body_is_read_and_bounded(self) -> None:
-        small = requests.post(f"{self.url}/v1/chassis", data=iter([b'{"extra":', b' {"a": 1}}']), timeout=10)
+        small = requests.post(f"{self.url}/v1/chassis", data=iter([b'{"extra":', b' {"a": 1}}']), timeout=60)
         self.assertEqual(201, small.status_code)
-        large = requests.post(f"{self.url}/v1/chassis", data=iter([b" " * 2**20] * 2), timeout=10)
+        large = requests.post(f"{self.url}/v1/chassis", data=iter([b" " * 2**20] * 2), timeout=60)
         self.assertEqual(413, large.status_code)

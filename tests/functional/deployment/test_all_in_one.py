@@ -108,7 +108,7 @@ class TestDeployment(testtools.TestCase):
         uuid = bench.enroll()
         bench.make_available(uuid)
         bench.set_image(uuid)
-        slow = {"command": "deploy.execute_deploy_step", "seconds": 4}
+        slow = {"command": "deploy.execute_deploy_step", "seconds": 50}
         bench.rack.control.order_fault("machine-0", "slow_answer", slow, times=1)
         bench.user.provision(uuid, "active")
 

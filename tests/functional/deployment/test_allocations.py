@@ -22,15 +22,13 @@ class _OnThreeConductors:
 
     def test_each_gets_a_machine_of_its_own_though_a_conductor_is_killed(self: Any) -> None:
         fresh = self.useFixture(database.DatabaseFixture(self.backend, migrated=False))
-        bench = self.useFixture(
-            lab.Lab(database_url=fresh.url, rabbit_url=services.broker_url(), conductors=3, machines=1)
-        )
+        bench = self.useFixture(lab.Lab(fresh.url, services.broker_url(), conductors=3, machines=1, options=lab.MORTAL))
         machines = {database.make_node(fresh.db, resource_class="fast").uuid for _each in range(USERS)}
 
         def ask(number: int) -> str:
             user = lab.User(bench.url)
             made = user.post("/v1/allocations", {"resource_class": "fast", "name": f"a{number}"})
-            self.assertEqual("allocating", made["state"])
+            self.assertIn(made["state"], ("allocating", "active"))  # a sweep may be faster than the answer
             if number == USERS // 2:
                 list(bench.conductors.values())[1].stop(signal.SIGKILL)
             return str(made["uuid"])

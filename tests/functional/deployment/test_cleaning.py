@@ -17,10 +17,8 @@ GONE = (False, False)
 METADATA_GONE = (False, True)
 UNTOUCHED = (True, True)
 
-IMPATIENT = {
-    "conductor": {"clean_callback_timeout": 6, "power_state_change_timeout": 6},
-    "agent": {"command_timeout": 3, "max_command_attempts": 1},
-}
+CALLBACK = {"conductor": {"clean_callback_timeout": 10}}
+"""Options with which a test need not wait half an hour for an agent."""
 
 
 def in_band(step: str, priority: int, interface: str = "deploy", **more: Any) -> dict[str, Any]:
@@ -42,15 +40,6 @@ class CleaningTestCase(testtools.TestCase):
     def clean(self, uuid: str, end: str = "available", **request: Any) -> dict[str, Any]:
         """Cleans, by itself or with the steps of a request, and returns the node at the end."""
         self.bench.user.provision(uuid, "clean" if request else "provide", **request)
-        return self.ended(uuid, end)
-
-    def ended(self, uuid: str, end: str) -> dict[str, Any]:
-        def begun() -> bool:
-            node = self.bench.user.node(uuid)
-            return bool(node["provision_state"] != "manageable" or node["last_error"])
-
-        if end == "manageable":
-            self.bench.eventually(begun, "the cleaning begins")
         return self.bench.reach(uuid, end)
 
     def waits_in(self, uuid: str, step: str) -> None:
@@ -345,8 +334,8 @@ class TestVersions(CleaningTestCase):
 
 
 class TestAgentTrouble(CleaningTestCase):
-    def fails(self, fault: str, *expected: str, value: Any = None) -> None:
-        uuid = self.manageable(options=IMPATIENT)
+    def fails(self, fault: str, *expected: str, value: Any = None, **settings: Any) -> None:
+        uuid = self.manageable(**settings)
         self.control.order_fault(MACHINE, fault, value)
         node = self.clean(uuid, "clean failed")
         for words in expected:
@@ -366,7 +355,7 @@ class TestAgentTrouble(CleaningTestCase):
         self.fails("command_token_wrong", "clean.get_clean_steps", "Token invalid")
 
     def test_heartbeats_with_a_wrong_token_are_none(self) -> None:
-        self.fails("heartbeat_token_wrong", "prepare_cleaning", "timed out")
+        self.fails("heartbeat_token_wrong", "prepare_cleaning", "timed out", options=CALLBACK)
 
     def test_an_agent_that_knows_no_cleaning_cannot_pass_for_one_that_has_cleaned(self) -> None:
         self.fails("agent_lacks_extension", "knows no clean steps", "clean.get_clean_steps", value="clean")
@@ -385,7 +374,7 @@ class TestAbort(CleaningTestCase):
             if not cut_off:
                 self.assertEqual("clean wait", self.bench.user.node(uuid)["provision_state"])
                 self.control.clear_faults(MACHINE)
-            node = self.ended(uuid, "clean failed")
+            node = self.bench.reach(uuid, "clean failed")
             self.assertIn("aborted", node["last_error"])
             ends = [(name, state) for name, _priority, state in self.ran(uuid)]
             expected = [(step, "aborted")] if cut_off else [(step, "done"), ("erase_devices_metadata", "aborted")]

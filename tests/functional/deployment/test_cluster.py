@@ -43,11 +43,11 @@ class _OnTwoConductors:
             self.assertTrue(bench.holds_image(number))
 
     def test_the_other_conductor_finishes_what_a_killed_one_began(self: Any) -> None:
-        bench = self.make_lab()
+        bench = self.make_lab(options=lab.MORTAL)
         uuid = bench.enroll()
         bench.make_available(uuid)
         bench.set_image(uuid)
-        slow = {"command": "deploy.execute_deploy_step", "seconds": 5}
+        slow = {"command": "deploy.execute_deploy_step", "seconds": 50}
         bench.rack.control.order_fault("machine-0", "slow_answer", slow, times=1)
         bench.user.provision(uuid, "active")
 

@@ -115,7 +115,6 @@ class FastTrack(WayCase):
         bench.user.provision(uuid, "manage")
         bench.reach(uuid, "manageable")
         bench.user.provision(uuid, "clean", clean_steps=[{"interface": "deploy", "step": "erase_devices_metadata"}])
-        bench.eventually(lambda: bench.user.node(uuid)["provision_state"] != "manageable", "it begins")
         bench.reach(uuid, "manageable")
         self.assertEqual(("agent", 1), self.state(bench))
         bench.set_image(uuid)
@@ -167,8 +166,9 @@ class FastTrack(WayCase):
         bench, uuid = self.bench(timeout=2)
         bench.rack.control.order_fault(MACHINE, "heartbeat_lost")
         bench.eventually(lambda: self.silent_for(bench, uuid) > 2, "its last heartbeat is too old")
-        bench.rack.control.clear_faults(MACHINE)
         bench.user.provision(uuid, "provide")
+        bench.eventually(lambda: self.machine(bench)["boots"] == 2, "another one is booted")
+        bench.rack.control.clear_faults(MACHINE)
         bench.reach(uuid, "available")
         self.assertEqual(2, self.state(bench)[1])
 

@@ -55,7 +55,7 @@ class RackTest(testtools.TestCase):
     def ipmitool(self, *words: str, index: int = 0, password: str = "password") -> subprocess.CompletedProcess[str]:
         port = str(self.rack.machines[index]["bmc_port"])
         command = ["ipmitool", "-I", "lanplus", "-H", "127.0.0.1", "-p", port, "-U", "admin", "-P", password]
-        return subprocess.run([*command, "-R", "1", "-N", "1", *words], capture_output=True, text=True, check=False)
+        return subprocess.run([*command, *words], capture_output=True, text=True, check=False)
 
     def boot_agent(self) -> AgentClient:
         """Start the first machine from the network and return its agent."""

@@ -76,7 +76,7 @@ class Service:
             "os_hash_value": hashlib.sha256(content).hexdigest(),
         }
 
-    def wait_for_heartbeat(self, after: int = 0, timeout: float = 20.0) -> dict[str, Any]:
+    def wait_for_heartbeat(self, after: int = 0, timeout: float = 60.0) -> dict[str, Any]:
         """Return the newest heartbeat once there are more than ``after``."""
         wait_until(lambda: len(self.heartbeats) > after, timeout, "heartbeat")
         return self.heartbeats[-1]

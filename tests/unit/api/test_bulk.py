@@ -22,7 +22,7 @@ class Slow(dict[str, Any]):
     """The answers of a conductor that takes its time."""
 
     def get(self, method: str, default: Any = None) -> Any:
-        time.sleep(1.1)
+        time.sleep(3.1)
         return super().get(method, default)
 
 
@@ -137,7 +137,7 @@ class Bulk(api_case.ApiCase):
             self.assertIn(named, self.refused(400, "POST", PATH, body, version=None), body)
 
     def test_nodes_that_time_does_not_suffice_for_are_told(self) -> None:
-        self.conf.set_override("bulk_timeout", 1, group="api")
+        self.conf.set_override("bulk_timeout", 3, group="api")
         self.conductor.answers = Slow(self.conductor.answers)
         for name in ("free", "late"):
             database.make_node(self.db, name=name)

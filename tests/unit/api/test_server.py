@@ -11,14 +11,13 @@ import requests
 
 from ingot.api import cmd, server, service
 from ingot.common import errors
+from ingot.rack import ports
 from tests import api_case
 
 
 class ServerTests(api_case.ApiCase):
     def configure(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.conf.set_override("port", probe.getsockname()[1], group="api")
+        self.conf.set_override("port", ports.tcp(), group="api")
         self.conf.set_override("host_ip", "127.0.0.1", group="api")
         self.conf.set_override("api_workers", 1, group="api")
 
@@ -31,7 +30,7 @@ class ServerTests(api_case.ApiCase):
     def test_serves_until_it_is_stopped(self) -> None:
         web = self.serve()
         url = f"http://127.0.0.1:{self.conf.api.port}/v1/nodes"
-        self.assertEqual([], requests.get(url, timeout=10).json()["nodes"])
+        self.assertEqual([], requests.get(url, timeout=60).json()["nodes"])
         web.stop()
         self.assertRaises(requests.ConnectionError, requests.get, url, timeout=2)
 
@@ -50,7 +49,7 @@ class ServerTests(api_case.ApiCase):
 
     def exchange(self, request: str) -> str:
         """Sends what no HTTP client would."""
-        with socket.create_connection(("127.0.0.1", self.conf.api.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", self.conf.api.port), timeout=60) as connection:
             connection.sendall(request.encode())
             connection.shutdown(socket.SHUT_WR)
             with connection.makefile() as answer:

@@ -117,7 +117,7 @@ class Collecting(LogsCase):
         self.says(lambda: end.wait(60))
         before = clock.now()
         self.collect(self.heard())
-        self.assertLess((clock.now() - before).total_seconds(), 5)
+        self.assertLess((clock.now() - before).total_seconds(), 30)
 
     def test_agents_that_hang_take_few_threads_and_none_for_long(self) -> None:
         self.option("command_timeout", 1)

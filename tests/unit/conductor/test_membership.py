@@ -115,14 +115,14 @@ class TestStop(conductor_case.ConductorCase):
 
         def step(_task: object) -> None:
             working.set()
-            seen.wait(10)
+            seen.wait(conductor_case.PATIENCE)
 
         self.conductor.services.hardware.interface("deploy", "fake").deploy = step  # type: ignore[attr-defined]
         self.conductor.start()
         node = database.make_node(self.db)
         self.accept(node, "deploy", states.DEPLOYING)
         self.ring(node)
-        self.assertTrue(working.wait(10))
+        self.assertTrue(working.wait(conductor_case.PATIENCE))
         stopping = threading.Thread(target=self.conductor.stop)
         stopping.start()
         try:
@@ -148,7 +148,7 @@ class TestQueues(database.TestCase):
             alarms.set("a node", after)
         alarms.set("another", 0.0)
         alarms.start()
-        time.sleep(0.6)
+        conductor_case.eventually(lambda: len(rung) > 1, "both ring")
         alarms.stop()
         self.assertEqual(["another", "a node"], rung)
 
@@ -180,7 +180,7 @@ class TestSynchroniser(conductor_case.ConductorCase):
         self.conductor.services.hardware.interface("power", "fake").get_power_state = reads  # type: ignore[attr-defined]
         synchroniser = power.Synchroniser(self.conductor.services)
         for reading in synchroniser.start_round(nodes.for_power_sync(self.db)):
-            reading.result(10)
+            reading.result(conductor_case.PATIENCE)
         self.assertEqual({"target": states.POWER_OFF}, nodes.get(self.db, node.uuid).power_request)
 
 

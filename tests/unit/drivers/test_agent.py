@@ -18,7 +18,7 @@ SLOW = "deploy.execute_deploy_step"
 
 
 class AgentTestCase(fakes.DriverTestCase):
-    options: ClassVar[dict[str, Any]] = {"agent__command_timeout": 5}
+    options: ClassVar[dict[str, Any]] = {"agent__command_timeout": 30}
 
     def setUp(self) -> None:
         super().setUp()

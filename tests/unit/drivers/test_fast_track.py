@@ -26,7 +26,7 @@ class FastTrack(fakes.DriverTestCase):
         "deploy__fast_track": True,
         "deploy__deploy_kernel": "http://files/kernel",
         "deploy__deploy_ramdisk": "http://files/initrd",
-        "agent__command_timeout": 2,
+        "agent__command_timeout": 30,
         "agent__max_command_attempts": 1,
     }
     columns: ClassVar[dict[str, Any]] = {

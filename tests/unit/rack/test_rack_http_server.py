@@ -31,7 +31,7 @@ class HttpServerTest(testtools.TestCase):
         self.url = f"http://127.0.0.1:{self.port}"
 
     def raw(self, text: str) -> str:
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as client:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as client:
             client.sendall(text.encode())
             return client.recv(10000).decode()
 
@@ -46,10 +46,10 @@ class HttpServerTest(testtools.TestCase):
         self.assertEqual((409, {"error": "not now"}), self.get("/refuse"))
         with self.assertLogs("ingot.rack.http_server", "ERROR"):
             self.assertEqual(500, self.get("/break")[0])
-        self.assertEqual(400, requests.post(self.url, data=b"{", timeout=5).status_code)
+        self.assertEqual(400, requests.post(self.url, data=b"{", timeout=60).status_code)
 
     def get(self, path: str) -> tuple[int, dict[str, str]]:
-        answer = requests.get(self.url + path, timeout=5)
+        answer = requests.get(self.url + path, timeout=60)
         return answer.status_code, json.loads(answer.text)
 
     def test_what_is_no_http(self) -> None:
@@ -62,7 +62,7 @@ class HttpServerTest(testtools.TestCase):
             self.assertEqual(status, self.raw(text).split()[1], text)
 
     def test_killed_it_refuses_and_cuts_off(self) -> None:
-        with socket.create_connection(("127.0.0.1", self.port), timeout=5) as client:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as client:
             client.sendall(b"GET / HTTP/1.1\r\n\r\n")
             client.recv(1000)
             self.loop.call(self.server.kill)

@@ -4,11 +4,11 @@ import contextlib
 import io
 import socket
 import tempfile
-import time
 from pathlib import Path
 
 import testtools
 
+from ingot.rack import ports
 from ingot.rack.config import RackConfig
 from ingot.rack.main import main
 from ingot.rack.process import RackError, RackProcess
@@ -22,9 +22,9 @@ class RackTest(testtools.TestCase):
                 config = RackConfig(machines=2, state_dir=Path(directory), bmc_base_port=0, control_port=0)
                 rack = Rack(config)
                 rack.start()
-                ports = {machine["bmc_port"] for machine in rack.describe()["machines"]}
+                given = {machine["bmc_port"] for machine in rack.describe()["machines"]}
                 rack.stop()
-                self.assertEqual(2, len(ports - {0}))
+                self.assertEqual(2, len(given - {0}))
 
 
 class MainTest(testtools.TestCase):
@@ -34,12 +34,6 @@ class MainTest(testtools.TestCase):
         self.addCleanup(directory.cleanup)
         self.state = Path(directory.name)
 
-    def udp_port(self) -> int:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-            one.bind(("127.0.0.1", 0))
-            port: int = one.getsockname()[1]
-            return port
-
     def test_bad_settings_are_one_line_on_stderr(self) -> None:
         errors = io.StringIO()
         with contextlib.redirect_stderr(errors):
@@ -48,7 +42,7 @@ class MainTest(testtools.TestCase):
         self.assertEqual("ingot-rack: machines: 0 is not between 1 and 4000\n", errors.getvalue())
 
     def test_it_says_what_to_enroll_and_no_password(self) -> None:
-        port = self.udp_port()
+        port = ports.udp(1)
         with RackProcess(self.state, machines=1, bmc_base_port=port, password="hunter2") as rack:
             (machine,) = rack.machines
             self.assertEqual(("127.0.0.1", port), (machine["bmc_address"], machine["bmc_port"]))
@@ -64,9 +58,7 @@ class MainTest(testtools.TestCase):
                 rack.control.wait_for_state("machine-0", "network boot")
                 connection, _ = silent.accept()
                 with connection:
-                    started = time.monotonic()
-                    self.assertEqual(0, rack.stop())
-                    self.assertLess(time.monotonic() - started, 5)
+                    self.assertEqual(0, rack.stop(), "it had to be killed")
 
     def test_a_taken_port_is_named(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
@@ -76,7 +68,7 @@ class MainTest(testtools.TestCase):
             self.assertRaisesRegex(RackError, f"machine-0, 127.0.0.1 UDP port {port}", rack.start)
 
     def test_control_api_refuses_what_it_does_not_know(self) -> None:
-        with RackProcess(self.state, machines=1, bmc_base_port=self.udp_port()) as rack:
+        with RackProcess(self.state, machines=1, bmc_base_port=0) as rack:
             for call, text in (
                 (lambda: rack.control.machine("x"), "no machine 'x'; there are machine-0"),
                 (lambda: rack.control.power("machine-0", "up"), "action 'up' is not one of"),
