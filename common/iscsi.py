@@ -10,7 +10,7 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ingot.common import errors
+from ingot.common import errors, ipxe
 
 PORT = 3260
 """The port of a portal that names none."""
@@ -19,9 +19,6 @@ _PROTOCOL = "iscsi"
 _INITIATOR = "iqn"
 _NAME = re.compile(r"(iqn\.\d{4}-\d{2}\.|eui\.|naa\.)[a-zA-Z0-9._:-]+", re.ASCII)
 _HOST = re.compile(r"[a-zA-Z0-9._:-]+", re.ASCII)
-
-# Between commands of one line, to iPXE.
-_OPERATORS = frozenset(("||", "&&", ";"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -125,7 +122,7 @@ def _credentials(properties: Mapping[str, Any], about: str) -> tuple[str | None,
 def _word(key: str, value: Any) -> str:
     """A credential as it may stand in a boot script, where nothing can be quoted."""
     usable = isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
-    if not usable or "${" in value or value in _OPERATORS:
+    if not usable or "${" in value or value in ipxe.OPERATORS:
         raise errors.Invalid(
             field=key,
             value="(not shown)",

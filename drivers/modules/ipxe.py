@@ -5,7 +5,7 @@ The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>`
 ``kernel_args``. What a volume needs, the API looks up.
 """
 
-from ingot.common import errors
+from ingot.common import errors, ipxe
 from ingot.common.conf import loader
 from ingot.drivers.interfaces.base import needed
 from ingot.drivers.interfaces.boot import BootInterface
@@ -17,16 +17,12 @@ _RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")
 _BOOTIF = "BOOTIF=01-${mac:hexhyp}"
 
 
-# Between commands of one line, to iPXE.
-_OPERATORS = frozenset(("||", "&&", ";"))
-
-
 def _command_part(name: str, value: object) -> str:
     """A value as it may stand in a command of a boot script.
 
     :raises Invalid: it is no text, or would end the command.
     """
-    if not isinstance(value, str) or not value.isprintable() or _OPERATORS & set(value.split()):
+    if not isinstance(value, str) or not value.isprintable() or ipxe.OPERATORS & set(value.split()):
         raise errors.Invalid(
             field=name, value=value, allowed="It must be one line of text, without the words ||, && and ; of iPXE."
         )
