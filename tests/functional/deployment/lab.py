@@ -112,6 +112,19 @@ class FileServer(fixtures.Fixture):
         self.addCleanup(server.shutdown)
 
 
+def image_info(files: str, checksum: str) -> dict[str, Any]:
+    """instance_info for the image of a file server.
+
+    :param files: its address.
+    """
+    return {
+        "image_source": f"{files}/image.raw",
+        "image_os_hash_algo": "sha256",
+        "image_os_hash_value": checksum,
+        "image_disk_format": "raw",
+    }
+
+
 class Lab(fixtures.Fixture):
     """Everything for whole deployments.
 
@@ -289,13 +302,7 @@ class Lab(fixtures.Fixture):
 
     def image_info(self, **more: Any) -> dict[str, Any]:
         """instance_info for the lab's image."""
-        return {
-            "image_source": f"{self.files.url}/image.raw",
-            "image_os_hash_algo": "sha256",
-            "image_os_hash_value": self.checksum,
-            "image_disk_format": "raw",
-            **more,
-        }
+        return {**image_info(self.files.url, self.checksum), **more}
 
     def reach(self, uuid: str, state: str) -> dict[str, Any]:
         """Waits until a node is in a provision state; an error as soon as it failed instead.

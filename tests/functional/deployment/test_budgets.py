@@ -3,6 +3,7 @@
 MariaDB is sent no BEGIN, and with SQLite that is a local lock and no round trip: it is not counted.
 """
 
+import hashlib
 import pathlib
 from typing import Any
 
@@ -113,5 +114,6 @@ class TestBudgets(testtools.TestCase):
         uuid = bench.user.post("/v1/nodes", {**body, **{f"{k}_interface": v for k, v in interfaces.items()}})["uuid"]
         bench.user.post("/v1/ports", {"node_uuid": uuid, "address": machine["macs"][0]})
         nodes.set_always(bench.db, uuid, {"provision_state": states.AVAILABLE})
-        lab.Lab.set_image(bench, uuid)  # type: ignore[arg-type]
+        image = lab.image_info(bench.files.url, hashlib.sha256(bench.image).hexdigest())
+        bench.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": image})
         self.assertLessEqual(self.deploy(bench, uuid), 90)
