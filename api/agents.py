@@ -85,7 +85,7 @@ def _config(call: Call, token: str | None) -> dict[str, Any]:
 
 def _callback(name: str, value: str) -> str:
     if not value.lower().startswith(("http://", "https://")):
-        raise errors.Invalid(field=name, value=value[:80], allowed="Expected a http or https URL.")
+        raise errors.Invalid(field=name, value=value, allowed="Expected a http or https URL.")
     return value.rstrip("/")
 
 

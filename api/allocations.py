@@ -73,7 +73,7 @@ ALLOCATIONS = collection.Collection("allocations", TABLE, rows.SOURCE, _FILTERS,
 def _where(call: Call) -> list[listing.Condition]:
     if "node" not in call.query:
         return []
-    return [listing.Condition("node_id", "equals", _referred(call, call.query["node"]).id)]
+    return [node_links.of_node(_referred(call, call.query["node"]).id)]
 
 
 def _referred(call: Call, given: str) -> records.Record:
@@ -84,7 +84,7 @@ def _referred(call: Call, given: str) -> records.Record:
     try:
         return node_links.referred(call, given)
     except errors.NotFound as exc:
-        raise errors.Invalid(exc.message) from exc
+        raise errors.Invalid(f"node: {exc.message}") from exc
 
 
 CRUD = crud.Crud(ALLOCATIONS, rows, where=_where)

@@ -273,7 +273,7 @@ def _refuse_form(route: routes.Route, request: flask.Request) -> None:
     :raises IngotError: the route does not serve such a request, whoever sends it.
     """
     if "\0" in request.path:
-        raise errors.Invalid(field="URL", value=request.path[:80], allowed="Nothing is called by a NUL.")
+        raise errors.Invalid(field="URL", value=request.path, allowed="Nothing is called by a NUL.")
     if request.method not in route.operations:
         if _minor(route, request) < route.since:  # a version that does not know the URL is told about that instead
             raise route.too_new(request.method[:20])

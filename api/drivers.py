@@ -51,7 +51,7 @@ TABLE = fields.Table(
 
 def _type(name: str, given: str) -> str:
     if given not in TYPES:
-        raise errors.Invalid(field=name, value=given[:80], allowed=f"Allowed are: {', '.join(TYPES)}.")
+        raise errors.Invalid(field=name, value=given, allowed=f"Allowed are: {', '.join(TYPES)}.")
     return given
 
 

@@ -20,15 +20,13 @@ def _kinds(name: str, given: str) -> frozenset[str]:
     asked = params.names(name, given)
     unknown = [kind for kind in asked if kind not in events.KINDS]
     if unknown or not asked:
-        raise errors.Invalid(
-            field=name, value=", ".join(unknown)[:80], allowed=f"Kinds are: {', '.join(events.KINDS)}."
-        )
+        raise errors.Invalid(field=name, value=", ".join(unknown), allowed=f"Kinds are: {', '.join(events.KINDS)}.")
     return frozenset(asked)
 
 
 def _id(name: str, given: str) -> int:
     if not (given.isascii() and given.isdecimal() and len(given) <= _LONGEST):
-        raise errors.Invalid(field=name, value=given[:80], allowed="Send the id of the last event that you have seen.")
+        raise errors.Invalid(field=name, value=given, allowed="Send the id of the last event that you have seen.")
     return int(given)
 
 

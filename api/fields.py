@@ -197,7 +197,7 @@ class Table:
         field = self.fields.get(key)
         if field is None or not field.sortable:
             allowed = ", ".join(sorted(name for name, known in self.fields.items() if known.sortable))
-            raise errors.Invalid(field="sort_key", value=key[:80], allowed=f"Lists can be sorted by: {allowed}.")
+            raise errors.Invalid(field="sort_key", value=key, allowed=f"Lists can be sorted by: {allowed}.")
         refuse_newer((field,), minor)
         return key
 
@@ -232,7 +232,7 @@ class Table:
         unknown = sorted(name for name in wanted if name not in shown)
         if unknown:
             known = ", ".join(sorted(name for name, field in shown.items() if field.since <= minor))
-            raise errors.Invalid(field="fields", value=", ".join(unknown)[:200], allowed=f"A {self.noun} has: {known}.")
+            raise errors.Invalid(field="fields", value=", ".join(unknown), allowed=f"A {self.noun} has: {known}.")
         chosen = [shown[name] for name in wanted]
         refuse_newer(chosen, minor)
         return chosen

@@ -45,7 +45,7 @@ def text(longest: int = 255, shortest: int = 0, nullable: bool = True) -> Kind:
 def storable(name: str, value: str) -> str:
     """The text, unless it holds what no database keeps."""
     if "\x00" in value:
-        raise errors.Invalid(field=name, value=value[:80], allowed="Characters NUL are not accepted.")
+        raise errors.Invalid(field=name, value=value, allowed="Characters NUL are not accepted.")
     return value
 
 
@@ -60,7 +60,7 @@ def flag(name: str, value: Any) -> bool:
 def uuid(name: str, value: str) -> str:
     """A uuid in its usual form."""
     if not uuidutils.is_uuid_like(value):
-        raise errors.Invalid(field=name, value=value[:80], allowed="Expected a UUID.")
+        raise errors.Invalid(field=name, value=value, allowed="Expected a UUID.")
     return canonical(value)
 
 
@@ -73,7 +73,7 @@ def mac(name: str, value: str) -> str:
     """A MAC address in lower case."""
     if not _MAC.fullmatch(value):
         raise errors.Invalid(
-            field=name, value=value[:80], allowed="Expected a MAC address: six pairs of hex digits with colons."
+            field=name, value=value, allowed="Expected a MAC address: six pairs of hex digits with colons."
         )
     return value.lower()
 
@@ -83,7 +83,7 @@ def logical_name(name: str, value: str) -> str:
     if not is_logical_name(value):
         raise errors.Invalid(
             field=name,
-            value=value[:300],
+            value=value,
             allowed="A name has 1 to 255 characters of A-Z a-z 0-9 - . _ ~ and is not a UUID.",
         )
     return value
@@ -98,7 +98,7 @@ def ident(name: str, value: str) -> str:
     if uuidutils.is_uuid_like(value):
         return canonical(value)
     if not is_logical_name(value):
-        raise errors.Invalid(field=name, value=value[:300], allowed="Expected a UUID or a name.")
+        raise errors.Invalid(field=name, value=value, allowed="Expected a UUID or a name.")
     return value
 
 

@@ -129,5 +129,5 @@ def _parted(name: str) -> tuple[str, str]:
     """
     own, at, component = name.partition("@")
     if not (own and at and component):
-        raise errors.Invalid(field="indicator", value=name[:80], allowed="An indicator is called name@component.")
+        raise errors.Invalid(field="indicator", value=name, allowed="An indicator is called name@component.")
     return component, own

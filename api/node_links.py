@@ -31,22 +31,23 @@ def linked(call: Call, given: str, owner: str | None) -> records.Record:
     return found
 
 
-def holder(call: Call, given: str, moved: records.Record | None) -> records.Record:
-    """The node that a port, portgroup or volume is to belong to.
+def holder(call: Call, field: str, given: str, moved: records.Record | None) -> int:
+    """The id of the node that a port, portgroup or volume is to belong to.
 
+    :param field: what names it, for the message.
     :param moved: what belongs to another one so far; None for a new one, for which the request's rule is asked.
     :raises Forbidden: the request may not give a new one to this node, or there is no such node and it may to none.
-    :raises NotFound: as in :func:`linked`.
+    :raises Invalid: there is none, or none that it may belong to; see :func:`linked`.
     """
-    if moved is not None:
-        return linked(call, given, moved.node_owner)
     try:
-        found = nodes.get(call.db, given, _NEEDED)
-    except errors.NotFound:
-        call.access.require(call.rule)  # who learns of 404 may know all nodes
-        raise
-    call.access.require(call.rule, access.of_node(found))
-    return found
+        found = nodes.get(call.db, given, _NEEDED) if moved is None else linked(call, given, moved.node_owner)
+    except errors.NotFound as exc:
+        if moved is None:
+            call.access.require(call.rule)  # who learns that there is no such node may know all nodes
+        raise errors.Invalid(f"{field}: {exc.message}") from exc
+    if moved is None:
+        call.access.require(call.rule, access.of_node(found))
+    return int(found.id)
 
 
 def of_node(node_id: int) -> listing.Condition:
@@ -72,10 +73,7 @@ def prepared(call: Call, values: dict[str, Any], owned: records.Record | None) -
     """
     row = {name: value for name, value in values.items() if name != "node_uuid"}
     if values.get("node_uuid"):
-        try:
-            row["node_id"] = holder(call, values["node_uuid"], owned).id
-        except errors.NotFound as exc:
-            raise errors.Invalid(f"node_uuid: {exc.message}") from exc
+        row["node_id"] = holder(call, "node_uuid", values["node_uuid"], owned)
     elif owned is None:
         raise errors.Invalid("Schema error: 'node_uuid' is a required property. Send the UUID of a node.")
     return row

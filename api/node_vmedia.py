@@ -18,7 +18,7 @@ def _image_url(name: str, value: str) -> str:
     scheme = value.partition("://")[0]
     if scheme == value or scheme not in _SCHEMES:
         raise errors.Invalid(
-            field=name, value=value[:300], allowed=f"Expected a URL that begins with one of: {', '.join(_SCHEMES)}."
+            field=name, value=value, allowed=f"Expected a URL that begins with one of: {', '.join(_SCHEMES)}."
         )
     return kinds.storable(name, value)
 
@@ -50,7 +50,8 @@ def _device_types(name: str, given: str) -> list[str]:
     named = params.names(name, given)
     unknown = [one for one in named if one not in DEVICE_TYPES]
     if unknown:
-        raise errors.Invalid(field=name, value=", ".join(unknown)[:80], allowed=f"Some of {', '.join(DEVICE_TYPES)}.")
+        known = ", ".join(DEVICE_TYPES)
+        raise errors.Invalid(field=name, value=", ".join(unknown), allowed=f"Allowed are some of {known}.")
     return list(named) or list(DEVICE_TYPES)
 
 

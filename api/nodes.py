@@ -28,7 +28,7 @@ def _known(values: Iterable[str]) -> Any:
 
     def parse(name: str, given: str) -> str:
         if given not in allowed:
-            raise errors.Invalid(field=name, value=given[:80], allowed=f"Allowed are: {', '.join(allowed)}.")
+            raise errors.Invalid(field=name, value=given, allowed=f"Allowed are: {', '.join(allowed)}.")
         return given
 
     return parse

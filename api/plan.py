@@ -36,7 +36,7 @@ _FLOWS: dict[str, _Asked] = {
 
 def _flow(name: str, given: str) -> str:
     if given not in _FLOWS:
-        raise errors.Invalid(field=name, value=given[:80], allowed=f"Plans are made for: {', '.join(_FLOWS)}.")
+        raise errors.Invalid(field=name, value=given, allowed=f"Plans are made for: {', '.join(_FLOWS)}.")
     return given
 
 

@@ -102,27 +102,30 @@ def _where(call: Call) -> list[listing.Condition]:
     return where + ([_in_portgroup(call, query["portgroup"])] if "portgroup" in query else [])
 
 
+_NODE = ("node_uuid", "node_ident")
+
+
 def _prepare(call: Call, values: dict[str, Any], port: records.Record | None) -> dict[str, Any]:
     """What names node and portgroup becomes their ids."""
-    row = {name: value for name, value in values.items() if name not in ("node_uuid", "node_ident", "portgroup_uuid")}
-    node = values.get("node_uuid") or values.get("node_ident")
+    row = {name: value for name, value in values.items() if name not in (*_NODE, "portgroup_uuid")}
+    named = next((name for name in _NODE if values.get(name) is not None), None)
     node_id = port.node_id if port else None
-    if node is None and node_id is None:
+    # Taking the node away from a port is accepted and changes nothing: a port always has one.
+    if named is not None:
+        row["node_id"] = node_id = node_links.holder(call, named, values[named], port)
+    elif node_id is None:
         raise errors.Invalid("Schema error for port: 'node_uuid' (or from version 1.94 'node_ident') is required.")
-    try:
-        # Taking the node away from a port is accepted and changes nothing: a port always has one.
-        if node is not None:
-            row["node_id"] = node_id = node_links.holder(call, node, port).id
-        if "portgroup_uuid" in values or "node_id" in row:
-            portgroup = values.get("portgroup_uuid", port and port.portgroup_uuid)
-            row["portgroup_id"] = portgroup and _portgroup(call, portgroup, node_id)
-    except errors.NotFound as exc:
-        raise errors.Invalid(exc.message) from exc
+    if "portgroup_uuid" in values or "node_id" in row:
+        portgroup = values.get("portgroup_uuid", port and port.portgroup_uuid)
+        row["portgroup_id"] = portgroup and _portgroup(call, portgroup, node_id)
     return row
 
 
 def _portgroup(call: Call, uuid: str, node_id: int | None) -> int:
-    portgroup = listing.get(call.db, portgroup_rows.SOURCE, uuid)
+    try:
+        portgroup = listing.get(call.db, portgroup_rows.SOURCE, uuid)
+    except errors.NotFound as exc:
+        raise errors.Invalid(f"portgroup_uuid: {exc.message}") from exc
     if portgroup.node_id != node_id:
         raise errors.Invalid(field="portgroup_uuid", value=uuid, allowed="The portgroup belongs to another node.")
     return int(portgroup.id)

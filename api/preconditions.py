@@ -87,7 +87,7 @@ def _tags(name: str, text: str) -> tuple[str, ...] | None:
     if text.strip() == "*":
         return None
     if len(text) > _LONGEST or not _LIST.fullmatch(text):
-        raise errors.Invalid(field=name, value=text[:80], allowed=_FORM)
+        raise errors.Invalid(field=name, value=text, allowed=_FORM)
     return tuple((found[1] or "") + found[2] for found in _TAG.finditer(text))
 
 

@@ -171,7 +171,7 @@ def _check_drive(call: Call, drive: dict[str, Any] | str | None) -> None:
         except binascii.Error as exc:
             raise errors.Invalid(
                 field="configdrive",
-                value=drive[:40],
+                value=drive,
                 allowed=f"Send base64 ({exc}), a http or https URL, or an object.",
             ) from exc
 

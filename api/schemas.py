@@ -1,12 +1,12 @@
 """Checks values against JSON schemas, with messages that name the field, the value and what is allowed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jsonschema
 from jsonschema import exceptions
 
-from ingot.common import errors
+from ingot.common import errors, masking
 
 _LONGEST = 300
 
@@ -38,12 +38,43 @@ class Schema:
 
 def _told(error: exceptions.ValidationError) -> str:
     where = ".".join(map(str, error.absolute_path))
-    message = error.message
-    if len(message) > _LONGEST:
-        message = f"{message[: _LONGEST // 2]} ... {message[-_LONGEST // 2 :]}"
+    told = error.message.replace(repr(error.instance), masking.shown(where, error.instance), 1)
     if error.validator == "additionalProperties":
-        message += f"; allowed are: {', '.join(sorted(error.schema.get('properties', ()))) or 'none'}"
-    return f"{where}: {message}" if where else message
+        told = told if len(told) <= _LONGEST else f"{told[:_LONGEST]} ..."
+        told += f"; allowed are: {', '.join(sorted(error.schema.get('properties', ()))) or 'none'}"
+    elif error.validator in _SILENT:
+        told += f"; allowed is: {_form(error.schema)}"
+    return f"{where}: {told}" if where else told
+
+
+_SILENT = ("anyOf", "maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties")
+"""What a schema can demand without that the message of its library tells what."""
+
+_CLAUSES: Mapping[str, str] = {
+    "type": "{}",
+    "enum": "one of {}",
+    "pattern": "like {}",
+    "minimum": "from {}",
+    "maximum": "to {}",
+    "minLength": "of at least {} characters",
+    "maxLength": "of at most {} characters",
+    "minItems": "of at least {} items",
+    "maxItems": "of at most {} items",
+    "minProperties": "with at least {} keys",
+    "maxProperties": "with at most {} keys",
+    "required": "with {}",
+}
+
+
+def _form(schema: Mapping[str, Any]) -> str:
+    """What a schema allows, in words."""
+    if "anyOf" in schema:
+        return ", or ".join(map(_form, schema["anyOf"]))
+    return " ".join(told.format(_listed(schema[key])) for key, told in _CLAUSES.items() if schema.get(key) is not None)
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def record(properties: dict[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:

@@ -7,6 +7,8 @@ back as the same class (:func:`by_name`), so a client sees one message whoever r
 
 from typing import Any
 
+from ingot.common import masking
+
 
 class IngotError(Exception):
     """Base of all of Ingot's errors.
@@ -26,10 +28,18 @@ class IngotError(Exception):
 
 
 class Invalid(IngotError):
-    """What the client sent cannot be used; the message names field, value and what is allowed."""
+    """What the client sent cannot be used; the message names field, value and what is allowed.
+
+    A value is told as :func:`ingot.common.masking.shown` has it: whoever raises this need neither cut nor mask it.
+    """
 
     code = 400
-    template = "Invalid {field}: {value!r}. {allowed}"
+    template = "Invalid {field}: {value}. {allowed}"
+
+    def __init__(self, message: str | None = None, **values: Any) -> None:
+        if "value" in values:
+            values["value"] = masking.shown(str(values.get("field", "")), values["value"])
+        super().__init__(message, **values)
 
 
 class PatchError(Invalid):

@@ -5,8 +5,14 @@ from typing import Any
 
 MASK = "******"
 
+_LONGEST = 160  # characters of a value in a message
+
 _SECRET_PARTS = ("password", "token", "secret", "credential", "private_key")
 _SECRET_NAMES = frozenset(("image_url", "configdrive", "ipmi_hex_kg_key", "agent_secret_token"))
+
+
+_HOLDERS = frozenset(("driver_info", "instance_info"))
+"""Fields that hold secrets among other things: whoever takes them for something else may show those."""
 
 
 def is_secret(key: str) -> bool:
@@ -25,3 +31,15 @@ def mask(value: Any) -> Any:
     if isinstance(value, list):
         return [mask(inner) for inner in value]
     return value
+
+
+def shown(field: str, value: Any) -> str:
+    """A value as a message about it shows it: nothing of secrets, little of what is long.
+
+    :param field: where the value was found; dots between the names of nested fields.
+    """
+    names = field.split(".")
+    if names[-1] in _HOLDERS or any(map(is_secret, names)):
+        return MASK
+    text = repr(mask(value))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
