@@ -24,7 +24,7 @@ TABLE = fields.Table(
     ),
 )
 
-CRUD = crud.Crud(collection.Collection("chassis", TABLE, rows.SOURCE), rows, ident=kinds.uuid)
+CRUD = crud.Crud(collection.Collection("chassis", TABLE, rows.SOURCE), rows.CHASSIS, ident=kinds.uuid)
 
 
 @operation(*nodes.NODES.index_params, answer=nodes.NODES.page)

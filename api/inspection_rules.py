@@ -136,8 +136,8 @@ def _refuse_update(call: Call, _rule: records.Record, _changes: dict[str, Any]) 
 
 
 CRUD = crud.Crud(
-    collection.Collection("inspection_rules", TABLE, rows.SOURCE, marker=_marker),
-    rows,
+    collection.Collection("inspection_rules", TABLE, rows.RULES.source, marker=_marker),
+    rows.RULES,
     ident=kinds.uuid,
     refuse_update=_refuse_update,
 )

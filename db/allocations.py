@@ -36,12 +36,14 @@ _UNUSED = sa.and_(
 )
 
 
+@retried
 def create(db: Database, values: Mapping[str, Any]) -> int:
     """Adds an allocation; see :func:`rows.insert`."""
     with db.single() as connection:
         return rows.insert(connection, SOURCE, values)
 
 
+@retried
 def update(db: Database, allocation: records.Record, values: Mapping[str, Any]) -> None:
     """Changes what a user may change; see :func:`rows.update`."""
     with db.single() as connection:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.db import events, models, nodes, records, rows
-from ingot.db.engine import Database
+from ingot.db.engine import Database, retried
 
 _PORTS = models.table(models.Port)
 _OWNED = [
@@ -22,6 +22,7 @@ _UNTOLD = {"maintenance": False, "maintenance_reason": None, "power_state": None
 """What of a new node is no event."""
 
 
+@retried
 def create(db: Database, values: Mapping[str, Any]) -> None:
     """Adds a node.
 

@@ -97,6 +97,12 @@ def by_ident(ident: str) -> sa.ColumnElement[bool]:
     return NODES.c.uuid == ident if uuidutils.is_uuid_like(ident) else NODES.c.name == ident
 
 
+def of_owned(table: sa.Table, *names: str) -> dict[str, sa.ColumnElement[Any]]:
+    """For a table whose rows belong to nodes: columns of the node, as ``node_<name>``."""
+    own = NODES.c.id == table.c.node_id
+    return {f"node_{name}": sa.select(NODES.c[name]).where(own).scalar_subquery() for name in names}
+
+
 def get(db: Database, ident: str, columns: Collection[str] | None = None) -> records.Record:
     """A node by uuid or name.
 

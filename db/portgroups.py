@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import errors
@@ -13,29 +12,19 @@ from ingot.db.engine import Database, retried
 PORTGROUPS = models.table(models.Portgroup)
 
 
-def _of_node(name: str) -> sa.ColumnElement[Any]:
-    return sa.select(nodes.NODES.c[name]).where(nodes.NODES.c.id == PORTGROUPS.c.node_id).scalar_subquery()
-
-
 SOURCE = listing.Source(
-    "Portgroup",
-    PORTGROUPS,
-    {
-        "node_uuid": _of_node("uuid"),
-        "node_owner": _of_node("owner"),
-        "node_lessee": _of_node("lessee"),
-        "node_shard": _of_node("shard"),
-        "node_conductor_group": _of_node("conductor_group"),
-    },
+    "Portgroup", PORTGROUPS, nodes.of_owned(PORTGROUPS, "uuid", "owner", "lessee", "shard", "conductor_group")
 )
 
 
+@retried
 def create(db: Database, values: Mapping[str, Any]) -> int:
     """Adds a portgroup; see :func:`rows.insert`."""
     with db.single() as connection:
         return rows.insert(connection, SOURCE, values)
 
 
+@retried
 def update(db: Database, portgroup: records.Record, values: Mapping[str, Any]) -> None:
     """Changes a portgroup of a node that nobody works on; see :func:`rows.update`.
 

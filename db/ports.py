@@ -14,22 +14,14 @@ _PORTGROUPS = models.table(models.Portgroup)
 _NETWORK = frozenset(("portgroup_id", "physical_network"))
 
 
-def _of_node(name: str) -> sa.ColumnElement[Any]:
-    return sa.select(nodes.NODES.c[name]).where(nodes.NODES.c.id == PORTS.c.node_id).scalar_subquery()
-
-
 SOURCE = listing.Source(
     "Port",
     PORTS,
     {
-        "node_uuid": _of_node("uuid"),
+        **nodes.of_owned(PORTS, "uuid", "owner", "lessee", "shard", "conductor_group"),
         "portgroup_uuid": sa.select(_PORTGROUPS.c.uuid)
         .where(_PORTGROUPS.c.id == PORTS.c.portgroup_id)
         .scalar_subquery(),
-        "node_owner": _of_node("owner"),
-        "node_lessee": _of_node("lessee"),
-        "node_shard": _of_node("shard"),
-        "node_conductor_group": _of_node("conductor_group"),
     },
 )
 

@@ -11,11 +11,37 @@ from oslo_utils import uuidutils
 
 from ingot.common import clock, errors
 from ingot.db import listing, records, types
+from ingot.db.engine import Database, retried
 
 _TICK = datetime.timedelta(microseconds=1)
 
 # What to call a column in the message about a value that is taken.
 _CALLED = {"address": "MAC address", "uuid": "UUID"}
+
+
+class Rows:
+    """The queries of a noun that is a table and nothing else."""
+
+    def __init__(self, source: listing.Source) -> None:
+        self.source = source
+
+    @retried
+    def create(self, db: Database, values: Mapping[str, Any]) -> int:
+        """Adds a row; see :func:`insert`."""
+        with db.single() as connection:
+            return insert(connection, self.source, values)
+
+    @retried
+    def update(self, db: Database, row: records.Record, values: Mapping[str, Any]) -> None:
+        """Changes a row; see :func:`update`."""
+        with db.single() as connection:
+            update(connection, self.source, row, values)
+
+    @retried
+    def delete(self, db: Database, row: records.Record) -> None:
+        """Removes a row; see :func:`delete`."""
+        with db.single() as connection:
+            delete(connection, self.source, row)
 
 
 def empty(table: sa.Table) -> dict[str, Any]:

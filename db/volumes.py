@@ -10,52 +10,43 @@ from ingot.db import listing, models, nodes, ports, records, rows
 from ingot.db.engine import Database, retried
 
 
-class Volumes:
-    """One of the two tables; both belong to a node and follow the same rules."""
+class Volumes(rows.Rows):
+    """One of the two tables; both belong to a node and follow the same rules.
+
+    That somebody works on the node does not matter for new rows, and for those that go.
+    """
 
     def __init__(self, noun: str, table: sa.Table) -> None:
-        self.table = table
-        of_node = {
-            f"node_{name}": sa.select(nodes.NODES.c[name]).where(nodes.NODES.c.id == table.c.node_id).scalar_subquery()
-            for name in ("uuid", "owner", "lessee")
-        }
-        self.source = listing.Source(noun, table, of_node)
+        super().__init__(listing.Source(noun, table, nodes.of_owned(table, "uuid", "owner", "lessee")))
 
-    def create(self, db: Database, values: Mapping[str, Any]) -> int:
-        """Adds a row; see :func:`rows.insert`. That somebody works on the node does not matter."""
-        with db.single() as connection:
-            return rows.insert(connection, self.source, values)
-
-    def update(self, db: Database, volume: records.Record, values: Mapping[str, Any]) -> None:
+    @retried
+    def update(self, db: Database, row: records.Record, values: Mapping[str, Any]) -> None:
         """Changes a row of a machine that is off or about to be; see :func:`rows.update`.
 
         :raises NodeLocked: a conductor works on the node.
         :raises StateTransitionRefused: see :meth:`refuse_running`.
         """
-        its_node = nodes.NODES.c.id == self.table.c.node_id
+        node_id = self.source.table.c.node_id
         power = sa.func.coalesce(nodes.NODES.c.target_power_state, nodes.NODES.c.power_state)
-        is_off = sa.exists().where(its_node, power == states.POWER_OFF)
+        is_off = sa.exists().where(nodes.NODES.c.id == node_id, power == states.POWER_OFF)
         try:
             with db.single() as connection:
-                free = ports.node_is_free(self.table.c.node_id)
-                rows.update(connection, self.source, volume, values, sa.and_(is_off, free))
+                rows.update(connection, self.source, row, values, sa.and_(is_off, ports.node_is_free(node_id)))
         except errors.ChangedMeanwhile:
-            self.refuse_running(db, volume, "update")
-            ports.refuse_locked(db, volume)
+            self.refuse_running(db, row, "update")
+            ports.refuse_locked(db, row)
             raise
 
-    @retried
-    def delete(self, db: Database, volume: records.Record) -> None:
+    def delete(self, db: Database, row: records.Record) -> None:
         """Removes a row. That somebody works on the node does not matter.
 
         :raises StateTransitionRefused: see :meth:`refuse_running`; what nobody can use yet is removed all the same.
         """
-        self.refuse_running(db, volume, "deletion", _UNUSED)
-        with db.single() as connection:
-            rows.delete(connection, self.source, volume)
+        self.refuse_running(db, row, "deletion", _UNUSED)
+        super().delete(db, row)
 
     def refuse_running(
-        self, db: Database, volume: records.Record, done: str, whatever: frozenset[str] = frozenset()
+        self, db: Database, row: records.Record, done: str, whatever: frozenset[str] = frozenset()
     ) -> None:
         """
         :param done: what is about to be done with the row: update, deletion.
@@ -63,7 +54,7 @@ class Volumes:
         :raises StateTransitionRefused: the machine that it belongs to is not known to be off. Somebody who asked for a
             power state need not wait for it: what is asked for counts.
         """
-        node = nodes.get(db, volume.node_uuid, ("uuid", "power_state", "target_power_state", "provision_state"))
+        node = nodes.get(db, row.node_uuid, ("uuid", "power_state", "target_power_state", "provision_state"))
         power = node.target_power_state or node.power_state
         if power != states.POWER_OFF and node.provision_state not in whatever:
             action = f"{self.source.noun.lower()} {done}"

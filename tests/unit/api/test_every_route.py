@@ -1,8 +1,13 @@
 """The generic behaviour of the API on every URL, made from the table of routes."""
 
+import contextlib
 import json
 import uuid
+from collections.abc import Iterator
 from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
 
 from ingot.api import fields, patch, routes
 from ingot.api.call import Operation
@@ -227,3 +232,49 @@ class Patches(world.WorldCase):
         ]
         self.assertGreater(len(found), 7)
         return found
+
+
+class Deadlocks(world.WorldCase):
+    """The database ends one of two transactions that wait for each other: nobody hears of it."""
+
+    @contextlib.contextmanager
+    def deadlock(self) -> Iterator[list[str]]:
+        """The first write of the block ends like that."""
+        ended: list[str] = []
+
+        def end(_c: Any, _cursor: Any, text: str, *_rest: Any) -> None:
+            if not ended and text.startswith(("INSERT", "UPDATE", "DELETE")):
+                ended.append(text)
+                raise db_exc.DBDeadlock
+
+        for engine in self.db.engines:
+            sa.event.listen(engine, "before_cursor_execute", end)
+        try:
+            yield ended
+        finally:
+            for engine in self.db.engines:
+                sa.event.remove(engine, "before_cursor_execute", end)
+
+    def test_are_tried_again(self) -> None:
+        for path, known in reversed(self.made.items()):
+            if "deploy-templates" in path:
+                continue
+            url = f"{path}/{known}"
+            change = world.ADD if "extra" in self.good("GET", url) else [{"op": "add", "path": "/priority", "value": 1}]
+            body = api_case.NODE if path == "/v1/nodes" else world.created(self.uuid)[path]
+            for method, where, sent in (("PATCH", url, change), ("DELETE", url, None), ("POST", path, body)):
+                with self.deadlock() as ended:
+                    self.good(method, where, sent)
+                self.assertEqual(1, len(ended), f"{method} {where}")
+
+    def test_of_what_belongs_to_a_node_are_tried_again(self) -> None:
+        for method, name, body in (
+            ("PUT", "traits", {"traits": ["CUSTOM_B"]}),
+            ("DELETE", "allocation", None),
+            ("PUT", "maintenance", {}),
+            ("PUT", "states/power", {"target": "power on"}),
+            ("PUT", "states/raid", {}),
+        ):
+            with self.deadlock() as ended:
+                self.good(method, f"/v1/nodes/n/{name}", body)
+            self.assertEqual(1, len(ended), f"{method} {name}")

@@ -22,7 +22,7 @@ class ReferencesOnSQLite(database.TestCase):
         self.assertRaises(errors.ChangedMeanwhile, ports.update, self.db, port, {"node_id": GONE})
 
     def test_a_new_node_whose_chassis_is_gone(self) -> None:
-        chassis_id = chassis.create(self.db, {})
+        chassis_id = chassis.CHASSIS.create(self.db, {})
         node = {"uuid": str(uuid.uuid4()), "driver": "fake-hardware", "provision_state": states.ENROLL}
         node_crud.create(self.db, {**node, "chassis_id": chassis_id})
         again = {**node, "uuid": str(uuid.uuid4()), "chassis_id": GONE}
