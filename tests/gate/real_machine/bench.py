@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import fixtures
 import requests
@@ -26,6 +26,17 @@ PLACE = pathlib.Path(os.environ.get("INGOT_TEST_REAL_MACHINE", ROOT / ".gate" / 
 MARKER = "INGOT-IMAGE "
 _PASSWORD = "a password"
 _FAILED = ("error", "failed")
+
+
+class System(NamedTuple):
+    """What a deployed system says of itself.
+
+    :param facts: ``root``, ``firmware``, ``marker``, ``config``, ``instance``.
+    :param arrays: by device: ``level``, ``disks``, ``degraded``, ``members`` (serials of disks, with commas).
+    """
+
+    facts: dict[str, str]
+    arrays: dict[str, dict[str, str]]
 
 
 class Bench(fixtures.Fixture):
@@ -215,15 +226,14 @@ class Bench(fixtures.Fixture):
         for step in answer.json().get("steps", ()) if answer.ok else ():
             self.say(f"    {step['interface']}.{step['step']} {step['state']} {step.get('duration', '')}")
 
-    def wait_for_image(self) -> dict[str, dict[str, str]]:
-        """Waits until the deployed system has said everything.
-
-        :returns: what it says in each line, by the line's first word (``root``, ``array`` with the device, ``config``).
-        """
+    def wait_for_image(self) -> System:
+        """Waits until the deployed system has said everything."""
         lines: list[str] = self.eventually(lambda: "ready" in (said := self.console()) and said, "the image runs")
         for line in lines:
             self.say(f"console: {line}")
-        return {line.split("=")[0]: dict(_pairs(line)) for line in lines if "=" in line}
+        found = [dict(_pairs(line)) for line in lines]
+        facts = {name: value for one in found if "array" not in one for name, value in one.items()}
+        return System(facts, {one["array"]: one for one in found if "array" in one})
 
 
 def _pairs(line: str) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ import requests
 import testtools
 import urllib3
 
-from tests.gate.real_machine.bench import PLACE, Bench, starts_with_a_partition_table
+from tests.gate.real_machine.bench import PLACE, Bench, System, starts_with_a_partition_table
 
 TEMPLATE = "CUSTOM_MIRROR"
 MIRROR = {
@@ -61,15 +61,21 @@ class DeploymentTest(testtools.TestCase):
     def config_drive(self, uuid: str) -> dict[str, object]:
         return {"meta_data": {"uuid": uuid, "name": "real"}}
 
+    def check_system(self, bench: Bench, uuid: str, firmware: str) -> System:
+        """The deployed system runs, from the image that was asked for and with the config drive."""
+        system = bench.wait_for_image()
+        expected = {"firmware": firmware, "marker": bench.image["marker"], "instance": uuid}
+        self.assertEqual(expected, {name: system.facts.get(name) for name in expected})
+        return system
+
     def test_bios_one_disk_streamed(self) -> None:
         bench = self.bench("bios")
         uuid = bench.enroll("bios", properties=self.properties("bios", serial=bench.disk(1)["serial"]))
         self.make_available(bench, uuid)
         bench.choose_image(uuid, "image.raw")
         bench.ask(uuid, "active", "active", configdrive=self.config_drive(uuid))
-        said = bench.wait_for_image()
-        self.assertEqual(("bios", bench.image["marker"]), (said["root"]["firmware"], said["root"]["marker"]))
-        self.assertEqual(uuid, said["config"]["instance"])
+        system = self.check_system(bench, uuid, "bios")
+        self.assertEqual({}, system.arrays)
         self.assertEqual(
             [False, True], [starts_with_a_partition_table(bench.disk(number)["path"]) for number in range(2)]
         )
@@ -106,8 +112,9 @@ class DeploymentTest(testtools.TestCase):
         bench.user.put(f"/v1/nodes/{uuid}/traits/{TEMPLATE}", None)
         bench.choose_image(uuid, "image.qcow2", traits=[TEMPLATE])
         node = bench.ask(uuid, "active", "active", configdrive=self.config_drive(uuid))
-        said = bench.wait_for_image()
-        self.assertEqual(("uefi", bench.image["marker"]), (said["root"]["firmware"], said["root"]["marker"]))
-        self.assertRegex(said["root"]["root"], "^/dev/md")
-        self.assertEqual(uuid, said["config"]["instance"])
+        system = self.check_system(bench, uuid, "uefi")
+        mirror = system.arrays[system.facts["root"].rpartition("p")[0]]
+        serials = sorted(bench.disk(number)["serial"] for number in range(2))
+        self.assertEqual(("raid1", "2", "0"), (mirror["level"], mirror["disks"], mirror["degraded"]))
+        self.assertEqual(serials, sorted(mirror["members"].split(",")))
         self.assertEqual("1", node["raid_config"]["logical_disks"][0]["raid_level"])
