@@ -2,6 +2,8 @@
 they tell little."""
 
 import hmac
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ingot.api import call as calls
@@ -11,9 +13,12 @@ from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.node_fields import LOOKUP_TABLE
 from ingot.api.params import Param
-from ingot.common import clock, errors, masking, states
-from ingot.db import agents, node_lists, nodes, records
+from ingot.common import errors, masking, states
+from ingot.db import agents, node_lists, records
 from ingot.db import inventory as inventories
+
+INSPECTION = "inspect"
+"""The conductor's flow that waits for what an agent finds."""
 
 IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
 """Formats of images that an agent may write."""
@@ -31,11 +36,16 @@ def _addresses(name: str, given: str) -> tuple[str, ...]:
 
 
 class _Told(NamedTuple):
-    """The shape of what an agent is told."""
+    """The shape of what an agent is told.
+
+    :param beside: the schemas of what it is told at the top.
+    """
+
+    beside: Mapping[str, Any] = MappingProxyType({})
 
     def schema(self, named: dict[str, Any]) -> dict[str, Any]:
         """See :class:`ingot.api.call.Shape`."""
-        return schemas.complete({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}})
+        return schemas.complete({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}, **self.beside})
 
 
 _LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE)
@@ -150,43 +160,25 @@ class _Found:
         return found
 
 
-@operation(Param("node_uuid", kinds.uuid), body=_Found(), answer=calls.Answer(202, _Told()))
+@operation(Param("node_uuid", kinds.uuid), body=_Found(), answer=calls.Answer(202, _Told({"uuid": kinds.UUID.schema})))
 def continue_inspection(call: Call) -> Reply:
-    """Takes what an agent found in its machine. That ends the inspection."""
-    node = calls.retried(lambda: _end_inspection(call))
-    return Reply(_told(call, node, None), 202)
-
-
-def _end_inspection(call: Call) -> records.Record:
+    """Takes what an agent found in its machine. The conductor makes of it what is to be made, and ends the
+    inspection."""
     inventory = call.body["inventory"]
     node_uuid, addresses = call.query.get("node_uuid"), _found_addresses(inventory)
     node = agents.find(call.db, node_uuid, addresses) if node_uuid or addresses else None
-    if node is None or node.provision_state != states.INSPECTWAIT:
+    if node is None or not _is_inspected(node):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an inspection.")
-    # Kept first: an agent that hears of no success says it all again, and nothing is there twice.
     beside = {name: value for name, value in call.body.items() if name != "inventory"}
     inventories.save(call.db, node.id, inventory, beside)
-    nodes.compare_and_set(call.db, node, _inspected(beside.get("error")))
-    return node
+    agents.record_inspection(call.db, node)
+    call.client.advance(call.ctx, node, why="inspection")
+    return Reply({"uuid": node.uuid, **_told(call, node, None)}, 202)  # agents look their node up by it from now on
 
 
-def _inspected(error: Any) -> dict[str, Any]:
-    """What becomes of a node.
-
-    :param error: what its agent says went wrong.
-    """
-    moment = clock.now()
-    if error:
-        said = str(error)[:2000].replace("\0", " ")  # no database keeps a NUL
-        told = f"Inspection: the agent reported an error: {said}. Fix the cause and inspect again."
-        return {"provision_state": states.INSPECTFAIL, "provision_updated_at": moment, "last_error": told}
-    return {
-        "provision_state": states.MANAGEABLE,
-        "target_provision_state": None,
-        "provision_updated_at": moment,
-        "inspection_finished_at": moment,
-        "last_error": None,
-    }
+def _is_inspected(node: records.Record) -> bool:
+    """A quick machine may be there before its BMC has said that it is on, which ends the state before the wait."""
+    return node.flow == INSPECTION and node.provision_state in (states.INSPECTING, states.INSPECTWAIT)
 
 
 def _found_addresses(inventory: dict[str, Any]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
 from ingot.api.policy import access
 from ingot.common import errors
+from ingot.common import trait_names as names
 from ingot.db import listing, records, runbooks, traits
 from ingot.db.runbooks import RUNBOOKS
 
@@ -50,8 +51,8 @@ def _complete(call: Call, found: list[records.Record], selection: fields.Selecti
 
 
 def _prepare(call: Call, values: dict[str, Any], row: records.Record | None) -> dict[str, Any]:
-    if "name" in values and call.minor < TRAITS_SINCE and not trait_names.is_trait(values["name"]):
-        told = f"Before version 1.{TRAITS_SINCE} a runbook is called like a trait: {trait_names.FORM}."
+    if "name" in values and call.minor < TRAITS_SINCE and not names.is_trait(values["name"]):
+        told = f"Before version 1.{TRAITS_SINCE} a runbook is called like a trait: {names.FORM}."
         raise errors.Invalid(field="name", value=values["name"], allowed=told)
     if row is None and call.ctx.system_scope != "all":
         values = _of_project(call, values)

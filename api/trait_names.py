@@ -1,32 +1,14 @@
 """The names of traits, wherever a client writes them: of nodes, of runbooks, and as names of deploy templates."""
 
-import functools
-import re
-
-import os_traits
-
 from ingot.api import call as calls
 from ingot.api import fields, kinds, schemas
-from ingot.common import errors
-
-FORM = "CUSTOM_ and then A-Z, 0-9 and _, or one of the standard traits of os-traits"
-
-_CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+", re.ASCII)
-
-
-@functools.cache
-def _standard() -> frozenset[str]:
-    return frozenset(os_traits.get_traits())
-
-
-def is_trait(value: str) -> bool:
-    return _CUSTOM.fullmatch(value) is not None or value in _standard()
+from ingot.common import errors, trait_names
 
 
 def parsed(name: str, value: str) -> str:
     """A trait's name: of one's own, or one of the standard ones."""
-    if not is_trait(value):
-        raise errors.Invalid(field=name, value=value, allowed=f"A trait is {FORM}.")
+    if not trait_names.is_trait(value):
+        raise errors.Invalid(field=name, value=value, allowed=f"A trait is {trait_names.FORM}.")
     return value
 
 

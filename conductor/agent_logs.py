@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import threading
+from collections.abc import Callable
 
 from oslo_log import log
 
@@ -30,11 +31,24 @@ def collect(task: Task, flow_name: str, run_id: str, failed: bool) -> None:
 
     :param failed: whether the run ends badly, which is what ``[agent] deploy_logs_collect`` looks at.
     """
+    if _wanted(task, failed) and session.alive(task) and task.driver.deploy is not None:
+        _keep(task, flow_name, run_id, lambda: _asked(task))
+
+
+def keep(task: Task, flow_name: str, run_id: str, content: bytes, failed: bool) -> None:
+    """Keeps logs that an agent has sent by itself; as :func:`collect`."""
+    if _wanted(task, failed):
+        _keep(task, flow_name, run_id, lambda: content)
+
+
+def _wanted(task: Task, failed: bool) -> bool:
+    return failed in WANTED[task.conf.agent.deploy_logs_collect]
+
+
+def _keep(task: Task, flow_name: str, run_id: str, get: Callable[[], bytes | None]) -> None:
     options = task.conf.agent
-    if failed not in WANTED[options.deploy_logs_collect] or not session.alive(task) or task.driver.deploy is None:
-        return
     try:
-        content = _asked(task)
+        content = get()
         if not content:
             return
         if len(content) > options.deploy_logs_max_size:

@@ -9,10 +9,11 @@ from typing import Any
 from oslo_log import log
 
 from ingot.common import clock, errors, states
+from ingot.conductor.inspection import process
 from ingot.conductor.stays import Stay
 from ingot.conductor.steps import catalog, children
 from ingot.conductor.steps.flow import Entry, Flow, nothing_begun
-from ingot.conductor.task_manager import Task
+from ingot.conductor.task_manager import INVENTORY_BEFORE, Task
 from ingot.db import allocations
 from ingot.drivers import configdrive, power_control, results
 from ingot.drivers.agent import session
@@ -74,7 +75,9 @@ def _adopt(task: Task) -> Any:
 
 def _inspect(task: Task) -> Any:
     if task.node.inspection_started_at is None:
-        task.set(inspection_started_at=clock.now(), inspection_finished_at=None)
+        before = task.inventory()
+        noted = {INVENTORY_BEFORE: before and clock.iso(before.inspected_at)}
+        task.set(inspection_started_at=clock.now(), inspection_finished_at=None, request={**task.node.request, **noted})
     return task.driver.inspect.inspect_hardware(task)
 
 
@@ -90,6 +93,12 @@ def _inspection_failed(task: Task, _exc: errors.IngotError) -> None:
 
 def _rescue(task: Task) -> Any:
     return task.driver.rescue.rescue(task, task.node.request["rescue_password"])
+
+
+def _given_back(task: Task) -> None:
+    """Also after a service that had failed before the rescue."""
+    _SERVICE_STAY.forget(task)
+    _start_console(task)
 
 
 def _cleaning_is_off(task: Task) -> bool:
@@ -199,7 +208,10 @@ FLOWS: dict[str, Flow] = {
             waiting=states.INSPECTWAIT,
             done_event="done",
             needs=("power", "inspect"),
-            first=(Entry("inspect", "inspect_hardware", _inspect),),
+            first=(
+                Entry("inspect", "inspect_hardware", _inspect),
+                Entry("inspect", "apply_inventory", process.apply),
+            ),
             timeout_option="inspect_wait_timeout",
             abort_any_step=True,
             on_done=_inspected,
@@ -226,7 +238,7 @@ FLOWS: dict[str, Flow] = {
             done_event="done",
             needs=(*_MANAGED, "rescue"),
             first=(Entry("rescue", "unrescue", lambda task: task.driver.rescue.unrescue(task)),),
-            on_done=_start_console,
+            on_done=_given_back,
             advice="Fix the cause and unrescue again.",
         ),
         Flow(

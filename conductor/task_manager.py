@@ -12,13 +12,16 @@ from typing import Any
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import context, errors
-from ingot.db import facts, nodes, records, task_reads
+from ingot.common import clock, context, errors
+from ingot.db import facts, inventory, nodes, records, task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
 from ingot.drivers import factory
 
 LOG = log.getLogger(__name__)
+
+INVENTORY_BEFORE = "inventory_before"
+"""Key of the request of an inspection: when the inventory was found that there was before it, as a text; None: none."""
 
 
 class Services:
@@ -56,6 +59,7 @@ class Task:
         self.released = shared
         self._dirty: dict[str, Any] = {}
         self._told: list[nodes.Told] = []
+        self._beside: list[nodes.Beside] = []
         self._written = node.as_dict()
         self._ports: list[records.Record] | None = None
         self._traits: list[str] | None = None
@@ -89,6 +93,11 @@ class Task:
             self._volume_targets = task_reads.volume_targets(self.db, self.node.id)
         return self._volume_targets
 
+    def inventory(self) -> records.Record | None:
+        found = inventory.find(self.db, self.node.id)
+        before = self.node.request.get(INVENTORY_BEFORE)
+        return None if found is None or clock.iso(found.inspected_at) == before else found
+
     def configdrive(self) -> str | None:
         return nodes.configdrive(self.db, self.node)
 
@@ -107,6 +116,10 @@ class Task:
         """Adds an event to the next write, beside those that follow from the columns and the journal."""
         self._told.append(event)
 
+    def beside(self, write: nodes.Beside) -> None:
+        """Adds something of the node's, in other tables, to the next write: all or nothing."""
+        self._beside.append(write)
+
     def save(self) -> None:
         self.write()
 
@@ -114,7 +127,7 @@ class Task:
         """Takes back what :meth:`set` has collected and was not written."""
         vars(self.node).clear()
         vars(self.node).update(self._written)
-        self._dirty, self._told = {}, []
+        self._dirty, self._told, self._beside = {}, [], []
 
     def write(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
         """Writes what :meth:`set` has collected, with rows for journal and history, all or nothing.
@@ -123,16 +136,24 @@ class Task:
         """
         if self.shared:
             raise RuntimeError(f"a shared task must not write {sorted(self._dirty)}")
-        if self._dirty or step_runs or history:
-            nodes.write_locked(self.db, self.node, self._dirty, step_runs, history, self._events(step_runs))
-            self._dirty, self._told, self._written = {}, [], self.node.as_dict()
+        if self._dirty or step_runs or history or self._beside:
+            self._write(self._dirty, step_runs, history)
+            self._written = self.node.as_dict()
 
     def release(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
         """The last write of the task: what was collected, and the lock given back, in one statement."""
-        values = {**self._dirty, **nodes.UNLOCKED}
-        nodes.write_locked(self.db, self.node, values, step_runs, history, self._events(step_runs))
-        self._dirty, self._told = {}, []
+        self._write({**self._dirty, **nodes.UNLOCKED}, step_runs, history)
         self.released = True
+
+    def _write(
+        self,
+        values: Mapping[str, Any],
+        step_runs: Iterable[Mapping[str, Any]],
+        history: Iterable[Mapping[str, Any]],
+    ) -> None:
+        told = self._events(step_runs)
+        nodes.write_locked(self.db, self.node, values, step_runs, history, told, self._beside)
+        self._dirty, self._told, self._beside = {}, [], []
 
     def _events(self, step_runs: Iterable[Mapping[str, Any]]) -> list[nodes.Told]:
         return [*map(nodes.event_of_step, step_runs), *nodes.events_of(self._dirty, self._written), *self._told]

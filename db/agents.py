@@ -22,6 +22,9 @@ _LOOKED_UP = (
     "driver_internal_info",
     "target_raid_config",
     "provision_state",
+    "flow",
+    "driver",
+    "conductor_group",
     "agent_token",
 )
 _HEARTBEAT = ("id", "uuid", "driver", "conductor_group", "provision_state", "agent_token")
@@ -87,3 +90,15 @@ def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any])
     with db.single() as connection:
         result = connection.execute(sa.update(_NODES).where(same_agent).values(noted))
     return bool(result.rowcount == 1)
+
+
+@retried
+def record_inspection(db: Database, node: records.Record) -> None:
+    """Notes that the agent of a machine that is inspected has told what it found: a sign of life, without any lock.
+
+    :param node: needs id.
+    """
+    moment = clock.now()
+    noted = {"agent_last_heartbeat": moment, "due_at": moment, "updated_at": _NODES.c.updated_at}
+    with db.single() as connection:
+        connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.flow.is_not(None)).values(noted))

@@ -7,7 +7,7 @@ if the change is, and cannot be forgotten by whoever writes. ``ingot.db.events``
 
 import datetime
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -246,6 +246,8 @@ def lock(
     return node
 
 
+Beside = Callable[[sa.Connection], None]
+
 UNLOCKED: Mapping[str, Any] = {"reservation": None, "lock_purpose": None, "locked_at": None}
 """The values that give a lock back; part of a task's last write."""
 
@@ -258,6 +260,7 @@ def write_locked(
     step_runs: Iterable[Mapping[str, Any]] = (),
     history: Iterable[Mapping[str, Any]] = (),
     told: Iterable[Told] = (),
+    beside: Collection[Beside] = (),
 ) -> None:
     """A task's write: the node's row, and with it what is added to journal, history and events, all or nothing.
 
@@ -265,6 +268,7 @@ def write_locked(
     :param step_runs: rows for the journal, without node_id.
     :param history: rows for the history, without node_id and uuid.
     :param told: the events of this write.
+    :param beside: write what belongs to the node in other tables.
     :raises LockLost: the lock was taken over; nothing was written.
     """
     statement = (
@@ -274,13 +278,15 @@ def write_locked(
     )
     new_runs = [{"node_id": node.id, **row} for row in step_runs]
     new_history = [{"node_id": node.id, "uuid": uuidutils.generate_uuid(), **row} for row in history]
-    with db.transaction() if new_runs or new_history else db.single() as connection:
+    with db.transaction() if new_runs or new_history or beside else db.single() as connection:
         if connection.execute(statement).rowcount != 1:
             raise errors.LockLost(node=node.uuid, epoch=node.lock_epoch, host=node.reservation)
         if new_runs:
             connection.execute(sa.insert(_STEP_RUNS), new_runs)
         if new_history:
             connection.execute(sa.insert(_HISTORY), new_history)
+        for write in beside:
+            write(connection)
 
 
 LAST_HEARD: sa.ColumnElement[datetime.datetime | None] = NODES.c.agent_last_heartbeat

@@ -9,7 +9,7 @@ import abc
 from collections.abc import Sequence
 
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.modules import agent_raid, direct, external_storage, ipxe, noop, ramdisk
+from ingot.drivers.modules import agent_inspect, agent_raid, agent_rescue, direct, external_storage, ipxe, noop, ramdisk
 
 Supported = Sequence[type[BaseInterface]]
 
@@ -54,5 +54,7 @@ class GenericHardwareType(AbstractHardwareType):
 
     supported_boot_interfaces: Supported = (ipxe.IPXEBoot,)
     supported_deploy_interfaces: Supported = (direct.DirectDeploy, ramdisk.RamdiskDeploy)
+    supported_inspect_interfaces: Supported = (agent_inspect.AgentInspect, noop.NoInspect)
     supported_raid_interfaces: Supported = (agent_raid.AgentRAID, noop.NoRAID)
+    supported_rescue_interfaces: Supported = (agent_rescue.AgentRescue, noop.NoRescue)
     supported_storage_interfaces: Supported = (noop.NoopStorage, external_storage.ExternalStorage)

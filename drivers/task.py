@@ -67,5 +67,9 @@ class Task(Protocol):
         """As :meth:`keep_bios_settings`, of ``ingot.db.models.FirmwareComponent``, with component and
         initial_version at least; the initial_version that is known already stays."""
 
+    def inventory(self) -> records.Record | None:
+        """What was found in the machine since its inspection began: ``inventory``, ``plugin_data``; None: nothing yet,
+        or no inspection runs."""
+
     def configdrive(self) -> str | None:
         """The deployment's config drive: base64 of gzip; None if there is none."""

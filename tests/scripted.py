@@ -111,6 +111,8 @@ class ScriptedCase(conductor_case.ConductorCase):
             agent.version = "14.0.0" if replaced and agent.posted else agent.version
             agent.boot(self.db, now)
             agent.token = "another token" if self.stage.distrusted else agent.token
+            if now.flow == "inspect":
+                agent.tell(self.db, now)
         else:
             agent.work()
         agent.beat(self.db, now)
@@ -179,7 +181,9 @@ def _earlier(memory: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 def current(now: records.Record) -> tuple[str, str]:
     """Interface and name of the step that a node shows."""
-    step = now.clean_step or now.deploy_step or now.service_step
+    index = next((key for key in now.driver_internal_info if key.endswith("_step_index")), "")
+    plan = now.driver_internal_info.get(f"{index.removesuffix('_step_index')}_steps") or [{}]
+    step = plan[now.driver_internal_info.get(index, 0)] if now.flow else {}
     return step.get("interface", ""), step.get("step", "")
 
 

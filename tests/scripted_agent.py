@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ingot.db import agents, nodes, records
+from ingot.db import agents, inventory, nodes, records
 from ingot.db.engine import Database
 from tests.unit.drivers import http_agent
 
@@ -50,6 +50,13 @@ class Agent:
         """The machine starts the agent: it knows nothing, looks its node up and is given a token."""
         self.commands = []
         self.token = agents.issue_token(db, node) or self.token
+
+    def tell(self, db: Database, node: records.Record) -> None:
+        """What it found in its machine, as the API has taken it."""
+        card = {"name": "eth0", "mac_address": "52:54:00:00:00:99", "ipv4_address": "10.0.0.9"}
+        found = {"interfaces": [card], "cpu": {"architecture": "x86_64", "count": 4}, "memory": {"physical_mb": 512}}
+        inventory.save(db, node.id, found, {})
+        agents.record_inspection(db, node)
 
     def beat(self, db: Database, node: records.Record) -> None:
         """A sign of life that the API has taken."""
@@ -109,6 +116,8 @@ class Agent:
         if verb == f"get_{extension}_steps":
             offered = {"Scripted": self._offers(extension)}
             return {f"{extension}_steps": offered, "hardware_manager_version": self.managers}
+        if verb == "finalize_rescue":
+            self.token = "ended"  # it serves nobody any more
         return {"system_logs": base64.b64encode(b"a tar file").decode()} if extension == "log" else None
 
     def told(self, command: dict[str, Any]) -> dict[str, Any]:

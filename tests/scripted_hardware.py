@@ -17,7 +17,7 @@ from ingot.db.engine import Database
 from ingot.drivers import entry_points, factory, results
 from ingot.drivers.fake_hardware import FakeHardware
 from ingot.drivers.hardware_type import Supported
-from ingot.drivers.modules import direct, fake, noop
+from ingot.drivers.modules import agent_inspect, agent_rescue, direct, fake, noop
 from ingot.drivers.task import Task
 from tests import scripted_agent
 
@@ -240,7 +240,7 @@ class Firmware(_Acts, fake.FakeFirmware):
     pass
 
 
-class Inspect(_Acts, fake.FakeInspect):
+class Inspect(_Acts, agent_inspect.AgentInspect):
     def inspect_hardware(self, task: Task) -> Any:
         return self.entry(task, "inspect_hardware")
 
@@ -257,7 +257,7 @@ class Raid(_Acts, fake.FakeRAID):
     pass
 
 
-class Rescue(_Acts, fake.FakeRescue):
+class Rescue(_Acts, agent_rescue.AgentRescue):
     def rescue(self, task: Task, password_hash: str) -> Any:
         return self.entry(task, "rescue", password_hash)
 

@@ -2,9 +2,15 @@
 
 from oslo_config import cfg
 
-from ingot.common.conf import api, conductor, default, deploy
+from ingot.common.conf import api, conductor, default, deploy, inspector
 
-GROUPS: dict[str, list[cfg.Opt]] = {**default.OPTIONS, **api.OPTIONS, **conductor.OPTIONS, **deploy.OPTIONS}
+GROUPS: dict[str, list[cfg.Opt]] = {
+    **default.OPTIONS,
+    **api.OPTIONS,
+    **conductor.OPTIONS,
+    **deploy.OPTIONS,
+    **inspector.OPTIONS,
+}
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

@@ -7,7 +7,7 @@ import secrets
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ingot.rack import tls
+from ingot.rack import inventory, tls
 from ingot.rack.agent_api import AgentApi
 from ingot.rack.commands import CommandRunner
 from ingot.rack.extensions import COMMANDS
@@ -32,7 +32,8 @@ class Agent:
 
     :param arguments: the kernel's arguments. Read are ``ipa-api-url`` (required; of several, separated by
         commas, the first), ``ipa-insecure`` (1: do not verify the service's certificate),
-        ``ipa-ironic-api-version`` (instead of asking) and ``ipa-advertise-host``.
+        ``ipa-ironic-api-version`` (instead of asking), ``ipa-advertise-host``, and where the inventory goes:
+        ``ipa-inspection-callback-url`` with ``ipa-inspection-collectors``, and ``BOOTIF``.
     """
 
     def __init__(self, machine: "SimulatedMachine", arguments: dict[str, str]) -> None:
@@ -113,12 +114,23 @@ class Agent:
 
     async def _work(self) -> None:
         self._client = client = self._service()
+        if self.arguments.get("ipa-inspection-callback-url"):
+            await self._tell_inventory(client, self.arguments["ipa-inspection-callback-url"])
         with_tls = self._settings.tls and await self._api_version(client) >= TLS_SINCE
         self.state = "lookup"
         config = await self._look_up(client)
         await self._serve(with_tls, config)
         self.state = "heartbeat"
         await self._beat(client)
+
+    async def _tell_inventory(self, client: ServiceClient, url: str) -> None:
+        """Send what the machine is made of; whoever answers says which node it is."""
+        self.state = "inspection"
+        found = inventory.collected(self.machine, self.arguments)
+        if self.machine.faults.strike("inspection_error"):
+            found["error"] = "the following errors were encountered: no disk could be read"
+        self.node = {"uuid": await self._persist(client.continue_inspection, url, found)}
+        self.machine.log(f"the inventory was taken for node {self.node['uuid']}")
 
     def _service(self) -> ServiceClient:
         url = self.arguments.get("ipa-api-url", "").split(",")[0].rstrip("/")
@@ -134,7 +146,7 @@ class Agent:
         return await self._persist(client.api_version)
 
     async def _look_up(self, client: ServiceClient) -> dict[str, Any]:
-        found = await self._persist(client.lookup, self.machine.spec.macs)
+        found = await self._persist(client.lookup, self.machine.spec.macs, self.node.get("uuid"))
         try:
             self.node, config = found["node"], dict(found["config"])
             token = config["agent_token"]

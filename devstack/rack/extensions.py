@@ -1,6 +1,11 @@
 """The table of all agent commands, put together from the modules that hold them."""
 
-from ingot.rack import logs, standby, steps
+from ingot.rack import logs, rescue, standby, steps
 from ingot.rack.commands import CommandSpec
 
-COMMANDS: dict[str, CommandSpec] = {**steps.COMMANDS, **standby.COMMANDS, **logs.COMMANDS}
+COMMANDS: dict[str, CommandSpec] = {
+    **steps.COMMANDS,
+    **standby.COMMANDS,
+    **logs.COMMANDS,
+    **rescue.COMMANDS,
+}

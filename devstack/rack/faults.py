@@ -28,6 +28,7 @@ KNOWN: dict[str, tuple[type | None, str]] = {
         "value {step, agent} or {step, hardware_manager}: when the named step has ended, the agent has that version "
         "from its next start, or its hardware manager at once",
     ),
+    "inspection_error": (None, "the agent finds something wrong in its machine and tells so with the inventory"),
     "malformed_steps": (None, "the agent offers a step whose priority is no number"),
     "disks_frozen": (None, "the secure erase of disks is frozen by the firmware"),
     "secure_erase_fails": (None, "disks that erase themselves fail to"),

@@ -3,6 +3,7 @@
 import base64
 import io
 import tarfile
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ingot.rack.commands import CommandSpec
@@ -12,14 +13,18 @@ if TYPE_CHECKING:
 
 
 async def collect_system_logs(agent: "Agent", params: dict[str, Any]) -> dict[str, str]:
-    """Return the machine's log as a tar.gz in base64."""
-    content = ("\n".join(agent.machine.log_lines) + "\n").encode()
+    return {"system_logs": packed(agent.machine.log_lines)}
+
+
+def packed(lines: Iterable[str]) -> str:
+    """Return a log as a tar.gz in base64."""
+    content = ("\n".join(lines) + "\n").encode()
     entry = tarfile.TarInfo("journal")
     entry.size = len(content)
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         archive.addfile(entry, io.BytesIO(content))
-    return {"system_logs": base64.b64encode(buffer.getvalue()).decode()}
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 COMMANDS = {"log.collect_system_logs": CommandSpec(collect_system_logs)}

@@ -43,9 +43,16 @@ class ServiceClient:
         except (KeyError, TypeError, ValueError) as error:
             raise ServiceError(answer.status_code, f"GET {self.url}/ has no default_version.version") from error
 
-    def lookup(self, macs: tuple[str, ...]) -> dict[str, Any]:
+    def continue_inspection(self, url: str, found: dict[str, Any]) -> str | None:
+        """Tell what was found, at a URL of its own; return the node's UUID if the answer has it."""
+        answer = self._request("POST", url, {202}, json=found)
+        told = answer.json()
+        return told.get("uuid") if isinstance(told, dict) else None
+
+    def lookup(self, macs: tuple[str, ...], node: str | None = None) -> dict[str, Any]:
         """Return the node and the agent's configuration."""
-        answer = self._request("GET", "/v1/lookup", {200}, version=LOOKUP_VERSION, params={"addresses": ",".join(macs)})
+        params = {"addresses": ",".join(macs)} | ({"node_uuid": node} if node else {})
+        answer = self._request("GET", "/v1/lookup", {200}, version=LOOKUP_VERSION, params=params)
         found: dict[str, Any] = answer.json()
         return found
 
@@ -56,11 +63,11 @@ class ServiceClient:
     def _request(
         self, method: str, path: str, expected: set[int], version: str | None = None, **kwargs: Any
     ) -> requests.Response:
+        """Send a request to a path of the service, or to a URL."""
         headers = {_VERSION_HEADER: version} if version else {}
+        url = self.url + path if path.startswith("/") else path
         try:
-            answer = self._session.request(
-                method, self.url + path, headers=headers, timeout=TIMEOUT, verify=self.verify, **kwargs
-            )
+            answer = self._session.request(method, url, headers=headers, timeout=TIMEOUT, verify=self.verify, **kwargs)
         except requests.RequestException as error:
             raise ServiceError(0, f"{method} {path}: {type(error).__name__}") from error
         if answer.status_code not in expected:

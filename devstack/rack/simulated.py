@@ -21,7 +21,9 @@ from ingot.rack.raid import block_devices
 class SimulatedMachine(Machine):
     """A machine of which only the BMC is real.
 
-    Its states are ``off``, ``firmware``, ``network boot``, ``agent``, ``os``, ``shutting down`` and ``hung``.
+    Its states are ``off``, ``firmware``, ``network boot``, ``agent``, ``rescue``, ``os``, ``shutting down``, ``hung``.
+
+    :ivar rescue_password: the password of a rescued machine, and whether it is a hash; None: it is not rescued.
     """
 
     def __init__(self, spec: MachineSpec, site: Site) -> None:
@@ -29,6 +31,7 @@ class SimulatedMachine(Machine):
         self.agent: Agent | None = None
         self.agent_version = site.config.agent_version
         self.boot_volume: volumes.Volume | None = None
+        self.rescue_password: dict[str, Any] | None = None
         self.commands: deque[dict[str, Any]] = deque(maxlen=1000)
 
     # Power
@@ -41,9 +44,10 @@ class SimulatedMachine(Machine):
             self.agent.kill()
             self.agent = None
         self.boot_volume = None
+        self.rescue_password = None
 
     def _button(self) -> None:
-        if self.state not in ("agent", "os"):
+        if self.state not in ("agent", "os", "rescue"):
             self.log("nothing runs that would notice the power button")
             return
         self.state = "shutting down"
@@ -120,7 +124,9 @@ class SimulatedMachine(Machine):
         self.agent = Agent(self, arguments)
         end = await self.agent.run()
         self.agent.kill()
-        raise Hang(f"the agent ended: {end}")
+        if self.rescue_password is None:
+            raise Hang(f"the agent ended: {end}")
+        self.enter("rescue", end)
 
     def _bootable_disk(self) -> Disk | None:
         return next((disk for disk in self.disks if partitions.boot_signature(disk)), None)
@@ -144,6 +150,7 @@ class SimulatedMachine(Machine):
             **super().public(),
             "agent": self.agent.public() if self.agent else None,
             "commands": list(self.commands),
+            "rescue_password": self.rescue_password,
             "boot_volume": asdict(self.boot_volume) if self.boot_volume else None,
             "volumes": [device.public() for device in block_devices(self.disks) if device.members],
         }

@@ -57,6 +57,10 @@ class AgentDeploy(DeployInterface):
         task.driver.network.configure_tenant_networks(task)
         task.driver.boot.prepare_instance(task)
 
+    def adopt(self, task: Task) -> None:
+        task.driver.network.configure_tenant_networks(task)
+        task.driver.boot.prepare_instance(task)
+
     def tear_down(self, task: Task) -> results.Result:
         return results.in_phases(task, power_control.power_off, self._leave_networks)
 

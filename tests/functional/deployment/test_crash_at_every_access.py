@@ -63,6 +63,19 @@ class TestEveryAccess(StoryCase):
     def test_tear_down(self) -> None:
         self.die_everywhere("delete")
 
+    def test_adoption(self) -> None:
+        self.die_everywhere("adopt")
+
+    def test_inspection(self) -> None:
+        self.die_everywhere("inspect")
+
+    def test_rescue(self) -> None:
+        """Also where the agent was told the password and has ended, and nobody knows."""
+        self.die_everywhere("rescue")
+
+    def test_end_of_a_rescue(self) -> None:
+        self.die_everywhere("unrescue")
+
     def check_losses(self, outcomes: Counter[str]) -> None:
         """Only deaths in one of the three steps themselves fail the flow."""
         self.assertGreaterEqual(outcomes["failed"], 3)

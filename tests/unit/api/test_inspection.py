@@ -129,28 +129,28 @@ class InspectionRules(api_case.ApiCase):
 class Inspected(api_case.ApiCase):
     def setUp(self) -> None:
         super().setUp()
-        self.known = database.make_node(self.db, name="n", provision_state=states.INSPECTWAIT)
+        self.known = database.make_node(self.db, name="n", provision_state=states.INSPECTWAIT, flow="inspect")
         database.make_port(self.db, self.known, address=MAC)
         self.found = {"inventory": {"interfaces": [{"mac_address": MAC.upper()}, {"name": "lo"}], "cpu": {"count": 8}}}
 
-    def test_the_inventory_is_kept_and_the_node_manageable(self) -> None:
+    def test_the_inventory_is_kept_and_the_conductor_rung(self) -> None:
         answer = self.api("POST", "/v1/continue_inspection", {**self.found, "root_disk": {"name": "/dev/sda"}})
         self.assertEqual((202, self.known.uuid), (answer.status, answer.json["node"]["uuid"]))
+        self.assertEqual(["inspection"], self.conductor.bells)
         node = nodes.get(self.db, "n")
-        self.assertEqual((states.MANAGEABLE, None), (node.provision_state, node.target_provision_state))
-        self.assertIsNotNone(node.inspection_finished_at)
+        self.assertEqual(states.INSPECTWAIT, node.provision_state)  # it is the conductor who ends it
+        self.assertIsNotNone(node.due_at)
+        self.assertIsNotNone(node.agent_last_heartbeat)
         self.assertEqual(
             {**self.found, "plugin_data": {"root_disk": {"name": "/dev/sda"}}},
             self.good("GET", "/v1/nodes/n/inventory"),
         )
-        self.refused(404, "POST", "/v1/continue_inspection", self.found)  # it does not wait any more
 
-    def test_an_agent_that_failed_says_so(self) -> None:
-        self.good("POST", "/v1/continue_inspection", {**self.found, "error": "no disk\0"})
-        node = nodes.get(self.db, "n")
-        self.assertEqual((states.INSPECTFAIL, None), (node.provision_state, node.inspection_finished_at))
-        self.assertIn("no disk", node.last_error)
-        self.assertEqual(self.found["inventory"], self.good("GET", "/v1/nodes/n/inventory")["inventory"])
+    def test_an_agent_may_say_it_twice(self) -> None:
+        for count in (4, 8):
+            self.found["inventory"]["cpu"]["count"] = count
+            self.good("POST", "/v1/continue_inspection", self.found)
+        self.assertEqual(8, self.good("GET", "/v1/nodes/n/inventory")["inventory"]["cpu"]["count"])
 
     def test_a_node_is_named_by_its_uuid_at_any_version(self) -> None:
         path = f"/v1/continue_inspection?node_uuid={self.known.uuid}"
@@ -158,14 +158,21 @@ class Inspected(api_case.ApiCase):
 
     def test_a_stranger_and_a_node_that_does_not_wait_are_told_the_same(self) -> None:
         told = self.refused(404, "POST", "/v1/continue_inspection", {"inventory": {}})
-        nodes.set_always(self.db, self.known.uuid, {"provision_state": states.MANAGEABLE})
-        self.assertEqual(told, self.refused(404, "POST", "/v1/continue_inspection", self.found))
         unknown = f"/v1/continue_inspection?node_uuid={uuid.uuid4()}"
         self.assertEqual(told, self.refused(404, "POST", unknown, self.found))
+        for state, flow in (
+            (states.MANAGEABLE, None),
+            (states.INSPECTFAIL, None),
+            (states.INSPECTWAIT, None),
+            (states.CLEANWAIT, "manual_clean"),
+        ):
+            nodes.set_always(self.db, self.known.uuid, {"provision_state": state, "flow": flow})
+            self.assertEqual(told, self.refused(404, "POST", "/v1/continue_inspection", self.found))
 
-    def test_a_locked_node_is_left_alone(self) -> None:
-        nodes.set_always(self.db, self.known.uuid, {"reservation": "other", "lock_purpose": "a test"})
-        self.assertIn("a test", self.refused(409, "POST", "/v1/continue_inspection", self.found))
+    def test_a_machine_may_be_quicker_than_its_bmc(self) -> None:
+        locked = {"provision_state": states.INSPECTING, "reservation": "conductor-1", "lock_purpose": "booting it"}
+        nodes.set_always(self.db, self.known.uuid, locked)
+        self.good("POST", "/v1/continue_inspection", self.found)
 
     def test_any_inventory_is_an_object(self) -> None:
         for body in (None, {}, {"inventory": None}, {"inventory": []}, [], "x"):

@@ -112,6 +112,7 @@ CASES: dict[str, Case] = {
         done=states.MANAGEABLE,
         power=(OFF, OFF, OFF),
         entry="inspect_hardware",
+        boot="inspect_hardware",
     ),
     "rescue": Case(
         verb=states.RESCUE,
@@ -119,8 +120,9 @@ CASES: dict[str, Case] = {
         accepted=states.RESCUING,
         failed=(states.RESCUEFAIL, states.RESCUE),
         done=states.RESCUE,
-        power=(OFF, OFF, OFF),
+        power=(ON, OFF, ON),
         entry="rescue",
+        boot="rescue",
         request={"rescue_password": "$6$salt$hash"},
     ),
     "unrescue": Case(
@@ -268,7 +270,7 @@ ALL = frozenset((*CASES, *WAYS, *FAULTS))
 _LATE = frozenset(("aborted late", "raises after abort"))
 _ABORTS = frozenset(("aborted", *_LATE))
 _ENTRY_ONLY = frozenset(("adopt", "inspect", "rescue", "unrescue", "delete", "leave_service"))
-_NO_AGENT = frozenset(("verify", "for_parent", *_ENTRY_ONLY))
+_NO_AGENT = frozenset(("verify", "for_parent", *_ENTRY_ONLY)) - {"inspect", "rescue"}
 
 CANNOT: tuple[tuple[Any, Any, Any, str], ...] = (
     (_NO_AGENT, {"boot", "waiting", "agent"}, ALL, "the flow never waits for an agent"),
@@ -277,10 +279,11 @@ CANNOT: tuple[tuple[Any, Any, Any, str], ...] = (
     ({"for_parent"}, {"reserved"}, {"aborted"}, "the flow can neither be held nor aborted"),
     (
         _ENTRY_ONLY,
-        {"at once", "polling", "reserved", "children"},
+        {"at once", "polling", "waiting", "agent", "reserved", "children"},
         ALL,
         "the flow has no steps, only its entry",
     ),
+    ({"inspect"}, {"boot"}, {"token wrong"}, "the agent tells what it finds by itself and is given no command"),
     ({"verify", "automated_clean"}, {"reserved", "children"}, ALL, "nobody asks for steps of this flow"),
     ({"deploy", "for_parent"}, {"children"}, ALL, "steps of this flow are for the node itself"),
     (ALL, {"entry", "at once", "polling", "children"}, _AGENTS, "the step does not talk to an agent"),

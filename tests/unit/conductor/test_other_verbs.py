@@ -67,7 +67,9 @@ class OtherVerbs(conductor_case.ConductorCase):
         self.ended_well(states.RESCUE, after)
         told = [vars(row) for row in (*self.journal(node), *self.history(node))]
         self.assertNotIn(HASH, str(nodes.get(self.db, node.uuid).as_dict()) + str(told))
+        nodes.set_always(self.db, node.uuid, {"driver_internal_info": {"in_agent_for_service": True}})
         back = self.run_flow(node, "unrescue", states.UNRESCUING)
+        self.assertNotIn("in_agent_for_service", back.driver_internal_info)  # the service that had failed is over
         self.assertEqual((states.ACTIVE, None), (back.provision_state, back.last_error))
         self.assertEqual([("rescue.rescue", "done"), ("rescue.unrescue", "done")], self.ran(node))
 

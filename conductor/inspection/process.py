@@ -1,0 +1,42 @@
+"""The end of every inspection: what was found becomes properties, ports, whatever hooks and rules make of it."""
+
+import base64
+import binascii
+from typing import Any
+
+from ingot.common import errors
+from ingot.conductor import agent_logs
+from ingot.conductor.inspection import hooks, rules
+from ingot.conductor.inspection.draft import Draft
+from ingot.conductor.task_manager import Task
+
+
+def apply(task: Task) -> None:
+    """Makes of the inventory what hooks and rules say; all of it is written with the end of the step, or nothing.
+
+    Nothing is done where the inspect interface has found no inventory, and has set the properties by itself.
+
+    :raises StepFailed: a hook or rule refuses the machine, or fails.
+    """
+    found = task.inventory()
+    if found is None:
+        return
+    logs = found.plugin_data.pop("logs", None)
+    draft = Draft(task, found)
+    try:
+        hooks.run(draft)
+        rules.run(draft)
+    except errors.IngotError:
+        _keep(task, logs, failed=True)
+        raise
+    draft.hand_over()
+    _keep(task, logs, failed=False)
+
+
+def _keep(task: Task, logs: Any, failed: bool) -> None:
+    """The ramdisk's logs, base64 of a tar.gz, are kept as those of any agent."""
+    try:
+        content = base64.b64decode(logs or "", validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        return
+    agent_logs.keep(task, "inspect", str(task.node.run_id), content, failed)

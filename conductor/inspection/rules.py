@@ -1,0 +1,119 @@
+"""Runs the operator's inspection rules: the actions of each whose conditions are all met, one rule after the other."""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.conductor.inspection import variables
+from ingot.conductor.inspection.actions import ACTIONS
+from ingot.conductor.inspection.conditions import COMBINED, TESTS
+from ingot.conductor.inspection.draft import Draft
+from ingot.db import inspection_rules, records
+
+LOG = log.getLogger(__name__)
+
+PHASE = "main"
+
+Use = Mapping[str, Any]
+"""A condition or action of a rule: ``op``, ``args``, and ``loop`` and ``multiple`` where they are given."""
+
+
+def run(draft: Draft) -> None:
+    """Applies all rules, highest priority first, older ones first among equals.
+
+    :raises StepFailed: an action failed, or a rule cannot be understood; the message names rule and place.
+    """
+    for rule in inspection_rules.of_phase(draft.task.db, PHASE):
+        if all(_part(rule, "condition", place, _is_met, draft) for place in enumerate(rule.conditions)):
+            LOG.debug("Node %s: inspection rule %s applies", draft.node["uuid"], rule.uuid)
+            for place in enumerate(rule.actions):
+                _part(rule, "action", place, _act, draft)
+
+
+def _part(
+    rule: records.Record,
+    kind: str,
+    place: tuple[int, Use],
+    work: Callable[[Draft, Use], bool],
+    draft: Draft,
+) -> bool:
+    """Does one part of a rule; whatever goes wrong in it is told with its place. Nothing of what a sensitive rule works
+    with is told."""
+    number, use = place
+    try:
+        return work(draft, use)
+    except Exception as exc:  # noqa: BLE001 - what operators and inventories may have in them is not known here
+        reason = exc.message if isinstance(exc, errors.IngotError) else f"{type(exc).__name__}: {exc}"
+        name = f"{rule.description!r} ({rule.uuid})" if rule.description else rule.uuid
+        told = "the rule is sensitive, so it is not told what went wrong" if rule.sensitive else reason
+        where = f"inspection rule {name}, {kind} {number + 1} ({use['op']})"
+        raise errors.StepFailed(f"{where}: {told}") from (None if rule.sensitive else exc)
+
+
+def _is_met(draft: Draft, use: Use) -> bool:
+    name: str = use["op"]
+    test = TESTS[name.removeprefix("!")]
+    outcomes = [test(**args) != name.startswith("!") for args in _arguments(test, draft, use, lenient=True)]
+    return COMBINED[use.get("multiple") or "any"](outcomes) if "loop" in use else outcomes[0]
+
+
+def _act(draft: Draft, use: Use) -> bool:
+    action = functools.partial(ACTIONS[use["op"]], draft)
+    for args in _arguments(action, draft, use):
+        action(**args)
+    return True
+
+
+def _arguments(function: Callable[..., Any], draft: Draft, use: Use, lenient: bool = False) -> Iterator[dict[str, Any]]:
+    """The arguments by name, for each turn of the loop.
+
+    :param lenient: whether an argument with a variable that is not there is None; otherwise that is an error.
+    """
+    known = {"node": draft.node, "inventory": draft.inventory, "plugin_data": draft.plugin_data}
+    named = _named(function, use["args"])
+    for item in _items(use, known):
+        variants = {**known, **item}
+        yield {name: _value(value, variants, lenient) for name, value in named.items()}
+
+
+def _value(value: Any, known: Mapping[str, Any], lenient: bool) -> Any:
+    if isinstance(value, list):
+        return [_value(one, known, lenient) for one in value]
+    try:
+        return variables.filled(value, known)
+    except variables.Unknown:
+        if not lenient:
+            raise
+        return None
+
+
+def _items(use: Use, known: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is known beside in each turn of the loop; without one there is one turn. The turns of an object are those of
+    its keys and values."""
+    if "loop" not in use:
+        return [{}]
+    loop = variables.filled(use["loop"], known)
+    items = [{"key": key, "value": value} for key, value in loop.items()] if isinstance(loop, dict) else loop
+    return [{"item": item} for item in items]
+
+
+def _named(function: Callable[..., Any], args: Any) -> dict[str, Any]:
+    """Arguments as they are called, however they are given.
+
+    :raises Invalid: there is none of that name, or there are too many.
+    """
+    names = list(inspect.signature(function).parameters)
+    if isinstance(args, Mapping):
+        unknown = sorted(set(args) - set(names))
+        if unknown:
+            raise errors.Invalid(field="args", value=unknown, allowed=f"They are called: {', '.join(names)}.")
+        return dict(args)
+    if names[0] == "values" and not (args and isinstance(args[0], list)):
+        return {"values": args}
+    if len(args) > len(names):
+        raise errors.Invalid(field="args", value=args, allowed=f"{len(names)} at most: {', '.join(names)}.")
+    return dict(zip(names, args, strict=False))

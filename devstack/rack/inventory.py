@@ -1,0 +1,98 @@
+"""What an agent finds in its machine, as ironic-python-agent reports it at an inspection."""
+
+from typing import TYPE_CHECKING, Any
+
+from ingot.rack import logs
+
+if TYPE_CHECKING:
+    from ingot.rack.disks import Disk
+    from ingot.rack.simulated import SimulatedMachine
+
+_COLLECTOR = "logs"
+"""The one optional collector that a simulated machine has something for."""
+
+
+def collected(machine: "SimulatedMachine", arguments: dict[str, str]) -> dict[str, Any]:
+    """Return the body of a report.
+
+    :param arguments: the kernel's arguments.
+    """
+    collectors = arguments.get("ipa-inspection-collectors", "default,logs").split(",")
+    found: dict[str, Any] = {
+        "inventory": _inventory(machine, arguments.get("BOOTIF", "")),
+        "root_disk": _disk(machine.disks[0]) if machine.disks else None,
+        "boot_interface": arguments.get("BOOTIF"),
+        "configuration": {
+            "collectors": collectors,
+            "managers": [{"name": "generic_hardware_manager", "version": "1.2"}],
+        },
+        "error": None,
+    }
+    if _COLLECTOR in collectors:
+        found["logs"] = logs.packed(machine.log_lines)
+    return found
+
+
+def _inventory(machine: "SimulatedMachine", booted: str) -> dict[str, Any]:
+    spec = machine.spec
+    return {
+        "interfaces": [_card(number, mac) for number, mac in enumerate(spec.macs)],
+        "cpu": {
+            "model_name": "Simulated",
+            "frequency": "2000.0000",
+            "count": spec.cpus,
+            "architecture": "x86_64",
+            "flags": [],
+            "socket_count": 1,
+        },
+        "disks": [_disk(disk) for disk in machine.disks],
+        "memory": {"total": spec.memory * 2**20, "physical_mb": spec.memory},
+        "bmc_address": machine.site.config.address,
+        "bmc_v6address": "::/0",
+        "system_vendor": {
+            "product_name": "rack",
+            "serial_number": spec.name,
+            "manufacturer": "Ingot",
+            "firmware": {"vendor": "", "version": "", "build_date": ""},
+        },
+        "boot": {
+            "current_boot_mode": "uefi" if machine.boot_setting_efi() else "bios",
+            "pxe_interface": booted.partition("-")[2].replace("-", ":") or None,
+        },
+        "hostname": None,
+    }
+
+
+def _card(number: int, mac: str) -> dict[str, Any]:
+    return {
+        "name": f"eth{number}",
+        "mac_address": mac,
+        "ipv4_address": "192.0.2.10" if number == 0 else None,
+        "ipv6_address": None,
+        "has_carrier": number == 0,
+        "lldp": None,
+        "vendor": "0x1af4",
+        "product": "0x0001",
+        "client_id": None,
+        "biosdevname": None,
+        "speed_mbps": None,
+        "pci_address": None,
+        "driver": "virtio_net",
+    }
+
+
+def _disk(disk: "Disk") -> dict[str, Any]:
+    return {
+        "name": disk.name,
+        "model": "Simulated",
+        "size": disk.size,
+        "rotational": False,
+        "wwn": disk.spec.wwn,
+        "serial": disk.spec.serial,
+        "vendor": "Ingot",
+        "wwn_with_extension": disk.spec.wwn,
+        "wwn_vendor_extension": None,
+        "hctl": None,
+        "by_path": None,
+        "logical_sectors": 512,
+    }
