@@ -1,12 +1,14 @@
 """What comes at an odd moment: aborts, other requests, agents that are silent for a while, hooks that break things."""
 
 import datetime
+import socket
 from typing import Any
 from unittest import mock
 
 from ingot.common import clock, errors, states
 from ingot.db import nodes, records
 from ingot.drivers import results, steps
+from ingot.drivers.agent import commands
 from tests import conductor_case, database
 from tests.unit.conductor.test_steps_of_deployments import StepsCase, step
 
@@ -110,6 +112,29 @@ class TestClocks(OddCase):
             self.ring(node)
             node = self.wait_for(node, "ending")
         self.assertGreater(node.due_at, clock.now())
+
+
+class TestSilence(OddCase):
+    """Hardware that does not answer must not starve hardware that does."""
+
+    def configure(self) -> None:
+        self.conf.set_override("workers_pool_size", 3, group="conductor")
+        self.conf.set_override("connect_timeout", 1, group="agent")
+
+    def test_many_agents_that_are_silent_do_not_keep_a_deployment_waiting(self) -> None:
+        ears = socket.create_server(("127.0.0.1", 0))  # the kernel takes connections, nobody speaks
+        self.addCleanup(ears.close)
+        self.declare("clean", "bios", "ask", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.put(self.interface("bios"), "ask", lambda task: commands.run(task, "clean.something", {}))
+        silent = {"agent_url": f"https://127.0.0.1:{ears.getsockname()[1]}", "agent_token": "t"}
+        cleaned = [database.make_node(self.db, provision_state=states.MANAGEABLE, **silent) for _ in range(9)]
+        for node in cleaned:
+            self.accept(node, "automated_clean", states.CLEANING)
+            self.ring(node)
+        deployed = self.run_flow(database.make_node(self.db), "deploy", states.DEPLOYING)
+        self.assertEqual(states.ACTIVE, deployed.provision_state)
+        for node in cleaned:
+            self.assertEqual(states.CLEANING, self.wait_for(node, "polling").provision_state)
 
 
 class TestAborts(OddCase):
