@@ -25,7 +25,7 @@ class AgentRescue(RescueInterface):
             return _tell(task, password_hash)
 
         enter = (power_control.soft_power_off, self._leave_user)
-        return results.in_phases(task, *enter, *booting.BOOT[1:], tell, self._give_to_user)
+        return results.in_phases(task, *enter, *booting.BOOT, tell, self._give_to_user)
 
     @staticmethod
     def _leave_user(task: Task) -> None:
@@ -59,7 +59,7 @@ def _tell(task: Task, password_hash: str) -> results.Result:
     not come, boots another one.
     """
     if session.known(task, _TOLD) or results.begun(task):
-        answer = results.in_phases(task, *booting.BOOT)
+        answer = results.in_phases(task, power_control.power_off, *booting.BOOT)
         if not isinstance(answer, results.Done):
             return answer
     session.note(task, **{_TOLD: True})

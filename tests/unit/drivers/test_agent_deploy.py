@@ -82,6 +82,21 @@ class ServiceTest(AgentDeployTestCase):
         self.assertEqual((states.POWER_ON, None), (task.node.power_state, task.node.agent_token))
         self.assertNotEqual("ramdisk", task.node.boot_config.get("target"))
 
+    def test_a_rescue_boots_the_agent_and_a_second_one_where_the_first_may_have_ended(self) -> None:
+        task = self.machine(rescue_interface="agent")
+        task.conf.set_override("command_timeout", 1, "agent")
+        rescue = task.driver.rescue
+        for refuses in (True, False):
+            self.assertIsInstance(self.run_to_end(lambda: rescue.rescue(task, "hash")), results.WaitForAgent)
+            self.assertEqual(("ramdisk", None), (task.node.boot_config["target"], task.node.agent_url))
+            self.call_in(task)
+            self.agent.outcomes = {} if refuses else {"rescue.finalize_rescue": SUCCEEDED}
+            if refuses:
+                self.assertRaises(errors.AgentError, rescue.rescue, task, "hash")
+        self.assertEqual(results.DONE, self.run_to_end(lambda: rescue.rescue(task, "hash")))
+        told = [("rescue.finalize_rescue", {"rescue_password": "hash", "hashed": True})] * 2
+        self.assertEqual(told, self.agent.posted)
+
     def test_an_agent_that_is_there_is_used_when_fast_track_allows_it(self) -> None:
         task = self.machine()
         task.conf.set_override("fast_track", True, "deploy")
