@@ -49,7 +49,9 @@ def build(value: Any, node: records.Record, conf: cfg.ConfigOpts) -> str:
     elif isinstance(value, str):
         packed = _decoded(value.encode())
     else:
-        raise errors.Invalid(field="configdrive", value=type(value).__name__, allowed="An object, a URL or base64.")
+        raise errors.Invalid(
+            field="type of configdrive", value=type(value).__name__, allowed="An object, a URL or base64."
+        )
     _check_size(packed, limit)
     return base64.b64encode(packed).decode()
 
@@ -78,7 +80,7 @@ def _files(parts: Mapping[str, Any], node: records.Record) -> dict[str, bytes]:
     unknown = sorted(set(parts) - set(_FILES))
     if unknown:
         raise errors.Invalid(
-            field="configdrive", value=", ".join(unknown), allowed=f"Its keys are: {', '.join(_FILES)}."
+            field="keys of configdrive", value=", ".join(unknown), allowed=f"Its keys are: {', '.join(_FILES)}."
         )
     defaults = {"uuid": node.instance_uuid or node.uuid, "name": node.instance_name or node.name}
     known = {"network_data": node.network_data or None, **parts}
@@ -97,7 +99,9 @@ def _content(key: str, part: Any) -> bytes:
         return part.encode()
     if isinstance(part, Mapping | list):
         return json.dumps(part).encode()
-    raise errors.Invalid(field=f"configdrive.{key}", value=type(part).__name__, allowed="An object or a string.")
+    raise errors.Invalid(
+        field=f"type of {key} in configdrive", value=type(part).__name__, allowed="An object or a string."
+    )
 
 
 def _iso(files: Mapping[str, bytes]) -> bytes:

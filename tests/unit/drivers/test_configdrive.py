@@ -63,7 +63,7 @@ class ConfigDriveTest(fakes.DriverTestCase):
         self.assertIn("not gzip", self._refused(base64.b64encode(b"plain").decode()))
         self.assertIn("cut off", self._refused(base64.b64encode(gzip.compress(b"iso")[:-6]).decode()))
         self.assertIn("'colour'", self._refused({"colour": 1}, errors.Invalid))
-        self.assertIn("configdrive.user_data: 'int'", self._refused({"user_data": 1}, errors.Invalid))
+        self.assertIn("user_data in configdrive: 'int'", self._refused({"user_data": 1}, errors.Invalid))
         self.assertIn("'int'", self._refused(5, errors.Invalid))
 
     def test_one_that_grows_too_large_when_unpacked_is_refused(self) -> None:

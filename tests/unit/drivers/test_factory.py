@@ -235,7 +235,7 @@ class ClassicTest(testtools.TestCase):
         )
 
     def test_its_properties_are_those_of_its_interfaces(self) -> None:
-        self.assertEqual({}, self._hardware().properties("fixed"))
+        self.assertEqual({"fake_power_fault"}, set(self._hardware().properties("fixed")))
         self.assertIn("ipmi_address", self._hardware(enabled_hardware_types=["ipmi"]).properties("ipmi"))
         self.assertRaises(errors.NotFound, self._hardware().properties, "moon")
 
