@@ -114,6 +114,8 @@ class ApiCase(database.TestCase):
         self.useFixture(fixtures.FakeLogger(level=logging.WARNING))  # a failing test shows what was logged
         self.conf = self.database.conf
         self.conf.set_override("lock_wait_timeout", 0, group="api")
+        # What is registered here gives no signs of life: it stays online however long a test takes.
+        self.conf.set_override("heartbeat_timeout", 24 * 3600, group="conductor")
         self.configure()
         self.conductor = FakeConductor()
         self.bus = transport.LocalTransport()

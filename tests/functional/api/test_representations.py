@@ -37,11 +37,6 @@ TYPES: dict[str, type] = {"bool": bool, "dict": dict, "float": float, "int": int
 
 
 class Representations(world.WorldCase):
-    def configure(self) -> None:
-        super().configure()
-        # All versions take a while, and nobody gives a sign of life meanwhile.
-        self.conf.set_override("heartbeat_timeout", 3600, group="conductor")
-
     def setUp(self) -> None:
         super().setUp()
         conductor_case.fake_hardware(self.conf)
