@@ -26,11 +26,11 @@ INTERFACES = {
     "console": "fake,fake-graphical,no-console",
     "deploy": "fake,direct,ramdisk",
     "firmware": "fake,no-firmware",
-    "inspect": "fake,no-inspect",
+    "inspect": "fake,no-inspect,agent",
     "management": "fake,noop,ipmitool",
     "power": "fake,ipmitool",
     "raid": "fake,agent,no-raid",
-    "rescue": "fake,no-rescue",
+    "rescue": "fake,agent,no-rescue",
     "vendor": "fake,no-vendor",
 }
 """What is enabled, by kind; Ingot and the plugin are both told."""
