@@ -57,6 +57,6 @@ tail -n +1 --pid=$tests -f "$PLACE/story.txt"
 wait $tests || status=$?
 trap - EXIT
 [ $status = 0 ] || tail -n 60 "$PLACE/tests.log"
-tail -n 3 "$PLACE/tests.log"
+grep -E '^ - (Passed|Failed):' "$PLACE/tests.log" || status=1
 say "everything took $((SECONDS - began)) s; logs are in $PLACE/runs"
 exit $status

@@ -11,7 +11,7 @@ import uuid
 from pathlib import Path
 
 from ramdisk import deploy
-from ramdisk.builds import EPOCH, HERE, cached, fingerprint, pack, run, sha256, sources
+from ramdisk.builds import EPOCH, HERE, BuildError, cached, fingerprint, pack, run, sha256, sources
 
 RAW, QCOW2, MANIFEST = "image.raw", "image.qcow2", "manifest.json"
 
@@ -101,13 +101,17 @@ def _system(tree: Path, ramdisk: Path) -> Path:
 
 
 def _root_partition(scratch: Path, marker: str) -> Path:
-    volume, tree = scratch / "root.img", scratch / "root"
-    (tree / "etc").mkdir(parents=True)
-    (tree / "etc/marker").write_text(f"{marker}\n")
+    volume, text = scratch / "root.img", scratch / "marker"
+    text.write_text(f"{marker}\n")
     identity = str(uuid.uuid5(uuid.NAMESPACE_DNS, f"file-system.{marker}"))
     options = ("-L", "ingot-root", "-U", identity, "-E", f"hash_seed={identity},root_owner=0:0")
     time = {"E2FSPROGS_FAKE_TIME": str(EPOCH)}
-    run("mke2fs", "-q", "-t", "ext4", *options, "-d", tree, volume, f"{_ROOT_SIZE // 1024}k", env=time)
+    run("mke2fs", "-q", "-t", "ext4", *options, volume, f"{_ROOT_SIZE // 1024}k", env=time)
+    # Not mke2fs -d, which copies the times at which files were made.
+    for request in ("mkdir /etc", f"write {text} /etc/marker"):
+        run("debugfs", "-w", "-R", request, volume, env=time)
+    if run("debugfs", "-R", "cat /etc/marker", volume) != text.read_text():  # it never fails by its status
+        raise BuildError(f"debugfs could not write the marker to {volume}")
     return volume
 
 

@@ -50,6 +50,7 @@ class Bench(fixtures.Fixture):
         super().__init__()
         self.directory = PLACE / "runs" / name
         self._options = options or {}
+        self._now = ""
 
     def _setUp(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -217,9 +218,17 @@ class Bench(fixtures.Fixture):
     def _arrived(self, uuid: str, state: str) -> dict[str, Any] | None:
         node = self.user.node(uuid)
         found = node["provision_state"]
+        self._tell_step(node)
         if (found != state and found.endswith(_FAILED)) or (node["last_error"] and found == "enroll"):
             raise AssertionError(f"{found} instead of {state}: {node['last_error']}\n{self.logs()}")
         return node if found == state and node["reservation"] is None else None
+
+    def _tell_step(self, node: Mapping[str, Any]) -> None:
+        step = node["deploy_step"] or node["clean_step"]
+        now = f"{node['provision_state']}: {step['interface']}.{step['step']}" if step else str(node["provision_state"])
+        if now != self._now:
+            self._now = now
+            self.say(f"  {now}")
 
     def _tell_timeline(self, uuid: str) -> None:
         answer = self.user.request("GET", f"/ingot/v1/nodes/{uuid}/timeline")

@@ -85,8 +85,8 @@ class DeploymentTest(testtools.TestCase):
         uuid = bench.enroll("bios", automated_clean=False, properties=self.properties("bios", serial="no such"))
         bench.ask(uuid, "manage", "manageable")
         bench.ask(uuid, "provide", "available")
-        bench.choose_image(uuid, "image.raw")
         self.refuse_an_agent_without_tls(bench, uuid)
+        bench.choose_image(uuid, "image.raw")
         failed = bench.ask(uuid, "active", "deploy failed")
         self.assertIn("no such", failed["last_error"])
         self.assertEqual([0, 0], [bench.disk(number)["used"] for number in range(2)])
@@ -95,6 +95,7 @@ class DeploymentTest(testtools.TestCase):
         """An agent that takes Ingot for one from before TLS does not use it, and is never listened to."""
         arguments = "/driver_info/kernel_append_params"
         bench.user.patch(f"/v1/nodes/{uuid}", {arguments: f"{bench.kernel_arguments} ipa-ironic-api-version=1.67"})
+        bench.choose_image(uuid, "image.raw")
         bench.start(uuid, "active")
         bench.eventually(lambda: bench.has_said("TLS is required by configuration"), "the agent was refused")
         node = bench.user.node(uuid)
