@@ -1,7 +1,7 @@
 #!/bin/bash
 # A real machine but for the metal: QEMU boots the real ironic-python-agent, which Ingot has write a system that boots.
 #
-#   devstack/real-machine.sh               deployments in BIOS, and in UEFI on a RAID-1; prints what happens and when
+#   devstack/real-machine.sh               inspection, deployments in BIOS, and in UEFI on a RAID-1; prints a timeline
 #   devstack/real-machine.sh --prepare     only install and build what they need
 #   devstack/real-machine.sh TEST ...      only the tests whose names match, as in stestr
 #
