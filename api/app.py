@@ -18,6 +18,7 @@ from werkzeug import routing
 
 from ingot.api import auth, faults, params, preconditions, routes, schemas, versions
 from ingot.api.call import Call, Operation, Reply
+from ingot.api.downloads import Download, Downloads
 from ingot.api.feed import Feed, Stream
 from ingot.api.policy.access import Access
 from ingot.api.policy.rules import RULES
@@ -125,6 +126,7 @@ class Api:
         self._client = client
         self._auth = auth.strategy(conf)
         self.feed = Feed(conf, db)
+        self._downloads = Downloads(conf)
         self._public_endpoint = (conf.api.public_endpoint or "").rstrip("/")
 
     def view(self, route: routes.Route) -> Any:
@@ -203,6 +205,7 @@ class Api:
             access=access,
             rule=declared.rule,
             feed=self.feed,
+            downloads=self._downloads,
             headers=request.headers,
             minor=minor,
             base=self._public_endpoint or request.host_url.rstrip("/"),
@@ -314,15 +317,20 @@ def _told(request: flask.Request) -> dict[str, Any]:
     return {"global_request_id": given if _GLOBAL_REQUEST_ID.fullmatch(given) else None, "overwrite": False}
 
 
+_NO_JSON: Mapping[type, str] = {
+    str: "text/plain",
+    bytes: "application/gzip",
+    Stream: "text/event-stream",
+    Download: "application/octet-stream",
+}
+
+
 def _response(reply: Reply, method: str, conditions: preconditions.Preconditions | None) -> flask.Response:
-    if isinstance(reply.body, str):
-        return flask.Response(reply.body, reply.status, reply.headers, mimetype="text/plain")
-    if isinstance(reply.body, bytes):
-        return flask.Response(reply.body, reply.status, reply.headers, mimetype="application/gzip")
-    if isinstance(reply.body, Stream):
-        events = flask.Response(reply.body, reply.status, reply.headers, mimetype="text/event-stream")
-        events.direct_passthrough = True
-        return events
+    media = next((media for kind, media in _NO_JSON.items() if isinstance(reply.body, kind)), None)
+    if media:
+        as_it_is = flask.Response(reply.body, reply.status, reply.headers, mimetype=media)
+        as_it_is.direct_passthrough = not isinstance(reply.body, str | bytes)
+        return as_it_is
     data = b"" if reply.body is None else orjson.dumps(reply.body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (method == "GET" and data):

@@ -1,9 +1,11 @@
-"""Boot scripts, rendered on request from what is in the database: nothing lies on any disk.
+"""Boot scripts, rendered on request from what is in the database, and images, passed on from Glance: nothing lies on
+any disk.
 
 The conductor wrote into the node what the machine boots. A volume is looked up when the machine asks, so that a portal
 that has moved, or a new password, needs no deployment.
 """
 
+import hmac
 import posixpath
 import re
 import urllib.parse
@@ -12,7 +14,7 @@ from oslo_log import log
 
 from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.common import errors, iscsi
-from ingot.db import ports, records, task_reads
+from ingot.db import nodes, ports, records, task_reads
 
 LOG = log.getLogger(__name__)
 
@@ -35,6 +37,23 @@ def ipxe(call: Call, mac: str) -> Reply:
     if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
         return Reply(LOCAL_DISK)
     return Reply(_script(config))
+
+
+@operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/octet-stream"))
+def image(call: Call, node: str, ticket: str, image: str) -> Reply:
+    """An image of Glance, for whoever has the link to it that the conductor has written into the node: the machine.
+
+    There is nothing at links that were taken back, or guessed.
+    """
+    try:
+        links = nodes.get(call.db, node, ("boot_config",)).boot_config.get("links", {})
+    except errors.NotFound:
+        links = {}
+    asked = f"{ticket}/{image}".encode()
+    if not any(hmac.compare_digest(link.encode(), asked) for link in links.values()):
+        raise errors.NotFound("There is no image here: the link to it was taken back, or there never was one.")
+    download = call.downloads.open(image, call.headers)
+    return Reply(download, download.status, download.headers)
 
 
 def _from_volume(call: Call, node: records.Record) -> str:

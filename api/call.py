@@ -8,6 +8,7 @@ from oslo_config import cfg
 from werkzeug.datastructures import Headers
 
 from ingot.api import params, schemas
+from ingot.api.downloads import Downloads
 from ingot.api.feed import Feed
 from ingot.api.policy.access import Access
 from ingot.api.preconditions import Preconditions
@@ -24,6 +25,7 @@ class Call:
     :param rule: the rule of policy that its route declares; see :mod:`ingot.api.policy.rules`.
     :param minor: the API version it speaks.
     :param feed: the events of the database.
+    :param downloads: of images.
     :param headers: those of the request, for the few handlers that look at one.
     :param base: scheme and host for links, without a slash at the end.
     :param path: path of the URL, as the ``next`` link of a list repeats it.
@@ -40,6 +42,7 @@ class Call:
     access: Access
     rule: str
     feed: Feed
+    downloads: Downloads
     headers: Headers
     minor: int
     base: str
@@ -54,7 +57,7 @@ class Reply(NamedTuple):
     """An answer.
 
     :param body: what is sent as JSON; a string is sent as plain text, bytes as a gzip archive, a stream as events while
-        they happen; None sends nothing.
+        they happen, a download as it comes; None sends nothing.
     :param version: that of the object that it shows, for the entity tag.
     """
 

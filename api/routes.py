@@ -153,6 +153,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1", {"GET": root.version_1}, public=True),
     # what machines and their agents ask for
     Route("/boot/ipxe/<mac>", {"GET": boot.ipxe}, public=True, any_version=True, text=True),
+    Route("/boot/images/<node>/<ticket>/<image>", {"GET": boot.image}, public=True, any_version=True, text=True),
     Route("/v1/lookup", {"GET": agents.lookup}, 22, public=True),
     Route("/v1/heartbeat", {"POST": without_ident}, 22, public=True),
     Route("/v1/heartbeat/<node>", {"POST": agents.heartbeat}, 22, public=True),

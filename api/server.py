@@ -26,9 +26,9 @@ class _Logged(wsgi.Server):
 
 class Server:
     """Serves the application on a thread of its own, with ``[api] api_workers`` threads for requests, and as many for
-    streams of events as there may be: they never take one from requests.
+    streams of events and downloads of images as there may be: they never take one from requests.
 
-    :param conf: [api] host_ip, port, api_workers and max_event_streams.
+    :param conf: [api] host_ip, port, api_workers, max_event_streams and max_image_downloads.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, app: flask.Flask) -> None:
@@ -37,7 +37,7 @@ class Server:
         self._server = _Logged(
             self._address,
             app,
-            numthreads=conf.api.api_workers + conf.api.max_event_streams,
+            numthreads=conf.api.api_workers + conf.api.max_event_streams + conf.api.max_image_downloads,
             request_queue_size=128,
             shutdown_timeout=_SHUTDOWN_SECONDS,
             server_name="ingot",

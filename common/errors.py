@@ -226,6 +226,14 @@ class ServiceUnavailable(IngotError):
     template = "{what} is not available at the moment: {reason}. Try again in a few seconds."
 
 
+class ImageServiceUnavailable(IngotError):
+    """Glance does not answer. Unlike :class:`ServiceUnavailable` it is a step's own trouble, which the engine retries
+    as it retries hardware."""
+
+    code = 503
+    template = "{field}: image {image} cannot be had from Glance: {reason}. Try again when it answers."
+
+
 # Inside the conductor
 
 

@@ -35,6 +35,7 @@ STEPS=(
     "quickstart    | check | 7  | devstack/quickstart.sh --once"
     "clients       | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
     "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
+    "glance        | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
     "upgrade       | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade"
     "tempest       | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
     "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"

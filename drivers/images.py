@@ -6,10 +6,9 @@ import urllib.parse
 from typing import Any
 
 import requests
-from oslo_config import cfg
 
 from ingot.common import errors, masking
-from ingot.drivers import boot_mode, published
+from ingot.drivers import boot_mode, image_sources
 from ingot.drivers.task import Task
 
 _FORMATS = {"qcow2": "qcow2", "raw": "raw", "img": "raw"}
@@ -35,27 +34,29 @@ class Image:
     algorithm: str | None
 
 
-def requested(instance_info: dict[str, Any], conf: cfg.ConfigOpts) -> Image:
-    """The image that a user asks for, checked without fetching anything.
+def requested(task: Task) -> Image:
+    """The image that a user asks for, checked without fetching it. What ``instance_info`` does not say of it, its
+    source may know.
 
     :raises MissingParameter: no image, or no checksum.
     :raises Invalid: a value that cannot be used, with its key.
+    :raises ImageServiceUnavailable: the source does not answer.
     """
-    source = instance_info.get("image_source")
+    source = task.node.instance_info.get("image_source")
     if not source:
-        raise errors.MissingParameter(where="instance_info", names="image_source (URL of the image to write)")
-    if published.is_file(source):
-        published.path_of(source, conf)
-    else:
-        _check_url("image_source", source, "An http, https or file URL.")
-    if instance_info.get("kernel") or instance_info.get("image_type") == "partition":
+        raise errors.MissingParameter(
+            where="instance_info", names="image_source (URL, or id in Glance, of the image to write)"
+        )
+    source = str(source)
+    info = {**image_sources.of(source).check(task, source), **task.node.instance_info}
+    if info.get("kernel") or info.get("image_type") == "partition":
         raise errors.Invalid(
             field="instance_info.image_type",
             value="partition",
             allowed="Whole-disk images can be deployed: leave out kernel, ramdisk and image_type.",
         )
-    checksum, algorithm = _requested_checksum(instance_info)
-    return Image(source, _disk_format(instance_info, source), checksum, algorithm)
+    checksum, algorithm = _requested_checksum(info)
+    return Image(source, _disk_format(info, source), checksum, algorithm)
 
 
 def _requested_checksum(instance_info: dict[str, Any]) -> tuple[str, str | None]:
@@ -74,7 +75,7 @@ def _requested_checksum(instance_info: dict[str, Any]) -> tuple[str, str | None]
             "image_os_hash_value",
         )
     if "://" in str(checksum):
-        _check_url("image_checksum", checksum, "An http or https URL.")
+        image_sources.check_url("image_checksum", checksum, "An http or https URL.")
         return checksum, None
     return _hexadecimal("image_checksum", checksum, None), None
 
@@ -88,16 +89,6 @@ def _hexadecimal(key: str, value: Any, algorithm: str | None) -> str:
             allowed="A SHA-256 (64) or SHA-512 (128 hexadecimal digits) of the kind that image_os_hash_algo names.",
         )
     return str(value).lower()
-
-
-def _check_url(key: str, value: Any, allowed: str) -> None:
-    try:
-        parts = urllib.parse.urlsplit(str(value))
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        usable = False
-    if not usable:
-        raise errors.Invalid(field=f"instance_info.{key}", value=value, allowed=allowed)
 
 
 def _disk_format(instance_info: dict[str, Any], source: str) -> str:
@@ -114,20 +105,21 @@ def _disk_format(instance_info: dict[str, Any], source: str) -> str:
 
 
 def info(task: Task) -> dict[str, Any]:
-    """What the agent is told about the image; fetches the file of checksums if there is one, and publishes an image
-    that is a file of this host.
+    """What the agent is told about the image; fetches the file of checksums if there is one, and has the
+    image's source offer it to the machine.
 
     :raises ImageError: the file of checksums cannot be fetched or does not have the image; the image's file is not
         there or cannot be published.
+    :raises IngotError: as :func:`requested`.
     """
-    image = requested(task.node.instance_info, task.conf)
+    image = requested(task)
     checksum = image.checksum
     if "://" in checksum:
         checksum = _looked_up(checksum, image.source)
     raw = image.disk_format == "raw"
     return {
         "id": image.source.rpartition("/")[2] or image.source,
-        "urls": [published.url(task, image.source) if published.is_file(image.source) else image.source],
+        "urls": [image_sources.of(image.source).offer(task, image.source)],
         "disk_format": image.disk_format,
         "container_format": "bare",
         "image_type": "whole-disk",

@@ -2,17 +2,18 @@
 
 from oslo_config import cfg
 
-from ingot.common.conf import api, conductor, default, deploy, inspector
+from ingot.common.conf import api, conductor, default, deploy, glance, inspector
 
 GROUPS: dict[str, list[cfg.Opt]] = {
     **default.OPTIONS,
     **api.OPTIONS,
     **conductor.OPTIONS,
     **deploy.OPTIONS,
+    **glance.OPTIONS,
     **inspector.OPTIONS,
 }
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Entry point oslo.config.opts: (group, options) of Ingot's own groups."""
-    return sorted(GROUPS.items())
+    """Entry point oslo.config.opts: (group, options) of Ingot's own groups, and those of the usual way to log in."""
+    return sorted({**GROUPS, "glance": [*GROUPS["glance"], *glance.OF_PASSWORDS]}.items())

@@ -308,7 +308,7 @@ class Run:
                     own["ended"] = True
                     self._collect()
                 return answer
-            except (errors.HardwareUnreachable, errors.AgentBusy) as exc:
+            except (errors.HardwareUnreachable, errors.AgentBusy, errors.ImageServiceUnavailable) as exc:
                 return self._retry_later(exc, own)
             except errors.AgentVersionMismatch as exc:
                 self._start_again(exc)

@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 from ingot.common import errors
-from ingot.drivers import boot_mode, images, power_control, published, results, steps
+from ingot.drivers import boot_mode, image_sources, images, power_control, results, steps
 from ingot.drivers.agent import booting, client, commands, session
 from ingot.drivers.interfaces.base import needed
 from ingot.drivers.modules.agent_deploy import AgentDeploy
@@ -53,7 +53,7 @@ class DirectDeploy(AgentDeploy):
         needed(task, "boot").validate(task)
         boot_mode.of(task)
         if _writes_image(task):
-            images.requested(task.node.instance_info, task.conf)
+            images.requested(task)
         else:
             _refuse_image(task.node.instance_info)
 
@@ -86,7 +86,7 @@ class DirectDeploy(AgentDeploy):
         task.driver.storage.attach_volumes(task)
 
     def clean_up(self, task: Task) -> None:
-        published.withdraw(task)
+        image_sources.withdraw(task)
         super().clean_up(task)
 
     @steps.deploy_step(priority=100, idempotent=True)
@@ -114,7 +114,7 @@ class DirectDeploy(AgentDeploy):
             answer = commands.run(task, "standby.prepare_image", what)
         if not isinstance(answer, results.Done):
             return answer
-        published.withdraw(task)
+        image_sources.withdraw(task)
         return results.DONE  # without the agent's result, which repeats the config drive
 
     @staticmethod

@@ -2,16 +2,18 @@
 
 The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>``) from ``node.boot_config``:
 ``target`` (``ramdisk``, ``instance``, ``volume`` or ``disk``), and for the first two ``kernel``, ``initrd`` and
-``kernel_args``. What a volume needs, the API looks up.
+``kernel_args``. What a volume needs, the API looks up. Kernels and ramdisks that are in Glance the API passes on.
 """
 
 from ingot.common import errors, ipxe
 from ingot.common.conf import loader
+from ingot.drivers import glance_images
 from ingot.drivers.interfaces.base import needed
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.task import Task
 
 _RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")
+_FILES = ("kernel", "initrd")
 
 # iPXE fills in the address of the card that booted; the agent uses that card for its lookup.
 _BOOTIF = "BOOTIF=01-${mac:hexhyp}"
@@ -34,13 +36,17 @@ class IPXEBoot(BootInterface):
 
     def get_properties(self) -> dict[str, str]:
         return {
-            "deploy_kernel": "URL of the agent's kernel. Required unless [deploy] deploy_kernel is set.",
-            "deploy_ramdisk": "URL of the agent's initial ramdisk. Required unless [deploy] deploy_ramdisk is set.",
+            "deploy_kernel": "URL, or id in Glance, of the agent's kernel. Required unless [deploy] deploy_kernel "
+            "is set.",
+            "deploy_ramdisk": "URL, or id in Glance, of the agent's initial ramdisk. Required unless [deploy] "
+            "deploy_ramdisk is set.",
             "kernel_append_params": "Kernel parameters; %default% stands for [pxe] kernel_append_params. Optional.",
         }
 
     def validate(self, task: Task) -> None:
-        self._ramdisk(task)
+        for key, value in zip(_RAMDISK_KEYS, self._ramdisk(task), strict=True):
+            look = glance_images.check if task.node.driver_info.get(key) else glance_images.usable
+            look(task, key, value)
         if not any(port.pxe_enabled for port in task.ports):
             raise errors.Invalid(
                 field="ports",
@@ -86,10 +92,12 @@ class IPXEBoot(BootInterface):
         return kernel, ramdisk
 
     def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
-        kernel, initrd = files
+        task.set(boot_config={})  # what could be fetched for the last boot cannot be fetched any more
+        config = {name: glance_images.linked(task, name, given) for name, given in zip(_FILES, files, strict=True)}
         arguments = [self._appended(task, target), *(f"{name}={value}" for name, value in parameters.items())]
-        config = {"kernel": kernel, "initrd": initrd, "kernel_args": " ".join([*filter(None, arguments), _BOOTIF])}
-        task.set(boot_config={"target": target, **{name: _command_part(name, value) for name, value in config.items()}})
+        config["kernel_args"] = " ".join([*filter(None, arguments), _BOOTIF])
+        checked = {name: _command_part(name, value) for name, value in config.items()}
+        task.set(boot_config={**task.node.boot_config, "target": target, **checked})
 
     def _appended(self, task: Task, target: str) -> str:
         """A user's ramdisk has parameters of its own; the node's are for the agent."""

@@ -1,11 +1,13 @@
 """Deploys ramdisks: the machine boots what the user gives from the network every time; its disks stay as they are."""
 
 from ingot.common import errors
-from ingot.drivers import power_control, results, steps
+from ingot.drivers import glance_images, power_control, results, steps
 from ingot.drivers.agent import session
 from ingot.drivers.interfaces.base import needed
 from ingot.drivers.modules.agent_deploy import AgentDeploy
 from ingot.drivers.task import Task
+
+_BOOTED = ("kernel", "ramdisk")
 
 
 class RamdiskDeploy(AgentDeploy):
@@ -16,10 +18,11 @@ class RamdiskDeploy(AgentDeploy):
 
     def validate(self, task: Task) -> None:
         needed(task, "boot").validate(task)
-        missing = [key for key in ("kernel", "ramdisk") if not task.node.instance_info.get(key)]
+        missing = [key for key in _BOOTED if not task.node.instance_info.get(key)]
         if missing:
             raise errors.MissingParameter(
-                where="instance_info", names=f"{' and '.join(missing)} (URL of what the machine shall boot)"
+                where="instance_info",
+                names=f"{' and '.join(missing)} (URL, or id in Glance, of what the machine boots)",
             )
         if task.node.instance_info.get("image_source"):
             raise errors.Invalid(
@@ -27,6 +30,8 @@ class RamdiskDeploy(AgentDeploy):
                 value=task.node.instance_info["image_source"],
                 allowed="The deploy interface ramdisk writes no image: leave it out, or use deploy interface direct.",
             )
+        for key in _BOOTED:
+            glance_images.check(task, f"instance_info.{key}", task.node.instance_info[key])
 
     def prepare(self, task: Task) -> results.Result:
         return results.in_phases(task, power_control.power_off, self._attach)

@@ -129,10 +129,10 @@ class Keystone(fixtures.Fixture):
             else:
                 admin.assign_project_role_to_user(projects[where], user, roles[role])
 
-    def publish(self, url: str) -> None:
-        """Enters Ingot into the catalog."""
+    def publish(self, url: str, kind: str = "baremetal", name: str = "ingot") -> None:
+        """Enters a service into the catalog."""
         admin = self.connect(ADMINISTRATOR, "system").identity
-        service = admin.create_service(type="baremetal", name="ingot")
+        service = admin.create_service(type=kind, name=name)
         admin.create_endpoint(service_id=service.id, interface="public", region_id=REGION, url=url)
 
     def credentials(self, person: str, where: str | None = None) -> dict[str, str]:

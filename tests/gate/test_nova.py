@@ -1,8 +1,8 @@
 """Nova's ironic driver, unmodified, with Nova's own objects and database, against Ingot and a rack of machines.
 
 What stands around the driver is left out: the compute manager and its message bus, the scheduler, Placement. Neutron is
-asked by Nova for the security groups of a config drive, and answered that there are none. The image's id is its URL, as
-there is no Glance; what Glance would tell about it, its checksum, the operator gives the node.
+asked by Nova for the security groups of a config drive, and answered that there are none. The image is in a real
+Glance, which Ingot asks for it by the id that Nova passes on.
 """
 
 import base64
@@ -18,12 +18,12 @@ import fixtures
 import testtools
 
 from tests.functional.deployment import lab
-from tests.gate import environments
+from tests.gate import environments, imaging
 
 REQUIREMENTS = ("nova>=34.0",)
 PROGRAM = environments.ROOT / "tests" / "gate" / "programs" / "nova_compute.py"
 TRAIT = "CUSTOM_GOLD"
-GLANCE_IMAGE = "0e4b1a9c-3d52-4c6e-8a52-3f6de2bb1c58"
+UNKNOWN_IMAGE = "0e4b1a9c-3d52-4c6e-8a52-3f6de2bb1c58"
 VIF = "7a9f3e1c-64c2-4a7e-9d0b-3f1f8f0f2b11"
 USER_DATA = base64.b64encode(b"#cloud-config\n").decode()
 SHARD = "rack-7"
@@ -150,17 +150,20 @@ class Nova(fixtures.Fixture):
 class TestNova(testtools.TestCase):
     """The tests share a compute service and a rack; each has a machine of its own."""
 
+    glance: ClassVar[imaging.Glance]
     bench: ClassVar[lab.Lab]
     nova: ClassVar[Nova]
 
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.bench = cls.enterClassContext(lab.Lab(machines=2))
+        cls.glance = cls.enterClassContext(imaging.Glance())
+        options = {"glance": {"auth_type": "none", "endpoint_override": cls.glance.url}}
+        cls.bench = cls.enterClassContext(lab.Lab(machines=2, options=options))
         cls.nova = cls.enterClassContext(Nova(cls.bench.url))
 
     def enroll(self, index: int) -> str:
-        """An available machine, and what the operator says about the image."""
+        """An available machine."""
         properties = {"cpu_arch": "x86_64", "capabilities": "boot_mode:uefi"}
         uuid = self.bench.enroll(index, resource_class="metal", properties=properties, shard=SHARD)
         self.bench.user.put(f"/v1/nodes/{uuid}/traits/{TRAIT}", None)
@@ -168,7 +171,6 @@ class TestNova(testtools.TestCase):
             connector = {"node_uuid": uuid, "type": kind, "connector_id": ident}
             self.bench.user.post("/v1/volume/connectors", connector)
         self.bench.make_available(uuid)
-        self.bench.set_image(uuid, image_source=None)
         return uuid
 
     def make(self, node: str, image: str, name: str) -> str:
@@ -195,7 +197,8 @@ class TestNova(testtools.TestCase):
         found = self.nova("begin", VIF)
         self.assertEqual((True, False), (node in found, other in found), "of its shard and conductor group")
         self.check_report(node, reserved=0)
-        instance = self.make(node, f"{self.bench.files.url}/image.raw", "render-1")
+        image = imaging.upload(self.glance.connect(), "render", self.bench.image)
+        instance = self.make(node, image, "render-1")
         self.nova("spawn")
         shown = self.bench.user.node(node)
         self.assertEqual(("active", instance), (shown["provision_state"], shown["instance_uuid"]))
@@ -233,7 +236,7 @@ class TestNova(testtools.TestCase):
     def test_a_machine_that_cannot_be_spawned_is_free_again(self) -> None:
         node = self.enroll(1)
         self.nova("begin", VIF)
-        self.make(node, GLANCE_IMAGE, "render-2")
+        self.make(node, UNKNOWN_IMAGE, "render-2")
         kind, message = self.failure("spawn")
         self.assertEqual("ValidationError", kind)
         self.assertIn("image_source", message)

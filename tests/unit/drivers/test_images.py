@@ -42,17 +42,15 @@ class FileServer:
 class RequestedTest(fakes.DriverTestCase):
     def _refused(self, **changes: Any) -> str:
         info = {key: value for key, value in {**GOOD, **changes}.items() if value is not None}
-        return self.assertRaises(errors.Invalid, images.requested, info, fakes.configuration()).message
+        return self.assertRaises(errors.Invalid, images.requested, self.task(instance_info=info)).message
 
     def test_a_good_one(self) -> None:
-        image = images.requested(GOOD, fakes.configuration())
+        image = images.requested(self.task(instance_info=GOOD))
         self.assertEqual(("qcow2", SHA, None), (image.disk_format, image.checksum, image.algorithm))
 
     def test_hash_algorithm_and_value(self) -> None:
-        image = images.requested(
-            {"image_source": "https://a/b.img", "image_os_hash_algo": "sha512", "image_os_hash_value": LONG.upper()},
-            fakes.configuration(),
-        )
+        asked = {"image_source": "https://a/b.img", "image_os_hash_algo": "sha512", "image_os_hash_value": LONG.upper()}
+        image = images.requested(self.task(instance_info=asked))
         self.assertEqual(("raw", LONG, "sha512"), (image.disk_format, image.checksum, image.algorithm))
 
     def test_what_is_missing_is_named(self) -> None:

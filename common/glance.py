@@ -1,0 +1,125 @@
+"""An image of Glance: what is known of it, and its content (used by drivers, which check images, and api, which passes
+them on)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import requests
+from keystoneauth1 import adapter, exceptions, loading
+from oslo_config import cfg
+from oslo_utils import uuidutils
+
+from ingot.common import errors
+
+_GROUP = "glance"
+_SCHEME = "glance://"
+_AWAY = (exceptions.ConnectionError, exceptions.DiscoveryFailure, exceptions.HttpServerError)
+_CONTENT = frozenset((200, 206, 416))
+"""Statuses with which Glance answers a request for the content of an image that it has: 416 is about a range."""
+
+_UNREADABLE = {
+    401: "Glance takes no token of the user that [glance] names: check auth_type, username and the like there.",
+    403: "The user that [glance] names may not read this image: share the image with it, or give it a role that may.",
+    404: "Glance has no image with this id, or none that the user that [glance] names may see.",
+}
+
+
+def ident(source: Any) -> str | None:
+    """The id of an image that is given as a uuid or as ``glance://`` and a uuid; None: it is given in another way."""
+    found = str(source).removeprefix(_SCHEME)
+    return found if str(source).startswith(_SCHEME) or uuidutils.is_uuid_like(found) else None
+
+
+def is_configured(conf: cfg.ConfigOpts) -> bool:
+    """Whether [glance] says how to log in, which is ``none`` for a Glance that asks nobody."""
+    return bool(conf.glance.auth_type or conf.glance.auth_section)
+
+
+class Image:
+    """
+    :param field: who names it, for messages.
+    :param source: as it is named there; see :func:`ident`.
+    :raises Invalid: no image can have this id, or Glance is not configured.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, field: str, source: str) -> None:
+        self._conf = conf
+        self._field = field
+        self._source = source
+        self.ident = ident(source) or ""
+        if not uuidutils.is_uuid_like(self.ident):
+            raise self.refused("The id of an image of Glance is a uuid.")
+        if not is_configured(conf):
+            raise self.refused(
+                "It is the id of an image of Glance, which is not configured: set [glance] auth_type (none, with "
+                "endpoint_override, for a Glance without Keystone), or give the URL of the image."
+            )
+
+    def refused(self, why: str) -> errors.Invalid:
+        """The error for an image that cannot be used."""
+        return errors.Invalid(field=self._field, value=self._source, allowed=why)
+
+    def document(self) -> dict[str, Any]:
+        """What Glance tells of it, in the words of its API.
+
+        :raises Invalid: there is no such image, it may not be read, or [glance] cannot be used.
+        :raises ImageServiceUnavailable: Glance, or Keystone, does not answer.
+        """
+        answer = self._get("")
+        if answer.status_code != requests.codes.ok:
+            raise self._unreadable(answer)
+        try:
+            told: dict[str, Any] = answer.json()
+        except requests.JSONDecodeError as exc:
+            raise self._unavailable(f"what answers at {answer.url} is no Glance") from exc
+        return told
+
+    def is_shared_with(self, project: str) -> bool:
+        """Whether a project has accepted the image; ``document`` says whose it is."""
+        answer = self._get(f"/members/{project}")
+        if answer.status_code in (requests.codes.forbidden, requests.codes.not_found):
+            return False
+        if answer.status_code != requests.codes.ok:
+            raise self._unreadable(answer)
+        return bool(answer.json().get("status") == "accepted")
+
+    def content(self, headers: Mapping[str, str]) -> requests.Response:
+        """The beginning of an answer of Glance with the content, or with the range of it that the headers ask for;
+        whoever gets it reads and closes it.
+
+        :raises IngotError: as :meth:`document`.
+        """
+        asked = {"Accept-Encoding": "identity", "Accept": "application/octet-stream", **headers}
+        answer = self._get("/file", headers=asked, stream=True, log=False)
+        if answer.status_code not in _CONTENT:
+            answer.close()
+            raise self._unreadable(answer)
+        return answer
+
+    def _get(self, path: str, **how: Any) -> requests.Response:
+        try:
+            client = self._client()
+            endpoint = client.get_endpoint()
+            if not endpoint:
+                raise self.refused(
+                    "Keystone knows no endpoint of Glance; [glance] region_name and valid_interfaces say which."
+                )
+            base = endpoint.rstrip("/").removesuffix("/v2")
+            answer: requests.Response = client.get(f"{base}/v2/images/{self.ident}{path}", raise_exc=False, **how)
+        except _AWAY as exc:
+            raise self._unavailable(str(exc)) from exc
+        except exceptions.ClientException as exc:
+            raise self.refused(f"Glance cannot be asked for it, check the options of [glance]: {exc}") from exc
+        return answer
+
+    def _client(self) -> adapter.Adapter:
+        login = loading.load_auth_from_conf_options(self._conf, _GROUP)
+        session = loading.load_session_from_conf_options(self._conf, _GROUP, auth=login)
+        return loading.load_adapter_from_conf_options(self._conf, _GROUP, session=session)
+
+    def _unreadable(self, answer: requests.Response) -> errors.IngotError:
+        why = _UNREADABLE.get(answer.status_code)
+        return self.refused(why) if why else self._unavailable(f"it answers HTTP {answer.status_code}")
+
+    def _unavailable(self, reason: str) -> errors.ImageServiceUnavailable:
+        return errors.ImageServiceUnavailable(field=self._field, image=self._source, reason=reason)

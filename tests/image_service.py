@@ -1,0 +1,92 @@
+"""A small Glance over real HTTP, for tests: it tells of images, gives their content, and can be out of order."""
+
+import http.server
+import json
+import re
+import threading
+import uuid
+from typing import Any
+from urllib.parse import urlsplit
+
+import fixtures
+from oslo_config import cfg
+
+_RANGE = re.compile(r"bytes=(\d+)-(\d+)?")
+
+
+class ImageService(fixtures.Fixture):
+    """
+    :ivar url: as an endpoint of a catalog.
+    :ivar images: documents by id.
+    :ivar content: by id.
+    :ivar members: documents by id of image and project.
+    :ivar status: with which everything is answered; None: as it should be.
+    :ivar asked: paths.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.images: dict[str, dict[str, Any]] = {}
+        self.content: dict[str, bytes] = {}
+        self.members: dict[tuple[str, str], dict[str, Any]] = {}
+        self.status: int | None = None
+        self.asked: list[str] = []
+
+    def _setUp(self) -> None:
+        handler = type("Handler", (_Handler,), {"service": self})
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{server.server_address[1]}"
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+
+    def configure(self, conf: cfg.ConfigOpts) -> None:
+        """Has Ingot ask this one."""
+        conf.set_override("auth_type", "none", group="glance")
+        conf.set_override("endpoint_override", self.url, group="glance")
+
+    def add(self, content: bytes = b"image", **more: Any) -> str:
+        """An image that can be used, unless told otherwise; returns its id."""
+        ident = str(uuid.uuid4())
+        about = {"status": "active", "disk_format": "raw", "container_format": "bare", "visibility": "public"}
+        self.images[ident] = {"id": ident, **about, "os_hash_algo": "sha512", "os_hash_value": "ab" * 64, **more}
+        self.content[ident] = content
+        return ident
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    service: ImageService
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path = urlsplit(self.path).path
+        self.service.asked.append(path)
+        _, version, what, ident, *rest = path.split("/")
+        known = self.service.images.get(ident) if (version, what) == ("v2", "images") else None
+        if self.service.status or known is None:
+            self._answer(self.service.status or 404, b"{}")
+        elif rest == ["file"]:
+            self._content(self.service.content[ident])
+        elif rest:
+            member = self.service.members.get((ident, rest[1]))
+            self._answer(200 if member else 404, json.dumps(member).encode())
+        else:
+            self._answer(200, json.dumps(known).encode())
+
+    def _content(self, whole: bytes) -> None:
+        wanted = _RANGE.fullmatch(self.headers.get("Range") or "")
+        if not wanted:
+            return self._answer(200, whole)
+        first, last = int(wanted[1]), min(int(wanted[2] or len(whole)), len(whole) - 1)
+        return self._answer(206, whole[first : last + 1], **{"Content-Range": f"bytes {first}-{last}/{len(whole)}"})
+
+    def _answer(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests are not worth a line in a test's output."""
