@@ -92,12 +92,12 @@ class IPXEBoot(BootInterface):
         return kernel, ramdisk
 
     def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
-        task.set(boot_config={})  # what could be fetched for the last boot cannot be fetched any more
+        task.set(boot_config={"target": target})  # links to what was fetched for the last boot end
         config = {name: glance_images.linked(task, name, given) for name, given in zip(_FILES, files, strict=True)}
         arguments = [self._appended(task, target), *(f"{name}={value}" for name, value in parameters.items())]
         config["kernel_args"] = " ".join([*filter(None, arguments), _BOOTIF])
         checked = {name: _command_part(name, value) for name, value in config.items()}
-        task.set(boot_config={**task.node.boot_config, "target": target, **checked})
+        task.set(boot_config={**task.node.boot_config, **checked})
 
     def _appended(self, task: Task, target: str) -> str:
         """A user's ramdisk has parameters of its own; the node's are for the agent."""

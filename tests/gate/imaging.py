@@ -109,7 +109,7 @@ class Glance(fixtures.Fixture):
     def connect(self) -> Any:
         """openstacksdk's image API, for a Glance that asks nobody."""
         made = openstack.connect(
-            load_envvars=False, load_yaml_config=False, auth_type="none", image_endpoint_override=f"{self.url}/v2"
+            load_envvars=False, load_yaml_config=False, auth_type="none", image_endpoint_override=self.url
         )
         self.addCleanup(made.close)
         return made.image

@@ -314,7 +314,7 @@ class ExamplesTest(testtools.TestCase):
         self.assertGreater(blocks, 5)
 
     def test_options(self) -> None:
-        groups = {group: {option.name for option in options} for group, options in opts.list_opts()}
+        groups = {group: {option.dest for option in options} for group, options in opts.list_opts()}
         unknown, known = [], 0
         for path in sorted(GUIDES.rglob("*.rst")):
             for block in examples(path, "ini"):
