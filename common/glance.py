@@ -65,23 +65,14 @@ class Image:
         :raises Invalid: there is no such image, it may not be read, or [glance] cannot be used.
         :raises ImageServiceUnavailable: Glance, or Keystone, does not answer.
         """
-        answer = self._get("")
-        if answer.status_code != requests.codes.ok:
-            raise self._unreadable(answer)
-        try:
-            told: dict[str, Any] = answer.json()
-        except requests.JSONDecodeError as exc:
-            raise self._unavailable(f"what answers at {answer.url} is no Glance") from exc
-        return told
+        return self._told(self._get(""))
 
     def is_shared_with(self, project: str) -> bool:
         """Whether a project has accepted the image; ``document`` says whose it is."""
         answer = self._get(f"/members/{project}")
         if answer.status_code in (requests.codes.forbidden, requests.codes.not_found):
             return False
-        if answer.status_code != requests.codes.ok:
-            raise self._unreadable(answer)
-        return bool(answer.json().get("status") == "accepted")
+        return bool(self._told(answer).get("status") == "accepted")
 
     def content(self, headers: Mapping[str, str]) -> requests.Response:
         """The beginning of an answer of Glance with the content, or with the range of it that the headers ask for;
@@ -111,6 +102,15 @@ class Image:
         except exceptions.ClientException as exc:
             raise self.refused(f"Glance cannot be asked for it, check the options of [glance]: {exc}") from exc
         return answer
+
+    def _told(self, answer: requests.Response) -> dict[str, Any]:
+        if answer.status_code != requests.codes.ok:
+            raise self._unreadable(answer)
+        try:
+            told: dict[str, Any] = answer.json()
+        except requests.JSONDecodeError as exc:
+            raise self._unavailable(f"what answers at {answer.url} is no Glance") from exc
+        return told
 
     def _client(self) -> adapter.Adapter:
         login = loading.load_auth_from_conf_options(self._conf, _GROUP)
