@@ -136,6 +136,9 @@ class Compute:
     def rescue(self) -> None:
         self.driver.rescue(self.context, self.instance, self.network, self.image, "password", None, None)
 
+    def unrescue(self) -> None:
+        self.driver.unrescue(self.context, self.instance)
+
     def dump(self) -> None:
         self.driver.trigger_crash_dump(self.instance)
 
