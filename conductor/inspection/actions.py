@@ -124,7 +124,8 @@ def _api_call(
     retries: int = 3,
     backoff_factor: float = 0.3,
 ) -> None:
-    """Sends GET. All times have limits: a worker of the conductor waits for the answer."""
+    """Sends GET. All times have limits, whatever the server says: a worker of the conductor waits for the answer, of
+    which only the status is read."""
     for name, value, most in (
         ("timeout", timeout, _LONGEST_TIMEOUT),
         ("retries", retries, _MOST_RETRIES),
@@ -132,13 +133,18 @@ def _api_call(
     ):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
             raise errors.Invalid(field=name, value=value, allowed=f"A number from 0 to {most}.")
-    again = adapters.Retry(total=int(retries), backoff_factor=backoff_factor, status_forcelist=(500, 502, 503, 504))
+    again = adapters.Retry(
+        total=int(retries),
+        backoff_factor=backoff_factor,
+        status_forcelist=(500, 502, 503, 504),
+        respect_retry_after_header=False,
+    )
     with requests.Session() as session:
         for scheme in ("http://", "https://"):
             session.mount(scheme, adapters.HTTPAdapter(max_retries=again))
         try:
-            answer = session.get(url, headers=headers, proxies=proxies, timeout=timeout)
-            answer.raise_for_status()
+            with session.get(url, headers=headers, proxies=proxies, timeout=timeout, stream=True) as answer:
+                answer.raise_for_status()
         except (requests.RequestException, ValueError) as exc:
             raise errors.StepFailed(f"GET {url}: {exc}") from exc
 

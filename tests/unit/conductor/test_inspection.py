@@ -3,10 +3,12 @@
 import base64
 import http.server
 import threading
+import time
 from typing import Any
 from unittest import mock
 
 import sqlalchemy as sa
+from testtools import matchers
 
 from ingot.api import inspection_rules as api_rules
 from ingot.common import states
@@ -296,13 +298,20 @@ class TestRules(InspectionCase):
     def only_rule(self) -> records.Record:
         return inspection_rules.of_phase(self.db, PHASE)[0]
 
-    def test_a_call_of_an_api(self) -> None:
+    def answered(self, answers: list[dict[str, str]]) -> tuple[str, list[tuple[str, str | None]]]:
+        """A server.
+
+        :param answers: the headers of each answer; the last one is good, those before tell to try again.
+        :returns: its URL, and what it was asked.
+        """
         asked: list[tuple[str, str | None]] = []
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 asked.append((self.path, self.headers["X-Who"]))
-                self.send_response(204)
+                self.send_response(200 if len(asked) == len(answers) else 503)
+                for name, value in answers[len(asked) - 1].items():
+                    self.send_header(name, value)
                 self.end_headers()
 
             def log_message(self, format: str, *args: Any) -> None:
@@ -310,8 +319,20 @@ class TestRules(InspectionCase):
 
         server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
         self.addCleanup(server.server_close)
-        threading.Thread(target=server.handle_request, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_address[1]}/found/{{node.uuid}}"
-        self.rule([action("api-call", url=url, headers={"X-Who": "{inventory[cpu][count]} CPUs"})])
+        threading.Thread(target=lambda: [server.handle_request() for _ in answers], daemon=True).start()
+        return f"http://127.0.0.1:{server.server_address[1]}", asked
+
+    def test_a_call_of_an_api(self) -> None:
+        url, asked = self.answered([{"Content-Length": "0"}])
+        headers = {"X-Who": "{inventory[cpu][count]} CPUs"}
+        self.rule([action("api-call", url=f"{url}/found/{{node.uuid}}", headers=headers)])
         self.assertIsNone(self.inspect().last_error)
         self.assertEqual([(f"/found/{self.node.uuid}", "8 CPUs")], asked)
+
+    def test_a_called_api_does_not_say_how_long_a_worker_waits(self) -> None:
+        url, asked = self.answered([{"Retry-After": "20", "Content-Length": "0"}, {"Content-Length": "1000000"}])
+        self.rule([action("api-call", url=url, backoff_factor=0)])
+        began = time.monotonic()
+        self.assertIsNone(self.inspect().last_error)
+        self.assertEqual(2, len(asked))
+        self.assertThat(time.monotonic() - began, matchers.LessThan(15))
