@@ -82,21 +82,9 @@ class Conductor:
     def start(self) -> None:
         """Registers and begins to work. RPC is served by whoever owns the transport, before this is called."""
         db, host, hardware = self.services.db, self.services.host, self.services.hardware
-        enabled, classic = hardware.enabled(), sorted(hardware.classic_drivers)
-        self._warn_of_differences(enabled)
+        self._warn_of_differences(hardware.enabled())
         self._warn_of_namesakes()
-        self._entry = conductors.register(
-            db,
-            host,
-            {
-                "conductor_group": self._group,
-                "process": namesake.process(os.getpid()),
-                "release": releases.current(),
-                "rpc_version": methods.RPC_VERSION,
-                "classic_drivers": classic,
-            },
-            enabled,
-        )
+        self._entry = self._registered()
         self._alive_at = self._judges_from = time.monotonic()
         stale = nodes.release_stale(db, host)
         if stale:
@@ -110,6 +98,18 @@ class Conductor:
         self._every(self._prune, _RETENTION_INTERVAL)
         self._periodics.append(timers.start(self._of_interfaces(), self.conf.conductor.periodic_max_workers))
         LOG.info("Conductor %s started with %s", host, ", ".join(sorted(hardware.drivers)))
+
+    def _registered(self) -> conductors.Entry:
+        """Enters this conductor, with what it has enabled."""
+        hardware = self.services.hardware
+        about = {
+            "conductor_group": self._group,
+            "process": namesake.process(os.getpid()),
+            "release": releases.current(),
+            "rpc_version": methods.RPC_VERSION,
+            "classic_drivers": sorted(hardware.classic_drivers),
+        }
+        return conductors.register(self.services.db, self.services.host, about, hardware.enabled())
 
     def stop(self) -> None:
         """Ends in order: others own the nodes at once; what runs gets time to reach a safe point. Until then this
@@ -226,10 +226,14 @@ class Conductor:
         ]
 
     def _keepalive(self) -> None:
-        if not conductors.touch(self.services.db, self._entry):
-            LOG.critical("Another conductor has taken the name %s: this one stops", self.services.host)
-            self.on_namesake()
-            return
+        db, host = self.services.db, self.services.host
+        if not conductors.touch(db, self._entry):
+            if namesake.registered(db, self.conf) is not None:
+                LOG.critical("Another conductor has taken the name %s: this one stops", host)
+                self.on_namesake()
+                return
+            LOG.warning("The entry of conductor %s is gone, as after a restored backup: it is made again", host)
+            self._entry = self._registered()
         now = time.monotonic()
         if now - self._alive_at > self._longest_silence:
             LOG.warning("No sign of life for %.0f s; the others get time to give theirs", now - self._alive_at)

@@ -60,7 +60,7 @@ def refuse(db: Database, conf: cfg.ConfigOpts) -> None:
 
     :raises ConfigurationError: a conductor of this name runs.
     """
-    other = _registered(db, conf)
+    other = registered(db, conf)
     if other is None or other.process == process(os.getpid()):
         return
     seen = runs(other.process)
@@ -75,7 +75,7 @@ def refuse(db: Database, conf: cfg.ConfigOpts) -> None:
         )
 
 
-def _registered(db: Database, conf: cfg.ConfigOpts) -> records.Record | None:
+def registered(db: Database, conf: cfg.ConfigOpts) -> records.Record | None:
     """Who has the name, if that one did not end in order and may be alive."""
     try:
         found = conductors.get(db, conf.host, conf.conductor.heartbeat_timeout)
@@ -89,7 +89,7 @@ def _gives_signs_of_life(db: Database, conf: cfg.ConfigOpts, other: records.Reco
     LOG.info("A conductor %s was heard a moment ago; this one waits to see whether it lives", conf.host)
     while time.monotonic() < until:
         time.sleep(_PAUSE)
-        now = _registered(db, conf)
+        now = registered(db, conf)
         if now is None:
             return False
         if now.heartbeat_at != other.heartbeat_at:

@@ -17,7 +17,7 @@ from ingot.rpcapi import client, transport
 
 def main() -> int:
     """Entry point. Creates or upgrades its database by itself. Exit code 0 after an orderly stop, 1 when it cannot
-    start."""
+    start or its name was taken."""
     conf = loader.load(sys.argv[1:], prog="ingot")
     log.setup(conf, "ingot")
     stopped = threading.Event()
@@ -35,7 +35,7 @@ def main() -> int:
     except errors.IngotError as exc:
         print(f"ingot cannot start: {exc.message}", file=sys.stderr)
         return 1
-    signals.wait_for_stop(stopped)
+    code = signals.wait_for_stop(stopped)
     web.stop()
     conductor.stop()
-    return 0
+    return code

@@ -16,7 +16,8 @@ from ingot.rpcapi import transport
 
 
 def main() -> int:
-    """Entry point. Exit code 0 after an orderly stop, 1 when it cannot start."""
+    """Entry point. Exit code 0 after an orderly stop, 1 when it cannot start or its
+    name was taken."""
     conf = loader.load(sys.argv[1:], prog="ingot-conductor", into=cfg.CONF)
     log.setup(conf, "ingot")
     stopped = threading.Event()
@@ -33,9 +34,9 @@ def main() -> int:
     except errors.IngotError as exc:
         print(f"ingot-conductor cannot start: {exc.message}", file=sys.stderr)
         return 1
-    signals.wait_for_stop(stopped)
+    code = signals.wait_for_stop(stopped)
     server.stop()
     conductor.stop()
     server.wait()
     bus.close()
-    return 0
+    return code

@@ -1,12 +1,17 @@
 """Whose work a conductor takes, and what it leaves to others: owners, locks of the dead, starting and stopping."""
 
+import os
+import signal
 import subprocess
 import threading
 import time
 
+import sqlalchemy as sa
+
 from ingot.common import clock, errors, states
 from ingot.conductor import namesake, node_queue, power
-from ingot.db import conductors, nodes
+from ingot.conductor.cmd import signals
+from ingot.db import conductors, models, nodes
 from tests import conductor_case, database
 
 
@@ -105,6 +110,28 @@ class TestNamesakes(conductor_case.ConductorCase):
         self.assertTrue(asked.wait(conductor_case.PATIENCE))
         self.conductor.stop()
         self.assertEqual({"conductor-1"}, conductors.online_hosts(self.db, 30))
+
+    def test_one_whose_entry_is_gone_enters_again(self) -> None:
+        """After a restored backup there is none, or one of an earlier life."""
+        self.conductor.on_namesake = lambda: self.fail("it has its name")
+        entries = models.table(models.Conductor)
+        older = {"process": "an earlier life", "heartbeat_at": clock.after(-3600)}
+        self.conductor.start()
+        for restored in (sa.delete(entries), sa.update(entries).values(older)):
+            with self.db.single() as connection:
+                connection.execute(restored)
+            conductor_case.eventually(lambda: conductors.online_hosts(self.db, 30) == {"conductor-1"}, "it is back")
+            self.assertTrue(conductors.ring_members(self.db, 30))
+
+    def test_a_stop_that_nobody_asked_for_is_a_failure(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.addCleanup(signal.signal, number, signal.getsignal(number))
+        stopped = threading.Event()
+        stopped.set()
+        self.assertEqual(1, signals.wait_for_stop(stopped))
+        stopped.clear()
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        self.assertEqual(0, signals.wait_for_stop(stopped))
 
 
 class TestStop(conductor_case.ConductorCase):
