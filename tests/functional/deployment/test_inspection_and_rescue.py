@@ -100,9 +100,8 @@ class TestRescue(testtools.TestCase):
         node = bench.reach(self.uuid, "rescue")
         self.assertEqual((None, None, "power on"), (node["last_error"], node["target_provision_state"],
                                                     node["power_state"]))  # fmt: skip
-        machine = bench.rack.control.machine(MACHINE)
-        self.assertEqual("rescue", machine["state"])
-        told = machine["rescue_password"]
+        bench.eventually(lambda: bench.rack.control.machine(MACHINE)["state"] == "rescue", "the agent has left")
+        told = bench.rack.control.machine(MACHINE)["rescue_password"]
         self.assertTrue(told["hashed"])
         self.assertTrue(sha512_crypt.verify(PASSWORD, told["value"]))
         self.assertEqual([("rescue", "done")], ran(bench.journal(self.uuid)))
