@@ -7,6 +7,7 @@ Order: route, method, who asks, version, query, body, handler. Everything that i
 import hashlib
 import pathlib
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
@@ -126,6 +127,7 @@ class Api:
         self._client = client
         self._auth = auth.strategy(conf)
         self.feed = Feed(conf, db)
+        self._may_wait = threading.Semaphore(max(1, conf.api.api_workers // 4))
         self._downloads = Downloads(conf)
         self._public_endpoint = (conf.api.public_endpoint or "").rstrip("/")
 
@@ -166,17 +168,29 @@ class Api:
     def _in_turn(self, handled: Callable[[], Reply]) -> Reply:
         """Waits a moment for a node that is locked: what was asked for just before is being done, mostly.
 
-        Whoever is refused because of a lock has written nothing, so that the whole handler can run again.
+        Whoever is refused because of a lock has written nothing, so that the whole handler can run again. Only some may
+        wait: threads that wait serve nobody else.
         """
+        try:
+            return handled()
+        except errors.NodeLocked:
+            if not self._conf.api.lock_wait_timeout or not self._may_wait.acquire(blocking=False):
+                raise
+        try:
+            return self._again(handled)
+        finally:
+            self._may_wait.release()
+
+    def _again(self, handled: Callable[[], Reply]) -> Reply:
         until = time.monotonic() + self._conf.api.lock_wait_timeout
         pause = _FIRST_PAUSE_S
         while True:
+            time.sleep(min(pause, max(until - time.monotonic(), 0)))
             try:
                 return handled()
             except errors.NodeLocked:
-                if time.monotonic() + pause > until:
+                if time.monotonic() >= until:
                     raise
-            time.sleep(pause)
             pause *= 2
 
     def _admitted(self, request: flask.Request) -> Access:

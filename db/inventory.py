@@ -11,6 +11,7 @@ from ingot.db import ports as port_rows
 from ingot.db.engine import Database, retried
 
 _INVENTORY = models.table(models.NodeInventory)
+_NODES = models.table(models.Node)
 _PORTS = models.table(models.Port)
 _TRAITS = models.table(models.NodeTrait)
 
@@ -37,8 +38,13 @@ def save(db: Database, node_id: int, inventory: dict[str, Any], plugin_data: dic
     """Keeps what an inspection found, in place of what the one before had found.
 
     :param plugin_data: what the ramdisk sent beside the inventory.
+    :raises NotFound: there is no such node any more.
     """
     with db.transaction() as connection:
+        # The node's row is taken first: two that save for one node at once do it one after the other.
+        taken = sa.update(_NODES).where(_NODES.c.id == node_id).values(updated_at=_NODES.c.updated_at)
+        if connection.execute(taken).rowcount != 1:
+            raise errors.NotFound("The node was deleted while its machine was inspected.")
         connection.execute(sa.delete(_INVENTORY).where(_INVENTORY.c.node_id == node_id))
         found = {"node_id": node_id, "inventory": inventory, "plugin_data": plugin_data}
         connection.execute(sa.insert(_INVENTORY).values(found))

@@ -22,7 +22,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=2,
             min=0,
             help="Seconds that a request waits for a node on which a conductor works before it is refused with 409. "
-            "Most of such work, as a change of power, is done in less. 0: it is refused at once.",
+            "Most of such work, as a change of power, is done in less. A quarter of api_workers may wait. 0: it is "
+            "refused at once.",
         ),
         cfg.IntOpt("max_limit", default=1000, min=1, help="Most items in one page of a list."),
         cfg.IntOpt("max_bulk_nodes", default=1000, min=1, help="Most nodes in one request to /ingot/v1/bulk."),

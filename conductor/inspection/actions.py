@@ -140,11 +140,16 @@ def _api_call(
         respect_retry_after_header=False,
     )
     with requests.Session() as session:
+        session.trust_env = False  # passwords for other purposes stand there
         for scheme in ("http://", "https://"):
             session.mount(scheme, adapters.HTTPAdapter(max_retries=again))
         try:
-            with session.get(url, headers=headers, proxies=proxies, timeout=timeout, stream=True) as answer:
+            with session.get(
+                url, headers=headers, proxies=proxies, timeout=timeout, stream=True, allow_redirects=False
+            ) as answer:
                 answer.raise_for_status()
+                if answer.is_redirect:  # the headers may be for nobody else
+                    raise errors.StepFailed(f"GET {url}: it leads to {answer.headers['Location']}. Give that URL.")
         except (requests.RequestException, ValueError) as exc:
             raise errors.StepFailed(f"GET {url}: {exc}") from exc
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_log import log
 
-from ingot.common import errors
+from ingot.common import errors, masking
 from ingot.conductor.inspection import variables
 from ingot.conductor.inspection.actions import ACTIONS
 from ingot.conductor.inspection.conditions import COMBINED, TESTS
@@ -73,7 +73,8 @@ def _arguments(function: Callable[..., Any], draft: Draft, use: Use, lenient: bo
 
     :param lenient: whether an argument with a variable that is not there is None; otherwise that is an error.
     """
-    known = {"node": draft.node, "inventory": draft.inventory, "plugin_data": draft.plugin_data}
+    # A rule may log or send what it sees: passwords of BMCs are not for that.
+    known = {"node": masking.mask(draft.node), "inventory": draft.inventory, "plugin_data": draft.plugin_data}
     named = _named(function, use["args"])
     for item in _items(use, known):
         variants = {**known, **item}

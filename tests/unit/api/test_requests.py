@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ingot.api import routes
 from ingot.common import clock, errors
 from ingot.db import nodes
-from tests import api_case
+from tests import api_case, conductor_case
 
 
 class Routing(api_case.ApiCase):
@@ -95,6 +95,20 @@ class LockedNodes(api_case.ApiCase):
             began = time.monotonic()
             self.assertIn("conductor-9 for power off", self.refused(409, "PATCH", "/v1/nodes/n", self.PATCH))
             self.assertLess(time.monotonic() - began, 10)
+
+    def test_leave_threads_for_others(self) -> None:
+        self.conf.set_override("lock_wait_timeout", 30, group="api")
+        refused: list[Any] = []
+        ask = lambda: refused.append(self.api("PATCH", "/v1/nodes/n", self.PATCH))  # noqa: E731
+        waiting = [threading.Thread(target=ask) for _ in range(self.conf.api.api_workers // 4 + 1)]
+        for thread in waiting:
+            thread.start()
+        conductor_case.eventually(lambda: refused, "one is refused at once")
+        self.assertEqual(409, refused[0].status)
+        self.assertEqual(1, len(refused))
+        self.lock(None)
+        for thread in waiting:
+            thread.join()
 
     def test_can_be_read(self) -> None:
         self.assertEqual("conductor-9", self.good("GET", "/v1/nodes/n")["reservation"])

@@ -295,6 +295,11 @@ class TestRules(InspectionCase):
         self.assertIn("the rule is sensitive", told)
         self.assertNotIn("sesame", told)
 
+    def test_passwords_of_bmcs_are_not_shown_to_rules(self) -> None:
+        self.rule([action("fail", msg="{node.driver_info[ipmi_address]} {node.driver_info[ipmi_password]}")])
+        node = self.inspect(driver_info={"ipmi_password": "sesame", "ipmi_address": "bmc"})
+        self.assertIn("bmc ******", node.last_error)
+
     def only_rule(self) -> records.Record:
         return inspection_rules.of_phase(self.db, PHASE)[0]
 
@@ -309,8 +314,10 @@ class TestRules(InspectionCase):
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 asked.append((self.path, self.headers["X-Who"]))
-                self.send_response(200 if len(asked) == len(answers) else 503)
-                for name, value in answers[len(asked) - 1].items():
+                headers = answers[len(asked) - 1]
+                last = 302 if "Location" in headers else 200
+                self.send_response(last if len(asked) == len(answers) else 503)
+                for name, value in headers.items():
                     self.send_header(name, value)
                 self.end_headers()
 
@@ -328,6 +335,11 @@ class TestRules(InspectionCase):
         self.rule([action("api-call", url=f"{url}/found/{{node.uuid}}", headers=headers)])
         self.assertIsNone(self.inspect().last_error)
         self.assertEqual([(f"/found/{self.node.uuid}", "8 CPUs")], asked)
+
+    def test_a_called_api_sends_nobody_elsewhere(self) -> None:
+        url, _asked = self.answered([{"Content-Length": "0", "Location": "http://198.51.100.1/"}])
+        self.rule([action("api-call", url=url, retries=0)])
+        self.assertIn("leads to http://198.51.100.1/", self.inspect().last_error)
 
     def test_a_called_api_does_not_say_how_long_a_worker_waits(self) -> None:
         url, asked = self.answered([{"Retry-After": "20", "Content-Length": "0"}, {"Content-Length": "1000000"}])

@@ -83,6 +83,10 @@ class FactsOnSQLite(database.TestCase):
         kept = inventory.get(self.db, self.known)
         self.assertEqual((8, 70000), (kept.inventory["cpu"]["count"], len(kept.plugin_data["logs"])))
 
+    def test_an_inventory_of_a_node_that_is_gone(self) -> None:
+        refusal = self.assertRaises(errors.NotFound, inventory.save, self.db, self.known.id + 1, {}, {})
+        self.assertIn("deleted", str(refusal))
+
     def test_all_of_it_goes_with_the_node(self) -> None:
         self.read(ON)
         inventory.save(self.db, self.known.id, {}, {})
