@@ -173,7 +173,7 @@ class Parameters(Refused):
 class Urls(Refused):
     def test_of_what_is_not_there_or_cannot_be_called_so(self) -> None:
         for route, method, _operation in self.operations():
-            if "<" not in route.path or "<mac>" in route.path:
+            if "<" not in route.path or "<mac>" in route.path or "<ticket>" in route.path:  # strangers are told nothing
                 continue
             for given in ("nobody", "a b", "x" * 300):
                 url = re.sub(r"<\w+>", quote(given), route.path, count=1)

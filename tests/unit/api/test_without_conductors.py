@@ -29,6 +29,7 @@ ASKED = (
 EMPTY = (
     "/ingot/v1/nodes/<node>/logs/<uuid>",
     "/ingot/v1/runs/<run>",
+    "/boot/images/<node>/<ticket>/<image>",
     "/v1/lookup",
     "/v1/nodes/<node>/bios/<name>",
     "/v1/nodes/<node>/inventory",
