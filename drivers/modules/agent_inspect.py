@@ -45,6 +45,8 @@ class AgentInspect(InspectInterface):
         task.driver.network.remove_inspection_network(task)
 
     def clean_up(self, task: Task) -> None:
-        self._leave(task)
-        if not task.node.disable_power_off:
-            task.driver.power.start_power_change(task, states.POWER_OFF)
+        try:  # first, because an agent that nobody waits for any more must not stay because a network does
+            if task.driver.power is not None and not task.node.disable_power_off:
+                task.driver.power.start_power_change(task, states.POWER_OFF)
+        finally:
+            self._leave(task)
