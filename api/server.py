@@ -1,10 +1,12 @@
 """The web server inside ingot-api and ingot: cheroot, a threaded server made for production."""
 
 import logging
+import socket
 import threading
+from typing import Any
 
 import flask
-from cheroot import wsgi
+from cheroot import server, wsgi
 from oslo_config import cfg
 from oslo_log import log
 
@@ -16,9 +18,30 @@ LOG = log.getLogger(__name__)
 _SHUTDOWN_SECONDS = 10
 """How long running requests may take to end when the server stops."""
 
+_IDLE_SECONDS = 75
+"""How long a connection may be idle. Longer than people and programs let pass between two looks at a node: who asks
+again at the moment of closing is answered by nobody, and cannot know whether a POST was heard."""
 
-class _Logged(wsgi.Server):
+_IDLE_CONNECTIONS = 500
+"""How many connections may be idle; more are closed with their answers. They cost a file descriptor and no thread."""
+
+_SENDING_SECONDS = 10
+"""How long a client may pause in the middle of a request: meanwhile it keeps a thread."""
+
+
+class _Connection(server.HTTPConnection):
+    """One that may be idle for longer than it may keep a thread waiting."""
+
+    def __init__(self, web: server.HTTPServer, sock: socket.socket, *more: Any) -> None:
+        sock.settimeout(_SENDING_SECONDS)
+        super().__init__(web, sock, *more)
+
+
+class _Server(wsgi.Server):
     """cheroot's server, telling what it has to tell in the service's log."""
+
+    keep_alive_conn_limit = _IDLE_CONNECTIONS
+    ConnectionClass = _Connection
 
     def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
         LOG.log(level, "Web server: %s", msg, exc_info=traceback)
@@ -34,13 +57,14 @@ class Server:
     def __init__(self, conf: cfg.ConfigOpts, app: flask.Flask) -> None:
         self._app = app
         self._address = (str(conf.api.host_ip), conf.api.port)
-        self._server = _Logged(
+        self._server = _Server(
             self._address,
             app,
             numthreads=conf.api.api_workers + conf.api.max_event_streams + conf.api.max_image_downloads,
             request_queue_size=128,
             shutdown_timeout=_SHUTDOWN_SECONDS,
             server_name="ingot",
+            timeout=_IDLE_SECONDS,
         )
         self._thread = threading.Thread(target=self._server.serve, name="api", daemon=True)
 

@@ -101,6 +101,9 @@ count_tests() {
     printf ' (%s passed, %s failed, %s skipped)' "$(number Passed)" "$ran_failed" "$(number Skipped)"
 }
 
+# Whoever sees only the gate's own output must know at least which tests to look at.
+list_failing() { stestr --repo-url "$1" failing --list 2>/dev/null | sed 's/^/failed: /' || true; }
+
 run_step() {
     local name kind minutes command status=0 began=$SECONDS
     name=$(field 1 "$1") kind=$(field 2 "$1") minutes=$(field 3 "$1") command=$(field 4 "$1")
@@ -127,6 +130,7 @@ run_step() {
     if [ "$status" != 0 ]; then
         failures+=("$name")
         tail -n 40 "$LOGS/$name.log" | sed 's/^/    /'
+        if [ "$kind" = tests ]; then list_failing "$GATE/results/$name"; fi
     fi
 }
 

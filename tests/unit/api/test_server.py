@@ -47,6 +47,28 @@ class ServerTests(api_case.ApiCase):
             self.assertIn(" 400 ", answer.splitlines()[0])
             self.assertIn(told, answer)
 
+    def test_connections_of_many_clients_stay_open_between_requests(self) -> None:
+        self.serve()
+        url = f"http://127.0.0.1:{self.conf.api.port}/v1/nodes"
+        clients = [requests.Session() for _number in range(20)]
+        for client in clients:
+            self.addCleanup(client.close)
+            self.assertNotIn("Connection", client.get(url, timeout=60).headers)
+
+    def test_who_asks_once_a_minute_finds_the_connection_open(self) -> None:
+        self.serve()
+        ask = "GET /v1 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"
+        told = [line for line in self.exchange(ask).splitlines() if line.startswith("Keep-Alive: timeout=")]
+        self.assertGreater(int(told[0].partition("=")[2]), 60)
+
+    def test_who_stops_in_the_middle_of_a_request_keeps_no_thread(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.api.server._SENDING_SECONDS", 0.1))
+        self.serve()
+        with socket.create_connection(("127.0.0.1", self.conf.api.port), timeout=60) as connection:
+            connection.sendall(b"GET /v1 HT")
+            with connection.makefile() as answer:
+                self.assertIn(" 408 ", answer.readline())
+
     def exchange(self, request: str) -> str:
         """Sends what no HTTP client would."""
         with socket.create_connection(("127.0.0.1", self.conf.api.port), timeout=60) as connection:
