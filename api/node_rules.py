@@ -54,6 +54,11 @@ class _Limit(NamedTuple):
     lifted: bool = False
     raised: bool = False
 
+    def forbids(self, node: records.Record, value: Any) -> bool:
+        """Whether a node cannot be given this value now."""
+        free = (self.lifted and node.maintenance) or (self.raised and not value)
+        return node.provision_state not in self.allowed and not free
+
 
 # Measured contract.
 _LIMITS: Mapping[str, _Limit] = {
@@ -194,8 +199,7 @@ def refuse_update(node: records.Record, operations: list[dict[str, Any]], change
     if changes.get("instance_uuid") and node.instance_uuid:
         raise errors.InstanceAssociated(node=node.uuid, instance=node.instance_uuid)
     for name, limit in ((name, _LIMITS[name]) for name in changes if name in _LIMITS):
-        free = (limit.lifted and node.maintenance) or (limit.raised and not changes[name])
-        if state not in limit.allowed and not free:
+        if limit.forbids(node, changes[name]):
             raise errors.NodeBusy(
                 node=node.uuid, done=f"given another {name}", state=state, allowed=_listed(limit.allowed)
             )
