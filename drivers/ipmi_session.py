@@ -1,26 +1,32 @@
-"""One call to a BMC at a time, over IPMI 2.0 with pyghmi, that ends in time whatever the BMC does.
+"""Calls to BMCs over IPMI 2.0 with pyghmi: one at a time for each BMC, and each ends in time whatever the BMC does.
 
-pyghmi has two implementations of a session. The usual one runs all sessions of a process through one event loop,
+pyghmi has two implementations of a session. The usual one runs all sessions of a process through a loop of its own,
 where a second session with one BMC, or a BMC that falls silent at the wrong moment, blocks callers for minutes.
-The *simple* one, used here, has a socket of its own and is driven by the thread that calls. What it lacks is
-retransmission and a deadline; :class:`_Session` adds both. A session is opened for each call and closed after it:
-BMCs have few of them, and one costs milliseconds.
+The *simple* one, used here, has a socket of its own and is driven by whoever calls: :mod:`ingot.drivers.ipmi_loop`.
+What it lacks is retransmission and a deadline; :class:`_Session` adds both. A session is opened for each call and
+closed after it: BMCs have few of them, and one costs less than a millisecond of processor time.
 """
 
+import asyncio
 import contextlib
-import select
+import socket
 import struct
-import threading
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent import futures
 from typing import Any, NamedTuple
 
 from pyghmi import exceptions
 from pyghmi.ipmi.private import simplesession
 
 from ingot.common import errors
+from ingot.drivers import ipmi_loop
 
 _RETRANSMIT = 1.0
+_MAX_PACKET = 3000
+_RMCP = (0x06, 0xFF, 0x07)
+"""Bytes 0, 2 and 3 of each packet that is IPMI."""
 
 # Completion codes of IPMI 2.0 table 5-2: busy; took too long; cannot answer at this moment
 _TRY_LATER = frozenset((0xC0, 0xC3, 0xCE))
@@ -64,16 +70,23 @@ class _Silence(Exception):
     """The deadline passed without the answer; the argument is whether the BMC talked until it got the user's name."""
 
 
+class _Nameless(Exception):
+    """Name servers did not answer in time."""
+
+
 class _Session(simplesession.Session):
     """Waits until a deadline, not longer, and sends again what may have been lost.
 
     pyghmi calls :meth:`wait_for_rsp` while it logs in and :meth:`awaitresponse` for a command.
+
+    :param places: where the BMC may be; the place that the first answer comes from is the BMC's.
     """
 
     lastpayload: Any  # what was sent last and is not answered yet
 
-    def __init__(self, address: Address, deadline: float) -> None:
+    def __init__(self, address: Address, places: Sequence[Any], deadline: float) -> None:
         self._deadline = deadline
+        self._places = places
         self._name_unanswered = False
         login = (address.host, address.username, address.password, address.port, address.kg)
         try:
@@ -94,7 +107,7 @@ class _Session(simplesession.Session):
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise _Silence(self._name_unanswered)
-        if select.select([self.socket], [], [], min(left, _RETRANSMIT))[0]:
+        if ipmi_loop.readable(self.socket, min(left, _RETRANSMIT)):
             self.process_pktqueue()
         elif self.lastpayload:
             self._again()
@@ -109,6 +122,22 @@ class _Session(simplesession.Session):
         else:
             self.send_payload()
 
+    def process_pktqueue(self) -> None:
+        """All packets that are there; pyghmi's own asks ``select``, which knows no more than 1024 sockets."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                packet, sender = self.socket.recvfrom(_MAX_PACKET, socket.MSG_DONTWAIT)
+                if len(packet) > len(_RMCP) and (packet[0], *packet[2:4]) == _RMCP:
+                    self._handle_ipmi_packet(bytearray(packet), sockaddr=sender)
+
+    def _xmit_packet(self, *args: Any, **kwargs: Any) -> None:
+        """pyghmi's own looks names up, for which all talks would wait."""
+        if self.sockaddr:
+            super()._xmit_packet(*args, **kwargs)
+        else:
+            for place in self._places:
+                self.socket.sendto(self.netpacket, place)
+
     def awaitresponse(self, retry: bool) -> None:
         while retry and self.lastresponse is None and self.logged:
             self.wait_for_rsp()
@@ -122,19 +151,21 @@ class _Session(simplesession.Session):
             self.socket.close()
 
 
-_locks: dict[tuple[str, int], threading.Lock] = {}
-_locks_guard = threading.Lock()
+_locks: weakref.WeakValueDictionary[tuple[str, int], asyncio.Lock] = weakref.WeakValueDictionary()
+"""Of each BMC that somebody talks to. Only the loop's thread touches them."""
 
 
-@contextlib.contextmanager
-def _alone(address: Address, deadline: float) -> Iterator[None]:
+@contextlib.asynccontextmanager
+async def _alone(address: Address, deadline: float) -> AsyncIterator[None]:
     """One call to a BMC at a time: they are small computers."""
-    with _locks_guard:
-        lock = _locks.setdefault((address.host, address.port), threading.Lock())
-    if not lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+    lock = _locks.setdefault((address.host, address.port), asyncio.Lock())
+    try:
+        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+            await lock.acquire()
+    except TimeoutError:
         raise errors.HardwareUnreachable(
             what=f"BMC {address.where}", reason="other calls to it have taken all the time; is it silent?"
-        )
+        ) from None
     try:
         yield
     finally:
@@ -148,13 +179,44 @@ def call(address: Address, timeout: float, *requests: Request) -> list[bytes]:
     :raises HardwareUnreachable: it does not answer in time; the message has address and port.
     :raises HardwareError: it refuses the log-in or a request; requests after that one were not sent.
     """
+    return start(address, timeout, *requests).result()
+
+
+def start(address: Address, timeout: float, *requests: Request) -> "futures.Future[list[bytes]]":
+    """As :func:`call`, without waiting: for reading many machines at a time."""
+    return ipmi_loop.begin(_call(address, timeout, requests))
+
+
+async def _call(address: Address, timeout: float, requests: Sequence[Request]) -> list[bytes]:
     deadline = time.monotonic() + timeout
-    with _alone(address, deadline), _explained(address, timeout):
-        session = _Session(address, deadline)
-        try:
-            return [_answer(session, address, request) for request in requests]
-        finally:
-            session.close()
+    with _explained(address, timeout):
+        async with _alone(address, deadline):
+            places = await _places(address, deadline)
+            return await ipmi_loop.carried_on(lambda: _talk(address, places, deadline, requests))
+
+
+async def _places(address: Address, deadline: float) -> list[Any]:
+    """The addresses that a BMC's name has, as pyghmi's sockets take them: of IPv6 wherever there is IPv6."""
+    family, mapped = socket.AF_INET, 0
+    if socket.has_dualstack_ipv6():
+        family, mapped = socket.AF_INET6, socket.AI_V4MAPPED | socket.AI_ALL
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+            found = await loop.getaddrinfo(
+                address.host, address.port, family=family, type=socket.SOCK_DGRAM, flags=mapped
+            )
+    except TimeoutError:
+        raise _Nameless from None
+    return [place[-1] for place in found]
+
+
+def _talk(address: Address, places: Sequence[Any], deadline: float, requests: Sequence[Request]) -> list[bytes]:
+    session = _Session(address, places, deadline)
+    try:
+        return [_answer(session, address, request) for request in requests]
+    finally:
+        session.close()
 
 
 def _answer(session: _Session, address: Address, request: Request) -> bytes:
@@ -186,12 +248,12 @@ def _explained(address: Address, timeout: float) -> Iterator[None]:
             reason=f"nothing came back for {timeout:g} s ([ipmi] command_retry_timeout); check driver_info "
             "ipmi_address and ipmi_port, and the network between",
         ) from exc
+    except (socket.gaierror, _Nameless) as exc:
+        raise errors.HardwareUnreachable(
+            what=bmc, reason="its name has no address; check driver_info ipmi_address"
+        ) from exc
     except exceptions.IpmiException as exc:
         reason = str(exc)
-        if "transmit" in reason:
-            raise errors.HardwareUnreachable(
-                what=bmc, reason="its name has no address; check driver_info ipmi_address"
-            ) from exc
         if "password" in reason.lower() or "name" in reason.lower():
             reason += "; check driver_info ipmi_username and ipmi_password"
         raise errors.HardwareError(what=f"Logging in to {bmc}", reason=reason) from exc

@@ -166,6 +166,16 @@ class IPMITest(DriverRackTest):
         self.assertEqual(["HardwareError"] * 5, outcomes[1])
         self.assertEqual([["answered"] * 5] * 18, [outcomes[index] for index in range(2, 20)])
 
+    def test_silent_bmcs_take_no_threads_and_hold_nobody_up(self) -> None:
+        for machine in self.rack.machines[1:]:
+            self.rack.control.order_fault(machine["name"], "bmc_silent")
+        ipmi_session.call(self._address(), 60, STATUS)
+        threads = threading.active_count()
+        silent = [ipmi_session.start(self._address(index), 3, STATUS) for index in range(1, 20) for _again in range(10)]
+        self.assertEqual(1, len(ipmi_session.call(self._address(), 60, STATUS)))
+        self.assertLess(threading.active_count(), threads + len(silent) // 4)
+        self.assertEqual({errors.HardwareUnreachable}, {type(reading.exception()) for reading in silent})
+
     def test_a_soft_power_off_that_nobody_obeys_becomes_a_hard_one_in_flows(self) -> None:
         self.task.conf.set_override("power_state_change_timeout", 2, "conductor")
         self.finish(power_control.power_on)

@@ -1,0 +1,146 @@
+"""Reads the power of a fleet of simulated BMCs, some of them silent: in threads, and with one loop for all.
+
+    python -m tests.scale.bmcs --machines 1000 --silent 10
+
+One process plays all BMCs, with the virtual rack's code; this one reads each of them once, as a round of the power
+states' reading does.
+"""
+
+import argparse
+import contextlib
+import multiprocessing
+import selectors
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ingot.common import errors
+from ingot.drivers import ipmi_session
+from ingot.rack import bmc
+from ingot.rack.faults import Faults
+from tests.scale import results
+
+STATUS = ipmi_session.Request(0x00, 0x01)
+
+
+class _Chassis:
+    """A machine that is on."""
+
+    powered = True
+
+    def __init__(self) -> None:
+        self.uuid = uuid.uuid4()
+        self.faults = Faults()
+
+    def power(self, action: str) -> bool:
+        return True
+
+    def interrupt(self) -> bool:
+        return True
+
+    def boot_setting(self) -> None:
+        return None
+
+    def set_boot_setting(self, device: str, persistent: bool, efi: bool) -> None:
+        """Nobody boots it."""
+
+
+def _play(machines: int, silent: int, told: Connection) -> None:
+    """Answers as all the BMCs, until it is ended.
+
+    :param silent: every which one never answers; 0: none.
+    """
+    ready = selectors.DefaultSelector()
+    ports = []
+    for number in range(machines):
+        chassis = _Chassis()
+        if silent and number % silent == 0:
+            chassis.faults.order("bmc_silent")
+        made = bmc.RackBmc(chassis, "127.0.0.1", 0, "admin", "password")
+        ready.register(made, selectors.EVENT_READ)
+        ports.append(made.port)
+    told.send(ports)
+    while True:
+        for key, _ in ready.select():
+            made = key.fileobj  # type: ignore[assignment]
+            made.receive()
+
+
+@contextlib.contextmanager
+def played(machines: int, silent: int) -> Iterator[list[ipmi_session.Address]]:
+    """The addresses of BMCs that another process plays."""
+    processes = multiprocessing.get_context("spawn")  # this process has threads
+    here, there = processes.Pipe()
+    player = processes.Process(target=_play, args=(machines, silent, there), daemon=True)
+    player.start()
+    try:
+        yield [ipmi_session.Address("127.0.0.1", port, "admin", "password") for port in here.recv()]
+    finally:
+        player.terminate()
+        player.join()
+
+
+def in_threads(number: int) -> Callable[[list[ipmi_session.Address], int], list[float]]:
+    """Reads with a pool of threads, each of which waits for one BMC at a time."""
+
+    def read(addresses: list[ipmi_session.Address], timeout: int) -> list[float]:
+        def one(address: ipmi_session.Address) -> float | None:
+            try:
+                ipmi_session.call(address, timeout, STATUS)
+            except errors.HardwareUnreachable:
+                return None
+            return time.monotonic()
+
+        with futures.ThreadPoolExecutor(number) as pool:
+            return [moment for moment in pool.map(one, addresses) if moment is not None]
+
+    return read
+
+
+def at_once(addresses: list[ipmi_session.Address], timeout: int) -> list[float]:
+    """Reads all of them at the same time, without a thread for any."""
+    moments: list[float] = []
+
+    def ended(reading: "futures.Future[Any]") -> None:
+        if reading.exception() is None:
+            moments.append(time.monotonic())
+
+    readings = [ipmi_session.start(address, timeout, STATUS) for address in addresses]
+    for reading in readings:
+        reading.add_done_callback(ended)
+    futures.wait(readings)
+    return moments
+
+
+def measured(read: Callable[[list[ipmi_session.Address], int], list[float]], given: argparse.Namespace) -> Any:
+    """What one round costs."""
+    with played(given.machines, given.silent) as addresses:
+        began, used = time.monotonic(), time.process_time()
+        moments = read(addresses, given.timeout)
+        return {
+            "answers": len(moments),
+            "seconds_until_the_last_live_one_is_read": round(max(moments) - began, 1),
+            "seconds_until_the_round_ends": round(time.monotonic() - began, 1),
+            "processor_seconds": round(time.process_time() - used, 2),
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--machines", type=int, default=1000)
+    parser.add_argument(
+        "--silent", type=int, default=10, help="every which one is silent; 0: none (default: %(default)s)"
+    )
+    parser.add_argument("--timeout", type=int, default=20, help="seconds given to a BMC (default: %(default)s)")
+    parser.add_argument("--threads", type=int, nargs="*", default=[8, 100], help="sizes of pools to compare with")
+    given = parser.parse_args()
+    found = {"loop": measured(at_once, given)}
+    found |= {f"{number} threads": measured(in_threads(number), given) for number in given.threads}
+    results.keep("bmcs", found)
+
+
+if __name__ == "__main__":
+    main()
