@@ -106,7 +106,8 @@ class TestTemplates(StepsCase):
             self.template(name, step("tune", 5, a=name))
         with database.statements(self.db) as sql:
             found = task_reads.template_steps(self.db, ["CUSTOM_A", "CUSTOM_C"])
-        self.assertEqual((["CUSTOM_A", "CUSTOM_C"], 1), ([row.template for row in found], len(sql)))
+        own = [one for one in sql if "deploy_template" in one]  # the conductor's sign of life may fall into this
+        self.assertEqual((["CUSTOM_A", "CUSTOM_C"], 1), ([row.template for row in found], len(own)))
 
     def test_priority_0_disables_a_step(self) -> None:
         self.template("CUSTOM_PLAIN", step("tune", 0))
