@@ -200,15 +200,20 @@ async def _places(address: Address, deadline: float) -> list[Any]:
     family, mapped = socket.AF_INET, 0
     if socket.has_dualstack_ipv6():
         family, mapped = socket.AF_INET6, socket.AI_V4MAPPED | socket.AI_ALL
-    loop = asyncio.get_running_loop()
+    about = {"family": family, "type": socket.SOCK_DGRAM}
+    try:  # an address is nothing to ask name servers for, nor to wait behind those that do
+        found = socket.getaddrinfo(address.host, address.port, **about, flags=mapped | socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        found = await _asked(address, deadline, **about, flags=mapped)
+    return [place[-1] for place in found]
+
+
+async def _asked(address: Address, deadline: float, **about: Any) -> list[Any]:
     try:
         async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-            found = await loop.getaddrinfo(
-                address.host, address.port, family=family, type=socket.SOCK_DGRAM, flags=mapped
-            )
+            return await asyncio.get_running_loop().getaddrinfo(address.host, address.port, **about)
     except TimeoutError:
         raise _Nameless from None
-    return [place[-1] for place in found]
 
 
 def _talk(address: Address, places: Sequence[Any], deadline: float, requests: Sequence[Request]) -> list[bytes]:

@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 import oslo_messaging
+from kombu import exceptions as kombu_exceptions
 from oslo_config import cfg
 from oslo_log import log
 
@@ -11,6 +12,9 @@ from ingot.common import context, errors
 from ingot.rpcapi import methods, wire
 
 LOG = log.getLogger(__name__)
+
+_AWAY = (oslo_messaging.MessagingException, kombu_exceptions.OperationalError)
+"""What is raised when the broker is away: oslo.messaging lets kombu's error through where it opens a new connection."""
 
 
 class Transport(Protocol):
@@ -83,14 +87,14 @@ class OsloTransport:
         prepared = self._client.prepare(server=host, version=version)
         try:
             envelope: dict[str, Any] = prepared.call(ctx.to_dict(), method, **wire.primitive(args))
-        except oslo_messaging.MessagingException as exc:
+        except _AWAY as exc:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
         return envelope
 
     def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
         try:
             self._client.prepare(server=host, version=version).cast(ctx.to_dict(), method, **wire.primitive(args))
-        except oslo_messaging.MessagingException as exc:
+        except _AWAY as exc:
             raise errors.ServiceUnavailable(what="The message bus", reason=str(exc)) from exc
 
     def close(self) -> None:

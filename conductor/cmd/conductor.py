@@ -16,8 +16,7 @@ from ingot.rpcapi import transport
 
 
 def main() -> int:
-    """Entry point. Exit code 0 after an orderly stop, 1 when it cannot start or its
-    name was taken."""
+    """Entry point. Exit code 0 after an orderly stop, 1 when it cannot start or its name was taken."""
     conf = loader.load(sys.argv[1:], prog="ingot-conductor", into=cfg.CONF)
     log.setup(conf, "ingot")
     stopped = threading.Event()

@@ -1,12 +1,13 @@
 """The same deployment with an API and two conductors as processes of their own, on RabbitMQ and a shared database."""
 
 import signal
+import urllib.parse
 from typing import Any, ClassVar
 
 import testtools
 
 from tests import database
-from tests.functional import services
+from tests.functional import proxy, services
 from tests.functional.deployment import lab
 from tests.functional.deployment.test_all_in_one import CORE, ran
 
@@ -71,3 +72,22 @@ class TestOnMariaDB(_OnTwoConductors, testtools.TestCase):
 
 class TestOnPostgreSQL(_OnTwoConductors, testtools.TestCase):
     backend = "postgresql"
+
+
+class TestWithoutBroker(testtools.TestCase):
+    def test_what_is_accepted_is_done(self) -> None:
+        broker = urllib.parse.urlsplit(services.broker_url())
+        line = self.useFixture(proxy.Proxy((broker.hostname, broker.port)))
+        place = broker.netloc.replace(f"{broker.hostname}:{broker.port}", f"127.0.0.1:{line.port}")
+        url = self.useFixture(database.DatabaseFixture("mysql", migrated=False)).url
+        bench = self.useFixture(lab.Lab(database_url=url, rabbit_url=broker._replace(netloc=place).geturl()))
+        uuid = bench.enroll()
+        bench.process.stop()
+        line.cut()
+        bench.process.start()  # which has no connection to the broker yet
+        bench.wait_until_served()
+        bench.user.provision(uuid, "manage")
+        bench.reach(uuid, "manageable")
+        line.restore()
+        bench.user.provision(uuid, "provide")
+        bench.reach(uuid, "available")

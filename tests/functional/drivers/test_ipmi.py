@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
+import fixtures
+
 from ingot.common import errors, states
 from ingot.drivers import ipmi_session, power_control, results
 from tests.functional.drivers.base import DriverRackTest
@@ -136,6 +138,22 @@ class IPMITest(DriverRackTest):
         nowhere = self._address(host="no-such-host.invalid")
         error = self.assertRaises(errors.HardwareUnreachable, ipmi_session.call, nowhere, 5, STATUS)
         self.assertIn("ipmi_address", error.message)
+
+    def test_nobody_waits_for_name_servers_that_others_ask(self) -> None:
+        ask, answered = socket.getaddrinfo, threading.Event()
+        self.addCleanup(answered.set)
+
+        def slowly(host: str, port: int, family: int = 0, type: int = 0, proto: int = 0, flags: int = 0) -> Any:
+            if host == "slow.invalid" and not flags & socket.AI_NUMERICHOST:
+                answered.wait(60)
+            return ask(host, port, family, type, proto, flags)
+
+        self.useFixture(fixtures.MonkeyPatch("socket.getaddrinfo", slowly))
+        named = self._address(host="slow.invalid")
+        unanswered = [ipmi_session.start(named._replace(port=port), 60, STATUS) for port in range(1, 101)]
+        self.assertEqual(1, len(ipmi_session.call(self._address(), 30, STATUS)))
+        answered.set()
+        self.assertEqual({errors.HardwareUnreachable}, {type(reading.exception()) for reading in unanswered})
 
     def test_a_request_that_the_bmc_refuses_is_named(self) -> None:
         error = self.assertRaises(
