@@ -5,51 +5,105 @@ takes several statements runs in :meth:`Database.transaction`.
 """
 
 import contextlib
+import functools
 import logging
 import os
 import pathlib
+import random
 import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from oslo_config import cfg
-from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import exc_filters
 
 from ingot.common import errors
+from ingot.db import postgresql
 
 LOG = logging.getLogger(__name__)
 
 _PING_AFTER = 1.0  # seconds of idleness
 _WAL_PATIENCE = 30.0  # seconds
 
-retried = oslo_db_api.wrap_db_retry(
-    max_retries=10,
-    retry_interval=0.05,
-    inc_retry_interval=True,
-    max_retry_interval=1,
-    jitter=True,
-    retry_on_deadlock=True,
-)
-"""For query functions: a deadlock (Galera: a certification conflict) is tried again; each is one
-transaction."""
+_CONNECT_S = 5
+"""Seconds within which a server must take a connection."""
+
+_ANSWER_S = 30
+"""Seconds within which it must answer a statement. One that is frozen, or behind a line that swallows everything, must
+not keep a request for ever. Migrations have all the time they need."""
+
+_LOCK_S = 10
+"""Seconds that a statement waits for rows that somebody else's transaction has, and after which the server ends a
+transaction in which nothing happens: that of a process that is frozen would keep everybody else from a node."""
+
+_MOST_ATTEMPTS = 10
+
+_Args = ParamSpec("_Args")
+_Result = TypeVar("_Result")
 
 
-def _mysql_session(group: cfg.ConfigOpts.GroupAttr) -> dict[str, Any]:
-    settings = {"sql_mode": group.mysql_sql_mode, "wsrep_sync_wait": group.mysql_wsrep_sync_wait}
-    wanted = [f"SESSION {name} = {value!r}" for name, value in settings.items() if value not in (None, "")]
-    return {"init_command": f"SET {', '.join(wanted)}"} if wanted else {}
+class Deadlock(errors.ServiceUnavailable):
+    """The server ended one of two transactions that were in each other's way (Galera: by certification)."""
 
 
-_CONNECT_ARGS: Mapping[str, Callable[[cfg.ConfigOpts.GroupAttr], dict[str, Any]]] = {
-    "mysql": _mysql_session,
-    "postgresql": lambda _group: {},
-    "sqlite": lambda _group: {"timeout": 30, "check_same_thread": False},
+def retried(query: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
+    """For query functions, each one transaction: one that the server ended for another's sake is tried again.
+
+    :raises ServiceUnavailable: again and again, or for too long.
+    """
+
+    @functools.wraps(query)
+    def patient(*args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
+        until = time.monotonic() + _ANSWER_S
+        for attempt in range(1, _MOST_ATTEMPTS):
+            try:
+                return query(*args, **kwargs)
+            except Deadlock:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(random.uniform(0, min(0.1 * attempt, 1)))  # noqa: S311 - no secret
+        return query(*args, **kwargs)
+
+    return patient
+
+
+def _mysql(group: cfg.ConfigOpts.GroupAttr, limited: bool) -> dict[str, Any]:
+    wanted: dict[str, Any] = {"sql_mode": group.mysql_sql_mode, "wsrep_sync_wait": group.mysql_wsrep_sync_wait}
+    arguments: dict[str, Any] = {"connect_timeout": _CONNECT_S}
+    if limited:
+        wanted["innodb_lock_wait_timeout"] = _LOCK_S
+        arguments |= {"read_timeout": _ANSWER_S, "write_timeout": _ANSWER_S}
+    settings = [f"SESSION {name} = {value!r}" for name, value in wanted.items() if value not in (None, "")]
+    if limited:  # in a comment that only MariaDB reads: MySQL has no such setting
+        settings[-1] += f" /*M!100300 , SESSION idle_transaction_timeout = {_LOCK_S} */"
+    return arguments | ({"init_command": f"SET {', '.join(settings)}"} if settings else {})
+
+
+def _postgresql(_group: cfg.ConfigOpts.GroupAttr, limited: bool) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"connect_timeout": _CONNECT_S}
+    if limited:
+        settings = {"lock_timeout": _LOCK_S, "idle_in_transaction_session_timeout": _LOCK_S}
+        arguments["options"] = " ".join(f"-c {name}={seconds}s" for name, seconds in settings.items())
+    return arguments
+
+
+def _sqlite(_group: cfg.ConfigOpts.GroupAttr, _limited: bool) -> dict[str, Any]:
+    return {"timeout": _ANSWER_S, "check_same_thread": False}
+
+
+_CONNECT_ARGS: Mapping[str, Callable[[cfg.ConfigOpts.GroupAttr, bool], dict[str, Any]]] = {
+    "mysql": _mysql,
+    "postgresql": _postgresql,
+    "sqlite": _sqlite,
 }
+
+_ELSEWHERE = frozenset((1047, 1290, 1792, 1836, "25006"))
+"""Codes of errors of a server that is not, or not any more, the one to write to: a replica that was the primary until a
+failover, a node that its Galera cluster has lost. A new connection may reach another."""
 
 
 _URLS = "Use mysql+pymysql://user:password@host/name, postgresql+psycopg://user:password@host/name or sqlite:////file."
@@ -66,10 +120,9 @@ class Database:
         self.url = _parsed(conf.database.connection).update_query_string(conf.database.connection_parameters)
         if self.url.get_backend_name() == "sqlite":
             _create_file(self.url)
-        self._single = self._make(conf, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
-        self._multi = self._make(conf)
-        if self.url.get_backend_name() == "sqlite":
-            sa.event.listen(self._multi, "begin", _begin_immediate)
+        self._group = conf.database
+        self._single = self._make(isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
+        self._multi = self._make_multi()
         _databases.add(self)
 
     @contextlib.contextmanager
@@ -92,13 +145,17 @@ class Database:
 
     @contextlib.contextmanager
     def own_connection(self) -> Iterator[sa.Connection]:
-        """A connection on which nothing has begun yet and that nobody gets after: for changing the session itself.
+        """A connection on which nothing has begun yet and that nobody gets after, for migrations: the session may be
+        changed, and what takes its time gets it.
 
         :raises ServiceUnavailable: the database is away.
         """
-        with _translated(), self._multi.connect() as connection:
-            connection.detach()
-            yield connection
+        engine = self._make_multi(limited=False)
+        try:
+            with _translated(), engine.connect() as connection:
+                yield connection
+        finally:
+            engine.dispose()
 
     @property
     def engines(self) -> tuple[sa.Engine, sa.Engine]:
@@ -110,33 +167,47 @@ class Database:
         for engine in self.engines:
             engine.dispose()
 
-    def _make(self, conf: cfg.ConfigOpts, **options: Any) -> sa.Engine:
-        group = conf.database
+    def _make_multi(self, limited: bool = True) -> sa.Engine:
+        engine = self._make(limited)
+        if self.url.get_backend_name() == "sqlite":
+            sa.event.listen(engine, "begin", _begin_immediate)
+        return engine
+
+    def _make(self, limited: bool = True, **options: Any) -> sa.Engine:
+        group, backend = self._group, self.url.get_backend_name()
+        arguments = _CONNECT_ARGS[backend](group, limited)
         options |= {
             "hide_parameters": True,  # an error's text goes to logs and last_error, and rows hold secrets
             "pool_recycle": group.connection_recycle_time,
             "pool_size": group.max_pool_size or 5,
             "max_overflow": group.max_overflow,
             "pool_timeout": group.pool_timeout or 30,
+            # What the operator has written into the address is stronger.
+            "connect_args": {name: value for name, value in arguments.items() if name not in self.url.query},
         }
-        options["connect_args"] = _CONNECT_ARGS[self.url.get_backend_name()](group)
         engine = sa.create_engine(self.url, **options)
+        sa.event.listen(engine, "handle_error", _leave_server)
         exc_filters.register_engine(engine)
-        if self.url.get_backend_name() != "sqlite":
-            _ping_idle_connections(engine)
+        if backend == "sqlite":
+            _prepare_each_file(engine, "FULL" if group.sqlite_synchronous else "OFF")
         else:
-            synchronous = "FULL" if group.sqlite_synchronous else "OFF"
-
-            def _set_pragmas(dbapi_connection: Any, _record: Any) -> None:
-                _prepare_sqlite(dbapi_connection, synchronous)
-
-            sa.event.listen(engine, "connect", _set_pragmas)
+            _ping_idle_connections(engine)
+        if backend == "postgresql" and limited:
+            postgresql.limit_waits(engine, _ANSWER_S)
         return engine
+
+
+def _leave_server(context: sa.ExceptionContext) -> None:
+    """Has the connections closed to a server that is the wrong one by now."""
+    said = context.original_exception
+    code = getattr(said, "sqlstate", None) or next(iter(said.args), None)
+    if code in _ELSEWHERE:
+        context.is_disconnect = True
 
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
-    """Turns "the database does not work just now" into the error that clients and workers know.
+    """Turns "the database does not work just now" into the errors that clients and workers know.
 
     An OperationalError that oslo.db has no name for is one of those: a refused connection, a lock that was
     not given in time, a full disk. Its text names hosts and users, so it is for the log and not for a client
@@ -144,6 +215,8 @@ def _translated() -> Iterator[None]:
     """
     try:
         yield
+    except db_exc.DBDeadlock as exc:
+        raise Deadlock(what="The database", reason="others write the same") from exc
     except (
         db_exc.DBConnectionError,
         db_exc.DBNonExistentDatabase,
@@ -185,6 +258,13 @@ def _create_file(url: sa.URL) -> None:
             value=str(url),
             allowed=f"The file cannot be created ({exc.strerror}). Name another one, or another state_path.",
         ) from exc
+
+
+def _prepare_each_file(engine: sa.Engine, synchronous: str) -> None:
+    def _opened(dbapi_connection: Any, _record: Any) -> None:
+        _prepare_sqlite(dbapi_connection, synchronous)
+
+    sa.event.listen(engine, "connect", _opened)
 
 
 def _prepare_sqlite(dbapi_connection: Any, synchronous: str) -> None:

@@ -26,7 +26,7 @@ from oslo_db import exception as db_exc
 
 from ingot.common import clock
 from ingot.db import models, nodes, records
-from ingot.db.engine import Database, retried
+from ingot.db.engine import Database, Deadlock, retried
 
 LOG = logging.getLogger(__name__)
 
@@ -46,10 +46,13 @@ numbered = oslo_db_api.wrap_db_retry(
     inc_retry_interval=True,
     max_retry_interval=0.2,
     jitter=True,
-    retry_on_deadlock=True,
-    exception_checker=lambda exc: isinstance(exc, db_exc.DBDuplicateEntry) and "events" in str(exc.inner_exception),
+    exception_checker=lambda exc: isinstance(exc, Deadlock) or _place_taken(exc),
 )
 """For functions that give numbers to events: somebody else was faster, so the whole transaction is tried again."""
+
+
+def _place_taken(exc: BaseException) -> bool:
+    return isinstance(exc, db_exc.DBDuplicateEntry) and "events" in str(exc.inner_exception)
 
 
 def collect(db: Database, silent_after: float) -> int:

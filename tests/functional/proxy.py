@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 
 import fixtures
 
@@ -13,16 +14,22 @@ class Proxy(fixtures.Fixture):
     ``sent``: all that clients have sent. ``targets``: may be changed; it goes for new connections.
     """
 
+    delay = 0.0
+    """Seconds for which everything is held back on its way."""
+
     def __init__(self, *targets: tuple[str, int]) -> None:
         super().__init__()
         self.targets = list(targets)
         self.sent = bytearray()
         self._lines: list[socket.socket] = []
+        self._flows = threading.Event()
+        self._flows.set()
 
     def _setUp(self) -> None:
         self._listener = self._listen(0)
         self.port: int = self._listener.getsockname()[1]
         self.addCleanup(self.cut)
+        self.addCleanup(self.resume)
 
     def cut(self) -> None:
         """Ends all connections and refuses new ones."""
@@ -35,6 +42,14 @@ class Proxy(fixtures.Fixture):
     def restore(self) -> None:
         """Accepts connections again."""
         self._listener = self._listen(self.port)
+
+    def hold(self) -> None:
+        """From now on nothing comes through, and nobody is told: a line that swallows everything."""
+        self._flows.clear()
+
+    def resume(self) -> None:
+        """What was held comes through, late."""
+        self._flows.set()
 
     def _listen(self, port: int) -> socket.socket:
         listener = socket.create_server(("127.0.0.1", port))
@@ -63,6 +78,8 @@ class Proxy(fixtures.Fixture):
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 notes += data
+                time.sleep(self.delay)
+                self._flows.wait()
                 sink.sendall(data)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_RDWR)

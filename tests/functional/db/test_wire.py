@@ -3,7 +3,9 @@
 import re
 import threading
 import time
+from typing import ClassVar
 
+import fixtures
 import sqlalchemy as sa
 import testtools
 
@@ -23,12 +25,10 @@ class WireOnMySQL(testtools.TestCase):
         super().setUp()
         fixture = self.useFixture(database.DatabaseFixture(self.backend))
         self.direct = fixture.db
-        server = sa.make_url(fixture.url)
-        assert server.host and server.port
-        self.line = self.useFixture(proxy.Proxy((server.host, server.port)))
-        url = server.set(host="127.0.0.1", port=self.line.port)
-        self.db = Database(database.configuration(url.render_as_string(hide_password=False)))
-        self.addCleanup(self.db.dispose)
+        self.server = sa.make_url(fixture.url)
+        assert self.server.host and self.server.port
+        self.line = self.useFixture(proxy.Proxy((self.server.host, self.server.port)))
+        self.db = self.connected(self.line.port)
         self.node = database.make_node(self.db, provision_state=states.DEPLOYWAIT)
         with self.db.transaction() as connection:  # from here on both pools hold a connection
             connection.exec_driver_sql("SELECT 1")
@@ -114,6 +114,53 @@ class WireOnMySQL(testtools.TestCase):
         self.assertEqual([], surprises)
         self.assertEqual(self.node.uuid, nodes.get(self.db, self.node.uuid).uuid)
 
+    def test_a_server_that_does_not_answer_is_not_waited_for(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.db.engine._ANSWER_S", 1))
+        self.useFixture(fixtures.MonkeyPatch("ingot.db.engine._CONNECT_S", 1))
+        db = self.connected(self.line.port)
+        nodes.get(db, self.node.uuid)
+        self.line.hold()
+        for _ in range(2):  # the first has a connection that is silent, the second none
+            self.assertRaises(errors.ServiceUnavailable, nodes.lock, db, self.node.uuid, "one", "deploy")
+        self.line.resume()
+        nodes.lock(db, self.node.uuid, "one", "deploy", ("one",))  # what was given up may have been done all the same
+
+    def test_a_slow_database_is_waited_for(self) -> None:
+        self.line.delay = 0.3
+        nodes.lock(self.db, self.node.uuid, "one", "deploy")
+
+    def test_a_primary_that_became_a_replica_is_left(self) -> None:
+        """As after a failover: pooled connections are still those to the old one."""
+        replica = self.connected(self.line.port, **self.read_only)
+        opened: list[object] = []
+        sa.event.listen(replica.engines[0], "connect", lambda connection, _record: opened.append(connection))
+        for _ in range(3):
+            nodes.get(replica, self.node.uuid)
+            self.assertRaises(errors.ServiceUnavailable, nodes.lock, replica, self.node.uuid, "one", "deploy")
+        self.assertEqual(3, len(opened))
+
+    def test_a_transaction_of_a_frozen_process_does_not_keep_a_node(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.db.engine._LOCK_S", 1))
+        frozen = self.connected(self.line.port)
+
+        def write() -> None:
+            with frozen.transaction() as connection:
+                connection.execute(nodes.NODES.update().values(description="half"))
+                nodes.set_always(self.direct, self.node.uuid, {"description": "other"})
+                connection.execute(nodes.NODES.update().values(description="whole"))
+
+        self.assertRaises(errors.ServiceUnavailable, write)
+        self.assertEqual("other", nodes.get(self.direct, self.node.uuid).description)
+
+    read_only: ClassVar[dict[str, str]] = {"init_command": "SET SESSION tx_read_only = 1"}
+
+    def connected(self, port: int, **query: str) -> Database:
+        url = self.server.set(host="127.0.0.1", port=port).update_query_dict(query)
+        db = Database(database.configuration(url.render_as_string(hide_password=False)))
+        self.addCleanup(db.dispose)
+        return db
+
 
 class WireOnPostgreSQL(WireOnMySQL):
     backend = "postgresql"
+    read_only: ClassVar[dict[str, str]] = {"options": "-c default_transaction_read_only=on"}

@@ -1,0 +1,46 @@
+"""Connections to PostgreSQL that do not wait for ever for an answer: the driver has no limit of its own."""
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+import sqlalchemy as sa
+
+_Talk = Generator[Any, Any, Any]
+
+
+def limit_waits(engine: sa.Engine, seconds: float) -> None:
+    """Has an engine's connections give up on a server, and end, when it has not answered for some seconds."""
+    driver: Any = engine.dialect.loaded_dbapi  # is only installed where it is used
+
+    class Limited(driver.Connection):
+        def wait(self, gen: _Talk, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return super().wait(_within(gen, seconds), *args, **kwargs)
+            except _NoAnswerError as exc:
+                self.pgconn.finish()  # an answer that comes yet would be taken for that to the next question
+                raise driver.OperationalError(f"no answer for {seconds:.0f} s") from exc
+
+    def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
+        return Limited.connect(*arguments, **options)
+
+    sa.event.listen(engine, "do_connect", connect)
+
+
+class _NoAnswerError(Exception):
+    """The server is frozen, or the line swallows everything."""
+
+
+def _within(talk: _Talk, seconds: float) -> _Talk:
+    """A talk with the server, as the driver waits for it: it asks for readiness and is told, every now and then, that
+    there is none."""
+    until = time.monotonic() + seconds
+    try:
+        wanted = talk.send(None)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > until:
+                raise _NoAnswerError
+            wanted = talk.send(ready)
+    except StopIteration as end:
+        return end.value

@@ -1,0 +1,80 @@
+"""The database goes away in the middle of a request: every route, every statement of it, nothing half done."""
+
+import pathlib
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+
+from ingot.db import models
+from tests import world
+
+_VOLATILE = frozenset(("id", "uuid", "created_at", "updated_at", "revision", "outbox", "outbox_at", "due_at"))
+_MOST = 60
+STREAM = "text/event-stream"  # does not end
+
+
+class Outages(world.WorldCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.left: int | None = None
+        for engine in self.db.engines:
+            sa.event.listen(engine, "before_cursor_execute", self._reach)
+            sa.event.listen(engine, "commit", self._reach)
+        self.file = pathlib.Path(str(self.db.url.database))
+        self.db.dispose()
+        shutil.copyfile(self.file, self.file.with_suffix(".before"))
+
+    def _reach(self, *_about: Any) -> None:
+        """Every statement comes by, and every end of a transaction."""
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise sa.exc.OperationalError("a statement", {}, Exception("the database is away"))
+
+    def restore(self) -> None:
+        """The database as it was before the first request."""
+        self.left = None
+        self.db.dispose()
+        for name in ("-wal", "-shm"):
+            self.file.with_name(self.file.name + name).unlink(missing_ok=True)
+        shutil.copyfile(self.file.with_suffix(".before"), self.file)
+
+    def kept(self) -> dict[str, list[Any]]:
+        """What the database holds, but for what differs each time."""
+        self.left = None
+        told = {}
+        with self.db.single() as connection:
+            for table in models.Base.metadata.sorted_tables:
+                names = [column.name for column in table.c if column.name not in _VOLATILE]
+                rows = connection.execute(sa.select(*(table.c[name] for name in names)))
+                told[table.name] = sorted(map(repr, rows))
+        return told
+
+    def requests(self) -> Iterator[tuple[str, str, Any]]:
+        for route, method, operation in self.operations():
+            if operation.answer.media != STREAM:
+                yield method, self.url(route.path), self.body(route.path, method)
+
+    def test_are_told_as_such_and_leave_nothing_half_done(self) -> None:
+        before = self.kept()
+        outages = 0
+        for method, url, body in self.requests():
+            self.restore()
+            whole = self.api(method, url, body)
+            after = self.kept()
+            for statements in range(_MOST):
+                self.restore()
+                self.left = statements
+                answer = self.api(method, url, body)
+                survived = self.left >= 0
+                told = f"{method} {url}, away after {statements} statements: {answer}"
+                if survived:
+                    self.assertEqual(whole.status, answer.status, told)
+                    break
+                outages += 1
+                self.assertIn(self.kept(), (before, after), told)
+                if answer.status != whole.status:  # a bell that could not be rung after the end does no harm
+                    self.assertEqual((503, "5"), (answer.status, answer.headers.get("Retry-After")), told)
+        self.assertGreater(outages, 200)
