@@ -62,6 +62,8 @@ def lookup(call: Call) -> Reply:
     if node is None or not _may_look_up(call, node.provision_state):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an agent.")
     token = agents.issue_token(call.db, node)
+    if token is None and agents.doubt(call.db, node):
+        call.client.advance(call.ctx, node, why="lookup")
     return Reply(_told(call, node, token))
 
 

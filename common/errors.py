@@ -213,6 +213,16 @@ class AgentUnreachable(AgentError, HardwareUnreachable):
     """The agent did not answer at its callback URL."""
 
 
+class AgentRefused(AgentUnreachable):
+    """The machine is there, but not the agent: nobody listens at the callback URL, or somebody else does."""
+
+
+class AgentGone(AgentError):
+    """The agent has ended, and with it what it was doing: its process or its machine was started anew."""
+
+    template = "its agent is gone, with its process or its machine restarted: {reason}"
+
+
 class AgentBusy(AgentError):
     """The agent runs another command; the same request may be made again when that has ended."""
 

@@ -132,8 +132,8 @@ def _switched_off(what: str, kind: str, abort_fault: str | None = None) -> Calla
         if nothing_begun(task):
             return  # a rebuild that is refused leaves the instance running
         session.forget(task)
-        out_of_reach = isinstance(exc, errors.HardwareUnreachable) or task.driver.power is None
-        if not out_of_reach and not task.node.disable_power_off:
+        bmc_is_silent = isinstance(exc, errors.HardwareUnreachable) and not isinstance(exc, errors.AgentError)
+        if task.driver.power is not None and not bmc_is_silent and not task.node.disable_power_off:
             _try(task, what, _start_switching_off)
         wrong = _clean_up(task, what, kind)
         if wrong and abort_fault and isinstance(exc, errors.Aborted):

@@ -59,6 +59,23 @@ def issue_token(db: Database, node: records.Record) -> str | None:
     return token if result.rowcount == 1 else None
 
 
+@retried
+def doubt(db: Database, node: records.Record) -> bool:
+    """Makes a node due whose step waits for what its agent does: another agent has looked it up, so that one may be
+    gone. Anybody may look up nodes, and all that follows is that the conductor asks the agent that it knows, not again
+    before it has done so.
+
+    :returns: whether there is something to ask.
+    """
+    moment = clock.now()
+    watched = (_NODES.c.id == node.id, _NODES.c.step_state == "watching", _NODES.c.due_at > moment)
+    with db.single() as connection:
+        result = connection.execute(
+            sa.update(_NODES).where(*watched).values(due_at=moment, updated_at=_NODES.c.updated_at)
+        )
+    return bool(result.rowcount == 1)
+
+
 def for_heartbeat(db: Database, ident: str) -> records.Record:
     """What checking a heartbeat needs of a node.
 

@@ -178,7 +178,7 @@ class Node(Timestamps, Base):
     deploy_step: Mapped[dict[str, Any]]
     service_step: Mapped[dict[str, Any]]
     step_state: Mapped[str | None] = mapped_column(
-        types.string(16), doc="of the current step: running, waiting (for the agent), polling"
+        types.string(16), doc="of the current step, see ingot.conductor.steps.position"
     )
     step_attempt: Mapped[int] = mapped_column(default=0)
     step_started_at: Mapped[datetime.datetime | None]

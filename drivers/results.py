@@ -30,10 +30,13 @@ class WaitForAgent:
     :param timeout: seconds without a sign of life after which the step fails; None: the flow's own limit.
     :param again: call the step again at the heartbeat. False: the heartbeat itself ends the step, which is what the
         wait state of specification 001 means.
+    :param watch: whether the step asks the agent itself. It is called again also when the agent has been silent for
+        longer than it promised, and when another one looks up the node; then it finds out whether its agent is there.
     """
 
     timeout: float | None = None
     again: bool = True
+    watch: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class ScriptedCase(conductor_case.ConductorCase):
     def machine_turn(self, node: records.Record) -> None:
         """If the conductor waits for the agent: it does its work, or boots, and gives a sign of life."""
         now, agent = self.now(node), self.agent(node)
-        if now.step_state not in ("waiting", "ending") or current(now) == self.stage.silent_in:
+        if now.step_state not in ("waiting", "watching", "ending") or current(now) == self.stage.silent_in:
             return
         if now.agent_url is None:
             replaced = any(act.fault == "replaced" for act in self.stage.acts)

@@ -99,7 +99,7 @@ class Run:
         node = self.task.node
         if not self.at.plan and node.provision_state == self.flow.waiting and self.flow.collect_after:
             if not session.alive(self.task):
-                self._keep_waiting()
+                self._wait_without_plan()
                 return None
             self._adopt()
         elif node.run_id is None:
@@ -133,7 +133,7 @@ class Run:
             runners.cut_off(self.task, flow, self.at.step)
         if self.at.step and node.run_id:
             self.at.note_end("aborted" if aborted else "failed", reason)
-        if not isinstance(exc, errors.AgentUnreachable):  # it would not answer this either
+        if not isinstance(exc, errors.AgentUnreachable | errors.AgentGone):  # it would not answer this either
             self._collect_logs(failed=True)
         self._clean_up_after(exc)
         self.at.write_failure(f"{message.rstrip('.')}. {flow.advice}")
@@ -220,9 +220,11 @@ class Run:
                 return False
             return True
         self._check_time()
-        if node.step_state in ("waiting", "ending") and not self._heard():
-            self._keep_waiting()
-            return False
+        if node.step_state in ("waiting", "watching", "ending") and not self._heard():
+            self._check_patience()
+            if node.step_state != "watching":
+                self.at.write_still_waiting()
+                return False
         self._protect()
         return True
 
@@ -255,17 +257,21 @@ class Run:
         self.at.note_end("interrupted", lost)
         self.at.write_running(attempt=node.step_attempt + 1, memory={**node.step_memory, _OWN: {**own, "lost": times}})
 
-    def _keep_waiting(self) -> None:
-        """Somebody rang for nothing, or it has been too long."""
-        node = self.task.node
+    def _wait_without_plan(self) -> None:
+        """For an agent that some other software has booted, or an earlier release."""
         option = self.flow.timeout_option
-        if node.step_deadline is None and not self.at.plan and option and self.task.conf.conductor[option]:
+        if self.task.node.step_deadline is None and option and self.task.conf.conductor[option]:
             self.task.set(step_deadline=clock.after(self.task.conf.conductor[option]))  # nobody has set one
+        self._check_patience()
+        self.at.write_still_waiting()
+
+    def _check_patience(self) -> None:
+        """The agent has not called since: it may have been too long."""
+        node = self.task.node
         if node.step_deadline is not None and clock.now() >= node.step_deadline:
             heard = clock.iso(node.agent_last_heartbeat) or "never"
             waited = (clock.now() - node.provision_updated_at).total_seconds()
             raise errors.StepFailed(f"timed out after waiting {waited:.0f} s for the agent; it was last heard {heard}")
-        self.at.write_still_waiting()
 
     # Calling
 

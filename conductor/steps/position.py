@@ -6,12 +6,14 @@ The node's row says where the flow stands; ``step_state`` says how:
 running    a conductor is in the step. Found without one, the attempt was lost: it is repeated if the
            step is idempotent, otherwise the flow fails
 waiting    for a sign of life of the agent; then the step is called again
-ending     the same, but the sign of life ends the step
+watching   the same; it is called again when the node is due, too, to see whether its agent is still there
+ending     for a sign of life of the agent, which ends the step
 polling    the step is called again when the node is due
 holding    until an operator says unhold, which ends the step
 =========  ===========================================================================================
 """
 
+import datetime
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +29,9 @@ COLLECTED = "in_band_steps_collected"
 
 ABORTED = "aborted"
 """Key of a flow's request: what is told at the end of a flow that was aborted and leaves."""
+
+_STATES = {(True, False): "waiting", (True, True): "watching", (False, False): "ending"}
+"""``step_state`` of a wait, by what it answered: (again, watch)."""
 
 AT_REST: Mapping[str, Any] = {
     "step_state": None,
@@ -113,14 +118,19 @@ class Position:
         deadline = clock.after(limit) if limit else None
         self.enter(self.flow.waiting)
         self.task.set(
-            step_state="waiting" if answer.again else "ending",
+            step_state=_STATES[answer.again, answer.watch],
             step_memory=self.task.memory,
             step_deadline=deadline,
             step_heard=self._last_beat,
             provision_updated_at=self.called_at,
-            due_at=nodes.due_unless_called(self.task.node, self._last_beat, deadline),
+            due_at=nodes.due_unless_called(self.task.node, self._last_beat, self._look_at(answer.watch, deadline)),
         )
         self.release()
+
+    def _look_at(self, watch: bool, deadline: datetime.datetime | None) -> datetime.datetime | None:
+        """When a wait is looked at if nobody calls: an agent that is watched calls in time, or something is wrong."""
+        overdue = clock.after(self.task.conf.api.ramdisk_heartbeat_timeout) if watch else None
+        return min(filter(None, (deadline, overdue)), default=None)
 
     def write_still_waiting(self) -> None:
         """The same for a wait that goes on, after somebody rang for nothing."""

@@ -30,6 +30,7 @@ class Fatal(Exception):
 class Agent:
     """One run of the agent, from the ramdisk's start to the end of its power.
 
+    :ivar comes_back: whether its ramdisk starts another one after its end.
     :param arguments: the kernel's arguments. Read are ``ipa-api-url`` (required; of several, separated by
         commas, the first), ``ipa-insecure`` (1: do not verify the service's certificate),
         ``ipa-ironic-api-version`` (instead of asking), ``ipa-advertise-host``, and where the inventory goes:
@@ -45,6 +46,7 @@ class Agent:
         self.callback_url = ""
         self.version = machine.agent_version
         self.gone = threading.Event()
+        self.comes_back = False
         self.runner = CommandRunner(self, COMMANDS)
         self._settings = machine.site.config
         self._certificate: str | None = None
@@ -95,11 +97,17 @@ class Agent:
         """Suffer what was ordered for the step or command ``name``."""
         faults = self.machine.faults
         if faults.strike("agent_dies_at_step", name):
-            self.die(f"fault agent_dies_at_step {name}")
-            await asyncio.Event().wait()
+            await self._end_in_the_middle(f"fault agent_dies_at_step {name}")
+        if faults.strike("agent_restarts_at_step", name):
+            self.comes_back = True
+            await self._end_in_the_middle(f"fault agent_restarts_at_step {name}")
         if faults.strike("agent_hangs_at_step", name):
             self.machine.log(f"fault agent_hangs_at_step {name}")
             await faults.cleared()
+
+    async def _end_in_the_middle(self, why: str) -> None:
+        self.die(why)
+        await asyncio.Event().wait()
 
     # Life
 

@@ -12,6 +12,7 @@ KNOWN: dict[str, tuple[type | None, str]] = {
     "power_stuck": (None, "the BMC accepts power commands and does nothing"),
     "boot_hang": (None, "the machine stops in its firmware"),
     "agent_dies_at_step": (str, "the agent is gone when it should start the named step or command"),
+    "agent_restarts_at_step": (str, "the agent's process ends as above, and the ramdisk starts another"),
     "agent_hangs_at_step": (str, "the named step or command stands still until a fault is cleared; heartbeats go on"),
     "image_404": (None, "the image server answers the agent 404"),
     "checksum_wrong": (None, "a byte of the image changes on its way to the agent"),

@@ -121,9 +121,13 @@ class SimulatedMachine(Machine):
 
     async def _run_agent(self, arguments: dict[str, str]) -> None:
         self.enter("agent")
-        self.agent = Agent(self, arguments)
-        end = await self.agent.run()
-        self.agent.kill()
+        while True:
+            self.agent = Agent(self, arguments)
+            end = await self.agent.run()
+            self.agent.kill()
+            if not self.agent.comes_back:
+                break
+            self.log(f"the agent ended and is started again: {end}")
         if self.rescue_password is None:
             raise Hang(f"the agent ended: {end}")
         self.enter("rescue", end)

@@ -9,6 +9,7 @@ all commands since the agent's start.
 """
 
 import dataclasses
+import ssl
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -103,7 +104,8 @@ class _Request:
 class AgentClient:
     """One conversation with the agent of a node.
 
-    :raises AgentUnreachable: from all methods: no agent is known, or it does not answer.
+    :raises AgentUnreachable: from all methods: no agent is known, or it does not answer; AgentRefused, if its machine
+        says at once that it is not there.
     :raises AgentError: from all methods: it refuses; the message names the command and what it said, never the token.
     """
 
@@ -179,7 +181,8 @@ class AgentClient:
                 return self._send(request)
         except requests.RequestException as exc:
             # Without a cause: it has the URL, and with it the token.
-            raise errors.AgentUnreachable(what=self._what(request.label), reason=self._reason(exc)) from None
+            kind = errors.AgentRefused if _was_refused(exc) else errors.AgentUnreachable
+            raise kind(what=self._what(request.label), reason=self._reason(exc)) from None
 
     def _send(self, request: _Request) -> requests.Response:
         return _CONNECTIONS.to(self._url, self._certificate).request(
@@ -210,6 +213,11 @@ _REFUSALS: dict[int, type[errors.AgentError]] = {404: NotThere, 409: errors.Agen
 def _was_hung_up(exc: requests.ConnectionError) -> bool:
     """Whether a connection that was open broke at once, as a kept one does that the agent closes just then."""
     return any(isinstance(cause, ConnectionResetError | BrokenPipeError) for cause in _causes(exc))
+
+
+def _was_refused(exc: requests.RequestException) -> bool:
+    """Whether the machine answered, but not the agent whose address and certificate are known."""
+    return any(isinstance(cause, ConnectionError | ssl.SSLError) for cause in _causes(exc))
 
 
 def _causes(exc: BaseException) -> Iterator[BaseException]:

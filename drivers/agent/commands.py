@@ -15,6 +15,9 @@ LOG = log.getLogger(__name__)
 
 _PAUSE = 5.0
 
+_REFUSED_LONG_ENOUGH = 4.0
+"""Seconds after which an agent whose machine still refuses to connect to it has ended: it listens until then."""
+
 Params = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
 
 
@@ -29,7 +32,8 @@ def run(task: Task, name: str, params: Params) -> results.Result:
     :returns: done with the command's result as ``hook_result``.
     :raises StepFailed: the command failed, or the agent was started anew and has lost it.
     :raises AgentVersionMismatch: the agent is not the one that the steps were planned with.
-    :raises AgentUnreachable: it calls but cannot be reached for longer than ``[agent] command_timeout`` times
+    :raises AgentGone: its machine refuses to connect to it.
+    :raises AgentUnreachable: it cannot be reached for longer than ``[agent] command_timeout`` times
         ``max_command_attempts``.
     """
     _check_version(task)
@@ -40,7 +44,7 @@ def run(task: Task, name: str, params: Params) -> results.Result:
         return _later(task, exc)
     task.memory.pop("trouble_since", None)
     if command["command_status"] == client.RUNNING:
-        return results.WaitForAgent()
+        return results.WaitForAgent(watch=True)
     session.note(task, ended=command["id"])
     task.memory.pop("command", None)
     return _outcome(name, command)
@@ -80,6 +84,8 @@ def _adopted(task: Task, agent: client.AgentClient, name: str) -> answers.Comman
 
 def _later(task: Task, exc: errors.AgentError) -> results.Result:
     waited = time.time() - task.memory.setdefault("trouble_since", time.time())
+    if isinstance(exc, errors.AgentRefused) and waited >= _REFUSED_LONG_ENOUGH:
+        raise errors.AgentGone(reason=exc.message)
     limit = task.conf.agent.command_timeout * task.conf.agent.max_command_attempts
     if waited >= limit:
         raise exc

@@ -68,6 +68,23 @@ class TestFaults(testtools.TestCase):
         self.fails(bench, uuid, "deploy.write_image", "did not answer")
         self.recovers(bench, uuid)
 
+    def test_an_agent_that_is_restarted_in_a_step_is_missed_soon(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "agent_restarts_at_step", "write_image", times=1)
+        self.fails(bench, uuid, "deploy.write_image", "its agent is gone")
+        bench.rack.control.wait_for(MACHINE, lambda machine: machine["power"] == "off", lab.PATIENCE)
+        self.recovers(bench, uuid)
+
+    def test_a_machine_that_is_reset_in_a_step_is_missed_soon(self) -> None:
+        bench, uuid = self.available()
+        bench.rack.control.order_fault(MACHINE, "agent_hangs_at_step", "write_image")
+        bench.user.provision(uuid, "active")
+        bench.eventually(lambda: bench.user.node(uuid)["deploy_step"].get("step") == "write_image", "it hangs")
+        bench.rack.control.power(MACHINE, "reset")
+        node = bench.reach(uuid, "deploy failed")
+        self.assertIn("its agent is gone", node["last_error"])
+        self.recovers(bench, uuid)
+
     def test_agent_hangs_in_a_step(self) -> None:
         bench, uuid = self.available(options=CALLBACK)
         bench.rack.control.order_fault(MACHINE, "agent_hangs_at_step", "write_image")

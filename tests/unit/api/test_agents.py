@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ingot.common import states
+from ingot.common import clock, states
 from ingot.db import agents, nodes, records
 from tests import api_case, database, sql_counter
 
@@ -41,6 +41,17 @@ class Lookup(AgentCase):
         self.assertEqual(43, len(first["config"]["agent_token"]))
         self.assertEqual("******", second["config"]["agent_token"])
         self.assertEqual("******", second["node"]["driver_internal_info"]["agent_secret_token"])
+
+    def test_another_one_while_an_agent_works_has_the_conductor_ask_that(self) -> None:
+        lookup = f"/v1/lookup?node_uuid={self.known.uuid}"
+        self.put(agent_token="t" * 43, step_state="waiting", due_at=clock.after(60))
+        self.good("GET", lookup)
+        self.assertEqual([], self.conductor.bells)
+        self.put(step_state="watching")
+        self.good("GET", lookup)
+        self.assertLessEqual(self.row.due_at, clock.now())
+        self.good("GET", lookup)
+        self.assertEqual(["lookup"], self.conductor.bells)
 
     def test_only_while_an_agent_is_expected(self) -> None:
         for state in states.ALL:

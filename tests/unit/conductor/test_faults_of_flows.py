@@ -139,7 +139,8 @@ class FaultCase(scripted.ScriptedCase):
         limit = self.conf.conductor
         seconds = limit.power_state_change_timeout if self.way == "reserved" else limit.step_timeout
         hanging = self.kin[0] if self.kin else self.node
-        self.assertEqual("waiting" if self.way in ("waiting", "agent") else "polling", self.now(hanging).step_state)
+        states = {"waiting": "waiting", "agent": "watching"}
+        self.assertEqual(states.get(self.way, "polling"), self.now(hanging).step_state)
         self.let_pass(hanging, seconds + 1)
         self.just_run()
 

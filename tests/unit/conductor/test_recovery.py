@@ -101,6 +101,17 @@ class TestRecovery(conductor_case.ConductorCase):
         self.assertEqual(later, waiting.due_at)
         self.assertEqual([], self.journal(node))
 
+    def test_a_step_that_watches_its_agent_looks_when_that_is_overdue(self) -> None:
+        node = self.node_in_step(
+            planned("deploy", "deploy", idempotent=True),
+            provision_state=states.DEPLOYWAIT,
+            step_state="watching",
+            step_deadline=clock.now() + _AGO,
+            reservation=None,
+        )
+        self.start(self.conductor)
+        self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
+
     def test_a_wait_that_is_too_long_fails_and_names_the_step(self) -> None:
         node = self.node_in_step(
             planned("deploy", "deploy", idempotent=True),

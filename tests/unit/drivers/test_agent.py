@@ -162,11 +162,20 @@ class LongCommandTest(AgentTestCase):
         self.agent.commands.clear()
         self.assertIn("started anew", self.assertRaises(errors.StepFailed, self._run).message)
 
-    def test_an_agent_out_of_reach_is_given_up_after_a_while(self) -> None:
+    def test_an_agent_that_its_machine_refuses_is_gone_soon(self) -> None:
+        self.assertEqual(results.WaitForAgent(watch=True), self._run())
         self.subject.set(agent_url="https://127.0.0.1:1")
         self.assertIsInstance(self._run(), results.LookAgain)
-        self.subject.memory["trouble_since"] -= 1000
-        self.assertRaises(errors.AgentUnreachable, self._run)
+        self.subject.memory["trouble_since"] -= 5
+        error = self.assertRaises(errors.AgentGone, self._run)
+        self.assertIn("its agent is gone", error.message)
+
+    def test_another_agent_at_its_address_does_not_pass_for_it(self) -> None:
+        self._run()
+        self.subject.set(agent_verify_ca=http_agent.certificate()[0])
+        self.assertIsInstance(self._run(), results.LookAgain)
+        self.subject.memory["trouble_since"] -= 5
+        self.assertIn("certificate", self.assertRaises(errors.AgentGone, self._run).message)
 
 
 class OfferingTestCase(AgentTestCase):
@@ -336,6 +345,13 @@ class SilenceTest(AgentTestCase):
         talk = client.AgentClient(self.subject.conf, self.subject.node)
         self.assertEqual([], talk.commands())
         self.assertRaises(errors.AgentUnreachable, talk.start, "clean.burn", {})
+
+    def test_who_does_not_answer_is_given_up_after_a_while(self) -> None:
+        self.mute("https")
+        self.subject.conf.set_override("connect_timeout", 1, "agent")
+        self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.LookAgain)
+        self.subject.memory["trouble_since"] -= 1000
+        self.assertRaises(errors.AgentUnreachable, commands.execute_step, self.subject, "deploy", STEP)
 
     def test_the_pauses_grow(self) -> None:
         self.mute("https")
