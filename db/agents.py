@@ -46,15 +46,19 @@ def find(db: Database, node_uuid: str | None, addresses: Collection[str]) -> rec
 
 @retried
 def issue_token(db: Database, node: records.Record) -> str | None:
-    """A new token for the agent of a node, given out once: None when it already has one.
+    """A new token for the agent of a node; None when an agent has shown the one that there is.
 
-    The condition in the statement decides between two agents that ask at once.
+    Until the first heartbeat nobody knows whether an agent has got it: the answer may have been lost, or the agent
+    restarted. Who asks again gets another one, and what was given out before is worth nothing.
+
+    :param node: as :func:`find` read it; the token that it shows decides between two agents that ask at once.
     """
     token = secrets.token_urlsafe(32)
     fresh = {"agent_token": token, "updated_at": _NODES.c.updated_at}
+    same = _NODES.c.agent_token.is_not_distinct_from(node.agent_token)
     with db.single() as connection:
         result = connection.execute(
-            sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.agent_token.is_(None)).values(fresh)
+            sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.agent_url.is_(None), same).values(fresh)
         )
     return token if result.rowcount == 1 else None
 

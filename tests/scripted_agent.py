@@ -49,7 +49,7 @@ class Agent:
     def boot(self, db: Database, node: records.Record) -> None:
         """The machine starts the agent: it knows nothing, looks its node up and is given a token."""
         self.commands = []
-        self.token = agents.issue_token(db, node) or self.token
+        self.token = agents.issue_token(db, nodes.get(db, node.uuid)) or self.token
 
     def tell(self, db: Database, node: records.Record) -> None:
         """What it found in its machine, as the API has taken it."""

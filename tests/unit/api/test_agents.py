@@ -35,16 +35,28 @@ class Lookup(AgentCase):
         self.assertNotIn("driver_info", found["node"])
         self.assertEqual((300, None), (found["config"]["heartbeat_timeout"], found["config"]["metrics"]))
 
-    def test_the_token_is_given_out_once(self) -> None:
-        first, second = (self.good("GET", f"/v1/lookup?node_uuid={self.known.uuid}") for _time in range(2))
+    def test_the_token_is_not_given_out_any_more_once_an_agent_has_shown_it(self) -> None:
+        lookup = f"/v1/lookup?node_uuid={self.known.uuid}"
+        first = self.good("GET", lookup)
         self.assertEqual(self.row.agent_token, first["config"]["agent_token"])
         self.assertEqual(43, len(first["config"]["agent_token"]))
+        self.put(agent_url="https://10.0.0.9:9999")
+        second = self.good("GET", lookup)
         self.assertEqual("******", second["config"]["agent_token"])
         self.assertEqual("******", second["node"]["driver_internal_info"]["agent_secret_token"])
+        self.assertEqual(self.row.agent_token, first["config"]["agent_token"])
+
+    def test_an_agent_whose_answer_was_lost_gets_another_token(self) -> None:
+        lookup = f"/v1/lookup?node_uuid={self.known.uuid}"
+        lost, second = (self.good("GET", lookup)["config"]["agent_token"] for _time in range(2))
+        self.assertNotIn(second, (lost, "******"))
+        beat = {"callback_url": "https://10.0.0.9:9999", "agent_version": "13.0.0"}
+        self.refused(400, "POST", f"/v1/heartbeat/{self.known.uuid}", {**beat, "agent_token": lost})
+        self.good("POST", f"/v1/heartbeat/{self.known.uuid}", {**beat, "agent_token": second})
 
     def test_another_one_while_an_agent_works_has_the_conductor_ask_that(self) -> None:
         lookup = f"/v1/lookup?node_uuid={self.known.uuid}"
-        self.put(agent_token="t" * 43, step_state="waiting", due_at=clock.after(60))
+        self.put(agent_token="t" * 43, agent_url="https://10.0.0.9:9999", step_state="waiting", due_at=clock.after(60))
         self.good("GET", lookup)
         self.assertEqual([], self.conductor.bells)
         self.put(step_state="watching")
