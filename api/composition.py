@@ -55,13 +55,15 @@ def settle(call: Call, driver: str, group: str, kept: Interfaces, given: Interfa
     :param given: what the request asks for.
     :raises InterfaceNotFound: interfaces are not enabled for the hardware type.
     :raises Invalid: the driver is a classic one, and the request asks for an interface.
-    :raises NoConductor: no online conductor of the group has the driver enabled.
+    :raises ServiceUnavailable: those that have the driver enabled are silent at the moment.
+    :raises NoConductor: no conductor of the group has it enabled.
     """
     timeout = call.conf.conductor.heartbeat_timeout
     rows = conductors.enabled_interfaces(call.db, timeout, [driver], group)
     if rows:
         return of_rows(driver, rows).settle({**kept, **given})
     if driver not in {name for _host, _group, name in conductors.classic_drivers(call.db, timeout, group)}:
+        conductors.raise_if_silent(call.db, driver, group)
         raise errors.NoConductor(driver=driver, group=group)
     for name, value in given.items():
         if value is not None:

@@ -99,10 +99,12 @@ def logical_disk_properties(call: Call, name: str) -> Reply:
 def one(call: Call, name: str) -> records.Record:
     """A driver that some online conductor has enabled: name, type, hosts, offer.
 
+    :raises ServiceUnavailable: those that have it are silent at the moment.
     :raises NotFound: none has it.
     """
     found = _enabled(call, name)
     if not found:
+        conductors.raise_if_silent(call.db, name)
         raise errors.NotFound(noun="Driver", ident=name[:80])
     return found[0]
 

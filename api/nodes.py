@@ -78,9 +78,8 @@ def _find_owners(call: Call, found: Iterable[records.Record]) -> None:
         node.conductor = None
         served_by = (node.driver, node.conductor_group)
         if served_by not in unserved:  # the ring looks for newcomers each time it is asked in vain
-            try:
-                node.conductor = call.client.owner(node)
-            except errors.NoConductor:
+            node.conductor = call.client.owner(node)
+            if node.conductor is None:
                 unserved.add(served_by)
 
 

@@ -101,13 +101,32 @@ def online_hosts(db: Database, timeout: float) -> set[str]:
 def ring_members(db: Database, timeout: float) -> list[tuple[str, str, str]]:
     """(hostname, conductor group, driver) of all online conductors: what hash rings are made of. A driver is a
     hardware type or a classic driver; both stand in the same field of a node (specification 004)."""
+    return _members(db, _online(timeout))
+
+
+def raise_if_silent(db: Database, driver: str, group: str | None = None) -> None:
+    """To be called when no online conductor has a driver enabled, before that is called the user's mistake.
+
+    :param group: only conductors of this group count; None for all.
+    :raises ServiceUnavailable: some have it that did not stop in order. After a time without database all are silent,
+        until each has given its next sign of life.
+    """
+    members = _members(db, CONDUCTORS.c.online.is_(True))
+    hosts = sorted({host for host, where, name in members if name == driver and group in (None, where)})
+    if hosts:
+        raise errors.ServiceUnavailable(
+            what=f"Driver {driver}", reason=f"no sign of life lately from who has it enabled, {', '.join(hosts)}"
+        )
+
+
+def _members(db: Database, which: sa.ColumnElement[bool]) -> list[tuple[str, str, str]]:
     types = sa.select(INTERFACES.c.conductor_id, INTERFACES.c.hardware_type).distinct().subquery()
     statement = (
         sa.select(
             CONDUCTORS.c.hostname, CONDUCTORS.c.conductor_group, CONDUCTORS.c.classic_drivers, types.c.hardware_type
         )
         .outerjoin(types, types.c.conductor_id == CONDUCTORS.c.id)
-        .where(_online(timeout))
+        .where(which)
     )
     members: dict[tuple[str, str, str], None] = {}
     with db.single() as connection:

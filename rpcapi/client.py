@@ -35,12 +35,23 @@ class ConductorClient:
         )
         self.lost_bells = 0
 
-    def owner(self, node: records.Record) -> str:
-        """The hostname of the conductor that owns a node.
+    def owner(self, node: records.Record) -> str | None:
+        """The hostname of the conductor that owns a node; None if no online one of its group has its driver enabled."""
+        try:
+            return self._rings.owner(node.uuid, node.conductor_group, node.driver)
+        except errors.NoConductor:
+            return None
 
-        :raises NoConductor: no online conductor has its hardware type enabled in its group.
+    def _required_owner(self, node: records.Record) -> str:
+        """As :meth:`owner`, for who cannot do without.
+
+        :raises ServiceUnavailable: there was one until lately.
+        :raises NoConductor: there is none.
         """
-        return self._rings.owner(node.uuid, node.conductor_group, node.driver)
+        if (host := self.owner(node)) is None:
+            conductors.raise_if_silent(self._db, node.driver, node.conductor_group)
+            raise errors.NoConductor(driver=node.driver, group=node.conductor_group)
+        return host
 
     def advance(self, ctx: context.RequestContext, node: records.Record, why: str) -> None:
         """Rings the owner's bell: look at this node now. Nothing is lost if it is not heard, the sweep comes by.
@@ -48,7 +59,7 @@ class ConductorClient:
         :param why: what happened, for the log: ``deploy``, ``heartbeat``, ``abort`` ...
         """
         try:
-            host = self.owner(node)
+            host = self._required_owner(node)
             self._bus.cast(host, "advance", self._version("advance"), ctx, {"node_uuid": node.uuid, "why": why})
         except (errors.ServiceUnavailable, errors.NoConductor) as exc:
             self.lost_bells += 1
@@ -71,9 +82,10 @@ class ConductorClient:
 
         :param method: one of :data:`methods.METHODS` that answers.
         :raises ServiceUnavailable: the owner did not answer; its death may not have been noticed yet.
+        :raises NoConductor: no online conductor of the node's group has its driver enabled.
         :raises IngotError: whatever the method raised.
         """
-        return self.call_host(ctx, self.owner(node), method, node_uuid=node.uuid, **args)
+        return self.call_host(ctx, self._required_owner(node), method, node_uuid=node.uuid, **args)
 
     def call_host(self, ctx: context.RequestContext, host: str, method: str, **args: Any) -> Any:
         """Asks a conductor by its hostname and waits for the answer; errors as in :meth:`call`."""

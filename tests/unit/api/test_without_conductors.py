@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import sqlalchemy as sa
+
 from ingot.api import routes
+from ingot.common import clock
 from ingot.db import conductors
 from tests import api_case, world
 
@@ -110,3 +113,33 @@ class Unregistered(Unanswered):
         self.come_change_and_go("/v1/ports", {"node_uuid": self.uuid, "address": "52:54:00:00:00:02"})
         self.good("PATCH", "/v1/nodes/n", world.ADD)
         self.good("DELETE", "/v1/nodes/n")
+
+
+class Silent(Unanswered):
+    """The database was away: the conductors live, but have not been able to say so yet."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        known = conductors.get(self.db, api_case.HOST, 60)
+        self.entry_of_host = conductors.Entry(known.id, None)
+        long_ago = sa.update(conductors.CONDUCTORS).values(heartbeat_at=clock.after(-7 * 24 * 3600))
+        with self.db.single() as connection:
+            connection.execute(long_ago)
+
+    def test_what_the_database_knows_is_told(self) -> None:
+        for route in self.reads():
+            asked = route.path.startswith(ASKED) or route.path.startswith("/v1/drivers/")
+            wanted = 503 if asked else 404 if route.path in EMPTY else route.operations["GET"].answer.status
+            answer = self.api("GET", self.url(route.path))
+            self.assertEqual(wanted, answer.status, f"{route.path}: {answer}")
+            if asked:
+                self.assertIn("Retry-After", answer.headers)
+
+    def test_nodes_and_ports_come_change_and_go(self) -> None:
+        self.assertIn(api_case.HOST, self.refused(503, "POST", "/v1/nodes", api_case.NODE))
+        conductors.touch(self.db, self.entry_of_host)
+        super().test_nodes_and_ports_come_change_and_go()
+
+    def test_a_driver_that_nobody_ever_had_is_the_users_mistake(self) -> None:
+        self.refused(400, "POST", "/v1/nodes", {"driver": "ipmi"})
+        self.refused(404, "GET", "/v1/drivers/ipmi")
