@@ -15,9 +15,6 @@ from ingot.drivers import vendor_methods
 from ingot.drivers.vendor_methods import Asked
 from ingot.rpcapi import methods, wire
 
-_PATIENCE = 45.0
-"""Seconds that a request waits for its turn at a node; callers wait 60 s for the answer (rpc_response_timeout)."""
-
 
 def _management(task: Task) -> Any:
     return validation.interface(task, "management")
@@ -61,12 +58,12 @@ class Endpoint:
     @oslo_messaging.expose
     def advance(self, ctx: dict[str, Any], node_uuid: str, why: str) -> dict[str, Any]:
         """Somebody must look at a node now."""
-        return wire.answer(self._queues.ring, node_uuid, why)
+        return wire.answer(ctx, self._queues.ring, node_uuid, why)
 
     @oslo_messaging.expose
     def process_allocation(self, ctx: dict[str, Any], allocation_uuid: str) -> dict[str, Any]:
         """Somebody must find a node for an allocation now."""
-        return wire.answer(self._allocator.ring, allocation_uuid)
+        return wire.answer(ctx, self._allocator.ring, allocation_uuid)
 
     @oslo_messaging.expose
     def validate_node(self, ctx: dict[str, Any], node_uuid: str) -> dict[str, Any]:
@@ -161,13 +158,13 @@ class Endpoint:
             properties: dict[str, str] = raid.get_logical_disk_properties()
             return properties
 
-        return wire.answer(run)
+        return wire.answer(ctx, run)
 
     @oslo_messaging.expose
     def get_driver_properties(self, ctx: dict[str, Any], hardware_type: str) -> dict[str, Any]:
         """Properties that the default interfaces of a hardware type, or those of a classic driver, read from
         driver_info."""
-        return wire.answer(self._services.hardware.properties, hardware_type)
+        return wire.answer(ctx, self._services.hardware.properties, hardware_type)
 
     @oslo_messaging.expose
     def get_driver_methods(self, ctx: dict[str, Any], driver: str) -> dict[str, Any]:
@@ -176,7 +173,7 @@ class Endpoint:
         def run() -> Any:
             return vendor_methods.told(self._services.hardware.of_driver(driver, "vendor"))
 
-        return wire.answer(run)
+        return wire.answer(ctx, run)
 
     @oslo_messaging.expose
     def call_driver_method(
@@ -189,7 +186,7 @@ class Endpoint:
             asked_by = context.RequestContext.from_dict(ctx)
             return vendor_methods.call(interface, asked_by, Asked(vendor_method, http_method, arguments))
 
-        return wire.answer(run)
+        return wire.answer(ctx, run)
 
     def _shared(self, ctx: dict[str, Any], node_uuid: str, work: Callable[[Task], Any]) -> dict[str, Any]:
         def run() -> Any:
@@ -197,7 +194,7 @@ class Endpoint:
             with task_manager.acquire(self._services, asked_by, node_uuid, "a question", shared=True) as task:
                 return work(task)
 
-        return wire.answer(run)
+        return wire.answer(ctx, run)
 
     def _exclusive(
         self, ctx: dict[str, Any], node_uuid: str, purpose: str, work: Callable[[Task], Any]
@@ -207,13 +204,19 @@ class Endpoint:
             with task_manager.acquire(self._services, asked_by, node_uuid, purpose) as task:
                 return work(task)
 
-        return wire.answer(lambda: self._in_turn(node_uuid, purpose, run))
+        return wire.answer(ctx, lambda: self._in_turn(ctx, node_uuid, purpose, run))
 
-    def _in_turn(self, node_uuid: str, purpose: str, run: Callable[[], Any]) -> Any:
+    def _in_turn(self, ctx: dict[str, Any], node_uuid: str, purpose: str, run: Callable[[], Any]) -> Any:
         """What has not begun by the time at which whoever asked gives up is not done behind their back later."""
-        future = self._queues.submit(node_uuid, run)
-        futures.wait((future,), _PATIENCE)
+
+        def in_time() -> Any:
+            wire.refuse_late(ctx, "begin")
+            return run()
+
+        patience = max(0.0, wire.rest(ctx, "begin"))
+        future = self._queues.submit(node_uuid, in_time)
+        futures.wait((future,), patience)
         if future.cancel():
-            busy = f"its conductor has been busy with it for {_PATIENCE:.0f} s, so {purpose} has not begun"
+            busy = f"its conductor has been busy with it for {patience:.0f} s, so {purpose} has not begun"
             raise errors.ServiceUnavailable(what=f"Node {node_uuid}", reason=busy)
         return future.result()

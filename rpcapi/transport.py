@@ -34,6 +34,8 @@ class Transport(Protocol):
 class LocalTransport:
     """API and conductor in one process: the endpoint is called on the caller's thread, through the same JSON."""
 
+    limits = wire.Limits()
+
     def __init__(self) -> None:
         self._endpoints: dict[str, Any] = {}
 
@@ -50,7 +52,7 @@ class LocalTransport:
         if host not in self._endpoints:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason="it does not run in this process")
         served: dict[str, Any] = getattr(self._endpoints[host], method)(
-            wire.primitive(ctx.to_dict()), **wire.primitive(args)
+            wire.question(ctx, self.limits), **wire.primitive(args)
         )
         return served
 
@@ -68,7 +70,10 @@ class OsloTransport:
         self._transport = oslo_messaging.get_rpc_transport(conf)
         target = oslo_messaging.Target(topic=rpcapi.TOPIC)
         # A request must not wait for a broker that is away: the sweep makes up for a bell, a call answers 503.
-        self._client = oslo_messaging.get_rpc_client(self._transport, target, version_cap=methods.RPC_VERSION, retry=1)
+        self._client = oslo_messaging.get_rpc_client(
+            self._transport, target, version_cap=methods.RPC_VERSION, call_monitor_timeout=wire.SILENCE_S, retry=1
+        )
+        self.limits = wire.Limits(answer=conf.rpc_response_timeout)
 
     def server(self, host: str, endpoint: Any) -> Any:
         """The RPC server of a conductor; its ``start``, ``stop`` and ``wait`` are the caller's."""
@@ -86,7 +91,7 @@ class OsloTransport:
     ) -> dict[str, Any]:
         prepared = self._client.prepare(server=host, version=version)
         try:
-            envelope: dict[str, Any] = prepared.call(ctx.to_dict(), method, **wire.primitive(args))
+            envelope: dict[str, Any] = prepared.call(wire.question(ctx, self.limits), method, **wire.primitive(args))
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
         return envelope

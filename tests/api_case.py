@@ -51,7 +51,7 @@ class FakeConductor:
     def __getattr__(self, method: str) -> Any:
         if method not in methods.METHODS:
             raise AttributeError(method)
-        return lambda ctx, **arguments: wire.answer(self._answer, ctx, method, arguments)
+        return lambda ctx, **arguments: wire.answer(ctx, self._answer, ctx, method, arguments)
 
     def _answer(self, ctx: dict[str, Any], method: str, arguments: dict[str, Any]) -> Any:
         self.contexts.append(ctx)

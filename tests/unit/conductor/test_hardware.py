@@ -1,15 +1,15 @@
 """What users ask of one machine, through the API and a real conductor with fake hardware."""
 
 import threading
+import time
 from typing import Any
-from unittest import mock
 
 import sqlalchemy as sa
 
 from ingot.api import app as api_app
-from ingot.common import states
+from ingot.common import context, errors, states
 from ingot.db import inventory, nodes
-from ingot.rpcapi import client, transport
+from ingot.rpcapi import client, transport, wire
 from tests import api_case, conductor_case, database, sql_counter
 
 VIF = "2b4b0a4e-7bc3-4ed1-8a5b-2c1d3c7a9e55"
@@ -60,12 +60,22 @@ class Turns(HardwareCase):
         busy = threading.Event()
         self.addCleanup(busy.set)
         self.conductor.queues.submit(self.known.uuid, busy.wait)
-        with mock.patch("ingot.conductor.endpoint._PATIENCE", 0.05):
-            message = self.refused(503, "PUT", "states/console", {"enabled": True})
+        self.bus.limits = wire.Limits(answer=0.1)
+        message = self.refused(503, "PUT", "states/console", {"enabled": True})
         self.assertIn("switching the console has not begun", message)
+        self.bus.limits = wire.Limits()
         busy.set()
         self.good(202, "PUT", "states/boot_mode", {"target": "uefi"})
         self.assertEqual(("uefi", False), (self.node.boot_mode, self.node.console_enabled))
+
+    def test_nor_what_a_conductor_reads_that_was_frozen(self) -> None:
+        for late in ("arrive", "begin"):
+            by = {"arrive": time.time() + 900, "begin": time.time() + 900, late: time.time() - 1}
+            told = self.conductor.endpoint.set_boot_mode(
+                {**context.admin().to_dict(), "by": by}, node_uuid=self.known.uuid, target="uefi"
+            )
+            self.assertRaises(errors.ServiceUnavailable, wire.unpack, told)
+        self.assertIsNone(self.node.boot_mode)
 
 
 class Console(HardwareCase):
