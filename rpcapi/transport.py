@@ -1,5 +1,6 @@
 """The two ways to a conductor: oslo.messaging between processes, a direct hand-over inside one process."""
 
+import functools
 from typing import Any, Protocol
 
 import oslo_messaging
@@ -9,7 +10,7 @@ from oslo_log import log
 
 from ingot import rpcapi
 from ingot.common import context, errors
-from ingot.rpcapi import methods, wire
+from ingot.rpcapi import bells, methods, wire
 
 LOG = log.getLogger(__name__)
 
@@ -21,7 +22,7 @@ class Transport(Protocol):
     """How the client reaches one conductor.
 
     ``call`` returns the envelope of the answer and raises ServiceUnavailable when none came; ``cast`` raises
-    ServiceUnavailable when the message could not be handed over.
+    ServiceUnavailable when it is clear already that the message cannot be handed over.
     """
 
     def call(
@@ -67,6 +68,7 @@ class OsloTransport:
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._bells = bells.Bells()
         self._transport = oslo_messaging.get_rpc_transport(conf)
         target = oslo_messaging.Target(topic=rpcapi.TOPIC)
         # A request must not wait for a broker that is away: the sweep makes up for a bell, a call answers 503.
@@ -97,10 +99,14 @@ class OsloTransport:
         return envelope
 
     def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
+        self._bells.send(functools.partial(self._cast, host, method, version, ctx, args))
+
+    def _cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
         try:
             self._client.prepare(server=host, version=version).cast(ctx.to_dict(), method, **wire.primitive(args))
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what="The message bus", reason=str(exc)) from exc
 
     def close(self) -> None:
+        self._bells.close()
         self._transport.cleanup()
