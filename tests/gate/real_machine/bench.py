@@ -13,6 +13,8 @@ import requests
 
 from ingot.rack import ports
 from ingot.rack.process import RackProcess
+from tests.functional.agent_contract import recordings
+from tests.functional.agent_contract.recorder import Recorder
 from tests.functional.deployment.lab import FileServer, Process, User
 from tests.gate.environments import ROOT
 
@@ -44,10 +46,14 @@ class Bench(fixtures.Fixture):
 
     :param name: of the run.
     :param options: further options of Ingot: {group: {name: value}}.
+    :param recorded: whether a recorder stands between agents and Ingot; else they talk to each other directly.
     """
 
-    def __init__(self, name: str, options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(
+        self, name: str, options: Mapping[str, Mapping[str, Any]] | None = None, recorded: bool = True
+    ) -> None:
         super().__init__()
+        self._recorder = Recorder() if recorded else None
         self.directory = PLACE / "runs" / name
         self._options = options or {}
         self._now = ""
@@ -59,6 +65,10 @@ class Bench(fixtures.Fixture):
         self.image = json.loads((PLACE / "image" / "manifest.json").read_text())
         self._files = self.useFixture(FileServer(PLACE))
         self._port = ports.tcp()
+        self._agents_port = self._port
+        if self._recorder is not None:
+            self._agents_port = self.useFixture(self._recorder).port
+            self._recorder.service = f"http://127.0.0.1:{self._port}"
         self.rack = RackProcess(
             self.directory / "rack",
             machine_kind="qemu",
@@ -95,6 +105,7 @@ class Bench(fixtures.Fixture):
                 "erase_devices_metadata_priority": 10,
             },
             "pxe": {"kernel_append_params": "console=ttyS0,115200 quiet"},
+            "service_catalog": {"endpoint_override": f"http://{HOST}:{self._agents_port}"},
         }
         for group, values in self._options.items():
             groups.setdefault(group, {}).update(values)
@@ -208,10 +219,11 @@ class Bench(fixtures.Fixture):
         return node
 
     def agent(self, uuid: str) -> str:
-        """Waits for the agent; returns its address."""
+        """Waits for the agent; returns its own address, also where Ingot knows the recorder's."""
         url: str = self.eventually(
             lambda: self.user.node(uuid)["driver_internal_info"].get("agent_url"), "the agent has called"
         )
+        url = self._recorder.agents[-1] if self._recorder else url
         self.say(f"the agent called from {url}")
         return url
 
@@ -243,6 +255,11 @@ class Bench(fixtures.Fixture):
         found = [dict(_pairs(line)) for line in lines]
         facts = {name: value for one in found if "array" not in one for name, value in one.items()}
         return System(facts, {one["array"]: one for one in found if "array" in one})
+
+    def check_what_was_said(self) -> None:
+        """Compares what the agents of this run have said with what is stored of them under the run's name."""
+        if self._recorder is not None:
+            recordings.check_real(self.directory.name, self._recorder.recording())
 
 
 def _pairs(line: str) -> Iterator[tuple[str, str]]:

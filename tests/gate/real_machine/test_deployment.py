@@ -79,6 +79,7 @@ class DeploymentTest(testtools.TestCase):
         self.assertEqual(
             [False, True], [starts_with_a_partition_table(bench.disk(number)["path"]) for number in range(2)]
         )
+        bench.check_what_was_said()
 
     def test_what_is_refused_before_anything_is_written(self) -> None:
         bench = self.bench("errors")
@@ -90,6 +91,7 @@ class DeploymentTest(testtools.TestCase):
         failed = bench.ask(uuid, "active", "deploy failed")
         self.assertIn("no such", failed["last_error"])
         self.assertEqual([0, 0], [bench.disk(number)["used"] for number in range(2)])
+        bench.check_what_was_said()
 
     def refuse_an_agent_without_tls(self, bench: Bench, uuid: str) -> None:
         """An agent that takes Ingot for one from before TLS does not use it, and is never listened to."""
@@ -119,3 +121,4 @@ class DeploymentTest(testtools.TestCase):
         self.assertEqual(("raid1", "2", "0"), (mirror["level"], mirror["disks"], mirror["degraded"]))
         self.assertEqual(serials, sorted(mirror["members"].split(",")))
         self.assertEqual("1", node["raid_config"]["logical_disks"][0]["raid_level"])
+        bench.check_what_was_said()

@@ -21,3 +21,4 @@ class InspectionTest(testtools.TestCase):
         self.assertEqual("uefi", found["boot"]["current_boot_mode"])
         self.assertEqual("rack", found["system_vendor"]["product_name"])
         self.assertEqual("off", bench.rack.control.machine(bench.name)["power"])
+        bench.check_what_was_said()
