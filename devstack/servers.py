@@ -8,6 +8,7 @@ import os
 import pathlib
 import secrets
 import shutil
+import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -40,7 +41,7 @@ class Server:
 
     `prepare` answers the commands to run once before the server, `command` the server itself in the
     foreground, `helper` another process that it needs. It is ready when `hello`, sent to its port, is
-    answered by something that starts with `answer`.
+    answered by something that starts with `answer`. On `stop_signal` it ends in order, whoever is connected.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Server:
     answer: bytes
     environment: Callable[[Site], Mapping[str, str]] = lambda site: {}
     helper: Callable[[Site], list[str]] | None = None
+    stop_signal: int = signal.SIGTERM
 
 
 def hand_over(path: pathlib.Path) -> None:
@@ -81,7 +83,8 @@ def binary(name: str) -> str:
 def mariadb_prepare(site: Site) -> list[list[str]]:
     site.write(
         "init.sql",
-        f"CREATE USER '{USER}'@'127.0.0.1' IDENTIFIED BY '{site.password}';\n"  # an init file has a statement a line
+        # It is run at each start, and has a statement a line.
+        f"CREATE USER IF NOT EXISTS '{USER}'@'127.0.0.1' IDENTIFIED BY '{site.password}';\n"
         f"GRANT ALL PRIVILEGES ON *.* TO '{USER}'@'127.0.0.1' WITH GRANT OPTION;\n",
     )
     data = f"--datadir={site.directory}/data"
@@ -214,6 +217,7 @@ SERVERS = (
         command=postgresql_command,
         hello=postgresql_hello(),
         answer=b"R",
+        stop_signal=signal.SIGINT,  # on SIGTERM it waits for its clients to leave
     ),
     Server(
         name="RabbitMQ",

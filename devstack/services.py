@@ -29,7 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rack import ports
 from servers import SERVERS, UNPRIVILEGED, Server, Site, binary, hand_over
@@ -101,11 +101,9 @@ class Instance:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
-        self.site.directory.mkdir(mode=0o700)
-        hand_over(self.site.directory)
-        for command in self.server.prepare(self.site):
-            if self._spawn(command).wait():
-                raise ServiceError(f"{self.server.name} could not be prepared: {self._complaint()}")
+        """Starts the server, for the first time or after :meth:`stop`. The kernel ends it with the calling thread."""
+        if not self.site.directory.exists():
+            self._prepare()
         if self.server.helper:
             self._processes.append(self._spawn(self.server.helper(self.site)))
         self._processes.append(self._spawn(self.server.command(self.site)))
@@ -120,8 +118,20 @@ class Instance:
             time.sleep(0.2)
 
     def stop(self) -> None:
-        for process in reversed(self._processes):
-            stop_group(process)
+        """Ends the server and keeps its files."""
+        while self._processes:
+            stop_group(self._processes.pop(), self.server.stop_signal)
+
+    @property
+    def url(self) -> str:
+        return self.server.url(self.site)
+
+    def _prepare(self) -> None:
+        self.site.directory.mkdir(mode=0o700)
+        hand_over(self.site.directory)
+        for command in self.server.prepare(self.site):
+            if self._spawn(command).wait():
+                raise ServiceError(f"{self.server.name} could not be prepared: {self._complaint()}")
 
     def _spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
         inherited = {name: os.environ[name] for name in ("LANG", "TZ") if name in os.environ}
@@ -156,9 +166,9 @@ class Instance:
         return "\n".join([f"the end of its log ({self.log}):", *lines])
 
 
-def stop_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process we started; what does not listen is killed together with its session."""
-    process.terminate()
+def stop_group(process: subprocess.Popen[bytes], number: int) -> None:
+    """End a process we started by a signal; what does not listen is killed together with its session."""
+    process.send_signal(number)
     try:
         process.wait(STOP_TIMEOUT_S)
     except subprocess.TimeoutExpired:
@@ -167,28 +177,33 @@ def stop_group(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def servers() -> Iterator[dict[str, str]]:
-    """All servers, ready, as a map of variables to URLs; they and their files are gone afterwards."""
+def servers(wanted: Sequence[Server] = SERVERS) -> Iterator[list[Instance]]:
+    """Servers that are ready; they and their files are gone afterwards."""
     root = pathlib.Path(tempfile.mkdtemp(prefix="ingot-services-"))
     hand_over(root)
-    instances = [Instance(server, root, ports.tcp()) for server in SERVERS]
+    instances = [Instance(server, root, ports.tcp()) for server in wanted]
     began = time.monotonic()
     try:
         for instance in instances:
             instance.start()
         for instance in instances:
             instance.wait_until_ready()
-        say(f"{', '.join(s.name for s in SERVERS)} ready after {time.monotonic() - began:.1f} s in {root}")
-        yield {instance.server.variable: instance.server.url(instance.site) for instance in instances}
+        say(f"{', '.join(s.name for s in wanted)} ready after {time.monotonic() - began:.1f} s in {root}")
+        yield instances
     finally:
         for instance in reversed(instances):
             instance.stop()
         shutil.rmtree(root, ignore_errors=True)
 
 
+def variables_of(instances: list[Instance]) -> dict[str, str]:
+    """What tests find the servers by."""
+    return {instance.server.variable: instance.url for instance in instances}
+
+
 def run(command: list[str]) -> int:
     """Run a command beside the servers and answer its status."""
-    with servers() as variables, subprocess.Popen(command, env={**os.environ, **variables}) as process:
+    with servers() as started, subprocess.Popen(command, env={**os.environ, **variables_of(started)}) as process:
         try:
             return process.wait()
         except BaseException:
@@ -198,9 +213,10 @@ def run(command: list[str]) -> int:
 
 def serve(directory: pathlib.Path) -> int:
     """The background half of `start`: hold the servers until a signal comes."""
-    with servers() as variables:
+    with servers() as started:
         partial = directory / f"{VARIABLES_FILE}.new"
-        partial.write_text("".join(f"export {name}={shlex.quote(url)}\n" for name, url in variables.items()))
+        lines = [f"export {name}={shlex.quote(url)}\n" for name, url in variables_of(started).items()]
+        partial.write_text("".join(lines))
         partial.rename(directory / VARIABLES_FILE)
         signal.pause()
     return 0

@@ -1,19 +1,23 @@
-"""A TCP proxy before one or several servers: it notes what clients send, and the line can be cut."""
+"""A TCP proxy before one or several servers: it notes what clients send, and the line can be cut, slow or silent."""
 
 import contextlib
+import itertools
 import socket
 import threading
 import time
 
 import fixtures
 
+_MOST_NOTED = 2**24
+
 
 class Proxy(fixtures.Fixture):
-    """Forwards ``port`` of 127.0.0.1 to the first of some servers that accepts, as a balancer of loads does.
+    """Forwards ``port`` of ``host`` to some servers in turn, to the next one that accepts: a balancer of loads.
 
-    ``sent``: all that clients have sent. ``targets``: may be changed; it goes for new connections.
+    ``sent``: what clients have sent, the first 16 MiB of it. ``targets``: may be changed; it goes for new connections.
     """
 
+    host = "127.0.0.1"
     delay = 0.0
     """Seconds for which everything is held back on its way."""
 
@@ -21,7 +25,8 @@ class Proxy(fixtures.Fixture):
         super().__init__()
         self.targets = list(targets)
         self.sent = bytearray()
-        self._lines: list[socket.socket] = []
+        self._turns = itertools.count()
+        self._lines: set[socket.socket] = set()
         self._flows = threading.Event()
         self._flows.set()
 
@@ -37,7 +42,6 @@ class Proxy(fixtures.Fixture):
             with contextlib.suppress(OSError):
                 line.shutdown(socket.SHUT_RDWR)
             line.close()
-        self._lines.clear()
 
     def restore(self) -> None:
         """Accepts connections again."""
@@ -52,32 +56,50 @@ class Proxy(fixtures.Fixture):
         self._flows.set()
 
     def _listen(self, port: int) -> socket.socket:
-        listener = socket.create_server(("127.0.0.1", port))
+        listener = self._bind(port)
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
         return listener
+
+    def _bind(self, port: int) -> socket.socket:
+        return socket.create_server((self.host, port))
 
     def _accept(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = listener.accept()
-                server = self._reach()
-                if server is None:
-                    client.close()
-                    continue
-                self._lines += [client, server]
-                threading.Thread(target=self._forward, args=(client, server, self.sent), daemon=True).start()
-                threading.Thread(target=self._forward, args=(server, client, bytearray()), daemon=True).start()
+                self._lines.add(client)
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        """One connection, from its beginning to its end; a silent line has none that begin."""
+        self._flows.wait()
+        server = self._reach()
+        if server is not None:
+            self._lines.add(server)
+            back = threading.Thread(target=self._forward, args=(server, client, bytearray()), daemon=True)
+            back.start()
+            self._forward(client, server, self.sent)
+            back.join()
+            self._drop(server)
+        self._drop(client)
+
+    def _drop(self, line: socket.socket) -> None:
+        line.close()
+        self._lines.discard(line)
 
     def _reach(self) -> socket.socket | None:
-        for target in list(self.targets):
+        targets = list(self.targets)
+        first = next(self._turns) % max(len(targets), 1)
+        for target in targets[first:] + targets[:first]:
             with contextlib.suppress(OSError):
                 return socket.create_connection(target)
         return None
 
     def _forward(self, source: socket.socket, sink: socket.socket, notes: bytearray) -> None:
         with contextlib.suppress(OSError):
+            sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while data := source.recv(65536):
-                notes += data
+                notes += data[: _MOST_NOTED - len(notes)] if len(notes) < _MOST_NOTED else b""
                 time.sleep(self.delay)
                 self._flows.wait()
                 sink.sendall(data)

@@ -74,6 +74,11 @@ class Process:
         if self._process is None or self._process.wait(PATIENCE) != 0:
             raise AssertionError(self.log.read_text())
 
+    def send(self, number: int) -> None:
+        """Sends a signal, if it runs."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Sends a signal and waits for the end; kills what does not end."""
         if self._process is None:
@@ -135,6 +140,7 @@ class Lab(fixtures.Fixture):
     :param machines: how many machines the rack has.
     :param rack: further settings of the rack.
     :param options: further options of Ingot: {group: {name: value}}.
+    :ivar names: the names of its conductors.
     :ivar programs: where its commands are that are not started yet; this environment's by default.
     """
 
@@ -151,9 +157,9 @@ class Lab(fixtures.Fixture):
         super().__init__()
         self._database_url = database_url
         self._rabbit_url = rabbit_url
-        self._names = [f"conductor-{number}" for number in range(conductors)]
+        self.names = [f"conductor-{number}" for number in range(conductors)]
         if rabbit_url is not None:  # a queue has its conductor's name, and other laboratories use the same broker
-            self._names = [services.unique_name(name) for name in self._names]
+            self.names = [services.unique_name(name) for name in self.names]
         self._rack_settings = {"machines": machines, **FAST, **(rack or {})}
         self._options = options or {}
         self.programs = HERE
@@ -190,12 +196,12 @@ class Lab(fixtures.Fixture):
 
     def _start_processes(self) -> None:
         if self._rabbit_url is None:
-            self.process = self.make(["ingot"], self._names[0])
-            self.conductors[self._names[0]] = self.process
+            self.process = self.make(["ingot"], self.names[0])
+            self.conductors[self.names[0]] = self.process
             self.process.start()
             return
         self.make(["ingot-dbsync"], "dbsync", "upgrade").start().wait()
-        for name in self._names:
+        for name in self.names:
             self.conductors[name] = self.make(["ingot-conductor"], name)
             self.conductors[name].start()
         for name in self._ports:
@@ -232,8 +238,9 @@ class Lab(fixtures.Fixture):
             groups["database"] = {"connection": self._database_url}
         if self._rabbit_url:
             groups["DEFAULT"]["transport_url"] = self._rabbit_url
-        for group, values in self._options.items():
-            groups.setdefault(group, {}).update(values)
+        for options in (self._options, self.own_options(host)):
+            for group, values in options.items():
+                groups.setdefault(group, {}).update(values)
         lines = [
             line
             for group, values in groups.items()
@@ -241,12 +248,16 @@ class Lab(fixtures.Fixture):
         ]
         return "\n".join(lines) + "\n"
 
+    def own_options(self, name: str) -> Mapping[str, Mapping[str, Any]]:
+        """Options that only one process has; for laboratories in which they differ."""
+        return {}
+
     def wait_until_served(self) -> None:
         """Returns when the API answers and all conductors are alive."""
 
         def check() -> bool:
             known = self.user.get("/v1/conductors")["conductors"]
-            return sum(conductor["alive"] for conductor in known) >= len(self._names)
+            return sum(conductor["alive"] for conductor in known) >= len(self.names)
 
         self.eventually(check, "API and conductors are up")
 
