@@ -104,6 +104,8 @@ class RackConfig:
     :param disk_kinds: ``ata`` or ``nvme`` for a machine's first, second, ... disk; the last one is for all others. What
         its secure erase does can follow after a colon: ``unsupported``, ``frozen`` or ``failing``; or the disk is
         ``read-only``.
+    :param boot_retry: pause before the firmware of a simulated machine that finds nothing in the network looks again;
+        0: it never does, and the machine hangs.
     :param agent_settle: longest pause between the end of a command and the heartbeat that reports it.
     :param heartbeat_max: upper limit of the pause between two heartbeats (a real agent waits 0.3 to 0.6 of
         the service's heartbeat_timeout).
@@ -130,6 +132,7 @@ class RackConfig:
     memory: int = 4096
     cpus: int = 2
     boot_delay: float = 0.5
+    boot_retry: float = 0.0
     os_boot_delay: float = 0.5
     shutdown_delay: float = 0.5
     power_off_delay: float = 0.5

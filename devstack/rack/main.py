@@ -68,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
 
 _TIMES = {
     "boot_delay": "from power on to the boot device",
+    "boot_retry": "before a firmware that found nothing looks again, 0: never",
     "os_boot_delay": "from the boot sector to a running system",
     "shutdown_delay": "from the power button to off",
     "power_off_delay": "from the agent's power_off to off",

@@ -97,11 +97,8 @@ class SimulatedMachine(Machine):
 
     async def _boot_network(self) -> None:
         self.enter("network boot")
-        firmware = boot.Firmware(self, self.boot_setting_efi())
         try:
-            plan = await firmware.network_boot()
-        except boot.BootError as error:
-            raise Hang(f"network boot: {error}") from error
+            plan = await self._ask_network()
         except boot.Reboot:
             self.restart_soon()
             return
@@ -114,6 +111,18 @@ class SimulatedMachine(Machine):
             return
         self.log(f"kernel {plan.kernel} started")
         await self._run_agent(plan.arguments)
+
+    async def _ask_network(self) -> boot.BootPlan | None:
+        """What the network has for this machine; one that is set to looks until there is something."""
+        firmware = boot.Firmware(self, self.boot_setting_efi())
+        while True:
+            try:
+                return await firmware.network_boot()
+            except boot.BootError as error:
+                if not self.site.config.boot_retry:
+                    raise Hang(f"network boot: {error}") from error
+                self.log(f"network boot: {error}; looking again in {self.site.config.boot_retry:g} s")
+            await asyncio.sleep(self.site.config.boot_retry)
 
     def boot_setting_efi(self) -> bool:
         setting = self.nvram.last_taken

@@ -1,12 +1,15 @@
 """A machine in this process: power, boot devices and what they survive. (Its BMC is tested from outside.)"""
 
+import http.server
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import testtools
 
+from ingot.rack import ports
 from ingot.rack.bmc import boot_flags
 from ingot.rack.config import RackConfig, machine_specs
 from ingot.rack.loop import LoopThread, Site
@@ -48,12 +51,24 @@ class NvramTest(testtools.TestCase):
         self.assertEqual(BootSetting("disk", persistent=True, efi=False), nvram.take())
 
 
+class _BootsFromDisk(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"#!ipxe\nsanboot --no-describe --drive 0x80\n")
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Not in a test's output."""
+
+
 class MachineTest(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         quick: dict[str, Any] = {"boot_delay": 0.0, "os_boot_delay": 0.0, "shutdown_delay": 0.0}
+        self.port = ports.tcp()
+        quick |= {"boot_retry": 0.01, "boot_url": f"http://127.0.0.1:{self.port}/{{mac}}"}
         config = RackConfig(machines=1, state_dir=Path(directory.name), disk_size=16 * 2**20, **quick)
         site = Site(config)
         self.addCleanup(site.close)
@@ -88,6 +103,18 @@ class MachineTest(testtools.TestCase):
             self.assertIn(reason, self.machine.reason)
             self.power("off")
             self.assertEqual("off", self.machine.state)
+
+    def test_its_firmware_looks_again_until_there_is_something_to_boot(self) -> None:
+        self.machine.disks[0].write(0, disk_images.mbr_image())
+        self.machine.set_boot_setting("pxe", persistent=True, efi=False)
+        self.power("on")
+        while not any("looking again" in line for line in tuple(self.machine.log_lines)):
+            time.sleep(0.01)
+        server = http.server.HTTPServer(("127.0.0.1", self.port), _BootsFromDisk)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        self.wait_for("os")
 
     def test_what_makes_no_sense_when_off(self) -> None:
         self.assertEqual([True, False, False, False], [self.power(a) for a in ("off", "cycle", "reset", "soft")])
