@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from werkzeug.datastructures import MultiDict
 
-from ingot.api import collection, faults, fields, kinds, node_states, nodes, params, provision
+from ingot.api import collection, faults, fields, kinds, maintenance, node_states, nodes, params, provision
 from ingot.api.call import Answer, Call, Operation, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.policy import access
@@ -36,8 +36,8 @@ class _Action(NamedTuple):
 ACTIONS: Mapping[str, _Action] = {
     "provision": _Action(provision.set_provision, "baremetal:node:set_provision_state"),
     "power": _Action(node_states.set_power, "baremetal:node:set_power_state"),
-    "set_maintenance": _Action(node_states.set_maintenance, "baremetal:node:set_maintenance"),
-    "clear_maintenance": _Action(node_states.clear_maintenance, "baremetal:node:clear_maintenance"),
+    "set_maintenance": _Action(maintenance.set_flag, "baremetal:node:set_maintenance"),
+    "clear_maintenance": _Action(maintenance.clear_flag, "baremetal:node:clear_maintenance"),
 }
 
 _FILTERS = {param.name: param for param in nodes.FILTERS}

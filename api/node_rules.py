@@ -9,7 +9,7 @@ from ingot.api.call import Call
 from ingot.api.node_fields import TABLE
 from ingot.api.policy import access
 from ingot.common import errors, interfaces, states
-from ingot.db import chassis, listing, records
+from ingot.db import chassis, listing, maintenance, records
 
 RESERVED_NAMES = ("detail", "maintenance", "management", "states", "validate", "vendor_passthru")
 """They would hide behind URLs of other meaning."""
@@ -18,7 +18,8 @@ _HOSTNAME = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-)
 
 EDITED = (
     *TABLE.patchable(),
-    *("uuid", "revision", "provision_state", "reservation", "lock_purpose", "locked_at", "maintenance_reason", "flow"),
+    *("uuid", "revision", "provision_state", "reservation", "lock_purpose", "locked_at", "flow"),
+    *maintenance.FLAG,
 )
 """What editing a node needs to know of it."""
 
@@ -79,6 +80,8 @@ def for_creation(call: Call, values: Mapping[str, Any]) -> dict[str, Any]:
     _check_name(call, row["name"])
     given = {name: values[name] for name in interfaces.FIELDS}
     row |= composition.settle(call, row["driver"], row["conductor_group"], {}, given)
+    if row["maintenance"]:
+        row |= maintenance.columns([maintenance.of_user(call.ctx, None)])
     return row | _references(call, values, values["owner"]) | _derived(values)
 
 
@@ -98,8 +101,8 @@ def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> 
         _check_reason(node, changes, flag)
         if changes.get(flag) is False:
             row[f"{flag}_reason"] = None
-    if changes.get("maintenance") is False:
-        row |= {"maintenance_reason": None, "fault": None}
+    if "maintenance" in changes:
+        row |= maintenance.flagged(node, call.ctx, changes["maintenance"])
     references = _references(call, changes, node.owner)
     if references.get("parent_node") == node.uuid:
         raise errors.Invalid(

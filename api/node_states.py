@@ -1,4 +1,4 @@
-"""The states of a node: which it is in, power changes, RAID configuration, maintenance."""
+"""The states of a node: which it is in, power changes, RAID configuration."""
 
 from ingot.api import call as calls
 from ingot.api import collection, fields, kinds, node_rules, preconditions, raid
@@ -89,23 +89,3 @@ def _set_raid(call: Call, given: str) -> Reply:
         raise nodes.locked(found)
     nodes.compare_and_set(call.db, found, {"target_raid_config": call.body})
     return calls.NO_CONTENT
-
-
-@operation(body=fields.Body("maintenance request", (Field("reason", kind=kinds.LONG_TEXT),)), answer=calls.EMPTY_202)
-def set_maintenance(call: Call, node: str) -> Reply:
-    reason = call.body.get("reason")
-    return _maintain(call, node, {"maintenance": True, "maintenance_reason": reason, "fault": None})
-
-
-@operation(answer=calls.EMPTY_202)
-def clear_maintenance(call: Call, node: str) -> Reply:
-    return _maintain(call, node, {"maintenance": False, "maintenance_reason": None, "fault": None})
-
-
-def _maintain(call: Call, given: str, values: dict[str, object]) -> Reply:
-    # Allowed whoever holds the lock: an operator who sees a machine burn does not wait for its step to end.
-    def attempt() -> None:
-        api_nodes.accept(call, api_nodes.read(call, given, "uuid", "revision"), values, locked=True)
-
-    calls.retried(attempt)
-    return Reply(None, 202)

@@ -17,6 +17,7 @@ from ingot.api import (
     drivers,
     events,
     inspection_rules,
+    maintenance,
     network_events,
     node_bios,
     node_firmware,
@@ -199,7 +200,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "/v1/nodes/<node>/maintenance",
-        {"PUT": node_states.set_maintenance, "DELETE": node_states.clear_maintenance},
+        {"PUT": maintenance.set_flag, "DELETE": maintenance.clear_flag},
         policy={"PUT": "baremetal:node:set_maintenance", "DELETE": "baremetal:node:clear_maintenance"},
     ),
     Route(
@@ -419,6 +420,22 @@ ROUTES: tuple[Route, ...] = (
         any_version=True,
         text=True,
         policy="ingot:node:logs:get",
+    ),
+    Route(
+        "/ingot/v1/nodes/<node>/maintenance",
+        {"GET": maintenance.index},
+        any_version=True,
+        policy="ingot:node:maintenance:get",
+    ),
+    Route(
+        "/ingot/v1/nodes/<node>/maintenance/<hold>",
+        {"GET": maintenance.show, "PUT": maintenance.put, "DELETE": maintenance.delete},
+        any_version=True,
+        policy={
+            "GET": "ingot:node:maintenance:get",
+            "PUT": "baremetal:node:set_maintenance",
+            "DELETE": "baremetal:node:clear_maintenance",
+        },
     ),
     Route("/ingot/v1/runs/<run>", {"GET": timeline.run}, any_version=True, policy="ingot:run:get"),
     Route("/ingot/v1/events", {"GET": events.follow}, any_version=True, text=True, policy="ingot:events:get"),

@@ -10,12 +10,15 @@ from ingot.common import context, errors, interfaces
 from ingot.conductor import task_manager
 from ingot.conductor.node_queue import NodeQueues
 from ingot.conductor.task_manager import Services, Task
-from ingot.db import node_lists, records
+from ingot.db import maintenance, node_lists, records
 from ingot.drivers.interfaces.base import BaseInterface
 
 LOG = log.getLogger(__name__)
 
-_COLUMNS = ("uuid", "name", "driver", "conductor_group", "power_state", "provision_state", "maintenance", "reservation")
+_COLUMNS = (
+    *("uuid", "name", "driver", "conductor_group", "power_state", "provision_state", "reservation"),
+    *maintenance.FLAG,
+)
 
 
 class Fleet:
@@ -42,7 +45,8 @@ class Fleet:
         hardware, interface = self._services.hardware, self._interface
         columns = (*_COLUMNS, interfaces.field(interface.kind))
         candidates = node_lists.of_drivers(self._services.db, hardware.drivers_using(interface), columns)
-        return [node for node in candidates if hardware.uses(node, interface) and self._owns(node)]
+        mine = [node for node in candidates if hardware.uses(node, interface) and self._owns(node)]
+        return [node for node in mine if not maintenance.silent(node)]
 
     def look(self, node: records.Record) -> contextlib.AbstractContextManager[Task]:
         return task_manager.acquire(self._services, self.context, node.uuid, self._interface.name, shared=True)

@@ -137,7 +137,7 @@ def _switched_off(what: str, kind: str, abort_fault: str | None = None) -> Calla
             _try(task, what, _start_switching_off)
         wrong = _clean_up(task, what, kind)
         if wrong and abort_fault and isinstance(exc, errors.Aborted):
-            task.set(maintenance=True, maintenance_reason=wrong.message, fault=abort_fault)
+            task.begin_fault(abort_fault, wrong.message)
 
     return fail
 

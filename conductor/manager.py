@@ -17,7 +17,7 @@ from ingot.conductor.flows import FLOWS
 from ingot.conductor.node_queue import Alarms, NodeQueues
 from ingot.conductor.steps import engine
 from ingot.conductor.timers import Timer
-from ingot.db import conductors, events, nodes, records, retention
+from ingot.db import conductors, events, node_lists, nodes, records, retention
 from ingot.db.engine import Database
 from ingot.drivers import factory
 from ingot.rpcapi import methods, releases
@@ -241,7 +241,7 @@ class Conductor:
         self._alive_at = now
 
     def _sync_power(self) -> None:
-        mine = [node for node in nodes.for_power_sync(self.services.db) if self._owns(node)]
+        mine = [node for node in node_lists.for_power_sync(self.services.db) if self._owns(node)]
         self._synchroniser.start_round(mine)
 
     def _collect_events(self) -> None:

@@ -9,13 +9,11 @@ from oslo_log import log
 from ingot.common import clock, context, errors, states
 from ingot.conductor import history, task_manager
 from ingot.conductor.task_manager import Services, Task
-from ingot.db import nodes, records
+from ingot.db import maintenance, nodes, records
 from ingot.drivers import power_control, results
 from ingot.drivers.agent import session
 
 LOG = log.getLogger(__name__)
-
-POWER_FAULT = "power failure"
 
 
 def advance(task: Task) -> float | None:
@@ -127,16 +125,18 @@ class Synchroniser:
                     "due_at": clock.now(),
                 }
             LOG.warning("Node %s is found in '%s', it was '%s'", node.uuid, found, node.power_state)
-        if node.fault == POWER_FAULT:
-            changes |= {"maintenance": False, "maintenance_reason": None, "fault": None}
-            LOG.info("Node %s: the BMC answers again, maintenance ends", node.uuid)
+        if maintenance.has_fault(node, maintenance.POWER_FAULT):
+            changes |= maintenance.end(node, lambda hold: hold["fault"] == maintenance.POWER_FAULT)
+            LOG.info("Node %s: the BMC answers again, its maintenance for that ends", node.uuid)
         if changes:  # unless somebody asked for something while the BMC was being read
             nodes.set_unlocked(self._services.db, node.uuid, changes, node.revision)
 
     def _note_failure(self, node: records.Record, exc: errors.HardwareError) -> None:
         count = self._failures[node.uuid] = self._failures.get(node.uuid, 0) + 1
         LOG.warning("Power state of node %s not read, time %d in a row: %s", node.uuid, count, exc.message)
-        if count > self._services.conf.conductor.power_state_sync_max_retries and not node.maintenance:
+        known = maintenance.has_fault(node, maintenance.POWER_FAULT)
+        if count > self._services.conf.conductor.power_state_sync_max_retries and not known:
             reason = f"The power state could not be read {count} times in a row; last: {exc.message}"
-            fault = {"maintenance": True, "maintenance_reason": reason, "fault": POWER_FAULT, "last_error": reason}
-            nodes.set_unlocked(self._services.db, node.uuid, fault, node.revision)
+            hold = maintenance.of_fault(maintenance.POWER_FAULT, reason, self._services.host)
+            values = {**maintenance.put(node, hold), "last_error": reason}
+            nodes.set_unlocked(self._services.db, node.uuid, values, node.revision)

@@ -3,15 +3,11 @@
 import dataclasses
 from typing import Any
 
-from oslo_log import log
-
 from ingot.common import errors
 from ingot.conductor.steps.flow import Entry, nothing_begun
 from ingot.conductor.task_manager import Task
 from ingot.drivers import results
 from ingot.drivers.agent import session
-
-LOG = log.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,10 +52,8 @@ class Stay:
         return Entry("deploy", name, leave)
 
     def done(self, task: Task) -> None:
-        """What had failed has ended well now: its maintenance ends, unless somebody has set another one since."""
-        if task.node.fault == self.fault:
-            LOG.info("Node %s: its %s has ended well, maintenance ends", task.node.uuid, self.what)
-            task.set(maintenance=False, maintenance_reason=None, fault=None)
+        """What had failed has ended well now: its maintenance ends. That for other reasons does not."""
+        task.end_fault(self.fault)
 
     def failed(self, task: Task, exc: errors.IngotError) -> None:
         """The machine is left as it is, for an operator: a power cycle in the middle of a firmware update could destroy
@@ -68,7 +62,7 @@ class Stay:
             return
         session.forget(task)
         if not self._was_refused(task, exc) and not isinstance(exc, errors.Aborted):
-            task.set(maintenance=True, maintenance_reason=exc.message, fault=self.fault)
+            task.begin_fault(self.fault, exc.message)
 
     def _was_refused(self, task: Task, exc: errors.IngotError) -> bool:
         """Whether it ended because its request was wrong, before any of its steps ran."""

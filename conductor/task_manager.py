@@ -13,7 +13,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import clock, context, errors
-from ingot.db import facts, inventory, nodes, records, task_reads
+from ingot.db import facts, inventory, maintenance, nodes, records, task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
 from ingot.drivers import factory
@@ -119,6 +119,22 @@ class Task:
     def beside(self, write: nodes.Beside) -> None:
         """Adds something of the node's, in other tables, to the next write: all or nothing."""
         self._beside.append(write)
+
+    def begin_fault(self, fault: str, reason: str) -> None:
+        """Puts the node into maintenance with the next write."""
+        hold = maintenance.of_fault(fault, reason, self.services.host)
+        self._hold(lambda node: maintenance.put(node, hold))
+
+    def end_fault(self, fault: str) -> None:
+        """Takes the node out of the maintenance that is due to a fault, and to nothing else, with the next write."""
+        if maintenance.has_fault(self.node, fault):
+            LOG.info("Node %s: its maintenance for the %s ends", self.node.uuid, fault)
+            self._hold(lambda node: maintenance.end(node, lambda hold: hold["fault"] == fault))
+
+    def _hold(self, change: maintenance.Change) -> None:
+        # Users write holds whoever has the lock: what they are is seen where they are written.
+        self.beside(maintenance.writing(self.node.uuid, change))
+        vars(self.node).update(change(self.node))
 
     def save(self) -> None:
         self.write()

@@ -141,6 +141,7 @@ class Node(Timestamps, Base):
     maintenance: Mapped[bool] = mapped_column(default=False)
     maintenance_reason: Mapped[str | None] = mapped_column(types.text())
     fault: Mapped[str | None]
+    maintenance_holds: Mapped[list[Any]] = mapped_column(nullable=True, doc="see ingot.db.maintenance")
     health: Mapped[str | None]
     boot_mode: Mapped[str | None] = mapped_column(types.string(16))
     secure_boot: Mapped[bool | None]
@@ -354,9 +355,7 @@ class StepRun(Base):
     step: Mapped[str]
     args: Mapped[dict[str, Any]]
     priority: Mapped[float] = mapped_column(types.Number(), doc="agents may have fractions")
-    origin: Mapped[str] = mapped_column(
-        types.string(300), doc="who asked for it: driver, agent, template NAME, runbook NAME, request, flow"
-    )
+    origin: Mapped[str] = mapped_column(types.string(300), doc="driver, agent, template or runbook NAME, request, flow")
     state: Mapped[str] = mapped_column(types.string(16), doc="done, failed, interrupted, aborted")
     started_at: Mapped[datetime.datetime]
     finished_at: Mapped[datetime.datetime]

@@ -18,7 +18,10 @@ _OWNED = [
 ]
 """What goes with a node, children of others first."""
 
-_UNTOLD = {"maintenance": False, "maintenance_reason": None, "power_state": None, "target_power_state": None}
+_UNTOLD: Mapping[str, Any] = {
+    **{"maintenance": False, "maintenance_reason": None, "maintenance_holds": []},
+    **{"power_state": None, "target_power_state": None},
+}
 """What of a new node is no event."""
 
 

@@ -1,10 +1,11 @@
-"""Nodes for showing and listing: with their chassis, and with what the API's filters ask for."""
+"""Lists of nodes: for the API with their chassis and by its filters, for the ring, for what conductors do to many."""
 
 from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
-from ingot.db import listing, models, nodes, records
+from ingot.common import states
+from ingot.db import listing, maintenance, models, nodes, records
 from ingot.db.engine import Database
 
 _CHASSIS = models.table(models.Chassis)
@@ -44,6 +45,20 @@ def shards(db: Database) -> list[tuple[str | None, int]]:
     with db.single() as connection:
         found = [(name, count) for name, count in connection.execute(statement)]
     return sorted(found, key=lambda one: (one[0] is not None, one[0] or ""))
+
+
+def for_power_sync(db: Database) -> list[records.Record]:
+    """Nodes whose power state may be read: unlocked, in a stable or failed state, nothing due, no hold forbids it."""
+    table = nodes.NODES
+    names = ("uuid", "driver", "conductor_group", "power_state", "revision", *maintenance.FLAG)
+    statement = sa.select(*records.columns(table, names)).where(
+        table.c.reservation.is_(None),
+        table.c.due_at.is_(None),
+        table.c.provision_state.in_((states.STABLE | states.FAILED) - {states.ENROLL}),
+    )
+    with db.single() as connection:
+        found = records.many(connection.execute(statement))
+    return [node for node in found if not maintenance.silent(node)]
 
 
 def of_drivers(db: Database, drivers: Collection[str], names: Collection[str]) -> list[records.Record]:

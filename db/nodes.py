@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
-from ingot.common import clock, errors, states
+from ingot.common import clock, errors
 from ingot.db import models, records, rows, types
 from ingot.db.engine import Database, retried
 
@@ -48,7 +48,7 @@ class _Watched(NamedTuple):
 
 _WATCHED = (
     _Watched("power", ("power_state", "target_power_state"), ("last_error",)),
-    _Watched("maintenance", ("maintenance", "maintenance_reason"), ("fault",)),
+    _Watched("maintenance", ("maintenance", "maintenance_reason", "maintenance_holds"), ("fault",)),
     _Watched("provision", ("provision_state",), ("target_provision_state", "last_error")),
 )
 
@@ -141,7 +141,7 @@ def set_unlocked(db: Database, uuid: str, values: Mapping[str, Any], revision: i
 
 
 def set_always(db: Database, uuid: str, values: Mapping[str, Any], revision: int | None = None) -> None:
-    """Writes columns that no task writes, whoever holds the lock: maintenance, a request to abort.
+    """Writes columns that no task writes, whoever holds the lock: a request to abort.
 
     :param revision: write only if the node is still as it was read.
     :raises NotFound: there is no such node.
@@ -383,16 +383,3 @@ def release_stale(db: Database, host: str, uuid: str | None = None) -> int:
         stale = stale.where(NODES.c.uuid == uuid)
     with db.single() as connection:
         return connection.execute(stale.values(**UNLOCKED, lock_epoch=NODES.c.lock_epoch + 1)).rowcount
-
-
-def for_power_sync(db: Database) -> list[records.Record]:
-    """Nodes whose power state may be read: unlocked, in a stable or failed state, nothing due."""
-    names = ("uuid", "driver", "conductor_group", "power_state", "maintenance", "fault", "revision")
-    statement = sa.select(*records.columns(NODES, names)).where(
-        NODES.c.reservation.is_(None),
-        NODES.c.due_at.is_(None),
-        NODES.c.provision_state.in_((states.STABLE | states.FAILED) - {states.ENROLL}),
-        sa.or_(NODES.c.maintenance.is_(False), NODES.c.fault == "power failure"),
-    )
-    with db.single() as connection:
-        return records.many(connection.execute(statement))

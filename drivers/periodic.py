@@ -22,8 +22,8 @@ class Fleet(Protocol):
     context: context.RequestContext
 
     def nodes(self) -> list[records.Record]:
-        """The nodes now; of each uuid, name, driver, conductor_group, power_state, provision_state, maintenance and
-        reservation."""
+        """The nodes now, without those that a maintenance hold says to leave alone; of each uuid, name, driver,
+        conductor_group, power_state, provision_state, maintenance and reservation."""
 
     def look(self, node: records.Record) -> contextlib.AbstractContextManager[Task]:
         """``with fleet.look(node) as task``: a task without a lock, which must not write.

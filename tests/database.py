@@ -25,7 +25,7 @@ from oslo_config import cfg
 
 from ingot.common import states
 from ingot.common.conf import loader
-from ingot.db import models, nodes, records, schema
+from ingot.db import models, nodes, records, rows, schema
 from ingot.db.engine import Database
 
 _idle: dict[str, list[str]] = {"mysql": [], "postgresql": []}
@@ -170,8 +170,7 @@ def make_node(db: Database, **values: Any) -> records.Record:
     :returns: the whole row but the config drive, as :func:`ingot.db.nodes.get` reads it.
     """
     table = nodes.NODES
-    node = {column.name: {} for column in table.c if isinstance(column.type, models.types.Json)}
-    node |= {
+    node = rows.empty(table) | {
         "uuid": str(uuid.uuid4()),
         "driver": "fake-hardware",
         "provision_state": states.AVAILABLE,
@@ -186,8 +185,7 @@ def make_node(db: Database, **values: Any) -> records.Record:
 def make_port(db: Database, node: records.Record, **values: Any) -> records.Record:
     """Enters a port of a node straight into its table."""
     table = models.table(models.Port)
-    port = {column.name: {} for column in table.c if isinstance(column.type, models.types.Json)}
-    port |= {
+    port = rows.empty(table) | {
         "uuid": str(uuid.uuid4()),
         "node_id": node.id,
         "address": "52:54:00:" + uuid.uuid4().hex[:6],

@@ -285,6 +285,7 @@ _OWN = (
     Rule("ingot:node:clean_steps:get", _SEE, "List the clean steps of a node"),
     Rule("ingot:node:plan:get", _USE, "See the plan of a deployment, cleaning or servicing"),
     Rule("ingot:node:timeline:get", _SEE_INSIDE, "See runs and their steps"),
+    Rule("ingot:node:maintenance:get", _SEE_INSIDE, "See who keeps a node in maintenance, and why"),
     Rule("ingot:node:logs:get", _SEE_INSIDE, "Read logs of agents"),
     Rule("ingot:run:get", _SEE_INSIDE, "See one run"),
     Rule("ingot:events:get", _READER, "Follow the events of all nodes", at_once=True),

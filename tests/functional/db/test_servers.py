@@ -7,6 +7,7 @@ from tests.unit.db import (
     test_engine,
     test_events,
     test_facts,
+    test_maintenance,
     test_nodes,
     test_past,
     test_ports,
@@ -61,6 +62,14 @@ class FactsOnMySQL(test_facts.FactsOnSQLite):
 
 
 class FactsOnPostgreSQL(test_facts.FactsOnSQLite):
+    backend = "postgresql"
+
+
+class HoldsOnMySQL(test_maintenance.HoldsOnSQLite):
+    backend = "mysql"
+
+
+class HoldsOnPostgreSQL(test_maintenance.HoldsOnSQLite):
     backend = "postgresql"
 
 

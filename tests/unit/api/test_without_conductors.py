@@ -31,6 +31,7 @@ ASKED = (
 
 EMPTY = (
     "/ingot/v1/nodes/<node>/logs/<uuid>",
+    "/ingot/v1/nodes/<node>/maintenance/<hold>",
     "/ingot/v1/runs/<run>",
     "/boot/images/<node>/<ticket>/<image>",
     "/v1/lookup",

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ingot.common import clock, errors, states
 from ingot.conductor import namesake, node_queue, power
 from ingot.conductor.cmd import signals
-from ingot.db import conductors, models, nodes
+from ingot.db import conductors, models, node_lists, nodes
 from tests import conductor_case, database
 
 
@@ -206,7 +206,7 @@ class TestSynchroniser(conductor_case.ConductorCase):
 
         self.conductor.services.hardware.interface("power", "fake").get_power_state = reads  # type: ignore[attr-defined]
         synchroniser = power.Synchroniser(self.conductor.services)
-        for reading in synchroniser.start_round(nodes.for_power_sync(self.db)):
+        for reading in synchroniser.start_round(node_lists.for_power_sync(self.db)):
             reading.result(conductor_case.PATIENCE)
         self.assertEqual({"target": states.POWER_OFF}, nodes.get(self.db, node.uuid).power_request)
 

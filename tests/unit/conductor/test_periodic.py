@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import fixtures
 
-from ingot.common import errors, states
+from ingot.common import context, errors, states
 from ingot.conductor import manager
-from ingot.db import nodes, records
+from ingot.db import maintenance, nodes, records
 from ingot.db.engine import Database
 from ingot.drivers import factory, steps
 from ingot.drivers.classic import ClassicDriver
@@ -152,6 +152,14 @@ class TestRounds(PeriodicCase):
         }
         found = {node.name: node.uuid for node in self.round().nodes()}
         self.assertEqual({name: made[name] for name in ("named", "by default", "classic")}, found)
+
+    def test_they_are_not_given_those_that_a_hold_says_to_leave_alone(self) -> None:
+        for scope in maintenance.SCOPES:
+            node = database.make_node(self.db, name=scope, driver="machine")
+            nodes.set_always(
+                self.db, node.uuid, maintenance.columns([maintenance.of_user(context.admin(), None, "fan", scope)])
+            )
+        self.assertEqual(["provision"], [node.name for node in self.round().nodes()])
 
     def test_they_can_look_at_a_node_and_have_it_changed_in_its_turn(self) -> None:
         node = database.make_node(self.db, driver="machine")

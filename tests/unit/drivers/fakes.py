@@ -9,10 +9,8 @@ from oslo_config import cfg
 
 from ingot.common import context, interfaces, states
 from ingot.common.conf import loader
-from ingot.db import models, records
+from ingot.db import models, records, rows
 from ingot.drivers import factory, results
-
-DICTIONARIES = {column.name for column in models.table(models.Node).c if column.type.__class__.__name__ == "Json"}
 
 
 def configuration(**options: Any) -> cfg.ConfigOpts:
@@ -29,7 +27,7 @@ def node(**columns: Any) -> records.Record:
     values: dict[str, Any] = {
         column.name: None for column in models.table(models.Node).c if column.name != "configdrive"
     }
-    values |= {name: {} for name in DICTIONARIES}
+    values |= rows.empty(models.table(models.Node))
     values |= {
         "id": 1,
         "uuid": str(uuid.uuid4()),

@@ -1,0 +1,80 @@
+"""The maintenance of a node: the flag of the OpenStack API, and under /ingot/v1 the holds that it stands for."""
+
+from ingot.api import call as calls
+from ingot.api import fields, kinds, nodes, schemas
+from ingot.api.call import Answer, Call, Plain, Reply, operation
+from ingot.api.fields import Field
+from ingot.common import errors
+from ingot.db import maintenance
+
+_SHOWN = schemas.complete(
+    {
+        "name": schemas.TEXT,
+        "scope": {"enum": list(maintenance.SCOPES)},
+        **dict.fromkeys(("reason", "since", "user", "project", "fault", "conductor"), schemas.OPTIONAL_TEXT),
+    }
+)
+_HOLD = Answer(shows=Plain(_SHOWN))
+_REASON = Field("reason", kind=kinds.LONG_TEXT)
+
+
+@operation(answer=Answer(shows=Plain(schemas.listed("holds", _SHOWN))))
+def index(call: Call, node: str) -> Reply:
+    """The holds of a node; what was set last is last."""
+    return Reply({"holds": maintenance.standing(nodes.read(call, node, *maintenance.FLAG))})
+
+
+@operation(answer=_HOLD)
+def show(call: Call, node: str, hold: str) -> Reply:
+    return Reply(_named(call, node, hold))
+
+
+@operation(
+    body=fields.Body("hold", (Field("scope", kind=kinds.Kind({"enum": list(maintenance.SCOPES)})), _REASON)),
+    answer=calls.EMPTY_204,
+)
+def put(call: Call, node: str, hold: str) -> Reply:
+    """The same as often as it is sent: the client chooses the name."""
+    name, scope = kinds.logical_name("hold", hold), call.body.get("scope", maintenance.ALL)
+    wanted = maintenance.of_user(call.ctx, call.body.get("reason"), name, scope)
+    _write(call, node, lambda found: maintenance.put(found, wanted))
+    return calls.NO_CONTENT
+
+
+@operation(answer=calls.EMPTY_204)
+def delete(call: Call, node: str, hold: str) -> Reply:
+    _named(call, node, hold)
+    _write(call, node, lambda found: maintenance.end(found, lambda one: one["name"] == hold))
+    return calls.NO_CONTENT
+
+
+@operation(body=fields.Body("maintenance request", (_REASON,)), answer=calls.EMPTY_202)
+def set_flag(call: Call, node: str) -> Reply:
+    _write(call, node, lambda found: maintenance.flagged(found, call.ctx, True, call.body.get("reason")))
+    return Reply(None, 202)
+
+
+@operation(answer=calls.EMPTY_202)
+def clear_flag(call: Call, node: str) -> Reply:
+    _write(call, node, lambda found: maintenance.flagged(found, call.ctx, False))
+    return Reply(None, 202)
+
+
+def _write(call: Call, node: str, change: maintenance.Change) -> None:
+    def attempt() -> None:
+        found = nodes.read(call, node, "uuid", "revision")
+        if not call.dry_run:
+            maintenance.write(call.db, found.uuid, change, found.revision if call.preconditions else None)
+
+    calls.retried(attempt)
+
+
+def _named(call: Call, node: str, name: str) -> maintenance.Hold:
+    """
+    :raises NotFound: the node has no hold of that name.
+    """
+    found = maintenance.standing(nodes.read(call, node, *maintenance.FLAG))
+    hold = next((hold for hold in found if hold["name"] == name), None)
+    if hold is None:
+        raise errors.NotFound(noun="Hold", ident=name)
+    return hold
