@@ -10,7 +10,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import clock, context, errors, hash_ring
-from ingot.conductor import allocations, namesake, power, task_manager, timers
+from ingot.conductor import allocations, namesake, power, power_sync, task_manager, timers
 from ingot.conductor.endpoint import Endpoint
 from ingot.conductor.fleet import Fleet
 from ingot.conductor.flows import FLOWS
@@ -40,12 +40,12 @@ class Conductor:
         releases.pinned(conf)
         self.conf = conf
         self.services = task_manager.Services(conf, db, hardware or factory.Hardware(conf))
-        self.queues = NodeQueues(self._look, conf.conductor.workers_pool_size)
+        self.queues = NodeQueues(self._look, conf.conductor.workers_pool_size, self.services.silences.is_silent)
         self.services.ring = self._ring
         self._allocator = allocations.Allocator(db, conf.host, self.queues.submit, self.queues.is_busy, self._timeout)
         self.endpoint = Endpoint(self.services, self.queues, self._allocator)
         self._alarms = Alarms(self.queues.ring)
-        self._synchroniser = power.Synchroniser(self.services)
+        self._synchroniser = power_sync.Synchroniser(self.services)
         self._rings = hash_ring.Rings(
             lambda: [hash_ring.Member(*row) for row in conductors.ring_members(db, self._timeout)],
             time.monotonic,
@@ -241,8 +241,8 @@ class Conductor:
         self._alive_at = now
 
     def _sync_power(self) -> None:
-        mine = [node for node in node_lists.for_power_sync(self.services.db) if self._owns(node)]
-        self._synchroniser.start_round(mine)
+        candidates = node_lists.for_power_sync(self.services.db, self._group, self.services.hardware.drivers)
+        self._synchroniser.read(node.uuid for node in candidates if self._owns(node))
 
     def _collect_events(self) -> None:
         """Keeps outboxes short while nobody listens; who listens collects more often."""

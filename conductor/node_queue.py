@@ -25,11 +25,15 @@ class NodeQueues:
 
     :param look: what answers a bell: called with the node's uuid and the reason of the bell that came last.
     :param workers: how many threads work on nodes.
+    :param is_slow: whether work on a node may be expected to wait for hardware that does not answer. A quarter of as
+        many threads, beside the others, are for such nodes: however many there are, they keep nobody else waiting.
     """
 
-    def __init__(self, look: Callable[[str, str], None], workers: int) -> None:
+    def __init__(self, look: Callable[[str, str], None], workers: int, is_slow: Callable[[str], bool]) -> None:
         self._look = look
+        self._is_slow = is_slow
         self._executor = futurist.ThreadPoolExecutor(max_workers=workers)
+        self._slow_executor = futurist.ThreadPoolExecutor(max_workers=max(1, workers // 4))
         self._lock = threading.Lock()
         self._waiting: dict[str, collections.deque[Callable[[], None]]] = {}
         self._bells: dict[str, str] = {}
@@ -77,7 +81,8 @@ class NodeQueues:
         with self._lock:
             self._stopped = True
             ended = self._idle.wait_for(lambda: not self._waiting, timeout)
-        self._executor.shutdown(wait=False)
+        for executor in (self._executor, self._slow_executor):
+            executor.shutdown(wait=False)
         return ended
 
     def _enqueue(self, uuid: str, job: Callable[[], None]) -> None:
@@ -87,7 +92,8 @@ class NodeQueues:
             self._waiting[uuid].append(job)
         else:
             self._waiting[uuid] = collections.deque((job,))
-            self._executor.submit(self._drain, uuid)
+            executor = self._slow_executor if self._is_slow(uuid) else self._executor
+            executor.submit(self._drain, uuid)
 
     def _drain(self, uuid: str) -> None:
         """The jobs of one node, one after the other, until there is none."""

@@ -17,6 +17,7 @@ from ingot.db import facts, inventory, maintenance, nodes, records, task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
 from ingot.drivers import factory
+from ingot.drivers.silences import Silences
 
 LOG = log.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class Services:
         hint: what is due in the database is found without it.
     :ivar log_slots: one for each agent that may be asked for its logs at a time: a few of the workers at most wait for
         agents that hang.
+    :ivar silences: which BMCs do not answer.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> None:
@@ -40,6 +42,8 @@ class Services:
         self.hardware = hardware
         self.host: str = conf.host
         self.ring: Callable[[records.Record, str], None] = lambda _node, _why: None
+        first, longest = conf.conductor.sync_power_state_interval, conf.conductor.silent_bmc_longest_pause
+        self.silences = Silences(first, longest)
         self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))
 
 
@@ -53,6 +57,7 @@ class Task:
         self.context = ctx
         self.node = node
         self.shared = shared
+        self.silences = services.silences
         self.driver, self.missing = self._compose()
         self.step: dict[str, Any] = {}
         self.memory: dict[str, Any] = {}

@@ -47,11 +47,14 @@ def shards(db: Database) -> list[tuple[str | None, int]]:
     return sorted(found, key=lambda one: (one[0] is not None, one[0] or ""))
 
 
-def for_power_sync(db: Database) -> list[records.Record]:
-    """Nodes whose power state may be read: unlocked, in a stable or failed state, nothing due, no hold forbids it."""
+def for_power_sync(db: Database, group: str, drivers: Collection[str]) -> list[records.Record]:
+    """Nodes of a group with these drivers whose power state may be read: unlocked, in a stable or failed state, nothing
+    due, no hold forbids it. Of each what tells whose it is: uuid, driver, conductor_group."""
     table = nodes.NODES
-    names = ("uuid", "driver", "conductor_group", "power_state", "revision", *maintenance.FLAG)
+    names = ("uuid", "driver", "conductor_group", *maintenance.FLAG)
     statement = sa.select(*records.columns(table, names)).where(
+        table.c.conductor_group == group,
+        table.c.driver.in_(list(drivers)),
         table.c.reservation.is_(None),
         table.c.due_at.is_(None),
         table.c.provision_state.in_((states.STABLE | states.FAILED) - {states.ENROLL}),

@@ -30,6 +30,9 @@ _TAKEN = re.compile(r"(?:uniq_nodes_|\bnodes\.)(instance_uuid|name|uuid)\b")
 _USUAL = [column for column in NODES.c if column.name not in ("configdrive", "outbox", "outbox_at")]
 
 
+Beside = Callable[[sa.Connection], None]
+"""Writes what belongs to a node in other tables, in the transaction that writes to the node."""
+
 Told = dict[str, Any]
 """An event: its ``kind``, and what it tells."""
 
@@ -117,27 +120,20 @@ def get(db: Database, ident: str, columns: Collection[str] | None = None) -> rec
     return node
 
 
-def compare_and_set(db: Database, node: records.Record, values: Mapping[str, Any]) -> None:
+def compare_and_set(
+    db: Database, node: records.Record, values: Mapping[str, Any], beside: Collection[Beside] = ()
+) -> None:
     """Writes what a request asks for, if the node is still as it was read and nobody works on it.
 
     :param node: as read before; needs id, uuid, revision.
+    :param beside: write what belongs to the node in other tables.
     :raises NodeLocked: a conductor works on it.
     :raises ChangedMeanwhile: another request was faster.
     :raises NotFound: it was deleted meanwhile.
     """
     unchanged = sa.and_(NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
-    if not _update(db, unchanged, values, node.uuid, vars(node)):
+    if not _update(db, unchanged, values, node.uuid, vars(node), beside):
         raise why_refused(db, node.uuid)
-
-
-def set_unlocked(db: Database, uuid: str, values: Mapping[str, Any], revision: int | None = None) -> bool:
-    """Writes columns that need no lock, unless somebody holds it (power state found by a reading, say).
-
-    :param revision: write only if the node is still as it was read.
-    :returns: whether the node was free and was written.
-    """
-    free = sa.and_(NODES.c.uuid == uuid, NODES.c.reservation.is_(None))
-    return _update(db, free if revision is None else sa.and_(free, NODES.c.revision == revision), values, uuid)
 
 
 def set_always(db: Database, uuid: str, values: Mapping[str, Any], revision: int | None = None) -> None:
@@ -165,12 +161,16 @@ def _update(
     values: Mapping[str, Any],
     uuid: str,
     before: Mapping[str, Any] | None = None,
+    beside: Collection[Beside] = (),
 ) -> bool:
     told = posted(events_of(values, before))
     statement = sa.update(NODES).where(condition).values(**values, **told, revision=NODES.c.revision + 1)
     try:
-        with db.single() as connection:
-            return connection.execute(statement).rowcount == 1
+        with db.transaction() if beside else db.single() as connection:
+            written = connection.execute(statement).rowcount == 1
+            for write in beside if written else ():
+                write(connection)
+        return written
     except db_exc.DBDuplicateEntry as exc:
         raise duplicate(exc, values, uuid) from exc
     except db_exc.DBReferenceError as exc:
@@ -246,8 +246,6 @@ def lock(
     return node
 
 
-Beside = Callable[[sa.Connection], None]
-
 UNLOCKED: Mapping[str, Any] = {"reservation": None, "lock_purpose": None, "locked_at": None}
 """The values that give a lock back; part of a task's last write."""
 
@@ -277,16 +275,28 @@ def write_locked(
         .values(**values, **posted(told), revision=NODES.c.revision + 1)
     )
     new_runs = [{"node_id": node.id, **row} for row in step_runs]
-    new_history = [{"node_id": node.id, "uuid": uuidutils.generate_uuid(), **row} for row in history]
-    with db.transaction() if new_runs or new_history or beside else db.single() as connection:
+    entries = list(history)
+    beside = [*([to_history(node, entries)] if entries else []), *beside]
+    with db.transaction() if new_runs or beside else db.single() as connection:
         if connection.execute(statement).rowcount != 1:
             raise errors.LockLost(node=node.uuid, epoch=node.lock_epoch, host=node.reservation)
         if new_runs:
             connection.execute(sa.insert(_STEP_RUNS), new_runs)
-        if new_history:
-            connection.execute(sa.insert(_HISTORY), new_history)
         for write in beside:
             write(connection)
+
+
+def to_history(node: records.Record, entries: Iterable[Mapping[str, Any]]) -> Beside:
+    """What adds rows to a node's history.
+
+    :param entries: the rows, without node_id and uuid.
+    """
+    new = [{"node_id": node.id, "uuid": uuidutils.generate_uuid(), **entry} for entry in entries]
+
+    def write(connection: sa.Connection) -> None:
+        connection.execute(sa.insert(_HISTORY), new)
+
+    return write
 
 
 LAST_HEARD: sa.ColumnElement[datetime.datetime | None] = NODES.c.agent_last_heartbeat
@@ -383,3 +393,10 @@ def release_stale(db: Database, host: str, uuid: str | None = None) -> int:
         stale = stale.where(NODES.c.uuid == uuid)
     with db.single() as connection:
         return connection.execute(stale.values(**UNLOCKED, lock_epoch=NODES.c.lock_epoch + 1)).rowcount
+
+
+def unlocked(db: Database, uuids: Collection[str]) -> list[records.Record]:
+    """Those of the nodes that nobody works on now, with all that a task needs of them."""
+    statement = sa.select(*_USUAL).where(NODES.c.uuid.in_(uuids), NODES.c.reservation.is_(None))
+    with db.single() as connection:
+        return records.many(connection.execute(statement))

@@ -14,7 +14,6 @@ import struct
 import time
 import weakref
 from collections.abc import AsyncIterator, Iterator, Sequence
-from concurrent import futures
 from typing import Any, NamedTuple
 
 from pyghmi import exceptions
@@ -179,15 +178,11 @@ def call(address: Address, timeout: float, *requests: Request) -> list[bytes]:
     :raises HardwareUnreachable: it does not answer in time; the message has address and port.
     :raises HardwareError: it refuses the log-in or a request; requests after that one were not sent.
     """
-    return start(address, timeout, *requests).result()
+    return ipmi_loop.begin(answers(address, timeout, *requests)).result()
 
 
-def start(address: Address, timeout: float, *requests: Request) -> "futures.Future[list[bytes]]":
-    """As :func:`call`, without waiting: for reading many machines at a time."""
-    return ipmi_loop.begin(_call(address, timeout, requests))
-
-
-async def _call(address: Address, timeout: float, requests: Sequence[Request]) -> list[bytes]:
+async def answers(address: Address, timeout: float, *requests: Request) -> list[bytes]:
+    """As :func:`call`, on the loop of :mod:`ingot.drivers.ipmi_loop`: for asking many machines at a time."""
     deadline = time.monotonic() + timeout
     with _explained(address, timeout):
         async with _alone(address, deadline):

@@ -8,6 +8,7 @@ from oslo_config import cfg
 from ingot.common import context
 from ingot.db import records
 from ingot.drivers import driver as bare_driver
+from ingot.drivers.silences import Silences
 
 
 class Task(Protocol):
@@ -17,6 +18,7 @@ class Task(Protocol):
     :ivar driver: links to the node's interfaces; one that is not enabled any more is None.
     :ivar memory: what the current step remembers between its calls; saved with every answer.
     :ivar shared: whether the task has no lock and must not write.
+    :ivar silences: where calls to BMCs note whether they were answered.
     """
 
     conf: cfg.ConfigOpts
@@ -25,6 +27,7 @@ class Task(Protocol):
     driver: bare_driver.BareDriver
     memory: dict[str, Any]
     shared: bool
+    silences: Silences
 
     @property
     def ports(self) -> list[records.Record]:

@@ -75,7 +75,19 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Seconds between two readings of all power states. 0: never.",
         ),
         cfg.IntOpt(
-            "sync_power_state_workers", default=8, min=1, help="Threads that read power states, apart from the workers."
+            "sync_power_state_workers",
+            default=8,
+            min=1,
+            help="Threads that note power states and, of hardware that takes a thread for each reading, read them; "
+            "apart from the workers. All BMCs that speak IPMI are read by one thread.",
+        ),
+        cfg.IntOpt(
+            "silent_bmc_longest_pause",
+            default=300,
+            min=0,
+            help="A BMC that does not answer is left alone by the reading of power states for "
+            "sync_power_state_interval, then for twice as long, and so on, but never for more seconds than this. What "
+            "users and flows want is always tried, and an answer ends the pause. 0: it is asked in each round.",
         ),
         cfg.IntOpt(
             "power_state_sync_max_retries",

@@ -6,6 +6,7 @@ What pyghmi 1.6's server side lacks, each corrected by the override that names i
 * it never answers an unknown user, who then waits a minute: ``RackSession._got_rakp1``;
 * it keeps a session after its logout, and a login from a known address ends that address's sessions with
   *other* BMCs: ``close_server_session``, ``_handle_ipmi_packet``;
+* it tells of no faults of the chassis: ``get_chassis_status``;
 * it drops the persistent and EFI flags of the boot device: ``set_system_boot_options``, ``get_...``;
 * its event loop sleeps over a packet that comes while it is about to sleep: ``receive``.
 
@@ -37,6 +38,9 @@ PARAMETER_NOT_SUPPORTED = 0x80
 # RMCP+ status codes, IPMI 2.0 table 13-15
 _NO_CIPHER_SUITE_MATCH = 0x11
 _UNAUTHORIZED_NAME = 0x0D
+
+# Miscellaneous chassis state, byte 4 of IPMI 2.0 table 28-3
+_DRIVE_FAULT = 0x04
 
 # Boot flags, parameter 5 of IPMI 2.0 table 28-14
 _BOOT_FLAGS = 5
@@ -191,6 +195,10 @@ class RackBmc(bmc.Bmc):
 
     def get_power_state(self) -> int:
         return int(self.chassis.powered)
+
+    def get_chassis_status(self, session: Any) -> None:
+        drive_fault = _DRIVE_FAULT if self.chassis.faults.active("drive_failed") else 0
+        session.send_ipmi_response(data=[self.get_power_state(), 0, drive_fault])
 
     def _power(self, action: str) -> int:
         return OK if self.chassis.power(action) else NOT_IN_THIS_STATE

@@ -29,7 +29,13 @@ class QemuMachine(Machine):
     Its states are ``off``, ``on`` and ``shutting down``: what runs on it shows on its console only.
     """
 
-    possible_faults: ClassVar[tuple[str, ...]] = ("bmc_silent", "bmc_wrong_password", "power_stuck", "boot_hang")
+    possible_faults: ClassVar[tuple[str, ...]] = (
+        "bmc_silent",
+        "bmc_wrong_password",
+        "drive_failed",
+        "power_stuck",
+        "boot_hang",
+    )
 
     def __init__(self, spec: MachineSpec, site: Site) -> None:
         super().__init__(spec, site)

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from concurrent import futures
 from typing import Any
 
 from ingot.common import errors, states
-from ingot.drivers import boot_mode, ipmi_session
+from ingot.drivers import boot_mode, ipmi_loop, ipmi_session
 from ingot.drivers.interfaces.management import ManagementInterface
-from ingot.drivers.interfaces.power import PowerInterface
+from ingot.drivers.interfaces.power import PowerInterface, Reading
 from ingot.drivers.ipmi_session import Request
 from ingot.drivers.task import Task
 
@@ -30,6 +31,15 @@ _CHASSIS_CONTROL = {
     states.REBOOT: Request(_CHASSIS, 0x02, (0x03,)),
     states.SOFT_POWER_OFF: Request(_CHASSIS, 0x02, (0x05,)),
 }
+
+# What a chassis status says beside the power (table 28-3): byte, bit, what is wrong, how bad that is.
+_FINDINGS = (
+    (0, 0x02, "power overload", "Critical"),
+    (0, 0x08, "fault in the power supply", "Critical"),
+    (0, 0x10, "power control fault", "Critical"),
+    (2, 0x08, "cooling or fan fault", "Critical"),
+    (2, 0x04, "drive fault", "Warning"),
+)
 
 # Boot options: parameter 5 is the boot flags; parameter 3 with bit 3 keeps the BMC from dropping them after 60 s.
 _KEEP_BOOT_FLAGS = Request(_CHASSIS, 0x08, (0x03, 0x08))
@@ -97,7 +107,21 @@ def _privilege(value: Any) -> int | None:
 
 
 def _call(task: Task, *requests: Request) -> list[bytes]:
-    return ipmi_session.call(address(task.node.driver_info), task.conf.ipmi.command_retry_timeout, *requests)
+    bmc = address(task.node.driver_info)
+    with task.silences.noting(task.node.uuid, bmc.where):
+        return ipmi_session.call(bmc, task.conf.ipmi.command_retry_timeout, *requests)
+
+
+async def _read(bmc: ipmi_session.Address, timeout: float) -> Reading:
+    return _reading((await ipmi_session.answers(bmc, timeout, _CHASSIS_STATUS))[0])
+
+
+def _reading(status: bytes) -> Reading:
+    """What the answer to a request for the chassis status says."""
+    found = [(what, health) for byte, bit, what, health in _FINDINGS if status[byte] & bit]
+    health = next((level for level in ("Critical", "Warning") if level in dict(found).values()), "OK")
+    power_state = states.POWER_ON if status[0] & 1 else states.POWER_OFF
+    return Reading(power_state, health, tuple(what for what, _ in found))
 
 
 class IPMIPower(PowerInterface):
@@ -108,8 +132,13 @@ class IPMIPower(PowerInterface):
         address(task.node.driver_info)
 
     def get_power_state(self, task: Task) -> str:
-        status = _call(task, _CHASSIS_STATUS)[0]
-        return states.POWER_ON if status[0] & 1 else states.POWER_OFF
+        return _reading(_call(task, _CHASSIS_STATUS)[0]).power_state
+
+    def start_reading(self, task: Task) -> "futures.Future[Reading]":
+        return ipmi_loop.begin(_read(address(task.node.driver_info), task.conf.ipmi.command_retry_timeout))
+
+    def bmc(self, task: Task) -> str:
+        return address(task.node.driver_info).where
 
     def start_power_change(self, task: Task, target: str) -> None:
         _call(task, _CHASSIS_CONTROL[target])

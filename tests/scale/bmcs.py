@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ingot.common import errors
-from ingot.drivers import ipmi_session
+from ingot.drivers import ipmi_loop, ipmi_session
 from ingot.rack import bmc
 from ingot.rack.faults import Faults
 from tests.scale import results
@@ -108,7 +108,7 @@ def at_once(addresses: list[ipmi_session.Address], timeout: int) -> list[float]:
         if reading.exception() is None:
             moments.append(time.monotonic())
 
-    readings = [ipmi_session.start(address, timeout, STATUS) for address in addresses]
+    readings = [ipmi_loop.begin(ipmi_session.answers(address, timeout, STATUS)) for address in addresses]
     for reading in readings:
         reading.add_done_callback(ended)
     futures.wait(readings)

@@ -5,16 +5,22 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from concurrent import futures
 from typing import Any, ClassVar, Self
 
 import fixtures
 
 from ingot.common import errors, states
-from ingot.drivers import ipmi_session, power_control, results
+from ingot.drivers import ipmi_loop, ipmi_session, power_control, results
 from tests.functional.drivers.base import DriverRackTest
 
 RAKP2 = 0x13
 STATUS = ipmi_session.Request(0x00, 0x01)
+
+
+def begin(address: ipmi_session.Address, timeout: float) -> "futures.Future[list[bytes]]":
+    """Asks for the status without waiting for the answer."""
+    return ipmi_loop.begin(ipmi_session.answers(address, timeout, STATUS))
 
 
 class LossyRelay:
@@ -150,7 +156,7 @@ class IPMITest(DriverRackTest):
 
         self.useFixture(fixtures.MonkeyPatch("socket.getaddrinfo", slowly))
         named = self._address(host="slow.invalid")
-        unanswered = [ipmi_session.start(named._replace(port=port), 60, STATUS) for port in range(1, 101)]
+        unanswered = [begin(named._replace(port=port), 60) for port in range(1, 101)]
         self.assertEqual(1, len(ipmi_session.call(self._address(), 30, STATUS)))
         answered.set()
         self.assertEqual({errors.HardwareUnreachable}, {type(reading.exception()) for reading in unanswered})
@@ -189,10 +195,29 @@ class IPMITest(DriverRackTest):
             self.rack.control.order_fault(machine["name"], "bmc_silent")
         ipmi_session.call(self._address(), 60, STATUS)
         threads = threading.active_count()
-        silent = [ipmi_session.start(self._address(index), 3, STATUS) for index in range(1, 20) for _again in range(10)]
+        silent = [begin(self._address(index), 3) for index in range(1, 20) for _again in range(10)]
         self.assertEqual(1, len(ipmi_session.call(self._address(), 60, STATUS)))
         self.assertLess(threading.active_count(), threads + len(silent) // 4)
         self.assertEqual({errors.HardwareUnreachable}, {type(reading.exception()) for reading in silent})
+
+    def test_a_reading_that_is_waited_for_elsewhere_tells_power_and_health(self) -> None:
+        power = self.task.driver.power
+        self.assertEqual((states.POWER_OFF, "OK", ()), power.start_reading(self.task).result(60))
+        self.rack.control.order_fault(self.name, "drive_failed")
+        self.finish(power_control.power_on)
+        expected = (states.POWER_ON, "Warning", ("drive fault",))
+        self.assertEqual(expected, power.start_reading(self.task).result(60))
+        self.rack.control.order_fault(self.name, "bmc_silent")
+        self.assertIsInstance(power.start_reading(self.task).exception(60), errors.HardwareUnreachable)
+
+    def test_calls_note_whether_the_bmc_answers(self) -> None:
+        power, silences, node = self.task.driver.power, self.task.silences, self.task.node.uuid
+        self.rack.control.order_fault(self.name, "bmc_silent")
+        self.assertRaises(errors.HardwareUnreachable, power.get_power_state, self.task)
+        self.assertEqual((True, False), (silences.is_silent(node), silences.may_ask(power.bmc(self.task))))
+        self.rack.control.clear_faults(self.name)
+        power.get_power_state(self.task)
+        self.assertEqual((False, True), (silences.is_silent(node), silences.may_ask(power.bmc(self.task))))
 
     def test_a_soft_power_off_that_nobody_obeys_becomes_a_hard_one_in_flows(self) -> None:
         self.task.conf.set_override("power_state_change_timeout", 2, "conductor")

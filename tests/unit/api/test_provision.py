@@ -200,7 +200,7 @@ class Accepting(ProvisionCase):
 
         def a_power_reading_meanwhile(**_arguments: Any) -> None:
             if next(power_readings, None) is not None:
-                nodes.set_unlocked(self.db, self.uuid, {"power_state": "power on"})
+                nodes.set_always(self.db, self.uuid, {"power_state": "power on"})
 
         self.conductor.validate_deploy = lambda _ctx, **arguments: {  # type: ignore[attr-defined]
             "result": a_power_reading_meanwhile(**arguments)

@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from ingot.common import context, errors, states
-from ingot.conductor import power
+from ingot.conductor import power_sync
 from ingot.db import maintenance, node_lists, nodes, records
 from tests import conductor_case, database
 
@@ -27,7 +27,7 @@ class PowerFault(conductor_case.ConductorCase):
         self.silent = True
         self.asked = 0
         self.conductor.services.hardware.interface("power", "fake").get_power_state = self.reads  # type: ignore[attr-defined]
-        self.synchroniser = power.Synchroniser(self.conductor.services)
+        self.synchroniser = power_sync.Synchroniser(self.conductor.services)
         self.addCleanup(self.synchroniser.stop)
 
     def reads(self, _task: object) -> str:
@@ -38,8 +38,9 @@ class PowerFault(conductor_case.ConductorCase):
 
     def rounds(self, number: int) -> records.Record:
         for _round in range(number):
-            for reading in self.synchroniser.start_round(node_lists.for_power_sync(self.db)):
-                reading.result(conductor_case.PATIENCE)
+            found = node_lists.for_power_sync(self.db, "", ["fake-hardware"])
+            self.synchroniser.read(node.uuid for node in found)
+            conductor_case.eventually(lambda: not self.synchroniser.busy, "all are read")
         return nodes.get(self.db, self.node.uuid)
 
     def flag(self, node: records.Record) -> tuple[Any, ...]:

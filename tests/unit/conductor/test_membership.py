@@ -9,9 +9,9 @@ import time
 import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
-from ingot.conductor import namesake, node_queue, power
+from ingot.conductor import namesake, node_queue
 from ingot.conductor.cmd import signals
-from ingot.db import conductors, models, node_lists, nodes
+from ingot.db import conductors, models, nodes
 from tests import conductor_case, database
 
 
@@ -186,29 +186,24 @@ class TestQueues(database.TestCase):
             looks.append(why)
             raise SystemExit
 
-        queues = node_queue.NodeQueues(look, 1)
+        queues = node_queue.NodeQueues(look, 1, lambda _uuid: False)
         for why in ("first", "second"):
             queues.ring("a node", why)
             conductor_case.eventually(lambda: not queues.is_busy("a node"), "the look ends")
         self.assertEqual(["first", "second"], looks)
         self.assertTrue(queues.stop(1))
 
-
-class TestSynchroniser(conductor_case.ConductorCase):
-    def test_a_reading_does_not_overwrite_a_request_that_came_meanwhile(self) -> None:
-        self.conf.set_override("force_power_state_during_sync", True, group="conductor")
-        node = database.make_node(self.db, provision_state=states.ACTIVE, power_state=states.POWER_ON)
-
-        def reads(_task: object) -> str:
-            asked = {"power_request": {"target": states.POWER_OFF}}
-            nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
-            return states.POWER_OFF
-
-        self.conductor.services.hardware.interface("power", "fake").get_power_state = reads  # type: ignore[attr-defined]
-        synchroniser = power.Synchroniser(self.conductor.services)
-        for reading in synchroniser.start_round(node_lists.for_power_sync(self.db)):
-            reading.result(conductor_case.PATIENCE)
-        self.assertEqual({"target": states.POWER_OFF}, nodes.get(self.db, node.uuid).power_request)
+    def test_nodes_whose_hardware_is_silent_keep_only_each_other_waiting(self) -> None:
+        answered = threading.Event()
+        queues = node_queue.NodeQueues(lambda _uuid, _why: None, 1, lambda uuid: uuid.startswith("silent"))
+        silent = [
+            queues.submit(f"silent {number}", lambda: answered.wait(conductor_case.PATIENCE)) for number in range(9)
+        ]
+        self.assertEqual("done", queues.submit("another", lambda: "done").result(conductor_case.PATIENCE))
+        self.assertEqual([False] * 9, [one.done() for one in silent])
+        answered.set()
+        self.assertEqual([True] * 9, [one.result(conductor_case.PATIENCE) for one in silent])
+        self.assertTrue(queues.stop(conductor_case.PATIENCE))
 
 
 class TestQuestions(conductor_case.ConductorCase):

@@ -105,7 +105,7 @@ class InterfaceWithoutSteps(conductor_case.ConductorCase):
         self.ring(node)
         waiting = self.in_state(node, states.DEPLOYWAIT)
         self.assertEqual("deploy", waiting.deploy_step["step"])
-        nodes.set_unlocked(
+        nodes.set_always(
             self.db, node.uuid, {"agent_last_heartbeat": clock.now(), "due_at": clock.now()}, waiting.revision
         )
         self.ring(node)
@@ -173,7 +173,7 @@ class WithAgent(conductor_case.ConductorCase):
         """A heartbeat, as the API writes and rings it."""
         now = nodes.get(self.db, node.uuid)
         values = {**self.agent.columns(), "agent_last_heartbeat": clock.now(), "due_at": clock.now()}
-        nodes.set_unlocked(self.db, node.uuid, values, now.revision)
+        nodes.set_always(self.db, node.uuid, values, now.revision)
         self.ring(node, "heartbeat")
 
     def deploy(self, node: records.Record, **request: Any) -> records.Record:

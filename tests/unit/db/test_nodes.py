@@ -224,14 +224,19 @@ class NodesOnSQLite(database.TestCase):
 
         self.assertEqual([mine.uuid], [node.uuid for node in self.due(moment, limit=1)])
 
-    def test_a_reading_that_is_older_than_a_request_is_not_written(self) -> None:
+    def test_a_reading_that_is_older_than_a_request_is_not_written_nor_is_what_belongs_to_it(self) -> None:
         read = database.make_node(self.db)
         nodes.compare_and_set(self.db, read, {"power_request": {"target": "power off"}})
+        written: list[str] = []
 
-        self.assertFalse(nodes.set_unlocked(self.db, read.uuid, {"power_request": {}}, read.revision))
-        self.assertTrue(nodes.set_unlocked(self.db, read.uuid, {"power_state": "power on"}))
+        outdated = ({"power_state": "found long ago"}, [lambda _connection: written.append("too late")])
+        self.assertRaises(errors.ChangedMeanwhile, nodes.compare_and_set, self.db, read, *outdated)
+        now = nodes.get(self.db, read.uuid)
+        nodes.compare_and_set(self.db, now, {"fault": "hot"}, [lambda _connection: written.append("in time")])
 
-        self.assertEqual({"target": "power off"}, nodes.get(self.db, read.uuid).power_request)
+        self.assertEqual(["in time"], written)
+        self.assertEqual({"target": "power off"}, now.power_request)
+        self.assertNotEqual("found long ago", now.power_state)
 
     def test_a_wait_that_begins_after_a_sign_of_life_or_an_abort_is_over(self) -> None:
         known = clock.now()

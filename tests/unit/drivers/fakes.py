@@ -10,7 +10,7 @@ from oslo_config import cfg
 from ingot.common import context, interfaces, states
 from ingot.common.conf import loader
 from ingot.db import models, records, rows
-from ingot.drivers import factory, results
+from ingot.drivers import factory, results, silences
 
 
 def configuration(**options: Any) -> cfg.ConfigOpts:
@@ -57,6 +57,7 @@ class MemoryTask:
         self.driver, self.missing = self.hardware.compose(node)
         self.memory: dict[str, Any] = {}
         self.shared = False
+        self.silences = silences.Silences(first=60, longest=300)
         self.ports: list[records.Record] = []
         self.traits: list[str] = []
         self.volume_connectors: list[records.Record] = []

@@ -1,0 +1,162 @@
+"""The reading of all power states, which finds what changed by itself and what does not answer any more."""
+
+import itertools
+import threading
+from collections.abc import Callable, Collection, Iterable
+from concurrent import futures
+from typing import Any
+
+import futurist
+from oslo_log import log
+
+from ingot.common import clock, context, errors, states
+from ingot.conductor import history
+from ingot.conductor.task_manager import Services, Task
+from ingot.db import maintenance, nodes
+from ingot.drivers.interfaces.power import Reading
+
+LOG = log.getLogger(__name__)
+
+_BATCH = 200
+"""Nodes that are read from the database in one statement."""
+
+_AT_ONCE = 256
+"""Machines that are read at a time at most."""
+
+
+class Synchroniser:
+    """Reads the power state of the nodes that it is given, with threads of its own: machines that do not answer cannot
+    take workers away from those that do.
+
+    It never locks a node, and leaves alone what changed since the node was read, so that it is in nobody's way. BMCs
+    that have not answered are asked last, and less and less often.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._executor = futurist.ThreadPoolExecutor(max_workers=services.conf.conductor.sync_power_state_workers)
+        self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._stopped = threading.Event()
+        self._running: set[str] = set()
+        self._failures: dict[str, int] = {}
+
+    def read(self, mine: Iterable[str]) -> None:
+        """Begins to read the nodes given, by uuid; those still being read from the last round are not asked twice.
+
+        Returns when the last of them has begun.
+        """
+        fresh = sorted((uuid for uuid in mine if uuid not in self._running), key=self._services.silences.is_silent)
+        waiting = iter(fresh)
+        while (batch := list(itertools.islice(waiting, _BATCH))) and not self._stopped.is_set():
+            self._read_batch(batch)
+
+    @property
+    def busy(self) -> bool:
+        """Whether machines are being read."""
+        return bool(self._running)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._executor.shutdown(wait=False)
+
+    def _read_batch(self, uuids: Collection[str]) -> None:
+        found = {node.uuid: node for node in nodes.unlocked(self._services.db, uuids)}
+        for node in (found[uuid] for uuid in uuids if uuid in found):
+            try:
+                self._begin(Task(self._services, context.admin(), node, shared=True))
+            except errors.IngotError as exc:
+                LOG.warning("Power state of node %s not read: %s", node.uuid, exc.message)
+            except Exception:  # the edge of a timer, and perhaps code of a plug-in's
+                LOG.exception("Reading the power state of node %s failed unexpectedly", node.uuid)
+
+    def _begin(self, task: Task) -> None:
+        power, silences = task.driver.power, self._services.silences
+        if power is None or not silences.may_ask(power.bmc(task)):
+            return
+        self._places.acquire()
+        self._running.add(task.node.uuid)
+        try:
+            reading = power.start_reading(task)
+            if reading is None:
+                self._executor.submit(self._end, task, lambda: Reading(power.get_power_state(task)))
+            else:
+                reading.add_done_callback(lambda ended: self._hand_over(task, ended))
+        except BaseException:
+            self._leave(task)
+            raise
+
+    def _hand_over(self, task: Task, ended: "futures.Future[Reading]") -> None:
+        """Whoever read the machine has others to read; what follows may wait for the database."""
+        try:
+            self._executor.submit(self._end, task, ended.result)
+        except RuntimeError:  # the pool was shut down: the conductor stops
+            self._leave(task)
+
+    def _leave(self, task: Task) -> None:
+        self._running.discard(task.node.uuid)
+        self._places.release()
+
+    def _end(self, task: Task, result: Callable[[], Reading]) -> None:
+        node = task.node
+        try:
+            with self._services.silences.noting(node.uuid, task.driver.power.bmc(task)):
+                reading = result()
+            self._note(task, reading)
+        except errors.HardwareError as exc:
+            self._note_failure(task, exc)
+        except errors.IngotError as exc:
+            LOG.warning("Power state of node %s not read: %s", node.uuid, exc.message)
+        except Exception:  # the edge of a worker: the next round tries again
+            LOG.exception("Reading the power state of node %s failed unexpectedly", node.uuid)
+        finally:
+            self._leave(task)
+
+    def _note(self, task: Task, reading: Reading) -> None:
+        node = task.node
+        self._failures.pop(node.uuid, None)
+        changes: dict[str, Any] = {}
+        told: list[tuple[str, str]] = []
+        if reading.power_state != node.power_state:
+            changes |= self._of_power(node.power_state, reading.power_state)
+            told.append(("INFO", f"The machine was found in '{reading.power_state}', it was '{node.power_state}'"))
+        if reading.health not in (None, node.health):
+            changes["health"] = reading.health
+            severity = "INFO" if reading.health == "OK" else "ERROR"
+            findings = f": {', '.join(reading.findings)}" if reading.findings else ""
+            told.append((severity, f"The BMC tells of the machine's health: {reading.health}{findings}"))
+        if maintenance.has_fault(node, maintenance.POWER_FAULT):
+            changes |= maintenance.end(node, lambda hold: hold["fault"] == maintenance.POWER_FAULT)
+            told.append(("INFO", "The BMC answers again, its maintenance for that ends"))
+        self._write(task, changes, told)
+
+    def _of_power(self, before: str | None, found: str) -> dict[str, Any]:
+        """What to write for a machine that is not in the state it was in."""
+        restores = self._services.conf.conductor.force_power_state_during_sync
+        if restores and before in (states.POWER_ON, states.POWER_OFF):
+            return {"target_power_state": before, "power_request": {"target": before}, "due_at": clock.now()}
+        return {"power_state": found}
+
+    def _note_failure(self, task: Task, exc: errors.HardwareError) -> None:
+        node = task.node
+        count = self._failures[node.uuid] = self._failures.get(node.uuid, 0) + 1
+        LOG.warning("Power state of node %s not read, time %d in a row: %s", node.uuid, count, exc.message)
+        tolerated = self._services.conf.conductor.power_state_sync_max_retries
+        if count <= tolerated or maintenance.has_fault(node, maintenance.POWER_FAULT):
+            return
+        reason = history.writable(f"The power state could not be read {count} times in a row; last: {exc.message}")
+        hold = maintenance.of_fault(maintenance.POWER_FAULT, reason, self._services.host)
+        fault = {**maintenance.put(node, hold), "last_error": reason, "health": None}
+        self._write(task, fault, [("ERROR", reason)])
+
+    def _write(self, task: Task, changes: dict[str, Any], told: list[tuple[str, str]]) -> None:
+        """Writes what was found, unless somebody works on the node, or asked for something, since it was read."""
+        node = task.node
+        if not changes:
+            return
+        for severity, what in told:
+            LOG.log(log.INFO if severity == "INFO" else log.WARNING, "Node %s: %s", node.uuid, what)
+        entries = [history.entry(task, "power", severity, what) for severity, what in told]
+        try:
+            nodes.compare_and_set(self._services.db, node, changes, [nodes.to_history(node, entries)])
+        except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound) as exc:
+            LOG.info("The next round reads node %s again: %s", node.uuid, exc.message)
