@@ -24,6 +24,11 @@ from ingot.drivers import ipmi_loop
 
 _RETRANSMIT = 1.0
 _MAX_PACKET = 3000
+
+_MEANS_THE_NAME = 3
+"""A BMC that falls silent so often when it is told the user's name does not know it. Once, and the packet may have been
+lost, or this process was stopped in between."""
+
 _RMCP = (0x06, 0xFF, 0x07)
 """Bytes 0, 2 and 3 of each packet that is IPMI."""
 
@@ -66,7 +71,8 @@ class Request(NamedTuple):
 
 
 class _Silence(Exception):
-    """The deadline passed without the answer; the argument is whether the BMC talked until it got the user's name."""
+    """The deadline passed without the answer; the argument is how often the BMC fell silent when it got the user's
+    name, and answered all before."""
 
 
 class _Nameless(Exception):
@@ -86,7 +92,7 @@ class _Session(simplesession.Session):
     def __init__(self, address: Address, places: Sequence[Any], deadline: float) -> None:
         self._deadline = deadline
         self._places = places
-        self._name_unanswered = False
+        self._silent_to_name = 0
         login = (address.host, address.username, address.password, address.port, address.kg)
         try:
             super().__init__(*login, privlevel=address.privilege)
@@ -94,21 +100,18 @@ class _Session(simplesession.Session):
             self.close()
             raise
 
-    def _send_rakp1(self) -> None:
-        self._name_unanswered = True
-        super()._send_rakp1()
-
     def _send_rakp3(self) -> None:
-        self._name_unanswered = False
+        self._silent_to_name = 0
         super()._send_rakp3()
 
     def wait_for_rsp(self, timeout: float | None = None, callout: bool = True) -> None:
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise _Silence(self._name_unanswered)
+            raise _Silence(self._silent_to_name)
         if ipmi_loop.readable(self.socket, min(left, _RETRANSMIT)):
             self.process_pktqueue()
         elif self.lastpayload:
+            self._silent_to_name += self.sessioncontext == "EXPECTINGRAKP2"
             self._again()
 
     def _again(self) -> None:
@@ -237,7 +240,7 @@ def _explained(address: Address, timeout: float) -> Iterator[None]:
     try:
         yield
     except _Silence as exc:
-        if exc.args[0]:
+        if exc.args[0] >= _MEANS_THE_NAME:
             raise errors.HardwareError(
                 what=f"Logging in to {bmc}",
                 reason="it answers, but not to this user; check driver_info ipmi_username (many BMCs do not answer "

@@ -135,10 +135,15 @@ class IPMITest(DriverRackTest):
     def test_a_bmc_that_does_not_answer_its_users_name_is_told_apart(self) -> None:
         with LossyRelay(self._address().port, lambda _passed, packet: packet[5] == RAKP2) as relay:
             error = self.assertRaises(
-                errors.HardwareError, ipmi_session.call, self._address(port=relay.port), 4, STATUS
+                errors.HardwareError, ipmi_session.call, self._address(port=relay.port), 8, STATUS
             )
         self.assertNotIsInstance(error, errors.HardwareUnreachable)
         self.assertIn("check driver_info ipmi_username", error.message)
+
+    def test_a_log_in_that_had_no_time_says_nothing_about_the_name(self) -> None:
+        with LossyRelay(self._address().port, lambda _passed, packet: packet[5] == RAKP2) as relay:
+            address = self._address(port=relay.port)
+            self.assertRaises(errors.HardwareUnreachable, ipmi_session.call, address, 1.5, STATUS)
 
     def test_a_name_without_address_is_reported(self) -> None:
         nowhere = self._address(host="no-such-host.invalid")
