@@ -54,19 +54,12 @@ class Conductor:
         )
         self.on_namesake: Callable[[], None] = lambda: None
         self._dead: frozenset[str] = frozenset()
-        self._alive_at = time.monotonic()
-        self._judges_from = time.monotonic()
+        self._judges_from = float("-inf")
         self._periodics: list[periodics.PeriodicWorker] = []
 
     @property
     def _timeout(self) -> float:
         return float(self.conf.conductor.heartbeat_timeout)
-
-    @property
-    def _longest_silence(self) -> float:
-        """Seconds between two of this conductor's signs of life, after which those of others may be missing too."""
-        interval = self.conf.conductor.heartbeat_interval
-        return max(self._timeout - 2 * interval, 2 * interval)
 
     @property
     def _group(self) -> str:
@@ -84,8 +77,10 @@ class Conductor:
         db, host, hardware = self.services.db, self.services.host, self.services.hardware
         self._warn_of_differences(hardware.enabled())
         self._warn_of_namesakes()
+        lease = self.services.lease
+        moment = lease.now()
         self._entry = self._registered()
-        self._alive_at = self._judges_from = time.monotonic()
+        lease.renew(moment)
         stale = nodes.release_stale(db, host)
         if stale:
             LOG.warning("%d nodes were locked by an earlier life of %s; their work goes on now", stale, host)
@@ -156,8 +151,8 @@ class Conductor:
     def _can_judge(self) -> bool:
         """Whether others that gave no sign of life are dead. After a time without database (or asleep) nobody's sign
         of life is fresh, and everybody gets the time to give one."""
-        now = time.monotonic()
-        return now >= self._judges_from and now - self._alive_at <= self._longest_silence
+        now = self.services.lease.now()
+        return now >= self._judges_from and self.services.lease.covers(now)
 
     def _forgotten(self, node: records.Record) -> bool:
         """Whether a lock of this conductor's is held by none of its threads: the database was away at the release."""
@@ -226,7 +221,8 @@ class Conductor:
         ]
 
     def _keepalive(self) -> None:
-        db, host = self.services.db, self.services.host
+        db, host, lease = self.services.db, self.services.host, self.services.lease
+        moment = lease.now()
         if not conductors.touch(db, self._entry):
             if namesake.registered(db, self.conf) is not None:
                 LOG.critical("Another conductor has taken the name %s: this one stops", host)
@@ -234,11 +230,9 @@ class Conductor:
                 return
             LOG.warning("The entry of conductor %s is gone, as after a restored backup: it is made again", host)
             self._entry = self._registered()
-        now = time.monotonic()
-        if now - self._alive_at > self._longest_silence:
-            LOG.warning("No sign of life for %.0f s; the others get time to give theirs", now - self._alive_at)
-            self._judges_from = now + self._timeout
-        self._alive_at = now
+        if silent := lease.renew(moment):
+            LOG.warning("No sign of life for %.0f s; the others get time to give theirs", silent)
+            self._judges_from = moment + self._timeout
 
     def _sync_power(self) -> None:
         candidates = node_lists.for_power_sync(self.services.db, self._group, self.services.hardware.drivers)

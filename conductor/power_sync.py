@@ -63,7 +63,7 @@ class Synchroniser:
         found = {node.uuid: node for node in nodes.unlocked(self._services.db, uuids)}
         for node in (found[uuid] for uuid in uuids if uuid in found):
             try:
-                self._begin(Task(self._services, context.admin(), node, shared=True))
+                self._begin(Task(self._services, context.admin(), node))
             except errors.IngotError as exc:
                 LOG.warning("Power state of node %s not read: %s", node.uuid, exc.message)
             except Exception:  # the edge of a timer, and perhaps code of a plug-in's

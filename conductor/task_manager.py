@@ -6,6 +6,7 @@ writes nothing any more. Changes are collected by :meth:`Task.set` and written o
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import clock, context, errors
+from ingot.conductor import lease
 from ingot.db import facts, inventory, maintenance, nodes, records, task_reads
 from ingot.db.engine import Database
 from ingot.drivers import driver as bare_driver
@@ -25,12 +27,16 @@ INVENTORY_BEFORE = "inventory_before"
 """Key of the request of an inspection: when the inventory was found that there was before it, as a text; None: none."""
 
 
+_DATABASE_PATIENCE_S = 120.0
+
+
 class Services:
     """What all tasks of a conductor share.
 
     :ivar host: name of this conductor, in locks and journal.
     :ivar ring: makes somebody look at a node (a record with uuid, driver and conductor_group) for a reason. It is a
         hint: what is due in the database is found without it.
+    :ivar lease: how long this conductor may rely on its locks being its own.
     :ivar log_slots: one for each agent that may be asked for its logs at a time: a few of the workers at most wait for
         agents that hang.
     :ivar silences: which BMCs do not answer.
@@ -41,6 +47,7 @@ class Services:
         self.db = db
         self.hardware = hardware
         self.host: str = conf.host
+        self.lease = lease.Lease(conf)
         self.ring: Callable[[records.Record, str], None] = lambda _node, _why: None
         first, longest = conf.conductor.sync_power_state_interval, conf.conductor.silent_bmc_longest_pause
         self.silences = Silences(first, longest)
@@ -50,18 +57,22 @@ class Services:
 class Task:
     """One piece of work on one node; see ``ingot.drivers.task.Task`` for what interfaces see of it."""
 
-    def __init__(self, services: Services, ctx: context.RequestContext, node: records.Record, shared: bool) -> None:
+    def __init__(
+        self, services: Services, ctx: context.RequestContext, node: records.Record, locked_at: float | None = None
+    ) -> None:
+        """:param locked_at: by the clock of the lease; None: without a lock, the task is shared."""
         self.services = services
         self.conf = services.conf
         self.db = services.db
         self.context = ctx
         self.node = node
-        self.shared = shared
+        self.shared = locked_at is None
         self.silences = services.silences
-        self.driver, self.missing = self._compose()
+        self._driver, self.missing = self._compose()
+        self._sure_at = 0.0 if locked_at is None else locked_at
         self.step: dict[str, Any] = {}
         self.memory: dict[str, Any] = {}
-        self.released = shared
+        self.released = self.shared
         self._dirty: dict[str, Any] = {}
         self._told: list[nodes.Told] = []
         self._beside: list[nodes.Beside] = []
@@ -73,6 +84,30 @@ class Task:
 
     def _compose(self) -> tuple[bare_driver.BareDriver, dict[str, str]]:
         return self.services.hardware.compose(self.node)
+
+    @property
+    def driver(self) -> bare_driver.BareDriver:
+        self.confirm_lock()
+        return self._driver
+
+    def confirm_lock(self) -> None:
+        if self.released or self.services.lease.covers(self._sure_at):
+            return
+        moment = self.services.lease.now()
+        if not self._holds_lock():
+            raise nodes.lost(self.node)
+        self._sure_at = moment
+
+    def _holds_lock(self) -> bool:
+        """While the database is away nobody gets another's lock, so there is time to wait for it."""
+        until = time.monotonic() + _DATABASE_PATIENCE_S
+        while True:
+            try:
+                return nodes.holds(self.db, self.node)
+            except errors.ServiceUnavailable:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(1)
 
     @property
     def ports(self) -> list[records.Record]:
@@ -203,10 +238,11 @@ def acquire(
     :raises NotFound: there is no such node.
     """
     if shared:
-        yield Task(services, ctx, nodes.get(services.db, ident), shared=True)
+        yield Task(services, ctx, nodes.get(services.db, ident))
         return
+    locked_at = services.lease.now()
     node = nodes.lock(services.db, ident, services.host, purpose, (services.host, *steal_from), due)
-    task = Task(services, ctx, node, shared=False)
+    task = Task(services, ctx, node, locked_at)
     try:
         try:
             yield task

@@ -246,6 +246,22 @@ def lock(
     return node
 
 
+def _still_locked(node: records.Record) -> sa.ColumnElement[bool]:
+    own, epoch = NODES.c.id == node.id, NODES.c.lock_epoch == node.lock_epoch
+    return sa.and_(own, epoch, NODES.c.reservation == node.reservation)
+
+
+def holds(db: Database, node: records.Record) -> bool:
+    """Whether a node is still locked as :func:`lock` returned it."""
+    with db.single() as connection:
+        return connection.execute(sa.select(NODES.c.id).where(_still_locked(node))).first() is not None
+
+
+def lost(node: records.Record) -> errors.LockLost:
+    """The error for a lock, as :func:`lock` returned it, that is somebody else's now."""
+    return errors.LockLost(node=node.uuid, epoch=node.lock_epoch, host=node.reservation)
+
+
 UNLOCKED: Mapping[str, Any] = {"reservation": None, "lock_purpose": None, "locked_at": None}
 """The values that give a lock back; part of a task's last write."""
 
@@ -270,16 +286,14 @@ def write_locked(
     :raises LockLost: the lock was taken over; nothing was written.
     """
     statement = (
-        sa.update(NODES)
-        .where(NODES.c.id == node.id, NODES.c.lock_epoch == node.lock_epoch, NODES.c.reservation == node.reservation)
-        .values(**values, **posted(told), revision=NODES.c.revision + 1)
+        sa.update(NODES).where(_still_locked(node)).values(**values, **posted(told), revision=NODES.c.revision + 1)
     )
     new_runs = [{"node_id": node.id, **row} for row in step_runs]
     entries = list(history)
     beside = [*([to_history(node, entries)] if entries else []), *beside]
     with db.transaction() if new_runs or beside else db.single() as connection:
         if connection.execute(statement).rowcount != 1:
-            raise errors.LockLost(node=node.uuid, epoch=node.lock_epoch, host=node.reservation)
+            raise lost(node)
         if new_runs:
             connection.execute(sa.insert(_STEP_RUNS), new_runs)
         for write in beside:

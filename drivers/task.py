@@ -15,7 +15,6 @@ class Task(Protocol):
     """One piece of work on one node.
 
     :ivar node: the node as it is known now, see ``ingot.db.models.Node``; :meth:`set` keeps it up to date.
-    :ivar driver: links to the node's interfaces; one that is not enabled any more is None.
     :ivar memory: what the current step remembers between its calls; saved with every answer.
     :ivar shared: whether the task has no lock and must not write.
     :ivar silences: where calls to BMCs note whether they were answered.
@@ -24,10 +23,25 @@ class Task(Protocol):
     conf: cfg.ConfigOpts
     context: context.RequestContext
     node: records.Record
-    driver: bare_driver.BareDriver
     memory: dict[str, Any]
     shared: bool
     silences: Silences
+
+    @property
+    def driver(self) -> bare_driver.BareDriver:
+        """Links to the node's interfaces; one that is not enabled any more is None.
+
+        :raises LockLost: as :meth:`confirm_lock`: this is the way to the machine.
+        """
+
+    def confirm_lock(self) -> None:
+        """To be called before a command to the machine that does not come by way of :attr:`driver`. It costs nothing,
+        unless this conductor has given no sign of life for so long, since the lock was taken, that another may have
+        taken the node over: then it looks.
+
+        :raises LockLost: another has it.
+        :raises ServiceUnavailable: the database has been away for minutes.
+        """
 
     @property
     def ports(self) -> list[records.Record]:

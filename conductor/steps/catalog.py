@@ -162,7 +162,7 @@ def _on_children(task: Task, kind: str, wanted: Step, origin: str, report: Repor
     step = planned(*key(wanted), origin, "children", args=args, abortable=True, idempotent=True)
     step["only"] = wanted.get("limit_child_node_execution") or None
     for child in children.chosen(task, step):
-        on_child = Task(task.services, task.context, nodes.get(task.db, child.uuid), shared=True)
+        on_child = Task(task.services, task.context, nodes.get(task.db, child.uuid))
         if unfit := children.taken_aside(child):
             report(errors.Invalid(f"Child node {child.uuid} {unfit}"))
         try:

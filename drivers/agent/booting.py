@@ -36,7 +36,7 @@ def _can_be_used(task: Task) -> bool:
     if not session.fast_track(task):
         return False
     try:
-        client.AgentClient(task.conf, task.node).commands()
+        client.AgentClient(task).commands()
     except errors.AgentError as exc:
         LOG.warning("Node %s: its agent called lately but does not answer, so one is booted: %s", task.node.uuid, exc)
         return False
@@ -81,7 +81,7 @@ def _switch_off(task: Task) -> results.Result:
 
 def _told(task: Task) -> bool:
     """Has the agent sync its disks and, unless that is not its to do, switch the machine off; whether it does so."""
-    agent = client.AgentClient(task.conf, task.node)
+    agent = client.AgentClient(task)
     try:
         agent.ask("standby.sync", {})
         if task.node.disable_power_off or _forced(task):

@@ -20,6 +20,7 @@ from oslo_config import cfg
 from ingot.common import errors, masking
 from ingot.db import records
 from ingot.drivers.agent import answers, connection, erasing
+from ingot.drivers.task import Task
 
 Answer = TypeVar("Answer")
 
@@ -109,8 +110,10 @@ class AgentClient:
     :raises AgentError: from all methods: it refuses; the message names the command and what it said, never the token.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, node: records.Record) -> None:
-        self._options = conf.agent
+    def __init__(self, task: Task) -> None:
+        node = task.node
+        self._confirm_lock = task.confirm_lock
+        self._options = task.conf.agent
         self._url: str = (node.agent_url or "").rstrip("/")
         self._token: str = node.agent_token or ""
         self._certificate: str | None = node.agent_verify_ca
@@ -144,6 +147,7 @@ class AgentClient:
         return next((command for command in self.commands() if command["id"] == ident), None)
 
     def _post(self, name: str, params: Mapping[str, Any], wait: bool) -> answers.Command:
+        self._confirm_lock()
         request = _Request(f"command {name}", "POST", body={"name": name, "params": params}, wait=wait, repeatable=wait)
         return self._read(request.label, self._answer(request), answers.command)
 

@@ -37,7 +37,7 @@ def run(task: Task, name: str, params: Params) -> results.Result:
         ``max_command_attempts``.
     """
     _check_version(task)
-    agent = client.AgentClient(task.conf, task.node)
+    agent = client.AgentClient(task)
     try:
         command = _command(task, agent, name, params)
     except (errors.AgentBusy, errors.AgentUnreachable) as exc:
@@ -120,7 +120,7 @@ def get_steps(task: Task, kind: str) -> tuple[offered_steps.OfferedStep, ...]:
     """
     offer = _ask(task, kind)
     told = {step.label: step.reboot_requested for step in offer.steps}
-    past = client.AgentClient(task.conf, task.node).commands()
+    past = client.AgentClient(task).commands()
     session.note(
         task,
         versions=offer.versions,
@@ -132,7 +132,7 @@ def get_steps(task: Task, kind: str) -> tuple[offered_steps.OfferedStep, ...]:
 
 
 def _ask(task: Task, kind: str) -> offered_steps.Offer:
-    agent, name = client.AgentClient(task.conf, task.node), f"{kind}.get_{kind}_steps"
+    agent, name = client.AgentClient(task), f"{kind}.get_{kind}_steps"
     try:
         offer: offered_steps.Offer = agent.ask(name, _about(task), lambda answer: offered_steps.read(answer, kind))
     except client.NotThere as exc:

@@ -96,7 +96,7 @@ class AgentDeploy(DeployInterface):
         if not session.alive(task):
             return None
         try:
-            answer = client.AgentClient(task.conf, task.node).ask("log.collect_system_logs", {})
+            answer = client.AgentClient(task).ask("log.collect_system_logs", {})
             return base64.b64decode(answer["system_logs"])
         except (errors.AgentError, KeyError, TypeError, binascii.Error) as exc:
             LOG.warning("Node %s: no logs from its agent: %s", task.node.uuid, exc)

@@ -65,5 +65,5 @@ def _tell(task: Task, password_hash: str) -> results.Result:
     session.note(task, **{_TOLD: True})
     task.save()
     params = {"rescue_password": password_hash, "hashed": True}
-    client.AgentClient(task.conf, task.node).ask("rescue.finalize_rescue", params)
+    client.AgentClient(task).ask("rescue.finalize_rescue", params)
     return results.DONE

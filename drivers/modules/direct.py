@@ -134,7 +134,7 @@ class DirectDeploy(AgentDeploy):
             return results.DONE
 
         def params() -> dict[str, Any]:
-            found = client.AgentClient(task.conf, task.node).ask("standby.get_partition_uuids", {}) or {}
+            found = client.AgentClient(task).ask("standby.get_partition_uuids", {}) or {}
             return {
                 "root_uuid": found.get("root uuid"),
                 "efi_system_part_uuid": found.get("efi system partition uuid"),

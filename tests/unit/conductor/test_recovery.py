@@ -273,6 +273,40 @@ class TestFencing(conductor_case.ConductorCase):
         after = nodes.get(self.db, node.uuid)
         self.assertEqual(("conductor-2", None), (after.reservation, after.last_error))
 
+    def frozen_task(self, node: records.Record, stolen: bool, alive: bool) -> list[str]:
+        """What a task does with its machine whose conductor is frozen for an hour in the middle of it.
+
+        :param stolen: whether another conductor takes the lock meanwhile.
+        :param alive: whether it has given a sign of life again, and the task goes on only then.
+        """
+        services, did = self.conductor.services, []
+        with task_manager.acquire(services, context.admin(), node.uuid, "a long nap") as task:
+            did.append(task.driver.power.get_power_state(task))
+            services.lease.renew(services.lease.now() - 3600)
+            if stolen:
+                nodes.lock(self.db, node.uuid, "conductor-2", "take-over", steal_from=("conductor-1",))
+            if alive:
+                services.lease.renew(services.lease.now())
+            task.driver.power.start_power_change(task, states.POWER_ON)
+            did.append("power on")
+        return did
+
+    def test_a_conductor_that_was_frozen_tells_machines_nothing_that_others_have(self) -> None:
+        for alive in (True, False):
+            self.assertEqual(["power off"], self.frozen_task(database.make_node(self.db), stolen=True, alive=alive))
+
+    def test_a_conductor_that_was_frozen_goes_on_with_machines_that_are_still_its_own(self) -> None:
+        for alive in (True, False):
+            did = self.frozen_task(database.make_node(self.db), stolen=False, alive=alive)
+            self.assertEqual(["power off", "power on"], did)
+
+    def test_a_conductor_that_gives_signs_of_life_does_not_look_at_its_lock(self) -> None:
+        services = self.conductor.services
+        with task_manager.acquire(services, context.admin(), database.make_node(self.db).uuid, "work") as task:
+            with database.statements(self.db) as sent:
+                task.driver.power.get_power_state(task)
+            self.assertEqual([], sent)
+
     def test_the_lock_is_given_back_and_half_a_change_is_dropped_on_an_exception(self) -> None:
         node = database.make_node(self.db)
 

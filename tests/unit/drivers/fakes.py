@@ -77,6 +77,9 @@ class MemoryTask:
     def save(self) -> None:
         self.saved += 1
 
+    def confirm_lock(self) -> None:
+        """Nobody else has the node."""
+
     def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
         self.bios = [dict(row) for row in read]
 

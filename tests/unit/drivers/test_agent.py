@@ -25,7 +25,7 @@ class AgentTestCase(fakes.DriverTestCase):
         self.agent = http_agent.HttpAgent()
         self.addCleanup(self.agent.stop)
         self.subject = self.task(**self.agent.columns(), agent_last_heartbeat=clock.now())
-        self.client = client.AgentClient(self.subject.conf, self.subject.node)
+        self.client = client.AgentClient(self.subject)
 
 
 class ClientTest(AgentTestCase):
@@ -37,27 +37,27 @@ class ClientTest(AgentTestCase):
 
     def test_connections_are_kept(self) -> None:
         for _ in range(5):
-            client.AgentClient(self.subject.conf, self.subject.node).commands()
+            client.AgentClient(self.subject).commands()
         self.assertEqual(1, self.agent.connections)
 
     def test_only_the_certificate_that_the_agent_announced_is_trusted(self) -> None:
         for announced in (http_agent.certificate()[0], None):
             self.subject.set(agent_verify_ca=announced)
-            stranger = client.AgentClient(self.subject.conf, self.subject.node)
+            stranger = client.AgentClient(self.subject)
             error = self.assertRaises(errors.AgentUnreachable, stranger.commands)
             self.assertIn("certificate", error.message.lower())
         self.assertEqual([], self.agent.paths)
 
     def test_a_certificate_that_is_none_is_reported(self) -> None:
         self.subject.set(agent_verify_ca="-----BEGIN NONSENSE-----")
-        broken = client.AgentClient(self.subject.conf, self.subject.node)
+        broken = client.AgentClient(self.subject)
         self.assertIn("cannot be read", self.assertRaises(errors.AgentError, broken.commands).message)
 
     def test_plain_http_needs_the_operators_consent(self) -> None:
         plain = http_agent.HttpAgent(tls=False)
         self.addCleanup(plain.stop)
         self.subject.set(**plain.columns())
-        talk = client.AgentClient(self.subject.conf, self.subject.node)
+        talk = client.AgentClient(self.subject)
         self.assertIn("require_tls", self.assertRaises(errors.AgentError, talk.commands).message)
         self.subject.conf.set_override("require_tls", False, "agent")
         self.assertEqual([], talk.commands())
@@ -89,7 +89,7 @@ class ClientTest(AgentTestCase):
         self.agent.stop()
         self.subject.set(agent_url="https://127.0.0.1:1")
         try:
-            client.AgentClient(self.subject.conf, self.subject.node).commands()
+            client.AgentClient(self.subject).commands()
         except errors.AgentUnreachable:
             written.write(traceback.format_exc())
         self.assertIn("agent_token=******", written.getvalue())
@@ -97,7 +97,7 @@ class ClientTest(AgentTestCase):
 
     def test_a_node_without_agent_says_so(self) -> None:
         session.forget(self.subject)
-        nobody = client.AgentClient(self.subject.conf, self.subject.node)
+        nobody = client.AgentClient(self.subject)
         self.assertIn("no agent has called", self.assertRaises(errors.AgentUnreachable, nobody.commands).message)
 
     def test_the_node_is_sent_without_secrets(self) -> None:
@@ -314,7 +314,7 @@ class SilenceTest(AgentTestCase):
     def seconds(self) -> float:
         """How long the thread is held."""
         began = time.monotonic()
-        talk = client.AgentClient(self.subject.conf, self.subject.node)
+        talk = client.AgentClient(self.subject)
         self.assertRaises(errors.AgentUnreachable, talk.commands)
         return time.monotonic() - began
 
@@ -342,7 +342,7 @@ class SilenceTest(AgentTestCase):
                     connection.sendall(said)
 
         threading.Thread(target=answer, daemon=True).start()
-        talk = client.AgentClient(self.subject.conf, self.subject.node)
+        talk = client.AgentClient(self.subject)
         self.assertEqual([], talk.commands())
         self.assertRaises(errors.AgentUnreachable, talk.start, "clean.burn", {})
 
