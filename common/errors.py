@@ -218,9 +218,12 @@ class AgentRefused(AgentUnreachable):
 
 
 class AgentGone(AgentError):
-    """The agent has ended, and with it what it was doing: its process or its machine was started anew."""
+    """The agent has ended, and with it what it was doing and its logs: its process or its machine was started anew."""
 
-    template = "its agent is gone, with its process or its machine restarted: {reason}"
+    template = (
+        "its agent is gone, with its process or its machine restarted; what it has logged is only where its serial "
+        "console is recorded: {reason}"
+    )
 
 
 class AgentBusy(AgentError):

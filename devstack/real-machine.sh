@@ -1,12 +1,15 @@
 #!/bin/bash
 # A real machine but for the metal: QEMU boots the real ironic-python-agent, which Ingot has write a system that boots.
 #
-#   devstack/real-machine.sh               inspection, deployments in BIOS, and in UEFI on a RAID-1; prints a timeline
+#   devstack/real-machine.sh               in UEFI: inspection, cleaning, a deployment on a RAID-1, cleaning again
+#   devstack/real-machine.sh --all         and, beside it, in BIOS: failures, a deployment on one disk, a rescue
 #   devstack/real-machine.sh --prepare     only install and build what they need
-#   devstack/real-machine.sh TEST ...      only the tests whose names match, as in stestr
+#
+# Tells the timeline and what the deployed system says on its serial console: marker, root, members of the RAID.
 #
 # Needs Debian or Ubuntu, and root or sudo: Debian packages are installed, and the deploy ramdisk is made from others.
-# What was built stays in .gate/real-machine until its sources change; .gate/real-machine/runs has the logs.
+# Ramdisk and image are kept until their sources change: in $INGOT_CACHE, by default ~/.cache/ingot.
+# .gate/real-machine/runs has the logs.
 
 set -euo pipefail
 # shellcheck source=devstack/lib.sh
@@ -14,42 +17,44 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$CHECKOUT"
 
 PLACE=$CHECKOUT/.gate/real-machine
+CACHE=${INGOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ingot}/real-machine
 PACKAGES=(
     qemu-system-x86 qemu-utils ipxe-qemu ovmf                 # the machine
     mmdebstrap debian-archive-keyring cpio zstd kmod          # its ramdisk
     mtools gdisk e2fsprogs syslinux syslinux-common systemd-boot-efi # its image
 )
 
-install_packages() {
-    local package missing=()
-    for package in "${PACKAGES[@]}"; do
-        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || missing+=("$package")
-    done
-    [ ${#missing[@]} != 0 ] || return 0
-    say "installing ${missing[*]}"
-    as_root apt-get update -q
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+quietly() { # LOG COMMAND...: of a command that fails, the end of its log is shown
+    local log=$PLACE/$1.log
+    shift
+    "$@" > "$log" 2>&1 || {
+        tail -n 20 "$log"
+        fail "$* failed; the log is $log"
+    }
 }
 
 prepare() {
     mkdir -p "$PLACE"
-    install_packages > "$PLACE/packages.log" 2>&1 || { tail -n 20 "$PLACE/packages.log"; fail "no packages"; }
-    make_environment "$CHECKOUT/.gate/venv" lint,mysql,postgresql,test > "$PLACE/environment.log" 2>&1 ||
-        { tail -n 20 "$PLACE/environment.log"; fail "the environment could not be made"; }
-    as_root env PYTHONPATH="$CHECKOUT/devstack" "$CHECKOUT/.gate/venv/bin/python" -P -m ramdisk "$PLACE"
+    quietly packages install_packages "${PACKAGES[@]}"
+    quietly environment make_environment "$CHECKOUT/.gate/venv" lint,mysql,postgresql,test
+    as_root env PYTHONPATH="$CHECKOUT/devstack" "$CHECKOUT/.gate/venv/bin/python" -P -m ramdisk "$PLACE" --cache "$CACHE"
+    say "prepared in $SECONDS s"
 }
 
-began=$SECONDS
+what=test_uefi
 case ${1:-} in
+    "") ;;
+    --all) what=. ;;
+    --prepare) prepare; exit ;;
     -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit ;;
+    *) fail "unknown: $1; see --help" ;;
 esac
 prepare
-say "prepared in $((SECONDS - began)) s"
-[ "${1:-}" != --prepare ] || exit 0
 rm -rf "$PLACE/runs"
 : > "$PLACE/story.txt"
 status=0
-PATH=$CHECKOUT/.gate/venv/bin:$PATH stestr --test-path ./tests/gate/real_machine run --serial "$@" \
+# A worker for each module: two machines keep two processors busy.
+PATH=$CHECKOUT/.gate/venv/bin:$PATH stestr --test-path ./tests/gate/real_machine run --concurrency 3 "$what" \
     > "$PLACE/tests.log" 2>&1 < /dev/null &
 tests=$!
 trap 'kill $tests 2>/dev/null || true' EXIT
@@ -58,5 +63,7 @@ wait $tests || status=$?
 trap - EXIT
 [ $status = 0 ] || tail -n 60 "$PLACE/tests.log"
 grep -E '^ - (Passed|Failed):' "$PLACE/tests.log" || status=1
-say "everything took $((SECONDS - began)) s; logs are in $PLACE/runs"
+say "everything took $SECONDS s; logs are in $PLACE/runs"
+say "the deployed systems said:"
+grep -E ' (root=|array=|config=)' "$PLACE/story.txt" || status=1
 exit $status

@@ -123,7 +123,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=3,
             min=1,
             help="For how many times command_timeout an agent that gives signs of life but cannot be reached is asked "
-            "again about its command, at growing intervals. No worker waits meanwhile.",
+            "again about its command, at growing intervals; one that does not call any more either is asked for one "
+            "command_timeout. No worker waits meanwhile.",
         ),
         cfg.BoolOpt(
             "stream_raw_images",

@@ -32,9 +32,14 @@ class ConsoleText:
         self._rest = last + (unfinished[0] if unfinished else "")
         return [line for line in map(_clean, lines) if line]
 
+    @property
+    def unfinished(self) -> str:
+        """The last line as far as it has come: a machine that asks something ends no line before it is answered."""
+        return _clean(_UNFINISHED.sub("", _SEQUENCE.sub(_plain, self._rest)))
+
     def end(self) -> list[str]:
         """Return what is left when nothing more comes."""
-        rest, self._rest = _clean(_SEQUENCE.sub(_plain, self._rest)), ""
+        rest, self._rest = self.unfinished, ""
         return [rest] if rest else []
 
 

@@ -6,6 +6,7 @@ GET    /machines/NAME                      one machine
 GET    /machines/NAME/log                  the last lines of its log
 POST   /machines/NAME/power                {"action": "on" | "off" | "cycle" | "reset" | "soft"}
 PUT    /machines/NAME/boot-device          {"device": "pxe" | "disk" | ..., "persistent": bool, "efi": bool}
+POST   /machines/NAME/console              {"text": ...}: typed on the serial console of a QEMU machine
 POST   /machines/NAME/faults               {"name": ..., "value": ..., "times": number or null}
 DELETE /machines/NAME/faults[/FAULT]       clear one fault or all
 """
@@ -85,6 +86,15 @@ def _boot_device(request: Request, machine: Machine, rest: list[str]) -> Respons
     return _show(request, machine, rest)
 
 
+def _type(request: Request, machine: Machine, rest: list[str]) -> Response:
+    text = _object(request).get("text")
+    if not isinstance(text, str):
+        raise HttpError(400, f"text {text!r} is not a string")
+    if not machine.type(text):
+        raise HttpError(409, f"{machine.name} has no console, or is off")
+    return _show(request, machine, rest)
+
+
 def _order_fault(request: Request, machine: Machine, rest: list[str]) -> Response:
     wanted = _object(request)
     try:
@@ -114,6 +124,7 @@ _ACTIONS: dict[tuple[str, str], Callable[[Request, Machine, list[str]], Response
     ("GET", "log"): _log,
     ("POST", "power"): _power,
     ("PUT", "boot-device"): _boot_device,
+    ("POST", "console"): _type,
     ("POST", "faults"): _order_fault,
     ("DELETE", "faults"): _clear_faults,
 }

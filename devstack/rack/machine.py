@@ -99,6 +99,10 @@ class Machine(abc.ABC):
         self.log("non-maskable interrupt")
         return self.powered
 
+    def type(self, text: str) -> bool:
+        """Type something on the machine's serial console; False if there is none, or no power."""
+        return False
+
     def _switch_on(self) -> None:
         if self.powered:
             return

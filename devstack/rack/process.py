@@ -46,6 +46,10 @@ class RackControl:
         body = {"device": device, "persistent": persistent, "efi": efi}
         self._call("PUT", f"machines/{name}/boot-device", body)
 
+    def type(self, name: str, text: str) -> None:
+        """Type on the machine's serial console; what it says is in its log, and ``prompt`` while it waits."""
+        self._call("POST", f"machines/{name}/console", {"text": text})
+
     def order_fault(self, name: str, fault: str, value: Any = None, times: int | None = None) -> None:
         self._call("POST", f"machines/{name}/faults", {"name": fault, "value": value, "times": times})
 

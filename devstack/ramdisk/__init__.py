@@ -1,8 +1,8 @@
 """Builders of what a real machine boots: the deploy ramdisk with the real ironic-python-agent, and a test image.
 
-    python3 -m ramdisk DIRECTORY      build both there, or find them there, and print where they are (needs root)
+    python3 -m ramdisk DIRECTORY [--cache CACHE]      build both, or find them, and print where they are (needs root)
 
-``DIRECTORY/deploy`` and ``DIRECTORY/image`` lead to the newest results.
+``DIRECTORY/deploy`` and ``DIRECTORY/image`` lead to the newest results, which are kept in ``CACHE``.
 
 Only the standard library is used, and tools of Debian packages: mmdebstrap, cpio and zstd for the ramdisk; mtools,
 gdisk, e2fsprogs, syslinux and systemd-boot-efi for the image.

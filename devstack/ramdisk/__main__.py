@@ -13,7 +13,7 @@ def _link(name: Path, result: Path) -> None:
     """Have the newest result under a name that stays, and say where it is."""
     fresh = name.with_suffix(".new")
     fresh.unlink(missing_ok=True)
-    fresh.symlink_to(result.name)
+    fresh.symlink_to(result)
     fresh.replace(name)
     print(result, flush=True)
 
@@ -21,13 +21,17 @@ def _link(name: Path, result: Path) -> None:
 def main() -> int:
     """Entry point; exit code 1 with the reason on standard error."""
     parser = argparse.ArgumentParser(prog="python3 -m ramdisk", description=__doc__.splitlines()[0])
-    parser.add_argument("directory", type=Path, help="where the results are kept")
-    directory = parser.parse_args().directory.absolute()
+    parser.add_argument("directory", type=Path, help="where deploy and image lead to the results")
+    parser.add_argument("--cache", type=Path, help="where results are kept by the hashes of what they are made from "
+                        "(default: the directory)")  # fmt: skip
+    options = parser.parse_args()
+    directory = options.directory.absolute()
+    cache = (options.cache or directory).absolute()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the scratch directory would stay behind
     try:
-        ramdisk = deploy.build(directory)
+        ramdisk = deploy.build(cache)
         _link(directory / "deploy", ramdisk)
-        _link(directory / "image", image.build(directory, ramdisk))
+        _link(directory / "image", image.build(cache, ramdisk))
     except (BuildError, OSError) as error:
         print(f"ramdisk: {error}", file=sys.stderr)
         return 1

@@ -26,6 +26,7 @@ _OVERLAY = {
     "dhcp-event": "etc/dhcp-event",
     "poweroff": "usr/local/sbin/poweroff",
     "reboot": "usr/local/sbin/reboot",
+    "power-button": "etc/acpi/PWRF/00000080",
     "agent.conf": "etc/ironic-python-agent.d/agent.conf",
 }
 _TOOLS_OF_IMAGES = ("usr/bin/busybox", "usr/sbin/mdadm")

@@ -22,7 +22,8 @@ _BOOT_AT, _BOOT_SIZE = 1 * _MEBIBYTE, 64 * _MEBIBYTE
 _ROOT_AT, _ROOT_SIZE = 66 * _MEBIBYTE, 16 * _MEBIBYTE
 _SIZE = 84 * _MEBIBYTE
 
-_COMMAND_LINE = "console=ttyS0,115200 quiet"
+_COMMAND_LINE = "console=ttyS0,115200 quiet no_timer_check"
+"""Without the check a kernel does not panic where the ticks of an emulated clock come late."""
 _EFI_LOADER = Path("/usr/lib/systemd/boot/efi/systemd-bootx64.efi")
 _BIOS_LOADER = Path("/usr/lib/syslinux/mbr/gptmbr.bin")
 _FOLDERS = ("EFI", "EFI/BOOT", "loader", "loader/entries", "syslinux")

@@ -34,7 +34,7 @@ def run(task: Task, name: str, params: Params) -> results.Result:
     :raises AgentVersionMismatch: the agent is not the one that the steps were planned with.
     :raises AgentGone: its machine refuses to connect to it.
     :raises AgentUnreachable: it cannot be reached for longer than ``[agent] command_timeout`` times
-        ``max_command_attempts``.
+        ``max_command_attempts``; once is enough if it does not call any more either.
     """
     _check_version(task)
     agent = client.AgentClient(task)
@@ -86,7 +86,7 @@ def _later(task: Task, exc: errors.AgentError) -> results.Result:
     waited = time.time() - task.memory.setdefault("trouble_since", time.time())
     if isinstance(exc, errors.AgentRefused) and waited >= _REFUSED_LONG_ENOUGH:
         raise errors.AgentGone(reason=exc.message)
-    limit = task.conf.agent.command_timeout * task.conf.agent.max_command_attempts
+    limit = task.conf.agent.command_timeout * (task.conf.agent.max_command_attempts if session.alive(task) else 1)
     if waited >= limit:
         raise exc
     LOG.warning("Node %s: %s; trying again for %s s in all", task.node.uuid, exc, limit)

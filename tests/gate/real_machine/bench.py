@@ -1,9 +1,11 @@
 """A workbench: Ingot in one process, a QEMU machine behind its BMC, a file server, and an eye on the console."""
 
+import io
 import json
 import os
 import pathlib
 import shutil
+import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -15,8 +17,9 @@ from ingot.rack import ports
 from ingot.rack.process import RackProcess
 from tests.functional.agent_contract import recordings
 from tests.functional.agent_contract.recorder import Recorder
-from tests.functional.deployment.lab import FileServer, Process, User
+from tests.functional.deployment.lab import Process, User
 from tests.gate.environments import ROOT
+from tests.gate.real_machine.held_files import HeldFiles
 
 PATIENCE_S = 900
 """For one phase of a deployment. Without KVM, on a computer that does other things, most take one or two minutes."""
@@ -44,18 +47,19 @@ class System(NamedTuple):
 class Bench(fixtures.Fixture):
     """Everything for deployments of one machine with two disks; its files stay in :data:`PLACE` until the next run.
 
+    Ingot leaves agents running that the next change may use (fast track), and misses one that is silent for a minute.
+
     :param name: of the run.
-    :param options: further options of Ingot: {group: {name: value}}.
+    :param disk_sizes: of the machine's two disks.
     :param recorded: whether a recorder stands between agents and Ingot; else they talk to each other directly.
+    :ivar files: what has kernel, ramdisk and image.
     """
 
-    def __init__(
-        self, name: str, options: Mapping[str, Mapping[str, Any]] | None = None, recorded: bool = True
-    ) -> None:
+    def __init__(self, name: str, disk_sizes: tuple[str, str] = ("5G", "5G"), recorded: bool = True) -> None:
         super().__init__()
         self._recorder = Recorder() if recorded else None
         self.directory = PLACE / "runs" / name
-        self._options = options or {}
+        self._disk_sizes = disk_sizes
         self._now = ""
 
     def _setUp(self) -> None:
@@ -63,7 +67,7 @@ class Bench(fixtures.Fixture):
         self.directory.mkdir(parents=True)
         self._began = time.monotonic()
         self.image = json.loads((PLACE / "image" / "manifest.json").read_text())
-        self._files = self.useFixture(FileServer(PLACE))
+        self.files = self.useFixture(HeldFiles(PLACE))
         self._port = ports.tcp()
         self._agents_port = self._port
         if self._recorder is not None:
@@ -73,8 +77,8 @@ class Bench(fixtures.Fixture):
             self.directory / "rack",
             machine_kind="qemu",
             machines=1,
+            machine=[{"disk_sizes": self._disk_sizes}],
             memory=1024,
-            disk_size="5G",
             bmc_base_port=0,
             password=_PASSWORD,
             boot_url=f"http://{{host}}:{self._port}/boot/ipxe/{{mac}}",
@@ -97,24 +101,30 @@ class Bench(fixtures.Fixture):
     def _configuration(self) -> str:
         groups: dict[str, dict[str, Any]] = {
             "DEFAULT": {"host": "bench", "my_ip": "127.0.0.1", "state_path": self.directory, "debug": True},
-            "api": {"host_ip": "127.0.0.1", "port": self._port, "public_endpoint": f"http://{HOST}:{self._port}"},
+            "api": {
+                "host_ip": "127.0.0.1",
+                "port": self._port,
+                "public_endpoint": f"http://{HOST}:{self._port}",
+                "ramdisk_heartbeat_timeout": 60,
+            },
             "deploy": {
                 "deploy_kernel": self.url("deploy/vmlinuz"),
                 "deploy_ramdisk": self.url("deploy/initrd.img"),
                 "erase_devices_priority": 0,
+                "delete_configuration_priority": 20,
                 "erase_devices_metadata_priority": 10,
+                "fast_track": True,
             },
+            "agent": {"command_timeout": 45},
             "pxe": {"kernel_append_params": "console=ttyS0,115200 quiet"},
             "service_catalog": {"endpoint_override": f"http://{HOST}:{self._agents_port}"},
         }
-        for group, values in self._options.items():
-            groups.setdefault(group, {}).update(values)
         lines = ([f"[{group}]", *(f"{k} = {v}" for k, v in values.items())] for group, values in groups.items())
         return "\n".join(line for group in lines for line in group) + "\n"
 
     def url(self, path: str) -> str:
         """The address of a built file, to the machine."""
-        return f"http://{HOST}:{self._files.url.rpartition(':')[2]}/{path}"
+        return f"http://{HOST}:{self.files.port}/{path}"
 
     # What is seen
 
@@ -141,15 +151,39 @@ class Bench(fixtures.Fixture):
         ingot = (self.directory / "ingot.log").read_text(errors="replace").splitlines()[-lines:]
         return "\n".join([*ingot, "---", *self.rack.control.log(self.name)[-lines:]])
 
-    def console(self) -> list[str]:
-        """What the test image has said since the machine was last switched on."""
+    def log(self) -> list[str]:
+        """The machine's log since it was last switched on, with what its console shows in an unfinished line."""
         log = self.rack.control.log(self.name)
         starts = [number for number, line in enumerate(log) if " on: QEMU process" in line]
-        return [line.partition(MARKER)[2] for line in log[starts[-1] if starts else 0 :] if MARKER in line]
+        return [*log[starts[-1] if starts else 0 :], self.rack.control.machine(self.name)["prompt"]]
+
+    def console(self) -> list[str]:
+        """What the test image has said since the machine was last switched on."""
+        return [line.partition(MARKER)[2] for line in self.log() if MARKER in line]
 
     def has_said(self, text: str) -> bool:
-        """Whether the machine's console had a text, lately."""
-        return any(text in line for line in self.rack.control.log(self.name))
+        """Whether the machine's console has shown a text since the machine was last switched on."""
+        return any(text in line for line in self.log())
+
+    def wait_for_text(self, text: str) -> None:
+        """Waits until the machine's console has shown a text since the machine was last switched on."""
+        self.eventually(lambda: self.has_said(text), f"the console shows {text!r}")
+
+    def type(self, text: str) -> None:
+        """Types a line on the machine's console."""
+        self.rack.control.type(self.name, f"{text}\n")
+
+    def agent_logs(self, uuid: str) -> list[dict[str, Any]]:
+        """The logs of the node's agents that Ingot has kept, the newest last."""
+        logs: list[dict[str, Any]] = self.user.get(f"/ingot/v1/nodes/{uuid}/logs")["logs"]
+        return sorted(logs, key=lambda log: str(log["created_at"]))
+
+    def text_of(self, uuid: str, log: Mapping[str, Any]) -> str:
+        """Everything in kept logs of an agent, as a text."""
+        content = self.user.request("GET", f"/ingot/v1/nodes/{uuid}/logs/{log['uuid']}").content
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            files = [archive.extractfile(member) for member in archive.getmembers()]
+            return "\n".join(file.read().decode(errors="replace") for file in files if file)
 
     def disk(self, number: int) -> dict[str, Any]:
         """A disk of the machine: serial, path, ..."""
@@ -181,6 +215,8 @@ class Bench(fixtures.Fixture):
             "properties": {"capabilities": f"boot_mode:{boot_mode}"},
             "resource_class": "baremetal",
             "deploy_interface": "direct",
+            "inspect_interface": "agent",
+            "rescue_interface": "agent",
             "raid_interface": "agent",
             **fields,
         }
@@ -251,7 +287,7 @@ class Bench(fixtures.Fixture):
         """Waits until the deployed system has said everything."""
         lines: list[str] = self.eventually(lambda: "ready" in (said := self.console()) and said, "the image runs")
         for line in lines:
-            self.say(f"console: {line}")
+            self.say(f"    {line}")
         found = [dict(_pairs(line)) for line in lines]
         facts = {name: value for one in found if "array" not in one for name, value in one.items()}
         return System(facts, {one["array"]: one for one in found if "array" in one})
@@ -261,15 +297,17 @@ class Bench(fixtures.Fixture):
         if self._recorder is not None:
             recordings.check_real(self.directory.name, self._recorder.recording())
 
+    def check_facts(self, system: System, uuid: str, firmware: str) -> None:
+        """The system runs with this firmware, from the image that was asked for and with its config drive.
+
+        :raises AssertionError: it does not; the message has what it says of itself.
+        """
+        expected = {"firmware": firmware, "marker": self.image["marker"], "instance": uuid}
+        if expected.items() - system.facts.items():
+            raise AssertionError(f"the system says {system.facts}, expected is {expected}")
+
 
 def _pairs(line: str) -> Iterator[tuple[str, str]]:
     for word in line.split():
         name, _, value = word.partition("=")
         yield name, value
-
-
-def starts_with_a_partition_table(path: str) -> bool:
-    """Whether a disk, by its file, has an MBR or a GPT."""
-    with open(path, "rb") as disk:
-        head = disk.read(1024)
-    return head[510:512] == b"\x55\xaa" or head[512:520] == b"EFI PART"

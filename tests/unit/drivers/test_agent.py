@@ -1,5 +1,6 @@
 """Talking to agents: over TLS, without leaking tokens, once and not twice, and on after a crash."""
 
+import datetime
 import io
 import logging
 import socket
@@ -351,6 +352,16 @@ class SilenceTest(AgentTestCase):
         self.subject.conf.set_override("connect_timeout", 1, "agent")
         self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.LookAgain)
         self.subject.memory["trouble_since"] -= 1000
+        self.assertRaises(errors.AgentUnreachable, commands.execute_step, self.subject, "deploy", STEP)
+
+    def test_one_that_has_stopped_calling_as_well_is_given_up_sooner(self) -> None:
+        self.mute("https")
+        self.subject.conf.set_override("connect_timeout", 1, "agent")
+        once = self.subject.conf.agent.command_timeout
+        self.subject.memory["trouble_since"] = time.time() - once
+        self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.LookAgain)
+        silent = self.subject.conf.api.ramdisk_heartbeat_timeout + 1
+        self.subject.set(agent_last_heartbeat=clock.now() - datetime.timedelta(seconds=silent))
         self.assertRaises(errors.AgentUnreachable, commands.execute_step, self.subject, "deploy", STEP)
 
     def test_the_pauses_grow(self) -> None:

@@ -27,6 +27,7 @@ def main(here: Path, words: str) -> str | None:
         return str(complaint)
     for line in monitor.makefile():
         if "system_powerdown" in line:
+            _repeat(console)
             _shut_down(monitor, "guest-shutdown")
             return None
         if "inject-nmi" in line:
@@ -38,6 +39,15 @@ def _passed(words: str, name: str) -> socket.socket:
     found = re.search(rf"id={name},fd=(\d+)", words)
     assert found, words
     return socket.socket(fileno=int(found[1]))
+
+
+def _repeat(console: socket.socket) -> None:
+    """Say what was typed until now."""
+    console.setblocking(False)
+    try:
+        console.send(b"typed: " + console.recv(1000))
+    except BlockingIOError:
+        pass
 
 
 def _shut_down(monitor: socket.socket, reason: str) -> None:

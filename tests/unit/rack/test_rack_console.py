@@ -16,6 +16,13 @@ class ConsoleTextTest(testtools.TestCase):
         self.assertEqual(["two"], text.feed(b"o\n"))
         self.assertEqual([], text.end())
 
+    def test_who_asks_something_is_seen_before_the_line_ends(self) -> None:
+        text = ConsoleText()
+        text.feed(b"one\r\n\x1b[1mlogin: \x1b[")
+        self.assertEqual("login:", text.unfinished)
+        self.assertEqual(["login: me"], text.feed(b"0mme\r\n"))
+        self.assertEqual("", text.unfinished)
+
     def test_the_rest_comes_at_the_end(self) -> None:
         self.assertEqual(["login:"], self.lines(b"login: "))
 

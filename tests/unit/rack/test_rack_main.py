@@ -74,6 +74,7 @@ class MainTest(testtools.TestCase):
                 (lambda: rack.control.power("machine-0", "up"), "action 'up' is not one of"),
                 (lambda: rack.control.power("machine-0", "reset"), "machine-0 is off"),
                 (lambda: rack.control.set_boot_device("machine-0", "tape"), "device 'tape' is not one of"),
+                (lambda: rack.control.type("machine-0", "ls"), "machine-0 has no console"),
                 (lambda: rack.control.clear_faults("machine-0", "x"), "unknown fault 'x'"),
             ):
                 self.assertRaisesRegex(RackError, text, call)

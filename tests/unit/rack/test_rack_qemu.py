@@ -120,6 +120,13 @@ class QemuMachineTest(testtools.TestCase):
         self.assertTrue(self.loop.call(self.machine.interrupt))
         self.wait(lambda: self.says("console: NMI received"))
 
+    def test_what_is_typed_reaches_its_console(self) -> None:
+        self.assertFalse(self.loop.call(self.machine.type, "nobody hears"))
+        self.start()
+        self.assertTrue(self.loop.call(self.machine.type, "who is there?\n"))
+        self.power("soft")
+        self.wait(lambda: self.says("console: typed: who is there?"))
+
     def test_variables_of_uefi_are_its_own_and_stay(self) -> None:
         kept = qemu_command.variables(self.machine.directory)
         self.machine.set_boot_setting("disk", persistent=True, efi=True)
@@ -140,7 +147,9 @@ class QemuMachineTest(testtools.TestCase):
 
     def test_it_says_how_its_agent_is_reached_and_where_its_console_is(self) -> None:
         shown = self.machine.public()
-        self.assertEqual("ipa-advertise-host=127.0.0.1 ipa-advertise-port=4711", shown["kernel_arguments"])
+        self.assertEqual(
+            "ipa-advertise-host=127.0.0.1 ipa-advertise-port=4711 no_timer_check", shown["kernel_arguments"]
+        )
         self.assertEqual(str(self.machine.directory / "console.log"), shown["console"])
 
     def test_it_finds_its_boot_script_at_the_host(self) -> None:

@@ -1,0 +1,120 @@
+"""In UEFI: from a machine of which nothing is known to a system on a RAID-1, and back."""
+
+import pathlib
+import warnings
+
+import requests
+import testtools
+import urllib3
+
+from tests.gate.real_machine import traces
+from tests.gate.real_machine.bench import PLACE, Bench
+
+TEMPLATE = "CUSTOM_MIRROR"
+MIRROR = {
+    "interface": "raid",
+    "step": "apply_configuration",
+    "priority": 90,
+    "args": {
+        "raid_config": {
+            "logical_disks": [{"size_gb": "MAX", "raid_level": "1", "controller": "software", "is_root_volume": True}]
+        },
+        "delete_existing": True,
+    },
+}
+
+
+class UefiTest(testtools.TestCase):
+    """One machine, act by act: a boot of the agent takes most of a minute without KVM."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.bench = self.useFixture(Bench("uefi"))
+        self.disks = [self.bench.disk(number) for number in range(2)]
+        self.paths = [disk["path"] for disk in self.disks]
+
+    def test_inspected_cleaned_deployed_on_a_mirror_and_cleaned_again(self) -> None:
+        self.uuid = self.bench.enroll("uefi")
+        self.bench.ask(self.uuid, "manage", "manageable")
+        self.inspect()
+        self.provide()
+        self.refuse_a_disk_that_is_not_there()
+        self.deploy_on_a_mirror()
+        self.undeploy()
+
+    def inspect(self) -> None:
+        self.bench.ask(self.uuid, "inspect", "manageable")
+        found = self.bench.user.get(f"/v1/nodes/{self.uuid}/inventory")["inventory"]
+        self.assertEqual(
+            sorted((disk["serial"], disk["wwn"], disk["size"]) for disk in self.disks),
+            sorted((disk["serial"], disk["wwn"], disk["size"]) for disk in found["disks"]),
+        )
+        self.assertEqual(self.bench.machine["macs"], [card["mac_address"] for card in found["interfaces"]])
+        self.assertEqual("uefi", found["boot"]["current_boot_mode"])
+        self.assertEqual("rack", found["system_vendor"]["product_name"])
+
+    def provide(self) -> None:
+        """The partition table that somebody has left goes."""
+        with pathlib.Path(self.paths[1]).open("r+b") as file:
+            file.write((PLACE / "image" / "image.raw").read_bytes()[: 2**20])
+        self.assertTrue(traces.has_partition_table(self.paths[1]))
+        self.bench.start(self.uuid, "provide")
+        self.check_who_may_talk()
+        self.bench.reach(self.uuid, "available")
+        self.assertFalse(traces.has_partition_table(self.paths[1]), "cleaning left a partition table")
+
+    def check_who_may_talk(self) -> None:
+        """The agent takes commands over TLS from who has its token, and Ingot heartbeats from who has it."""
+        url = self.bench.agent(self.uuid)
+        self.assertRegex(url, "^https://")
+        with requests.Session() as stranger, warnings.catch_warnings():
+            warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
+            stranger.trust_env = False
+            self.assertRaises(requests.exceptions.SSLError, stranger.get, url, timeout=60)
+            for token in ({}, {"agent_token": "not it"}):
+                answer = stranger.get(f"{url}/v1/commands/", params=token, verify=False, timeout=60)
+                self.assertEqual(401, answer.status_code)
+        heartbeat = {"callback_url": url, "agent_token": "not it", "agent_version": "13.0.0"}
+        refused = self.bench.user.request("POST", f"/v1/heartbeat/{self.uuid}", heartbeat)
+        self.assertEqual(400, refused.status_code)
+        self.assertIn("Invalid or missing agent token", refused.text)
+
+    def refuse_a_disk_that_is_not_there(self) -> None:
+        """By the agent of the cleaning, which is still there. It tells why, and nothing is written."""
+        before = [traces.digest(path) for path in self.paths]
+        self.bench.user.patch(f"/v1/nodes/{self.uuid}", {"/properties/root_device": {"serial": "no such"}})
+        self.bench.choose_image(self.uuid, "image.raw")
+        boots = self.bench.rack.control.machine(self.bench.name)["boots"]
+        failed = self.bench.ask(self.uuid, "active", "deploy failed")
+        self.assertIn("no such", failed["last_error"])
+        self.assertEqual(before, [traces.digest(path) for path in self.paths])
+        self.assertEqual(boots, self.bench.rack.control.machine(self.bench.name)["boots"], "it was booted again")
+        log = self.bench.agent_logs(self.uuid)[-1]
+        self.assertEqual("deploy", log["flow"])
+        self.assertIn("no such", self.bench.text_of(self.uuid, log))
+
+    def deploy_on_a_mirror(self) -> None:
+        bench, uuid = self.bench, self.uuid
+        bench.user.post("/v1/deploy_templates", {"name": TEMPLATE, "steps": [MIRROR]})
+        bench.user.put(f"/v1/nodes/{uuid}/traits/{TEMPLATE}", None)
+        bench.user.patch(f"/v1/nodes/{uuid}", {"/properties/root_device": {}})
+        bench.choose_image(uuid, "image.qcow2", traits=[TEMPLATE])
+        node = bench.ask(uuid, "active", "active", configdrive={"meta_data": {"uuid": uuid, "name": "real"}})
+        self.assertEqual("1", node["raid_config"]["logical_disks"][0]["raid_level"])
+        system = bench.wait_for_image()
+        bench.check_facts(system, uuid, "uefi")
+        mirror = system.arrays[system.facts["root"].rpartition("p")[0]]
+        self.assertEqual(("raid1", "2", "0"), (mirror["level"], mirror["disks"], mirror["degraded"]))
+        self.assertEqual(sorted(disk["serial"] for disk in self.disks), sorted(mirror["members"].split(",")))
+
+    def undeploy(self) -> None:
+        """Nothing says any more that there were partitions, or a RAID: it is deleted first, as erasing the metadata of
+        disks that are in one erases what is on the RAID."""
+        for path in self.paths:
+            self.assertTrue(traces.has_partition_table(path))
+            self.assertNotEqual([], traces.array_members(path))
+        node = self.bench.ask(self.uuid, "deleted", "available")
+        self.assertEqual({}, node["raid_config"])
+        for path in self.paths:
+            self.assertFalse(traces.has_partition_table(path), path)
+            self.assertEqual([], traces.array_members(path), path)
