@@ -19,6 +19,8 @@ SINCE = 96
 
 PHASE = "main"
 
+_MOST_TURNS = 1000  # of a loop: a worker of the conductor does them one after the other
+
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "fail": ("msg",),
     "log": ("msg",),
@@ -67,7 +69,7 @@ def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) ->
         {
             "op": {"enum": list(known)},
             "args": {"type": ["object", "array"]},
-            "loop": {"type": ["array", "object"]},
+            "loop": {"type": ["array", "object"], "maxItems": _MOST_TURNS, "maxProperties": _MOST_TURNS},
             **also,
         },
         required=("op", "args"),

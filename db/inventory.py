@@ -50,21 +50,24 @@ def save(db: Database, node_id: int, inventory: dict[str, Any], plugin_data: dic
         connection.execute(sa.insert(_INVENTORY).values(found))
 
 
-def conclusion(
-    node_id: int,
-    plugin_data: Mapping[str, Any],
-    ports: Iterable[Mapping[str, Any]],
-    traits: Collection[str],
-) -> nodes.Beside:
-    """The write of what was made of an inventory, for the transaction that ends the step.
+def plugin_data(node_id: int, kept: Mapping[str, Any]) -> nodes.Beside:
+    """The write of what is kept beside an inventory, for the transaction that ends the step."""
+
+    def write(connection: sa.Connection) -> None:
+        found = sa.update(_INVENTORY).where(_INVENTORY.c.node_id == node_id)
+        connection.execute(found.values(plugin_data=dict(kept)))
+
+    return write
+
+
+def conclusion(node_id: int, ports: Iterable[Mapping[str, Any]], traits: Collection[str]) -> nodes.Beside:
+    """The write of what an inventory tells of ports and traits, for the transaction that ends the step.
 
     :param ports: those that are new, without id, and those that are changed, with it.
     :param traits: all that the node has afterwards.
     """
 
     def write(connection: sa.Connection) -> None:
-        found = sa.update(_INVENTORY).where(_INVENTORY.c.node_id == node_id)
-        connection.execute(found.values(plugin_data=dict(plugin_data)))
         for port in ports:
             values = {name: value for name, value in port.items() if name != "id"}
             if "id" in port:

@@ -56,7 +56,7 @@ class Draft:
         self.ports: list[Tree] = [copy.deepcopy(port.as_dict()) for port in task.ports]
         self.traits = set(task.traits)
         self.inventory: Tree = found.inventory
-        self.plugin_data: Tree = found.plugin_data
+        self.plugin_data: Tree = copy.deepcopy(found.plugin_data)
         self._before = {port["id"]: copy.deepcopy(port) for port in self.ports}
 
     def hand_over(self) -> None:
@@ -65,7 +65,8 @@ class Draft:
         changed = {name: self.node[name] for name in NODE if self.node[name] != getattr(before, name)}
         self.task.set(**changed)
         written = [self._changes(port) for port in self.ports if port != self._before.get(port.get("id"))]
-        self.task.beside(inventory.conclusion(before.id, self.plugin_data, written, self.traits))
+        self.task.beside(inventory.plugin_data(before.id, self.plugin_data))
+        self.task.beside(inventory.conclusion(before.id, written, self.traits))
 
     def _changes(self, port: Tree) -> Tree:
         if "id" not in port:
@@ -149,8 +150,8 @@ def check_type(tree: Tree, name: str, allowed: dict[str, tuple[type, ...]]) -> N
     :raises Invalid: a column has a value that does not belong there.
     """
     value = tree[name]
-    if not isinstance(value, allowed[name]) or len(value if isinstance(value, str) else "") > 255:
-        names = {dict: "an object", bool: "true or false", str: "a text of 255 characters at most"}
+    if not isinstance(value, allowed[name]) or (isinstance(value, str) and (len(value) > 255 or "\0" in value)):
+        names = {dict: "an object", bool: "true or false", str: "a text of 255 characters at most, without NUL"}
         told = " or ".join(names[kind] for kind in allowed[name] if kind in names)
         raise errors.Invalid(field=name, value=value, allowed=f"It must be {told}.")
 

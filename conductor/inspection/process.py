@@ -9,10 +9,12 @@ from ingot.conductor import agent_logs
 from ingot.conductor.inspection import hooks, rules
 from ingot.conductor.inspection.draft import Draft
 from ingot.conductor.task_manager import Task
+from ingot.db import inventory
 
 
 def apply(task: Task) -> None:
-    """Makes of the inventory what hooks and rules say; all of it is written with the end of the step, or nothing.
+    """Makes of the inventory what hooks and rules say; all of it is written with the end of the step, or nothing. The
+    ramdisk's logs leave the inventory either way.
 
     Nothing is done where the inspect interface has found no inventory, and has set the properties by itself.
 
@@ -28,6 +30,7 @@ def apply(task: Task) -> None:
         rules.run(draft)
     except errors.IngotError:
         _keep(task, logs, failed=True)
+        task.beside(inventory.plugin_data(task.node.id, found.plugin_data))
         raise
     draft.hand_over()
     _keep(task, logs, failed=False)

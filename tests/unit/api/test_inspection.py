@@ -39,6 +39,12 @@ class InspectionRules(api_case.ApiCase):
         self.good("DELETE", path)
         self.refused(404, "GET", path)
 
+    def test_its_loops_have_an_end(self) -> None:
+        for loop in (["a"] * 1001, dict.fromkeys(map(str, range(1001)))):
+            told = self.refused(400, "POST", PATH, {"actions": [{**ACTIONS[0], "loop": loop}], "conditions": []})
+            self.assertIn("actions.0.loop", told)
+            self.assertIn("1000", told)
+
     def test_its_links_lead_to_it(self) -> None:
         made = self.rule()
         own, _bookmark = made["links"]

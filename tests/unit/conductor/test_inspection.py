@@ -119,6 +119,7 @@ class TestHooks(InspectionCase):
         with self.db.single() as connection:
             kept = records.many(connection.execute(sa.select(table).where(table.c.node_id == node.id)))
         self.assertEqual([(b"a tar file", "inspect")], [(one.content, one.flow) for one in kept])
+        self.assertEqual({"error": "no disk\0"}, self.plugin_data())
         self.assertEqual({}, node.properties)
 
     def test_a_machine_without_network_cards_is_refused(self) -> None:
@@ -265,6 +266,7 @@ class TestRules(InspectionCase):
             (action("fail", msg="not {inventory[system_vendor][product_name]}"), "not R640"),
             (action("set-attribute", path="/provision_state", value="active"), "begins with one of: automated_clean"),
             (action("set-attribute", path="/extra", value=5), "must be an object"),
+            (action("set-attribute", path="/description", value="a\0b"), "without NUL"),
             (action("set-attribute", path="/extra/x", value="{inventory[nope]}"), "there is no {inventory[nope]}"),
             (action("set-attribute", path="/", value=1), "path"),
             (action("set-attribute", path="/extra/x", value=1, colour=2), "colour"),
