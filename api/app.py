@@ -160,12 +160,12 @@ class Api:
             if request.method != "GET" and not route.tagged:
                 conditions.refuse_tags()
         call = self._call(declared, request, access, conditions)
-        reply = self._in_turn(lambda: declared.operation.handler(call, **ident))
+        reply = self._unless_locked(lambda: declared.operation.handler(call, **ident))
         if access.limited:
             access.settle()
         return _response(reply, request.method, conditions)
 
-    def _in_turn(self, handled: Callable[[], Reply]) -> Reply:
+    def _unless_locked(self, handled: Callable[[], Reply]) -> Reply:
         """Waits a moment for a node that is locked: what was asked for just before is being done, mostly.
 
         Whoever is refused because of a lock has written nothing, so that the whole handler can run again. Only some may
