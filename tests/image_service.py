@@ -1,7 +1,6 @@
 """A small Glance over real HTTP, for tests: it tells of images, gives their content, and can be out of order."""
 
 import http.server
-import json
 import re
 import threading
 import uuid
@@ -10,6 +9,8 @@ from urllib.parse import urlsplit
 
 import fixtures
 from oslo_config import cfg
+
+from tests import http_handler
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)?")
 
@@ -55,9 +56,8 @@ class ImageService(fixtures.Fixture):
         return ident
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(http_handler.Handler):
     service: ImageService
-    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         path = urlsplit(self.path).path
@@ -65,28 +65,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         _, version, what, ident, *rest = path.split("/")
         known = self.service.images.get(ident) if (version, what) == ("v2", "images") else None
         if self.service.status or known is None:
-            self._answer(self.service.status or 404, b"{}")
+            self.answer(self.service.status or 404, {})
         elif rest == ["file"]:
             self._content(self.service.content[ident])
         elif rest:
             member = self.service.members.get((ident, rest[1]))
-            self._answer(200 if member else 404, json.dumps(member).encode())
+            self.answer(200 if member else 404, member)
         else:
-            self._answer(200, json.dumps(known).encode())
+            self.answer(200, known)
 
     def _content(self, whole: bytes) -> None:
         wanted = _RANGE.fullmatch(self.headers.get("Range") or "")
         if not wanted:
-            return self._answer(200, whole)
+            return self.answer(200, whole)
         first, last = int(wanted[1]), min(int(wanted[2] or len(whole)), len(whole) - 1)
-        return self._answer(206, whole[first : last + 1], **{"Content-Range": f"bytes {first}-{last}/{len(whole)}"})
-
-    def _answer(self, status: int, body: bytes, **headers: str) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not worth a line in a test's output."""
+        return self.answer(206, whole[first : last + 1], **{"Content-Range": f"bytes {first}-{last}/{len(whole)}"})

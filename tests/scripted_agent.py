@@ -5,19 +5,19 @@ on the machine by the time of the next heartbeat.
 """
 
 import base64
-import json
 import ssl
 import tempfile
 import threading
 import uuid
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ingot.db import agents, inventory, nodes, records
 from ingot.db.engine import Database
+from tests import http_handler
 from tests.unit.drivers import http_agent
 
 _RUNNING, _SUCCEEDED, _FAILED = "RUNNING", "SUCCEEDED", "FAILED"
@@ -160,26 +160,20 @@ def _context(signed: str, key: str) -> ssl.SSLContext:
     return context
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1  # one packet for headers and body, or each answer waits for an acknowledgement
-    disable_nagle_algorithm = True
+class _Handler(http_handler.Handler):
     agents: dict[str, Agent]
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Stay silent."""
 
     def do_GET(self) -> None:
         agent = self._agent()
         if agent:
-            self._answer(200, {"commands": [agent.told(command) for command in agent.commands]})
+            self.answer(200, {"commands": [agent.told(command) for command in agent.commands]})
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.body()
         agent = self._agent()
         if agent:
             wait = parse_qs(urlsplit(self.path).query).get("wait") == ["true"]
-            self._answer(*agent.take(body["name"], body["params"], wait))
+            self.answer(*agent.take(body["name"], body["params"], wait))
 
     def _agent(self) -> Agent | None:
         """The agent that is asked; None when that was refused."""
@@ -187,12 +181,5 @@ class _Handler(BaseHTTPRequestHandler):
         agent = self.agents[url.path.split("/")[1]]
         if parse_qs(url.query).get("agent_token") == [agent.token]:
             return agent
-        self._answer(401, {"faultcode": "Client", "faultstring": "401 Unauthorized: Token invalid."})
+        self.answer(401, {"faultcode": "Client", "faultstring": "401 Unauthorized: Token invalid."})
         return None
-
-    def _answer(self, status: int, content: Any) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)

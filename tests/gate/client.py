@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import subprocess
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +19,7 @@ from tests.gate import environments
 REQUIREMENTS = ("python-ironicclient>=6.0", "python-openstackclient>=10.0")
 NEWEST = "from ironicclient.common import http; print(http.LATEST_VERSION)"
 USER = "operator"
-PATIENCE_S = 30
+PATIENCE_S = lab.PATIENCE
 
 
 class Cli:
@@ -145,16 +144,7 @@ class Ingot(fixtures.Fixture):
 
     def eventually(self, check: Any, what: str) -> Any:
         """The first true answer of ``check``; after a while an error with the log."""
-        until = time.monotonic() + PATIENCE_S
-        while True:
-            try:
-                if answer := check():
-                    return answer
-            except requests.ConnectionError:
-                pass  # nobody listens yet
-            if time.monotonic() > until:
-                raise AssertionError(f"not within {PATIENCE_S} s: {what}\n{self.process.log.read_text()[-5000:]}")
-            time.sleep(0.05)
+        return lab.eventually(check, what, PATIENCE_S, lambda: self.process.log.read_text()[-5000:])
 
     def reach(self, node: str, state: str) -> dict[str, Any]:
         """Waits until a node is in a provision state and nobody works on it."""

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import fixtures
 import testtools
 
+from tests import http_handler
 from tests.functional.deployment import lab
 from tests.gate import environments, imaging
 
@@ -58,19 +59,11 @@ endpoint_override = {neutron}
 """
 
 
-class _NoPorts(http.server.BaseHTTPRequestHandler):
+class _NoPorts(http_handler.Handler):
     """A Neutron that has no port."""
 
     def do_GET(self) -> None:
-        body = json.dumps({"ports": [], "security_groups": []}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not worth a line in a test's output."""
+        self.answer(200, {"ports": [], "security_groups": []}, **{"Content-Type": "application/json"})
 
 
 class Neutron(fixtures.Fixture):

@@ -262,14 +262,8 @@ class Lab(fixtures.Fixture):
         self.eventually(check, "API and conductors are up")
 
     def eventually(self, check: Callable[[], Any], what: str) -> Any:
-        """The first true answer of ``check``; after :data:`PATIENCE` seconds an error with the ends of all logs. While
-        nobody listens at the API there is no answer."""
-        until = time.monotonic() + PATIENCE
-        while not (answer := _heard(check)):
-            if time.monotonic() > until:
-                raise AssertionError(f"not within {PATIENCE:.0f} s: {what}\n{self.logs()}")
-            time.sleep(0.1)
-        return answer
+        """As :func:`eventually`, with :data:`PATIENCE` and the ends of all logs."""
+        return eventually(check, what, PATIENCE, self.logs)
 
     def logs(self, lines: int = 60) -> str:
         """The ends of the logs of all processes and machines."""
@@ -355,6 +349,17 @@ class Lab(fixtures.Fixture):
     def _disk(self, index: int, disk: int) -> str:
         path: str = self.rack.control.machine(self.rack.machines[index]["name"])["disks"][disk]["path"]
         return path
+
+
+def eventually(check: Callable[[], Any], what: str, patience: float, logs: Callable[[], str]) -> Any:
+    """The first true answer of ``check``; after so many seconds an error with logs. While nobody listens at the API
+    there is no answer."""
+    until = time.monotonic() + patience
+    while not (answer := _heard(check)):
+        if time.monotonic() > until:
+            raise AssertionError(f"not within {patience:.0f} s: {what}\n{logs()}")
+        time.sleep(0.1)
+    return answer
 
 
 def _heard(check: Callable[[], Any]) -> Any:

@@ -3,7 +3,6 @@
 import functools
 import http.server
 import importlib.metadata
-import json
 import threading
 from typing import Any
 
@@ -11,6 +10,7 @@ import fixtures
 import testtools
 
 from ingot.common import interfaces
+from tests import http_handler
 from tests.functional.deployment import lab
 from tests.functional.deployment.test_all_in_one import CORE, ran
 
@@ -26,26 +26,20 @@ OPTIONS = {
 }
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
+class _Handler(http_handler.Handler):
     def __init__(self, bar: "PowerBar", *arguments: Any) -> None:
         self._bar = bar
         super().__init__(*arguments)
 
     def do_GET(self) -> None:
-        self._answer(self._bar.plugs.get(self.path.strip("/")))
+        self._show(self._bar.plugs.get(self.path.strip("/")))
 
     def do_PUT(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._answer(self._bar.change(self.path.strip("/"), body))
+        self._show(self._bar.change(self.path.strip("/"), self.body()))
 
-    def _answer(self, document: dict[str, Any] | None) -> None:
+    def _show(self, document: dict[str, Any] | None) -> None:
         allowed = self.headers.get("Authorization") == f"Bearer {TOKEN}"
-        self.send_response(404 if document is None else 200 if allowed else 401)
-        self.end_headers()
-        self.wfile.write(json.dumps(document if allowed else {}).encode())
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not worth a line in a test's output."""
+        self.answer(404 if document is None else 200 if allowed else 401, document if allowed else {})
 
 
 class PowerBar(fixtures.Fixture):

@@ -1,19 +1,20 @@
 """A stand-in for the service: boot scripts, lookup, heartbeat and files over HTTP; a client of agents."""
 
 import hashlib
-import json
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 import requests
+
+from tests import http_handler
 
 TOKEN = "t" * 43
 
@@ -93,49 +94,37 @@ class _Server(ThreadingHTTPServer):
         """Stay silent: machines that lose their power do not say good-bye."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(http_handler.Handler):
     service: Service
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Stay silent."""
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         self.service.requests.append(f"{self.command} {self.path}")
         if url.path == "/":
-            self._answer(200, {"default_version": {"version": self.service.api_version}})
+            self.answer(200, {"default_version": {"version": self.service.api_version}})
         elif url.path == "/v1/lookup":
             self._lookup(parse_qs(url.query))
         elif url.path.startswith("/boot/"):
             mac = url.path.rpartition("/")[2]
-            self._answer(200, self.service.scripts.get(mac, self.service.scripts[None]).encode())
+            self.answer(200, self.service.scripts.get(mac, self.service.scripts[None]).encode())
         elif url.path in self.service.files:
-            self._answer(200, self.service.files[url.path])
+            self.answer(200, self.service.files[url.path])
         else:
-            self._answer(404, {"error": "not here"})
+            self.answer(404, {"error": "not here"})
 
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.body()
         self.service.requests.append(f"POST {self.path}")
         self.service.heartbeats.append(dict(body, node=self.path.rpartition("/")[2]))
-        self._answer(202, b"")
+        self.answer(202)
 
     def _lookup(self, query: dict[str, list[str]]) -> None:
         status = self.service.lookup_statuses.pop(0) if self.service.lookup_statuses else 200
         config = {"heartbeat_timeout": self.service.heartbeat_timeout, "agent_token": self.service.token}
         node = {"uuid": f"node-{query['addresses'][0]}", "properties": {}, **self.service.node}
-        self._answer(status, {"node": node, "config": config})
-
-    def _answer(self, status: int, content: Any) -> None:
-        body = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.answer(status, {"node": node, "config": config})
 
 
 class AgentClient:

@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import fixtures
-import requests
 
 from ingot.rack import ports
 from ingot.rack.process import RackProcess
 from tests.functional.agent_contract import recordings
 from tests.functional.agent_contract.recorder import Recorder
-from tests.functional.deployment.lab import Process, User
+from tests.functional.deployment import lab
 from tests.gate.environments import ROOT
 from tests.gate.real_machine.held_files import HeldFiles
 
@@ -87,16 +86,16 @@ class Bench(fixtures.Fixture):
         self.rack.start()
         (self.machine,) = self.rack.machines
         self.name: str = self.machine["name"]
-        self.user = User(f"http://127.0.0.1:{self._port}")
+        self.user = lab.User(f"http://127.0.0.1:{self._port}")
         self._start_ingot()
 
     def _start_ingot(self) -> None:
         config = self.directory / "ingot.conf"
         config.write_text(self._configuration())
-        self._ingot = Process(["ingot", "--config-file", str(config)], self.directory / "ingot.log")
+        self._ingot = lab.Process(["ingot", "--config-file", str(config)], self.directory / "ingot.log")
         self.addCleanup(self._ingot.stop)
         self._ingot.start()
-        self.eventually(lambda: self.user.get("/v1/conductors")["conductors"], "Ingot serves", 60)
+        self.eventually(lambda: self.user.get("/v1/conductors")["conductors"], "Ingot serves")
 
     def _configuration(self) -> str:
         groups: dict[str, dict[str, Any]] = {
@@ -133,18 +132,9 @@ class Bench(fixtures.Fixture):
         with (PLACE / "story.txt").open("a") as story:
             story.write(f"{self.directory.name:>6} {time.monotonic() - self._began:7.1f} s  {text}\n")
 
-    def eventually(self, check: Callable[[], Any], what: str, patience: float = PATIENCE_S) -> Any:
+    def eventually(self, check: Callable[[], Any], what: str) -> Any:
         """The first true answer of ``check``; too late, an error with the ends of logs."""
-        until = time.monotonic() + patience
-        while True:
-            try:
-                if answer := check():
-                    return answer
-            except requests.ConnectionError:
-                pass  # nobody listens yet
-            if time.monotonic() > until:
-                raise AssertionError(f"not within {patience:.0f} s: {what}\n{self.logs()}")
-            time.sleep(0.5)
+        return lab.eventually(check, what, PATIENCE_S, self.logs)
 
     def logs(self, lines: int = 40) -> str:
         """The ends of Ingot's log and of the machine's."""

@@ -7,7 +7,7 @@ import ssl
 import tempfile
 import threading
 import uuid
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,6 +16,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+from tests import http_handler
 
 TOKEN = "secret-token-of-the-agent"
 
@@ -110,16 +112,12 @@ class HttpAgent:
         self.commands[-1] |= {"command_status": status, "command_result": result, "command_error": error}
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(http_handler.Handler):
     agent: HttpAgent
 
     def setup(self) -> None:
         super().setup()
         self.agent.connections += 1
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Stay silent."""
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -128,11 +126,11 @@ class _Handler(BaseHTTPRequestHandler):
         ident = url.path.removeprefix("/v1/commands/")
         found = [command for command in self.agent.commands if command["id"] == ident]
         if not ident:
-            self._answer(200, {"commands": self.agent.commands})
+            self.answer(200, {"commands": self.agent.commands})
         elif found:
-            self._answer(200, found[0])
+            self.answer(200, found[0])
         else:
-            self._answer(404, {"faultcode": "Client", "faultstring": "no such command"})
+            self.answer(404, {"faultcode": "Client", "faultstring": "no such command"})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -140,25 +138,18 @@ class _Handler(BaseHTTPRequestHandler):
             return
         extension = body["name"].partition(".")[0]
         if extension in self.agent.lacks:
-            self._answer(404, {"faultcode": "Client", "faultstring": f"Extension with id {extension} not found"})
+            self.answer(404, {"faultcode": "Client", "faultstring": f"Extension with id {extension} not found"})
             return
         self.agent.posted.append((body["name"], body["params"]))
-        self._answer(200, self.agent.add(body["name"]))
+        self.answer(200, self.agent.add(body["name"]))
 
     def _refused(self, query: str) -> bool:
         self.agent.paths.append(self.path)
         if self.agent.refusals:
             status, why = self.agent.refusals.pop(0)
-            self._answer(status, {"faultcode": "Client", "faultstring": why})
+            self.answer(status, {"faultcode": "Client", "faultstring": why})
             return True
         if parse_qs(query).get("agent_token") != [TOKEN]:
-            self._answer(401, {"faultcode": "Client", "faultstring": "401 Unauthorized: Token invalid."})
+            self.answer(401, {"faultcode": "Client", "faultstring": "401 Unauthorized: Token invalid."})
             return True
         return False
-
-    def _answer(self, status: int, content: Any) -> None:
-        body = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)

@@ -10,6 +10,7 @@ import fixtures
 
 from ingot.common import errors
 from ingot.drivers import images, published
+from tests import http_handler
 from tests.unit.drivers import fakes
 
 SHA = hashlib.sha256(b"image").hexdigest()
@@ -21,14 +22,9 @@ class FileServer:
     """Serves a dictionary of paths."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Handler(http_handler.Handler):
             def do_GET(self) -> None:
-                self.send_response(200 if self.path in files else 404)
-                self.end_headers()
-                self.wfile.write(files.get(self.path, b""))
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Stay silent."""
+                self.answer(200 if self.path in files else 404, files.get(self.path, b""))
 
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
