@@ -73,7 +73,7 @@ class HoldsOnSQLite(database.TestCase):
     def test_only_two_scopes_end_the_reading_of_power(self) -> None:
         for scope, read in (("all", False), ("provision", True), ("sync", False)):
             self.put(ANN, scope, scope=scope)
-            self.assertEqual(read, bool(node_lists.for_power_sync(self.db)), scope)
+            self.assertEqual(read, bool(node_lists.for_power_sync(self.db, "", ["fake-hardware"])), scope)
             self.end(scope)
 
     def test_a_fault_and_a_user_hold_at_once_and_each_ends_for_itself(self) -> None:
@@ -142,7 +142,7 @@ class HoldsOnSQLite(database.TestCase):
         self.first_release({**BY_FIRST_RELEASE, "fault": "power failure"})
         (hold,) = maintenance.standing(self.node())
         self.assertEqual(("power failure", "provision"), (hold["fault"], hold["scope"]))
-        self.assertTrue(node_lists.for_power_sync(self.db))
+        self.assertTrue(node_lists.for_power_sync(self.db, "", ["fake-hardware"]))
         self.put(ANN, "fan", "new fan")
         self.assertEqual(["power failure", "fan"], self.names())
 
