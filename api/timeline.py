@@ -186,7 +186,7 @@ def _ended(attempt: records.Record, plan: list[dict[str, Any]]) -> dict[str, Any
 def _coming(node: records.Record, plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The step that runs, and those that are planned after it."""
     coming = [_step(step, "planned") for step in plan]
-    if coming and node.step_state is not None:
+    if coming and node.step_state not in (None, "next"):  # the latter was handed over before it began
         coming[0] |= {
             "state": node.step_state,
             "attempt": node.step_attempt,

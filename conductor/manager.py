@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 import time
 from collections.abc import Callable
 
@@ -55,6 +56,8 @@ class Conductor:
         self.on_namesake: Callable[[], None] = lambda: None
         self._dead: frozenset[str] = frozenset()
         self._judges_from = float("-inf")
+        self._drained = self._stopping = False
+        self._leaving_or_back = threading.Lock()
         self._periodics: list[periodics.PeriodicWorker] = []
 
     @property
@@ -81,6 +84,7 @@ class Conductor:
         moment = lease.now()
         self._entry = self._registered()
         lease.renew(moment)
+        self._follow_drain()
         stale = nodes.release_stale(db, host)
         if stale:
             LOG.warning("%d nodes were locked by an earlier life of %s; their work goes on now", stale, host)
@@ -106,20 +110,33 @@ class Conductor:
         }
         return conductors.register(self.services.db, self.services.host, about, hardware.enabled())
 
-    def stop(self) -> None:
-        """Ends in order: others own the nodes at once; what runs gets time to reach a safe point. Until then this
-        conductor counts as alive, or its locks would be taken from steps that are in the middle of something."""
-        keepalive, *others = self._periodics
-        for worker in others:
+    def leave(self) -> None:
+        """The beginning of an orderly stop: others own the nodes at once, and nothing is begun here any more. Questions
+        are answered as long as RPC is served: who looked at the ring before goes on asking here for a while."""
+        with self._leaving_or_back:
+            self._stopping = True
+            self.services.leaving.set()
+        for worker in self._periodics[1:]:
             worker.stop()
         self._tell(conductors.withdraw)
         self._alarms.stop()
-        if not self.queues.stop(self.conf.conductor.graceful_shutdown_timeout):
-            LOG.warning("Some work did not reach a safe point in time; another conductor will go on with it")
+
+    def stop(self) -> bool:
+        """Ends in order: steps that run get time to end. Until then this conductor counts as alive, or its locks would
+        be taken from steps that are in the middle of something.
+
+        :returns: whether all of them ended in time. The others recover what did not, as after a kill.
+        """
+        self.leave()
+        ended = self.queues.stop(self.conf.conductor.graceful_shutdown_timeout)
+        if not ended:
+            LOG.warning("Some steps did not end in time; another conductor takes over their nodes")
+        keepalive = self._periodics[0]
         keepalive.stop()
         keepalive.wait(self.conf.conductor.heartbeat_interval)
         self._tell(conductors.unregister)
         self._synchroniser.stop()
+        return ended
 
     def _tell(self, what: Callable[[Database, conductors.Entry], None]) -> None:
         try:
@@ -175,6 +192,10 @@ class Conductor:
 
     def _look(self, uuid: str, why: str) -> None:
         """Answers a bell: does what the node's row says is to be done."""
+        if self.services.leaving.is_set():
+            # The node stays due, for its next owner. If it is locked in this name, no thread knows: here is its queue.
+            nodes.release_stale(self.services.db, self.services.host, uuid)
+            return
         LOG.debug("Looking at node %s: %s", uuid, why)
         again: float | None = None  # stays so when the lock is lost on the way
         dead = self._still_dead()
@@ -233,6 +254,26 @@ class Conductor:
         if silent := lease.renew(moment):
             LOG.warning("No sign of life for %.0f s; the others get time to give theirs", silent)
             self._judges_from = moment + self._timeout
+        self._follow_drain()
+
+    def _follow_drain(self) -> None:
+        """Leaves the rings when an operator has drained this conductor, and comes back when that is over. Meanwhile it
+        is alive: it finishes what runs and answers whoever asks."""
+        drained = conductors.is_drained(self.services.db, self._entry)
+        if drained == self._drained:
+            return
+        with self._leaving_or_back:
+            if self._stopping:
+                return
+            if drained:
+                self.services.leaving.set()
+                conductors.confirm_drain(self.services.db, self._entry)
+            else:
+                self._entry = self._registered()
+                self.services.leaving.clear()
+            self._drained = drained
+        self._rings.forget()
+        LOG.warning("Conductor %s %s", self.services.host, "is drained: others own its nodes" if drained else "is back")
 
     def _sync_power(self) -> None:
         candidates = node_lists.for_power_sync(self.services.db, self._group, self.services.hardware.drivers)

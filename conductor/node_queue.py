@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent import futures
-from typing import Any
+from typing import Any, NamedTuple
 
 import futurist
 from oslo_log import log
@@ -18,6 +18,16 @@ from oslo_log import log
 from ingot.common import errors
 
 LOG = log.getLogger(__name__)
+
+
+class _Job(NamedTuple):
+    """What stands in a queue.
+
+    :param refuse: called instead of ``run`` when its turn does not come any more.
+    """
+
+    run: Callable[[], None]
+    refuse: Callable[[], None]
 
 
 class NodeQueues:
@@ -35,7 +45,7 @@ class NodeQueues:
         self._executor = futurist.ThreadPoolExecutor(max_workers=workers)
         self._slow_executor = futurist.ThreadPoolExecutor(max_workers=max(1, workers // 4))
         self._lock = threading.Lock()
-        self._waiting: dict[str, collections.deque[Callable[[], None]]] = {}
+        self._waiting: dict[str, collections.deque[_Job]] = {}
         self._bells: dict[str, str] = {}
         self._stopped = False
         self._idle = threading.Condition(self._lock)
@@ -46,7 +56,7 @@ class NodeQueues:
             already = uuid in self._bells
             self._bells[uuid] = why
             if not already:
-                self._enqueue(uuid, lambda: self._answer(uuid))
+                self._enqueue(uuid, _Job(lambda: self._answer(uuid), lambda: None))
 
     def submit(self, uuid: str, job: Callable[[], Any]) -> "futures.Future[Any]":
         """Runs ``job`` when those before have finished with the node; the future has its result or exception.
@@ -62,10 +72,14 @@ class NodeQueues:
                 except BaseException as exc:  # noqa: BLE001 - it is raised again where the result is asked for
                     future.set_exception(exc)
 
+        def refuse() -> None:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(_stopping())
+
         with self._lock:
             if self._stopped:
-                raise errors.ServiceUnavailable(what="This conductor", reason="it is being stopped")
-            self._enqueue(uuid, run)
+                raise _stopping()
+            self._enqueue(uuid, _Job(run, refuse))
         return future
 
     def is_busy(self, uuid: str) -> bool:
@@ -74,18 +88,25 @@ class NodeQueues:
             return uuid in self._waiting
 
     def stop(self, timeout: float) -> bool:
-        """Takes nothing new and waits for what runs.
+        """Begins nothing and waits for what runs. Bells that were not answered are forgotten, as the nodes stay due;
+        whoever waits for a job that has not begun is told.
 
         :returns: whether all of it ended within ``timeout`` seconds. What did not is picked up by another conductor.
         """
         with self._lock:
             self._stopped = True
+            refused = [job for jobs in self._waiting.values() for job in jobs]
+            for jobs in self._waiting.values():
+                jobs.clear()
+        for job in refused:
+            job.refuse()
+        with self._lock:
             ended = self._idle.wait_for(lambda: not self._waiting, timeout)
         for executor in (self._executor, self._slow_executor):
             executor.shutdown(wait=False)
         return ended
 
-    def _enqueue(self, uuid: str, job: Callable[[], None]) -> None:
+    def _enqueue(self, uuid: str, job: _Job) -> None:
         if self._stopped:
             return
         if uuid in self._waiting:
@@ -104,7 +125,7 @@ class NodeQueues:
                     self._idle.notify_all()
                     return
                 job = self._waiting[uuid].popleft()
-            job()
+            job.run()
 
     def _answer(self, uuid: str) -> None:
         with self._lock:
@@ -113,6 +134,10 @@ class NodeQueues:
             self._look(uuid, why)
         except BaseException:  # the edge of a worker: the node stays due, and the sweep comes back to it
             LOG.exception("Looking at node %s (%s) failed unexpectedly", uuid, why)
+
+
+def _stopping() -> errors.ServiceUnavailable:
+    return errors.ServiceUnavailable(what="This conductor", reason="it is being stopped; please try again")
 
 
 class Alarms:

@@ -37,6 +37,8 @@ class Services:
     :ivar ring: makes somebody look at a node (a record with uuid, driver and conductor_group) for a reason. It is a
         hint: what is due in the database is found without it.
     :ivar lease: how long this conductor may rely on its locks being its own.
+    :ivar leaving: set while this conductor begins nothing: it is being stopped, or was drained. What runs is finished,
+        and handed over before the next step.
     :ivar log_slots: one for each agent that may be asked for its logs at a time: a few of the workers at most wait for
         agents that hang.
     :ivar silences: which BMCs do not answer.
@@ -51,6 +53,7 @@ class Services:
         self.ring: Callable[[records.Record, str], None] = lambda _node, _why: None
         first, longest = conf.conductor.sync_power_state_interval, conf.conductor.silent_bmc_longest_pause
         self.silences = Silences(first, longest)
+        self.leaving = threading.Event()
         self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))
 
 

@@ -10,6 +10,9 @@ from ingot.common import clock, errors
 from ingot.db import models, records
 from ingot.db.engine import Database, retried
 
+DRAIN_ASKED, DRAIN_FOLLOWED = "asked", "followed"
+"""Values of a conductor's ``drain``; none: it is not drained."""
+
 CONDUCTORS = models.table(models.Conductor)
 INTERFACES = models.table(models.ConductorHardwareInterface)
 
@@ -32,9 +35,10 @@ class Entry(NamedTuple):
     id: int
     process: str | None
 
-    def update(self) -> sa.Update:
-        """The statement that changes the entry if it is still this process's."""
-        return sa.update(CONDUCTORS).where(CONDUCTORS.c.id == self.id, CONDUCTORS.c.process == self.process)
+    @property
+    def is_own(self) -> sa.ColumnElement[bool]:
+        """The condition that the entry is still this process's."""
+        return sa.and_(CONDUCTORS.c.id == self.id, CONDUCTORS.c.process == self.process)
 
 
 def _online(timeout: float, moment: datetime.datetime | None = None) -> sa.ColumnElement[bool]:
@@ -44,7 +48,8 @@ def _online(timeout: float, moment: datetime.datetime | None = None) -> sa.Colum
 
 @retried
 def register(db: Database, hostname: str, values: Mapping[str, Any], interfaces: Iterable[EnabledInterface]) -> Entry:
-    """Enters a conductor, or refreshes the entry of an earlier life, with its enabled interfaces.
+    """Enters a conductor, or refreshes the entry of an earlier life, with its enabled interfaces; without, if it is
+    drained.
 
     :param values: conductor_group, process, release, rpc_version, and classic_drivers if it has any.
     """
@@ -61,6 +66,9 @@ def register(db: Database, hostname: str, values: Mapping[str, Any], interfaces:
         rows = [{"conductor_id": conductor_id, **entry._asdict()} for entry in interfaces]
         if rows:
             connection.execute(sa.insert(INTERFACES), rows)
+        own = CONDUCTORS.c.id == conductor_id
+        if connection.execute(sa.select(CONDUCTORS.c.drain).where(own)).scalar() is not None:
+            _off_the_rings(connection, own, drain=DRAIN_FOLLOWED)
     return Entry(conductor_id, fresh["process"])
 
 
@@ -69,7 +77,7 @@ def touch(db: Database, entry: Entry) -> bool:
     """A sign of life; False if the entry is another process's, or nobody's, by now."""
     alive = {"heartbeat_at": clock.now(), "online": True}
     with db.single() as connection:
-        return connection.execute(entry.update().values(alive)).rowcount == 1
+        return connection.execute(sa.update(CONDUCTORS).where(entry.is_own).values(alive)).rowcount == 1
 
 
 @retried
@@ -77,19 +85,68 @@ def withdraw(db: Database, entry: Entry) -> None:
     """The beginning of an orderly stop: on no ring any more, but alive; its locks are its own. Nothing happens to an
     entry that another process has by now."""
     with db.transaction() as connection:
-        _withdraw(connection, entry)
+        _off_the_rings(connection, entry.is_own)
 
 
 @retried
 def unregister(db: Database, entry: Entry) -> None:
     """An orderly stop: offline at once, and its interfaces are not on offer any more; as :func:`withdraw`."""
     with db.transaction() as connection:
-        _withdraw(connection, entry, online=False)
+        _off_the_rings(connection, entry.is_own, online=False)
 
 
-def _withdraw(connection: sa.Connection, entry: Entry, **values: Any) -> None:
-    if connection.execute(entry.update().values(classic_drivers=[], **values)).rowcount == 1:
-        connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == entry.id))
+def _off_the_rings(connection: sa.Connection, which: sa.ColumnElement[bool], **values: Any) -> None:
+    """Takes away what a conductor has enabled, which is what rings are made of; other releases know no other way."""
+    one = sa.update(CONDUCTORS).where(which).values(classic_drivers=[], **values)
+    if connection.execute(one).rowcount == 1:
+        own = sa.select(CONDUCTORS.c.id).where(which).scalar_subquery()
+        connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == own))
+
+
+@retried
+def drain(db: Database, hostname: str) -> None:
+    """Takes a conductor off all rings, until :func:`undrain`, however often it is started.
+
+    :raises NotFound: none of that name ever registered.
+    """
+    named = CONDUCTORS.c.hostname == hostname
+    with db.transaction() as connection:
+        known = connection.execute(sa.select(CONDUCTORS.c.drain).where(named)).one_or_none()
+        if known is None:
+            raise errors.NotFound(noun="Conductor", ident=hostname)
+        _off_the_rings(connection, named, drain=known.drain or DRAIN_ASKED)
+
+
+@retried
+def undrain(db: Database, hostname: str) -> None:
+    """Lets a conductor come back to the rings; it does so at its next sign of life.
+
+    :raises NotFound: none of that name ever registered.
+    """
+    with db.single() as connection:
+        own = sa.update(CONDUCTORS).where(CONDUCTORS.c.hostname == hostname)
+        if connection.execute(own.values(drain=None)).rowcount != 1:
+            raise errors.NotFound(noun="Conductor", ident=hostname)
+
+
+def is_drained(db: Database, entry: Entry) -> bool:
+    """Whether an operator has drained a conductor."""
+    with db.single() as connection:
+        return connection.execute(sa.select(CONDUCTORS.c.drain).where(entry.is_own)).scalar() is not None
+
+
+@retried
+def confirm_drain(db: Database, entry: Entry) -> None:
+    """Notes that a conductor begins nothing any more since it was drained, and that it is off the rings."""
+    with db.transaction() as connection:
+        _off_the_rings(connection, sa.and_(entry.is_own, CONDUCTORS.c.drain.is_not(None)), drain=DRAIN_FOLLOWED)
+
+
+def every(db: Database, timeout: float) -> list[records.Record]:
+    """All conductors that ever registered, by hostname, with ``alive``."""
+    statement = sa.select(*CONDUCTORS.c, _online(timeout).label("alive")).order_by(CONDUCTORS.c.hostname)
+    with db.single() as connection:
+        return records.many(connection.execute(statement))
 
 
 def online_hosts(db: Database, timeout: float) -> set[str]:

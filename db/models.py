@@ -51,6 +51,7 @@ class Conductor(Timestamps, Base):
     process: Mapped[str | None] = mapped_column(doc="which process has this name: see conductor/namesake.py")
     classic_drivers: Mapped[list[Any]] = mapped_column(nullable=True, doc="fixed compositions it has enabled (004)")
     announced: Mapped[str | None] = mapped_column(types.string(16), doc="what the latest event says of it")
+    drain: Mapped[str | None] = mapped_column(types.string(16), doc="asked for, or followed by the conductor")
 
 
 class ConductorHardwareInterface(Base):

@@ -39,15 +39,24 @@ class Life:
         self.dead = False
         self.accesses = 0
         self._last: int | None = None
+        self._ends: Callable[[], None] = self._die
 
-    def end_after(self, accesses: int) -> None:
-        """It ends at an access from now on."""
+    def end_after(self, accesses: int, ends: Callable[[], None] | None = None) -> None:
+        """It ends at an access from now on.
+
+        :param ends: what ends it; by default it is killed.
+        """
         self._last = self.accesses + accesses
+        self._ends = ends or self._die
 
     def touch(self) -> None:
         self.accesses += 1
-        self.dead = self.dead or self.accesses == self._last
+        if self.accesses == self._last:
+            self._ends()
         self.check()
+
+    def _die(self) -> None:
+        self.dead = True
 
     def check(self) -> None:
         if self.dead:

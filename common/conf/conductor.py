@@ -20,6 +20,15 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             help="Group of this conductor: it serves only the nodes whose conductor_group is the same. Not case "
             "sensitive.",
         ),
+        cfg.IntOpt(
+            "workers",
+            default=1,
+            min=1,
+            max=64,
+            help="Conductors that ingot-conductor runs on this host, each a process with workers_pool_size threads; "
+            "their names are [DEFAULT] host, and the same with -2, -3 ... at its end. For hosts on which one is busy "
+            "for the whole of a core. The all-in-one is always one process.",
+        ),
         cfg.IntOpt("heartbeat_interval", default=5, min=1, help="Seconds between two signs of life of a conductor."),
         cfg.IntOpt(
             "heartbeat_timeout",
@@ -130,7 +139,8 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "graceful_shutdown_timeout",
             default=60,
             min=0,
-            help="Seconds that running work gets to reach a safe point when the conductor is told to stop.",
+            help="Seconds that steps which run get to end when the conductor is told to stop; what follows them is "
+            "handed over to other conductors. A step that has not ended by then is recovered as after a kill.",
         ),
     ],
 }

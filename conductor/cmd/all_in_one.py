@@ -35,7 +35,8 @@ def main() -> int:
     except errors.IngotError as exc:
         print(f"ingot cannot start: {exc.message}", file=sys.stderr)
         return 1
-    code = signals.wait_for_stop(stopped)
+    code = signals.wait_for_stop(stopped, conf)
     web.stop()
-    conductor.stop()
+    if not conductor.stop():
+        signals.cut_off(code)
     return code

@@ -1,7 +1,8 @@
-"""ingot-conductor: a conductor on RabbitMQ and a shared database."""
+"""ingot-conductor: a conductor, or several, on RabbitMQ and a shared database; and what operators tell them."""
 
 import sys
 import threading
+import time
 
 from oslo_config import cfg
 from oslo_log import log
@@ -9,33 +10,51 @@ from oslo_log import log
 from ingot.common import errors
 from ingot.common.conf import loader
 from ingot.conductor import manager
-from ingot.conductor.cmd import signals
+from ingot.conductor.cmd import drain, signals, workers
 from ingot.db import schema
 from ingot.db.engine import Database
 from ingot.rpcapi import transport
 
+_IN_TRANSIT = 1.0
+"""Seconds that a question may be on its way."""
+
 
 def main() -> int:
-    """Entry point. Exit code 0 after an orderly stop, 1 when it cannot start or its name was taken."""
-    conf = loader.load(sys.argv[1:], prog="ingot-conductor", into=cfg.CONF)
-    log.setup(conf, "ingot")
-    stopped = threading.Event()
+    """Entry point. Exit code 0 after an orderly stop or when what was asked for is done; 1 when it cannot start or its
+    name was taken, or when that could not be done."""
     try:
-        db = Database(conf)
-        schema.require(db)
-        conductor = manager.Conductor(conf, db)
-        conductor.on_namesake = stopped.set
-        conductor.claim_name()
-        bus = transport.OsloTransport(conf)
-        server = bus.server(conf.host, conductor.endpoint)
-        server.start()
-        conductor.start()
+        conf = loader.load(sys.argv[1:], prog="ingot-conductor", cli_opts=drain.OPTIONS, into=cfg.CONF)
+        log.setup(conf, "ingot")
+        if conf.command in drain.COMMANDS:
+            drain.COMMANDS[conf.command](Database(conf), conf)
+            return 0
+        return workers.Supervisor(conf, sys.argv).run() if conf.conductor.workers > 1 else _run(conf)
     except errors.IngotError as exc:
-        print(f"ingot-conductor cannot start: {exc.message}", file=sys.stderr)
+        print(f"ingot-conductor: {exc.message}", file=sys.stderr)
         return 1
-    code = signals.wait_for_stop(stopped)
+
+
+def _run(conf: cfg.ConfigOpts) -> int:
+    """Is one conductor until told to stop.
+
+    :raises IngotError: it cannot start.
+    """
+    stopped = threading.Event()
+    db = Database(conf)
+    schema.require(db)
+    conductor = manager.Conductor(conf, db)
+    conductor.on_namesake = stopped.set
+    conductor.claim_name()
+    bus = transport.OsloTransport(conf)
+    server = bus.server(conf.host, conductor.endpoint)
+    server.start()
+    conductor.start()
+    code = signals.wait_for_stop(stopped, conf)
+    conductor.leave()
+    time.sleep(conf.hash_ring_reset_interval + _IN_TRANSIT)  # who remembers the ring of before asks here until then
     server.stop()
-    conductor.stop()
+    if not conductor.stop():
+        signals.cut_off(code)
     server.wait()
     bus.close()
     return code

@@ -1,11 +1,20 @@
 """Runs a service until the operating system, or the service itself, says stop."""
 
+import logging
+import os
 import signal
 import threading
+from typing import NoReturn
+
+from oslo_config import cfg
+
+LOG = logging.getLogger(__name__)
 
 
-def wait_for_stop(stopped: threading.Event) -> int:
+def wait_for_stop(stopped: threading.Event, conf: cfg.ConfigOpts) -> int:
     """Waits for SIGTERM or SIGINT, or until the event is set. Must be called on the main thread.
+
+    Meanwhile SIGHUP reads the configuration files again, for the options that may change while a service runs.
 
     :returns: the exit code: 0 after a signal; 1 if nobody asked for the stop, which is a failure to who supervises it.
     """
@@ -17,5 +26,19 @@ def wait_for_stop(stopped: threading.Event) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
+    signal.signal(signal.SIGHUP, lambda _number, _frame: _read_again(conf))
     stopped.wait()
     return 0 if signalled.is_set() else 1
+
+
+def _read_again(conf: cfg.ConfigOpts) -> None:
+    try:
+        conf.mutate_config_files()
+    except (cfg.Error, OSError):
+        LOG.exception("The configuration could not be read again and stays as it was")
+
+
+def cut_off(code: int) -> NoReturn:
+    """Ends the process at once, whatever its threads are in the middle of. The interpreter would wait for them."""
+    logging.shutdown()
+    os._exit(code)

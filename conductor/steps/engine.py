@@ -14,7 +14,7 @@ from ingot.common import clock, errors, states
 from ingot.conductor import agent_logs, history
 from ingot.conductor.steps import children, planning, runners
 from ingot.conductor.steps.flow import Flow, Step, key
-from ingot.conductor.steps.position import ABORTED, AT_REST, COLLECTED, Position
+from ingot.conductor.steps.position import ABORTED, AT_REST, COLLECTED, NEXT, Position
 from ingot.conductor.task_manager import Task
 from ingot.db import nodes
 from ingot.drivers import results
@@ -60,7 +60,7 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
         run.at.rewind()
         run.fail(errors.unexpected(exc))
         return None
-    if run.ended and run.flow.next_flow:
+    if run.ended and run.flow.next_flow and not task.services.leaving.is_set():
         return advance(task, flows)
     if not task.released:
         task.release()
@@ -105,6 +105,8 @@ class Run:
         elif node.run_id is None:
             if not self._start():
                 return None
+        elif node.step_state == NEXT:
+            self._begin_step()
         elif node.step_state == "running":
             self._repeat_lost_attempt()
         elif not self._resume():
@@ -350,7 +352,7 @@ class Run:
         self.at.write_running(attempt=1, memory={_OWN: {"ended": True, "again": True}})
 
     def _next(self, answer: results.Done) -> bool:
-        """Ends the current step well and begins the next one; False when the flow has ended."""
+        """Ends the current step well and begins the next one; False when the flow has ended, or goes on elsewhere."""
         step, kind = self.at.current, self.flow.kind_for(self.task)
         if kind:
             for hook in declared.hooks_after(kind, step["interface"], step["step"]):
@@ -361,12 +363,18 @@ class Run:
         if self.at.step is None:
             self._finish()
             return False
-        if key(self.at.step) == self.flow.agent_ends_with:
+        if self.task.services.leaving.is_set():
+            self.at.write_next()
+            return False
+        self._begin_step()
+        return True
+
+    def _begin_step(self) -> None:
+        if key(self.at.current) == self.flow.agent_ends_with:
             self._collect_logs(failed=False)
         self.at.write_running(attempt=1)
         if self._abort_came():
             self._abort()
-        return True
 
     def _abort_came(self) -> bool:
         """Whether an abort was asked for, also while this conductor ended the wait of the step before: until the next

@@ -3,6 +3,8 @@
 The node's row says where the flow stands; ``step_state`` says how:
 
 =========  ===========================================================================================
+next       the step has not begun: whoever ended the one before begins nothing any more. Whoever owns the
+           node begins it
 running    a conductor is in the step. Found without one, the attempt was lost: it is repeated if the
            step is idempotent, otherwise the flow fails
 waiting    for a sign of life of the agent; then the step is called again
@@ -32,6 +34,9 @@ ABORTED = "aborted"
 
 _STATES = {(True, False): "waiting", (True, True): "watching", (False, False): "ending"}
 """``step_state`` of a wait, by what it answered: (again, watch)."""
+
+NEXT = "next"
+"""``step_state`` of a step that was handed over before it began. Release 0.1 calls the step when it finds this."""
 
 AT_REST: Mapping[str, Any] = {
     "step_state": None,
@@ -84,15 +89,8 @@ class Position:
 
     def write_running(self, attempt: int, memory: Mapping[str, Any] | None = None) -> None:
         """One write before a step is called: what ran has ended, what comes is running."""
-        info = {
-            **self.task.node.driver_internal_info,
-            self.flow.steps_key: self.plan,
-            self.flow.index_key: self.index,
-        }
-        self.enter(self.flow.running)
-        self.show(self.current)
+        self._arrive()
         self.task.set(
-            driver_internal_info=info,
             step_state="running",
             step_attempt=attempt,
             step_started_at=clock.now(),
@@ -105,6 +103,23 @@ class Position:
         self.task.write(self._unwritten, self._news)
         self._unwritten, self._news = [], []
         self._last_beat = nodes.STEP_HEARD
+
+    def write_next(self) -> None:
+        """Gives the lock back before the step begins; the node is due, for whoever owns it."""
+        self._arrive()
+        self.task.set(**{**AT_REST, "step_state": NEXT}, due_at=clock.now())
+        self.release()
+
+    def _arrive(self) -> None:
+        """Notes the place in the plan."""
+        info = {
+            **self.task.node.driver_internal_info,
+            self.flow.steps_key: self.plan,
+            self.flow.index_key: self.index,
+        }
+        self.enter(self.flow.running)
+        self.show(self.current)
+        self.task.set(driver_internal_info=info)
 
     def write_waiting(self, answer: results.WaitForAgent) -> None:
         """Gives the lock back until the agent calls.

@@ -85,7 +85,7 @@ class Process:
             return 0
         self._process.send_signal(number)
         try:
-            return self._process.wait(30)
+            return self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()
@@ -226,6 +226,7 @@ class Lab(fixtures.Fixture):
                 "state_path": self.directory,
                 "debug": True,
                 "enabled_hardware_types": "ipmi,fake-hardware",
+                "hash_ring_reset_interval": 1,
             },
             "api": {"host_ip": "127.0.0.1", "port": self._ports.get(host, self._ports["api-0"])},
             "conductor": dict(_CONDUCTOR),

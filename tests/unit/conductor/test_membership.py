@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ingot.common import clock, errors, states
 from ingot.conductor import namesake, node_queue
 from ingot.conductor.cmd import signals
-from ingot.db import conductors, models, nodes
+from ingot.db import conductors, models, nodes, records
 from tests import conductor_case, database
 
 
@@ -124,32 +124,79 @@ class TestNamesakes(conductor_case.ConductorCase):
             self.assertTrue(conductors.ring_members(self.db, 30))
 
     def test_a_stop_that_nobody_asked_for_is_a_failure(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self.addCleanup(signal.signal, number, signal.getsignal(number))
         stopped = threading.Event()
         stopped.set()
-        self.assertEqual(1, signals.wait_for_stop(stopped))
+        self.assertEqual(1, signals.wait_for_stop(stopped, self.conf))
         stopped.clear()
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
-        self.assertEqual(0, signals.wait_for_stop(stopped))
+        self.assertEqual(0, signals.wait_for_stop(stopped, self.conf))
 
 
 class TestStop(conductor_case.ConductorCase):
     starts = False
 
-    def test_is_alive_and_owns_nothing_until_its_steps_have_ended(self) -> None:
-        working, seen = threading.Event(), threading.Event()
+    def setUp(self) -> None:
+        super().setUp()
+        self.working, self.seen = threading.Event(), threading.Event()
+
+    def configure(self) -> None:
+        self.conf.set_override("sweep_interval", 1, group="conductor")
+        self.conf.set_override("hash_ring_reset_interval", 0)
+
+    def in_a_step(self) -> records.Record:
+        """A node whose deployment is in the middle of a step; another step is to follow."""
 
         def step(_task: object) -> None:
-            working.set()
-            seen.wait(conductor_case.PATIENCE)
+            self.working.set()
+            self.seen.wait(conductor_case.PATIENCE)
 
         self.conductor.services.hardware.interface("deploy", "fake").deploy = step  # type: ignore[attr-defined]
         self.conductor.start()
         node = database.make_node(self.db)
-        self.accept(node, "deploy", states.DEPLOYING)
+        pause = {"interface": "vendor", "step": "pause", "priority": 30, "args": {"seconds": 0}}
+        self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[pause])
         self.ring(node)
-        self.assertTrue(working.wait(conductor_case.PATIENCE))
+        self.assertTrue(self.working.wait(conductor_case.PATIENCE))
+        return node
+
+    def another(self) -> None:
+        """Another conductor joins."""
+        self.conf.set_override("host", "conductor-2")
+        self.start(self.make_conductor(self.db))
+
+    def test_begins_nothing_and_the_next_step_runs_elsewhere(self) -> None:
+        node, later = self.in_a_step(), database.make_node(self.db)
+        self.conductor.leave()
+        self.accept(later, "deploy", states.DEPLOYING)
+        self.ring(later)
+        self.ring(node)
+        self.seen.set()
+        self.assertTrue(self.conductor.stop())
+        left = nodes.get(self.db, node.uuid)
+        self.assertEqual(("deploying", "next", None), (left.provision_state, left.step_state, left.reservation))
+        self.assertEqual([], self.journal(later))
+        self.another()
+        for one in (node, later):
+            self.assertEqual(states.ACTIVE, self.settled(one).provision_state)
+        ran = [(row.step, row.attempt, row.conductor) for row in self.journal(node)]
+        self.assertEqual(
+            [("prepare", 1, "conductor-1"), ("deploy", 1, "conductor-1"), ("pause", 1, "conductor-2")], ran
+        )
+
+    def test_what_has_not_ended_in_time_is_recovered_as_after_a_kill(self) -> None:
+        self.conf.set_override("graceful_shutdown_timeout", 0, group="conductor")
+        node = self.in_a_step()
+        self.addCleanup(self.seen.set)
+        self.assertFalse(self.conductor.stop())
+        self.another()
+        self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
+        attempts = [(row.attempt, row.state, row.conductor) for row in self.journal(node) if row.step == "deploy"]
+        self.assertEqual([(1, "interrupted", "conductor-2"), (2, "done", "conductor-2")], attempts)
+
+    def test_is_alive_and_owns_nothing_until_its_steps_have_ended(self) -> None:
+        node = self.in_a_step()
         stopping = threading.Thread(target=self.conductor.stop)
         stopping.start()
         try:
@@ -157,10 +204,10 @@ class TestStop(conductor_case.ConductorCase):
             self.assertEqual({"conductor-1"}, conductors.online_hosts(self.db, 30))
             self.assertRaises(errors.ServiceUnavailable, self._asked_too_late)
         finally:
-            seen.set()
+            self.seen.set()
             stopping.join()
         self.assertEqual(set(), conductors.online_hosts(self.db, 30))
-        self.assertEqual(states.ACTIVE, nodes.get(self.db, node.uuid).provision_state)
+        self.assertIsNone(nodes.get(self.db, node.uuid).reservation)
 
     def _asked_too_late(self) -> None:
         conductor_case.eventually(lambda: self.conductor.queues._stopped, "the queues stop")
@@ -204,6 +251,26 @@ class TestQueues(database.TestCase):
         answered.set()
         self.assertEqual([True] * 9, [one.result(conductor_case.PATIENCE) for one in silent])
         self.assertTrue(queues.stop(conductor_case.PATIENCE))
+
+    def test_a_stop_begins_nothing_and_tells_whoever_waits(self) -> None:
+        begun, goes_on = threading.Event(), threading.Event()
+        looks: list[str] = []
+        queues = node_queue.NodeQueues(lambda uuid, _why: looks.append(uuid), 1, lambda _uuid: False)
+
+        def job() -> None:
+            begun.set()
+            goes_on.wait(conductor_case.PATIENCE)
+
+        running = queues.submit("a node", job)
+        self.assertTrue(begun.wait(conductor_case.PATIENCE))
+        queues.ring("a node", "test")
+        waiting = queues.submit("a node", lambda: looks.append("job"))
+        self.assertFalse(queues.stop(0))
+        self.assertIsInstance(waiting.exception(0), errors.ServiceUnavailable)
+        goes_on.set()
+        self.assertTrue(queues.stop(conductor_case.PATIENCE))
+        self.assertIsNone(running.result(0))
+        self.assertEqual([], looks)
 
 
 class TestQuestions(conductor_case.ConductorCase):

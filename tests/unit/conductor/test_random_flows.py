@@ -238,6 +238,7 @@ class Story:
     :param request: the acts that are asked for, in order; None where the flow chooses.
     :param fails: the act that fails, if any.
     :param kills: the numbers of accesses to the database after which conductors, one after the other, die.
+    :param stops: whether they are stopped instead: they end what they do, and hand over.
     :param abort: at which look that finds the flow waiting somebody aborts it, if anybody does.
     :param kin: how many child nodes the steps of the request with even numbers run on.
     """
@@ -249,6 +250,7 @@ class Story:
     kills: list[int]
     kin: int
     abort: int | None = None
+    stops: bool = False
 
     @property
     def case(self) -> fault_table.Case:
@@ -297,9 +299,9 @@ class StoryCase(scripted.ScriptedCase):
         while True:
             self.lives += 1
             self.another_conductor()
-            deadline = next(kills, None)
+            deadline, leaving = next(kills, None), self.conductor.services.leaving
             if deadline:
-                self.stage.life.end_after(deadline)
+                self.stage.life.end_after(deadline, leaving.set if story.stops else None)
             self.sweep_for(node)
             now = self.take_turns(node, until=self.time_to_abort)
             if now.flow is not None and self.left == 0:
@@ -307,7 +309,7 @@ class StoryCase(scripted.ScriptedCase):
                 now = self.take_turns(node)
             for child in () if self.stage.life.dead else self.kin:
                 self.ring_for(child)  # its parent may not wait for it any more
-            if not self.stage.life.dead:
+            if not self.stage.life.dead and (now.flow is None or not leaving.is_set()):
                 return now
             self.assert_somebody_will_look(node)
 
@@ -405,4 +407,15 @@ class TestCrashes(StoryCase):
         node = self.now(end)
         self.check(story, node, end)
         if story.fails is None and self.aborted_in is None and all(act.idempotent for act in story.acts):
+            self.assertIsNone(end.last_error)
+
+    @examples(80)
+    @hypothesis.given(stories())
+    def test_conductors_that_are_stopped_hand_over(self, story: Story) -> None:
+        story.stops = True
+        end = self.play(story)
+        self.check(story, self.now(end), end)
+        states_of_attempts = {row.state for node in (end, *self.kin) for row in self.journal(node)}
+        self.assertNotIn("interrupted", states_of_attempts)
+        if story.fails is None and self.aborted_in is None:
             self.assertIsNone(end.last_error)

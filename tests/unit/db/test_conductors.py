@@ -47,6 +47,34 @@ class ConductorsOnSQLite(database.TestCase):
         self.assertEqual([], conductors.ring_members(self.db, 30))
         self.assertEqual({"one"}, conductors.online_hosts(self.db, 30))
 
+    def test_owns_nothing_and_is_alive_while_it_is_drained_however_often_it_starts(self) -> None:
+        for offers in ({}, {"classic_drivers": _CLASSIC}):
+            entry = self.register("one", _IPMI, **offers)
+            conductors.drain(self.db, "one")
+            for _ in range(2):
+                self.assertTrue(conductors.is_drained(self.db, entry))
+                self.assertEqual([], conductors.ring_members(self.db, 30))
+                self.assertEqual([], conductors.enabled_interfaces(self.db, 30))
+                self.assertEqual({"one"}, conductors.online_hosts(self.db, 30))
+                entry = self.register("one", _IPMI, **offers)
+            conductors.undrain(self.db, "one")
+            self.assertFalse(conductors.is_drained(self.db, entry))
+
+    def test_a_drain_is_asked_for_until_the_conductor_follows(self) -> None:
+        entry = self.register("one", _IPMI)
+        conductors.confirm_drain(self.db, entry)  # nobody has asked
+        self.assertEqual([(None, 1)], self.drains())
+        for _ in range(2):
+            conductors.drain(self.db, "one")
+            self.assertEqual([("asked", 1)], self.drains())
+        for _ in range(2):
+            conductors.confirm_drain(self.db, entry)
+            conductors.drain(self.db, "one")
+            self.assertEqual([("followed", 1)], self.drains())
+
+    def drains(self) -> list[tuple[str | None, bool]]:
+        return [(one.drain, one.alive) for one in conductors.every(self.db, 30)]
+
     def test_is_offline_at_once_after_an_orderly_stop(self) -> None:
         entry = self.register("one", _IPMI)
 

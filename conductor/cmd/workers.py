@@ -1,0 +1,135 @@
+"""Several conductors on one host: a supervisor that runs each as a process of its own, under a name of its own."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_log import log
+
+LOG = log.getLogger(__name__)
+
+_STOPS = (signal.SIGTERM, signal.SIGINT)
+_HEARD = (*_STOPS, signal.SIGHUP, signal.SIGCHLD)
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+"""Seconds before a worker that ended is started again: twice as long after each time, until it has run for a while."""
+
+_A_WHILE = 60.0
+_MARGIN = 30.0
+"""Seconds that workers have to end beside the limits of their own."""
+
+_PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
+_LIBC = ctypes.CDLL(None)
+
+
+def names(conf: cfg.ConfigOpts) -> list[str]:
+    """The names of the conductors that a configuration runs: the first has the host's, as one alone has."""
+    return [conf.host, *(f"{conf.host}-{number}" for number in range(2, conf.conductor.workers + 1))]
+
+
+class _Worker:
+    """One conductor, in one process after the other."""
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        self._command = command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pause = 0.0
+        self._started_at = self._starts_at = float("-inf")
+
+    def care(self, now: float) -> float | None:
+        """Starts it, if it is time.
+
+        :returns: seconds after which it is to be started; None: it runs.
+        """
+        if self._process is not None:
+            code = self._process.poll()
+            if code is None:
+                return None
+            self._put_off(now, code)
+        if now < self._starts_at:
+            return self._starts_at - now
+        self._start(now)
+        return None
+
+    def _put_off(self, now: float, code: int) -> None:
+        ran = now - self._started_at
+        self._pause = min(max(2 * self._pause, _FIRST_PAUSE), _LONGEST_PAUSE) if ran < _A_WHILE else _FIRST_PAUSE
+        self._process, self._starts_at = None, now + self._pause
+        LOG.error(
+            "Conductor %s ended with %d after %.0f s; it starts again in %.0f s", self.name, code, ran, self._pause
+        )
+
+    def _start(self, now: float) -> None:
+        # Of all sources of options, the environment is stronger than files.
+        own = {"OS_DEFAULT__HOST": self.name, "OS_CONDUCTOR__WORKERS": "1"}
+        self._process = subprocess.Popen(  # noqa: S603 - the command that this process was started with
+            self._command, stdin=subprocess.DEVNULL, env={**os.environ, **own}, preexec_fn=_become_worker
+        )
+        self._started_at = now
+        LOG.info("Conductor %s runs as process %d", self.name, self._process.pid)
+
+    def tell(self, number: int) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def end(self) -> int | None:
+        """The exit code of the last process; None as long as it runs."""
+        return 0 if self._process is None else self._process.poll()
+
+
+class Supervisor:
+    """Keeps the conductors of a configuration running until it is told to stop.
+
+    :param command: starts one of them; its name and number are told by the environment.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, command: Sequence[str]) -> None:
+        self._workers = [_Worker(name, command) for name in names(conf)]
+        limits = conf.conductor.graceful_shutdown_timeout + conf.hash_ring_reset_interval
+        self._patience = limits + _MARGIN
+
+    def run(self) -> int:
+        """Returns after SIGTERM or SIGINT, when all have ended: 0 if they did so in order. SIGHUP is passed on."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)  # they wait until they are asked for
+        while True:
+            now = time.monotonic()
+            pauses = [worker.care(now) for worker in self._workers]
+            number = _heard(min((pause for pause in pauses if pause is not None), default=None))
+            if number in (*_STOPS, signal.SIGHUP):
+                self._tell(number)
+            if number in _STOPS:
+                return self._stop()
+
+    def _tell(self, number: int) -> None:
+        for worker in self._workers:
+            worker.tell(number)
+
+    def _stop(self) -> int:
+        until = time.monotonic() + self._patience
+        while any(worker.end() is None for worker in self._workers):
+            rest = until - time.monotonic()
+            if rest <= 0:
+                LOG.error("Some conductors have not ended after %.0f s and are killed", self._patience)
+                self._tell(signal.SIGKILL)
+                rest = _MARGIN
+            _heard(rest)
+        return 0 if all(worker.end() == 0 for worker in self._workers) else 1
+
+
+def _heard(seconds: float | None) -> int:
+    """The next signal; 0 if there was none in time."""
+    if seconds is None:
+        return signal.sigwaitinfo(_HEARD).si_signo
+    heard = signal.sigtimedwait(_HEARD, seconds)
+    return heard.si_signo if heard else 0
+
+
+def _become_worker() -> None:
+    """In the new process: the end of the supervisor is a SIGTERM, and a SIGHUP before it is heard ends nothing."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
