@@ -220,8 +220,9 @@ def _was_hung_up(exc: requests.ConnectionError) -> bool:
 
 
 def _was_refused(exc: requests.RequestException) -> bool:
-    """Whether the machine answered, but not the agent whose address and certificate are known."""
-    return any(isinstance(cause, ConnectionError | ssl.SSLError) for cause in _causes(exc))
+    """Whether the machine answered, but not the agent whose address and certificate are known. Who takes the connection
+    and hangs up may be that agent, or something on the way to it."""
+    return any(isinstance(cause, ConnectionRefusedError | ssl.SSLCertVerificationError) for cause in _causes(exc))
 
 
 def _causes(exc: BaseException) -> Iterator[BaseException]:

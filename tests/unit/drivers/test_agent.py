@@ -1,5 +1,6 @@
 """Talking to agents: over TLS, without leaking tokens, once and not twice, and on after a crash."""
 
+import contextlib
 import datetime
 import io
 import logging
@@ -363,6 +364,20 @@ class SilenceTest(AgentTestCase):
         silent = self.subject.conf.api.ramdisk_heartbeat_timeout + 1
         self.subject.set(agent_last_heartbeat=clock.now() - datetime.timedelta(seconds=silent))
         self.assertRaises(errors.AgentUnreachable, commands.execute_step, self.subject, "deploy", STEP)
+
+    def test_who_hangs_up_for_a_while_is_not_given_up(self) -> None:
+        for scheme in ("http", "https"):
+            ears = self.mute(scheme)
+            threading.Thread(target=self._hang_up, args=(ears,), daemon=True).start()
+            self.subject.memory.clear()
+            self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.LookAgain)
+            self.subject.memory["trouble_since"] -= 60
+            self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.LookAgain)
+
+    def _hang_up(self, ears: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                ears.accept()[0].close()
 
     def test_the_pauses_grow(self) -> None:
         self.mute("https")
