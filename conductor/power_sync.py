@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent import futures
 from typing import Any
 
@@ -12,7 +12,7 @@ from oslo_log import log
 from ingot.common import clock, context, errors, states
 from ingot.conductor import history
 from ingot.conductor.task_manager import Services, Task
-from ingot.db import maintenance, nodes
+from ingot.db import maintenance, nodes, records
 from ingot.drivers.interfaces.power import Reading
 
 LOG = log.getLogger(__name__)
@@ -46,9 +46,15 @@ class Synchroniser:
         Returns when the last of them has begun.
         """
         fresh = sorted((uuid for uuid in mine if uuid not in self._running), key=self._services.silences.is_silent)
-        waiting = iter(fresh)
-        while (batch := list(itertools.islice(waiting, _BATCH))) and not self._stopped.is_set():
-            self._read_batch(batch)
+        for node in self._unlocked(fresh):
+            if self._stopped.is_set():
+                return
+            try:
+                self._begin(Task(self._services, context.admin(), node))
+            except errors.IngotError as exc:
+                LOG.warning("Power state of node %s not read: %s", node.uuid, exc.message)
+            except Exception:  # the edge of a timer, and perhaps code of a plug-in's
+                LOG.exception("Reading the power state of node %s failed unexpectedly", node.uuid)
 
     @property
     def busy(self) -> bool:
@@ -59,15 +65,12 @@ class Synchroniser:
         self._stopped.set()
         self._executor.shutdown(wait=False)
 
-    def _read_batch(self, uuids: Collection[str]) -> None:
-        found = {node.uuid: node for node in nodes.unlocked(self._services.db, uuids)}
-        for node in (found[uuid] for uuid in uuids if uuid in found):
-            try:
-                self._begin(Task(self._services, context.admin(), node))
-            except errors.IngotError as exc:
-                LOG.warning("Power state of node %s not read: %s", node.uuid, exc.message)
-            except Exception:  # the edge of a timer, and perhaps code of a plug-in's
-                LOG.exception("Reading the power state of node %s failed unexpectedly", node.uuid)
+    def _unlocked(self, uuids: Iterable[str]) -> Iterator[records.Record]:
+        """Those that nobody works on, read from the database some at a time."""
+        waiting = iter(uuids)
+        while batch := list(itertools.islice(waiting, _BATCH)):
+            found = {node.uuid: node for node in nodes.unlocked(self._services.db, batch)}
+            yield from (found[uuid] for uuid in batch if uuid in found)
 
     def _begin(self, task: Task) -> None:
         power, silences = task.driver.power, self._services.silences

@@ -96,6 +96,20 @@ class TestInNobodysWay(SyncCase):
             begun[uuid].set_result(ON)
         self.ended()
 
+    def test_none_is_begun_after_the_end(self) -> None:
+        for _one in range(3):
+            self.node()
+        begun = []
+
+        def ends(task: Any) -> Reading:
+            begun.append(task.node.uuid)
+            self.synchroniser.stop()
+            return ON
+
+        self.answers(ends)
+        self.round()
+        self.assertEqual(1, len(begun))
+
     def test_a_reading_does_not_overwrite_a_request_that_came_meanwhile(self) -> None:
         self.conf.set_override("force_power_state_during_sync", True, group="conductor")
         node = self.node()
