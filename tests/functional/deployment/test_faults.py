@@ -108,6 +108,35 @@ class TestFaults(testtools.TestCase):
         self.fails(bench, uuid, "deploy.prepare", "127.0.0.1", "nothing came back")
         self.recovers(bench, uuid)
 
+    def test_the_node_tells_that_its_bmc_is_silent_and_answers_again_and_can_be_removed_without_it(self) -> None:
+        watchful = {"sync_power_state_interval": 1, "power_state_sync_max_retries": 0}
+        bench = self.useFixture(lab.Lab(options={"conductor": watchful, "ipmi": {"command_retry_timeout": 5}}))
+        uuid = bench.enroll()
+        bench.user.provision(uuid, "manage")
+        bench.reach(uuid, "manageable")
+
+        def tells(**expected: Any) -> bool:
+            node = bench.user.node(uuid)
+            return {name: node[name] for name in expected} == expected
+
+        silent = {"fault": "power failure", "maintenance": True, "health": None}
+        for order, told in (
+            (None, {"fault": None, "health": "OK"}),
+            ("drive_failed", {"fault": None, "health": "Warning"}),
+            ("bmc_silent", silent),
+            (None, {"fault": None, "maintenance": False, "health": "OK"}),
+            ("bmc_silent", silent),
+        ):
+            bench.rack.control.clear_faults(MACHINE)
+            if order:
+                bench.rack.control.order_fault(MACHINE, order)
+            bench.eventually(lambda told=told: tells(**told), f"the node tells {told}")  # type: ignore[misc]
+        history = [entry["event"] for entry in bench.user.get(f"/v1/nodes/{uuid}/history?detail=True")["history"]]
+        for words in ("could not be read", "answers again", "Warning: drive fault"):
+            self.assertTrue([event for event in history if words in event], history)
+        bench.user.delete(f"/v1/nodes/{uuid}")
+        self.assertEqual(404, bench.user.request("GET", f"/v1/nodes/{uuid}").status_code)
+
     def test_bmc_has_another_password(self) -> None:
         bench, uuid = self.available()
         bench.rack.control.order_fault(MACHINE, "bmc_wrong_password")

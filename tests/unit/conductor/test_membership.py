@@ -5,6 +5,7 @@ import signal
 import subprocess
 import threading
 import time
+import uuid
 
 import sqlalchemy as sa
 
@@ -29,6 +30,28 @@ class TestSweep(conductor_case.ConductorCase):
         self.start(self.conductor)
         conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
         self.assertIsNotNone(nodes.get(self.db, node.uuid).due_at)
+
+    def test_much_due_work_of_another_conductor_keeps_nobody_from_its_own(self) -> None:
+        """As when one has died with much work and its nodes are not the others' yet."""
+        self.start(self.conductor)
+        about = {"conductor_group": "", "release": "0.1", "rpc_version": "1.0", "classic_drivers": ["theirs"]}
+        conductors.register(self.db, "dead-but-not-missed-yet", about, self.conductor.services.hardware.enabled())
+        conductor_case.eventually(lambda: not all(map(self.conductor._owns, self.fleet(20))), "it is on the ring")
+        mine, *_others = filter(self.conductor._owns, self.fleet(20))
+        theirs = [node for node in self.fleet(3000) if not self.conductor._owns(node)]
+        long_ago = {"due_at": clock.after(-60), "provision_state": states.AVAILABLE}
+        template = database.make_node(self.db).as_dict()
+        rows = [{**template, "id": None, **vars(node), **long_ago} for node in theirs]
+        with self.db.transaction() as connection:
+            connection.execute(sa.insert(nodes.NODES), rows)
+        node = database.make_node(self.db, uuid=mine.uuid, due_at=clock.now())
+        self.conductor.sweep()
+        conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).due_at is None, "it was looked at")
+        self.assertLess(1000, len(theirs))
+
+    def fleet(self, number: int) -> list[records.Record]:
+        about = {"driver": "fake-hardware", "conductor_group": ""}
+        return [records.Record(uuid=str(uuid.uuid4()), **about) for _number in range(number)]
 
     def test_a_lock_of_its_own_that_no_thread_holds_is_given_back_whoever_owns_the_node(self) -> None:
         self.start(self.conductor)
