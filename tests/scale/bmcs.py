@@ -27,15 +27,15 @@ STATUS = ipmi_session.Request(0x00, 0x01)
 
 
 class _Chassis:
-    """A machine that is on."""
-
-    powered = True
+    """A machine that does at once what it is told."""
 
     def __init__(self) -> None:
+        self.powered = True
         self.uuid = uuid.uuid4()
         self.faults = Faults()
 
     def power(self, action: str) -> bool:
+        self.powered = action not in ("off", "soft")
         return True
 
     def interrupt(self) -> bool:

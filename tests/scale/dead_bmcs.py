@@ -1,0 +1,141 @@
+"""How many deployments a conductor ends in a minute when a tenth of the BMCs is dead, and when none is.
+
+    python -m tests.scale.dead_bmcs --machines 200 --dead 10 --workers 20
+
+A deployment switches its machine off and on over IPMI, and is asked for again as soon as it has ended, well or not.
+Those on dead BMCs are not counted. It begins when the reading of power states has found all that are dead. The same
+without the threads that work on silent hardware has of its own tells what those are for. The windows take turns, as
+others may use the machine too.
+"""
+
+import argparse
+import time
+from typing import Any
+
+import fixtures
+import sqlalchemy as sa
+
+from ingot.common import clock, states
+from ingot.conductor import manager
+from ingot.db import nodes, records
+from ingot.drivers import factory, power_control, steps
+from ingot.drivers.fake_hardware import FakeHardware
+from ingot.drivers.modules import fake, ipmi
+from ingot.drivers.task import Task
+from tests import conductor_case, database
+from tests.scale import bmcs, cluster, results
+from tests.unit.drivers.plugins import here, with_plugins
+
+_TIMEOUT = 5
+"""Seconds given to a BMC; a quarter of the default, so that all ends in a quarter of the time."""
+
+
+class Rebooting(fake.FakeDeploy):
+    """Deploys by switching the machine off and on."""
+
+    @steps.deploy_step(priority=100, idempotent=True)
+    def deploy(self, task: Task) -> Any:
+        """The whole deployment."""
+        return power_control.reboot(task)
+
+
+class Machine(FakeHardware):
+    supported_power_interfaces = (ipmi.IPMIPower,)
+    supported_deploy_interfaces = (Rebooting,)
+
+
+SOURCE = with_plugins(types_machine=here(Machine), deploy_rebooting=here(Rebooting))
+
+
+class Bench(fixtures.Fixture):
+    """A conductor and its nodes, every so many of them with a dead BMC."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        super().__init__()
+        self._given = given
+
+    def _setUp(self) -> None:
+        made = self.useFixture(database.DatabaseFixture())
+        self.db = made.db
+        conductor_case.fake_hardware(made.conf)
+        made.conf.set_override("host", "scale")
+        made.conf.set_override("enabled_hardware_types", ["machine"])
+        made.conf.set_override("enabled_power_interfaces", ["ipmitool"])
+        made.conf.set_override("enabled_deploy_interfaces", ["rebooting"])
+        made.conf.set_override("command_retry_timeout", _TIMEOUT, group="ipmi")
+        made.conf.set_override("sync_power_state_interval", 10, group="conductor")
+        made.conf.set_override("workers_pool_size", self._given.workers, group="conductor")
+        self.conductor = manager.Conductor(made.conf, self.db, factory.Hardware(made.conf, SOURCE))
+        self.conductor.start()
+        self.addCleanup(self.conductor.stop)
+
+    def enroll(self, address: Any) -> records.Record:
+        info = {"ipmi_address": address.host, "ipmi_port": address.port, "ipmi_username": "admin"}
+        return database.make_node(self.db, driver="machine", driver_info={**info, "ipmi_password": "password"})
+
+    def window(self, asked: dict[str, bool]) -> dict[str, float]:
+        """Deploys again and again; what a minute brings.
+
+        :param asked: uuids, each with whether its BMC is alive.
+        """
+        ended, began = {True: 0, False: 0}, time.monotonic()
+        for uuid in asked:
+            self._deploy(uuid)
+        while time.monotonic() - began < self._given.seconds:
+            for uuid in self._resting(asked):
+                ended[asked[uuid]] += 1
+                self._deploy(uuid)
+            time.sleep(0.05)
+        minutes = (time.monotonic() - began) / 60
+        cluster.wait_for(lambda: len(self._resting(asked)) == len(asked), "all have ended")
+        return {
+            "deployments_a_minute": round(ended[True] / minutes),
+            "failures_a_minute": round(ended[False] / minutes),
+        }
+
+    def _resting(self, asked: dict[str, bool]) -> list[str]:
+        columns = nodes.NODES.c
+        with self.db.single() as connection:
+            resting = sa.select(columns.uuid).where(columns.flow.is_(None), columns.reservation.is_(None))
+            return [uuid for uuid in connection.execute(resting).scalars() if uuid in asked]
+
+    def _deploy(self, uuid: str) -> None:
+        accepted = {"provision_state": states.DEPLOYING, "flow": "deploy", "run_id": None, "due_at": clock.now()}
+        nodes.compare_and_set(self.db, nodes.get(self.db, uuid), accepted)
+        self.conductor.queues.ring(uuid, "deploy")
+
+
+def measured(given: argparse.Namespace) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    with bmcs.played(given.machines, given.dead) as addresses, Bench(given) as bench:
+        all_nodes = {bench.enroll(address).uuid: number % given.dead != 0 for number, address in enumerate(addresses)}
+        live = {uuid: alive for uuid, alive in all_nodes.items() if alive}
+        silences = bench.conductor.services.silences
+        known = {uuid for uuid in all_nodes if uuid not in live}
+        cluster.wait_for(lambda: all(map(silences.is_silent, known)), "the dead are known")
+        for _turn in range(given.turns):
+            found.setdefault("none is asked that is dead", []).append(bench.window(live))
+            found.setdefault("with the dead", []).append(bench.window(all_nodes))
+        bench.conductor.queues._is_slow = lambda _uuid: False
+        found["with the dead, without threads of their own"] = [bench.window(all_nodes)]
+    return {
+        "live": len(live),
+        "dead": len(all_nodes) - len(live),
+        "workers": given.workers,
+        "timeout": _TIMEOUT,
+        **found,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--machines", type=int, default=200)
+    parser.add_argument("--dead", type=int, default=10, help="every which BMC is dead (default: %(default)s)")
+    parser.add_argument("--workers", type=int, default=20, help="workers_pool_size (default: %(default)s)")
+    parser.add_argument("--seconds", type=int, default=40, help="how long a window is (default: %(default)s)")
+    parser.add_argument("--turns", type=int, default=2, help="windows of each kind (default: %(default)s)")
+    results.keep("dead_bmcs", measured(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    main()
