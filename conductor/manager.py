@@ -26,8 +26,8 @@ from ingot.rpcapi import methods, releases
 LOG = log.getLogger(__name__)
 
 _SWEEP_LIMIT = 10_000
-"""Due nodes that a sweep sees. They are those of all conductors of the group, so with few a conductor that has died with
-much work would keep the others from theirs."""
+"""Due nodes that a sweep sees, those of all conductors of the group: with fewer, one that has died with much work would
+keep the others from theirs."""
 
 _RETENTION_INTERVAL = 3600
 
