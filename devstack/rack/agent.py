@@ -30,6 +30,8 @@ class Fatal(Exception):
 class Agent:
     """One run of the agent, from the ramdisk's start to the end of its power.
 
+    :ivar node: what is known of its node, from the lookup or, later, from the service's commands.
+    :ivar partition_uuids: of the image that it has written.
     :ivar comes_back: whether its ramdisk starts another one after its end.
     :param arguments: the kernel's arguments. Read are ``ipa-api-url`` (required; of several, separated by
         commas, the first), ``ipa-insecure`` (1: do not verify the service's certificate),
@@ -43,6 +45,7 @@ class Agent:
         self.state = "starting"
         self.token = ""
         self.node: dict[str, Any] = {}
+        self.partition_uuids: dict[str, str] = {}
         self.callback_url = ""
         self.version = machine.agent_version
         self.gone = threading.Event()
@@ -124,10 +127,10 @@ class Agent:
         self._client = client = self._service()
         if self.arguments.get("ipa-inspection-callback-url"):
             await self._tell_inventory(client, self.arguments["ipa-inspection-callback-url"])
-        with_tls = self._settings.tls and await self._api_version(client) >= TLS_SINCE
+        client.version = await self._api_version(client)
         self.state = "lookup"
         config = await self._look_up(client)
-        await self._serve(with_tls, config)
+        await self._serve(self._settings.tls and client.version >= TLS_SINCE, config)
         self.state = "heartbeat"
         await self._beat(client)
 
@@ -168,6 +171,19 @@ class Agent:
             raise Fatal(f"the service's agent token is shorter than {MIN_TOKEN_LENGTH} characters")
         self.token = token
         return config
+
+    async def learn_of_its_node(self) -> None:
+        """Look its node up again; without an answer, what is known stays."""
+        if self._client is None:
+            return
+        try:
+            found = await in_thread(
+                self.machine.site.quick, self._client.lookup, self.machine.spec.macs, self.node.get("uuid")
+            )
+        except ServiceError as error:
+            self.machine.log(str(error))
+        else:
+            self.node = found["node"]
 
     async def _persist(self, request: Any, *args: Any) -> Any:
         """Repeat a request until it is answered, pausing longer each time."""

@@ -4,14 +4,19 @@ import asyncio
 import hmac
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
-from ingot.rack.commands import Busy, Unknown
+from ingot.rack.command_errors import Refused
 from ingot.rack.http_server import HttpError, Request, Response
 
 if TYPE_CHECKING:
     from ingot.rack.agent import Agent
 
-_TRUE = ("true", "1", "yes", "on")
+_DOCUMENTATION = "https://docs.openstack.org/ironic-python-agent"
+_NOT_FOUND = (
+    "404 Not Found: The requested URL was not found on the server. If you entered the URL manually please check your "
+    "spelling and try again."
+)
 
 
 class AgentApi:
@@ -26,43 +31,52 @@ class AgentApi:
         return {"faultcode": "Client" if status < 500 else "Server", "faultstring": message}
 
     async def handle(self, request: Request) -> Response:
-        """Route a request; a slash at the end of the path does not matter."""
-        path = request.path.rstrip("/")
-        routes = {"": self._root, "/v1": self._v1, "/v1/status": self._status}
-        if path in routes:
+        """Route a request. The version may be left out; who leaves out the slash at the end is sent there."""
+        path = request.path if request.path == "/v1/" else request.path.removeprefix("/v1")
+        fixed = {"/": self._root, "/v1/": self._v1, "/status": self._status}
+        if path in fixed:
             _only(request, "GET")
-            return Response(routes[path]())
-        if path == "/v1/commands":
-            self._check_token(request)
-            _only(request, "GET", "POST")
-            return await self._post(request) if request.method == "POST" else self._list()
-        if path.startswith("/v1/commands/"):
-            self._check_token(request)
-            _only(request, "GET")
-            return self._show(path.rpartition("/")[2])
-        raise HttpError(404, "404 Not Found: The requested URL was not found on the server.")
+            return Response(fixed[path]())
+        if path in ("", "/commands"):
+            return self._elsewhere(request)
+        name, _, ident = path.removeprefix("/").partition("/")
+        if name != "commands" or "/" in ident:
+            raise HttpError(404, _NOT_FOUND)
+        _only(request, "GET", *(() if ident else ("POST",)))
+        self._check_token(request)
+        if request.method == "POST":
+            return await self._post(request)
+        return self._show(ident) if ident else self._list()
+
+    def _elsewhere(self, request: Request) -> Response:
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        location = f"{self._agent.callback_url}{request.path}/{query}"
+        return Response(status=308, headers={"Location": location})
 
     def _root(self) -> dict[str, Any]:
         return {
             "name": "OpenStack Ironic Python Agent API",
             "description": "A simulated agent of the virtual rack.",
-            "versions": [{"id": "v1", "links": [self._link("v1/")]}],
-            "default_version": {"id": "v1", "links": [self._link("v1/")]},
+            "versions": [self._version()],
+            "default_version": self._version(),
         }
 
     def _v1(self) -> dict[str, Any]:
         return {
-            "id": "v1",
-            "links": [self._link("v1/")],
-            "commands": [self._link("v1/commands/")],
-            "status": [self._link("v1/status/")],
+            "commands": [self._link("v1/commands"), self._link("commands", "bookmark")],
+            "status": [self._link("v1/status"), self._link("status", "bookmark")],
             "media_types": [
                 {"base": "application/json", "type": "application/vnd.openstack.ironic-python-agent.v1+json"}
             ],
+            **self._version(),
         }
 
-    def _link(self, path: str) -> dict[str, str]:
-        return {"href": f"{self._agent.callback_url}/{path}", "rel": "self"}
+    def _version(self) -> dict[str, Any]:
+        documentation = {"href": _DOCUMENTATION, "rel": "describedby", "type": "text/html"}
+        return {"id": "v1", "links": [self._link("v1/"), documentation]}
+
+    def _link(self, path: str, relation: str = "self") -> dict[str, str]:
+        return {"href": f"{self._agent.callback_url}/{path}", "rel": relation}
 
     def _status(self) -> dict[str, Any]:
         return {"started_at": self._started.timestamp(), "version": self._agent.version}
@@ -80,26 +94,23 @@ class AgentApi:
         for command in self._agent.runner.commands:
             if command.id == command_id:
                 return Response(command.public())
-        raise HttpError(404, f"Not found: Command with id {command_id} not found.")
+        raise HttpError(404, f"Not found: Command Result with id {command_id} not found.")
 
     async def _post(self, request: Request) -> Response:
         body = request.json()
-        if not isinstance(body, dict) or not isinstance(body.get("name"), str):
-            raise HttpError(400, "Invalid request body: 'name' must be the command's name")
-        params = body.get("params")
-        if not isinstance(params, dict):
-            raise HttpError(400, "Invalid request body: 'params' must be an object")
-        wait = request.query.get("wait", "false").lower() in _TRUE
+        fields = body if isinstance(body, dict) else {}
+        name, params = fields.get("name"), fields.get("params")
+        if not isinstance(name, str) or not isinstance(params, dict):
+            raise HttpError(400, "400 Bad Request: Missing or invalid name or params")
+        wait = request.query.get("wait", "").lower() == "true"
         try:
-            command = await self._agent.runner.submit(body["name"], params, wait)
-        except Busy as error:
-            raise HttpError(409, str(error)) from error
-        except Unknown as error:
+            command = await self._agent.runner.submit(name, params, wait)
+        except Refused as error:
             raise HttpError(error.status, str(error)) from error
-        await asyncio.sleep(self._agent.machine.faults.slow_answer(body["name"]))
+        await asyncio.sleep(self._agent.machine.faults.slow_answer(name))
         return Response(command.public())
 
 
 def _only(request: Request, *methods: str) -> None:
     if request.method not in methods:
-        raise HttpError(405, f"405 Method Not Allowed: {request.path} takes {', '.join(methods)}")
+        raise HttpError(405, "405 Method Not Allowed: The method is not allowed for the requested URL.")

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from ingot.rack.commands import CommandError
+from ingot.rack.command_errors import CommandError
 from ingot.rack.disks import Disk
 from ingot.rack.loop import in_thread
 

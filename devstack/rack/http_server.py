@@ -18,9 +18,19 @@ LOG = logging.getLogger(__name__)
 MAX_HEADER = 64 * 1024
 # Commands carry config drives: 64 MiB in base64.
 MAX_BODY = 128 * 2**20
-REASONS = {200: "OK", 202: "Accepted", 204: "No Content", 400: "Bad Request", 401: "Unauthorized",
-           404: "Not Found", 405: "Method Not Allowed", 409: "Conflict", 413: "Content Too Large",
-           500: "Internal Server Error"}  # fmt: skip
+REASONS = {
+    200: "OK",
+    202: "Accepted",
+    204: "No Content",
+    308: "Permanent Redirect",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    409: "Conflict",
+    413: "Content Too Large",
+    500: "Internal Server Error",
+}
 
 
 class HttpError(Exception):

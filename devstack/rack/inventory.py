@@ -20,7 +20,7 @@ def collected(machine: "SimulatedMachine", arguments: dict[str, str]) -> dict[st
     collectors = arguments.get("ipa-inspection-collectors", "default,logs").split(",")
     found: dict[str, Any] = {
         "inventory": _inventory(machine, arguments.get("BOOTIF", "")),
-        "root_disk": _disk(machine.disks[0]) if machine.disks else None,
+        "root_disk": _disk(0, machine.disks[0]) if machine.disks else None,
         "boot_interface": arguments.get("BOOTIF"),
         "configuration": {
             "collectors": collectors,
@@ -42,10 +42,10 @@ def _inventory(machine: "SimulatedMachine", booted: str) -> dict[str, Any]:
             "frequency": "2000.0000",
             "count": spec.cpus,
             "architecture": "x86_64",
-            "flags": [],
+            "flags": ["fpu", "lm", "sse2"],
             "socket_count": 1,
         },
-        "disks": [_disk(disk) for disk in machine.disks],
+        "disks": [_disk(number, disk) for number, disk in enumerate(machine.disks)],
         "memory": {"total": spec.memory * 2**20, "physical_mb": spec.memory},
         "bmc_address": machine.site.config.address,
         "bmc_v6address": "::/0",
@@ -59,7 +59,7 @@ def _inventory(machine: "SimulatedMachine", booted: str) -> dict[str, Any]:
             "current_boot_mode": "uefi" if machine.boot_setting_efi() else "bios",
             "pxe_interface": booted.partition("-")[2].replace("-", ":") or None,
         },
-        "hostname": None,
+        "hostname": spec.name,
     }
 
 
@@ -68,7 +68,7 @@ def _card(number: int, mac: str) -> dict[str, Any]:
         "name": f"eth{number}",
         "mac_address": mac,
         "ipv4_address": "192.0.2.10" if number == 0 else None,
-        "ipv6_address": None,
+        "ipv6_address": "2001:db8::10" if number == 0 else None,
         "has_carrier": number == 0,
         "lldp": None,
         "vendor": "0x1af4",
@@ -76,12 +76,12 @@ def _card(number: int, mac: str) -> dict[str, Any]:
         "client_id": None,
         "biosdevname": None,
         "speed_mbps": None,
-        "pci_address": None,
+        "pci_address": f"0000:00:{3 + number:02x}.0",
         "driver": "virtio_net",
     }
 
 
-def _disk(disk: "Disk") -> dict[str, Any]:
+def _disk(number: int, disk: "Disk") -> dict[str, Any]:
     return {
         "name": disk.name,
         "model": "Simulated",
@@ -92,7 +92,9 @@ def _disk(disk: "Disk") -> dict[str, Any]:
         "vendor": "Ingot",
         "wwn_with_extension": disk.spec.wwn,
         "wwn_vendor_extension": None,
-        "hctl": None,
-        "by_path": None,
+        "hctl": f"0:0:{number}:0",
+        "by_path": f"/dev/disk/by-path/pci-0000:00:02.0-scsi-0:0:{number}:0",
         "logical_sectors": 512,
+        "physical_sectors": 512,
+        "tran": None,
     }

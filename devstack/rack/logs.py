@@ -4,7 +4,7 @@ import base64
 import io
 import tarfile
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ingot.rack.commands import CommandSpec
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ingot.rack.agent import Agent
 
 
-async def collect_system_logs(agent: "Agent", params: dict[str, Any]) -> dict[str, str]:
+async def collect_system_logs(agent: "Agent") -> dict[str, str]:
     return {"system_logs": packed(agent.machine.log_lines)}
 
 
@@ -27,4 +27,4 @@ def packed(lines: Iterable[str]) -> str:
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-COMMANDS = {"log.collect_system_logs": CommandSpec(collect_system_logs)}
+COMMANDS = {"log.collect_system_logs": CommandSpec(collect_system_logs, asynchronous=False)}

@@ -97,7 +97,7 @@ def _role(member: tuple[int, Disk, int]) -> int:
 
 
 def create(disks: Sequence[Disk], raid_config: dict[str, Any], delete_existing: bool) -> list[dict[str, Any]]:
-    """Build the one logical disk of ``raid_config`` and return it as the agent reports it.
+    """Build the one logical disk of ``raid_config`` and return it; its size is told as it was asked for.
 
     :raises RaidError: for a configuration that this machine cannot have, naming the field.
     """
@@ -114,7 +114,7 @@ def create(disks: Sequence[Disk], raid_config: dict[str, Any], delete_existing: 
         disk.erase_metadata()
         offset = _superblock_offset(disk.size)
         disk.write(offset, _superblock(array_id, role, size, offset))
-    return [dict(wanted, size_gb=size // GIBIBYTE)]
+    return [wanted]
 
 
 def delete(disks: Sequence[Disk]) -> None:
@@ -124,8 +124,8 @@ def delete(disks: Sequence[Disk]) -> None:
             disk.erase_metadata()
 
 
-def _checked(raid_config: dict[str, Any]) -> dict[str, Any]:
-    logical_disks = raid_config.get("logical_disks")
+def _checked(raid_config: Any) -> dict[str, Any]:
+    logical_disks = raid_config.get("logical_disks") if isinstance(raid_config, dict) else None
     if not isinstance(logical_disks, list) or len(logical_disks) != 1:
         raise RaidError(f"raid_config.logical_disks must hold exactly one entry, got {logical_disks!r}")
     wanted = logical_disks[0]

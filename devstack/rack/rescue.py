@@ -1,9 +1,9 @@
 """The agent's command that turns its machine into one that its user can log in to."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ingot.rack.commands import CommandError, CommandSpec
+from ingot.rack.commands import CommandSpec
 
 if TYPE_CHECKING:
     from ingot.rack.agent import Agent
@@ -12,12 +12,9 @@ _LAST_WORD = 0.05
 """Seconds in which the answer reaches whoever gave the command."""
 
 
-async def finalize_rescue(agent: "Agent", params: dict[str, Any]) -> None:
+async def finalize_rescue(agent: "Agent", rescue_password: str = "", hashed: bool = False) -> None:
     """Set the password; a moment later the agent is gone, as the machine is its user's from now on."""
-    password = params.get("rescue_password")
-    if not isinstance(password, str) or not password:
-        raise CommandError("InvalidCommandParamsError", "rescue_password is missing")
-    agent.machine.rescue_password = {"value": password, "hashed": bool(params.get("hashed"))}
+    agent.machine.rescue_password = {"value": rescue_password, "hashed": hashed}
     asyncio.get_running_loop().call_later(_LAST_WORD, agent.die, "the machine is rescued")
 
 

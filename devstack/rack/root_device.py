@@ -20,19 +20,25 @@ class DeviceNotFound(Exception):
     """No disk fits the hints, or a hint is not one that the rack's machines know."""
 
 
+def hints(node: dict[str, Any]) -> dict[str, Any]:
+    """Return what a node says about its root device; the instance's own wish comes first."""
+    places = (node.get("instance_info") or {}, node.get("properties") or {})
+    return next((place["root_device"] for place in places if place.get("root_device")), {})
+
+
 def choose(devices: Sequence[BlockDevice], node: dict[str, Any]) -> BlockDevice:
     """Return the device the image goes to: what the hints name, else an array, else the smallest disk.
 
     :raises DeviceNotFound: naming the hints.
     """
-    hints = (node.get("properties") or {}).get("root_device") or {}
-    unknown = sorted(set(hints) - set(HINTS))
+    wanted = hints(node)
+    unknown = sorted(set(wanted) - set(HINTS))
     if unknown:
         raise DeviceNotFound(f"root device hint {', '.join(unknown)}: known are {', '.join(HINTS)}")
-    fitting = [device for device in devices if all(_fits(device, key, str(hints[key])) for key in hints)]
+    fitting = [device for device in devices if all(_fits(device, key, str(wanted[key])) for key in wanted)]
     if not fitting:
         names = ", ".join(device.name for device in devices)
-        raise DeviceNotFound(f"no device fits the root device hints {hints}; there are {names}")
+        raise DeviceNotFound(f"no device fits the root device hints {wanted}; there are {names}")
     return min(fitting, key=lambda device: (not device.members, device.size, device.name))
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import requests
 
 TIMEOUT = 30.0
-LOOKUP_VERSION = "1.62"
-HEARTBEAT_VERSION = "1.68"
+LOOKUP_VERSION = (1, 62)
+HEARTBEAT_VERSION = (1, 68)
 _VERSION_HEADER = "X-OpenStack-Ironic-API-Version"
 
 
@@ -21,16 +21,21 @@ class ServiceError(Exception):
 
 @dataclass
 class ServiceClient:
-    """A blocking client of one service; ``verify`` is what requests takes: bool or a file of certificates."""
+    """A blocking client of one service.
+
+    :param verify: what requests takes: bool or a file of certificates.
+    :ivar version: the API version that the service is taken to have; no request asks for a newer one.
+    """
 
     url: str
     verify: bool | str = True
+    version: tuple[int, ...] = field(default=HEARTBEAT_VERSION, init=False)
     _session: requests.Session = field(default_factory=requests.Session, init=False, repr=False)
 
     def __post_init__(self) -> None:
         # Proxies and CA bundles of the rack's environment belong to the rack, not to its machines.
         self._session.trust_env = False
-        self._session.headers.update({"Accept": "application/json"})
+        self._session.headers.update({"Accept": "application/json", "Content-Type": "application/json"})
 
     def close(self) -> None:
         self._session.close()
@@ -61,10 +66,10 @@ class ServiceClient:
         self._request("POST", f"/v1/heartbeat/{node}", {202}, version=HEARTBEAT_VERSION, json=body)
 
     def _request(
-        self, method: str, path: str, expected: set[int], version: str | None = None, **kwargs: Any
+        self, method: str, path: str, expected: set[int], version: tuple[int, ...] | None = None, **kwargs: Any
     ) -> requests.Response:
         """Send a request to a path of the service, or to a URL."""
-        headers = {_VERSION_HEADER: version} if version else {}
+        headers = {_VERSION_HEADER: ".".join(map(str, min(version, self.version)))} if version else {}
         url = self.url + path if path.startswith("/") else path
         try:
             answer = self._session.request(method, url, headers=headers, timeout=TIMEOUT, verify=self.verify, **kwargs)

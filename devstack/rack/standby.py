@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import requests
 
 from ingot.rack import images, partitions, root_device
-from ingot.rack.commands import CommandError, CommandSpec
+from ingot.rack.command_errors import CommandError
+from ingot.rack.commands import CommandSpec
 from ingot.rack.loop import in_thread
 from ingot.rack.raid import BlockDevice, block_devices
 
@@ -30,40 +31,39 @@ class _Job:
     config_drive: str | None
 
 
-async def prepare_image(agent: "Agent", params: dict[str, Any]) -> dict[str, str]:
-    """Download ``image_info`` to the root device and add the config drive.
+async def prepare_image(agent: "Agent", image_info: dict[str, Any], configdrive: str | None = None) -> str:
+    """Download an image to the root device and add the config drive.
 
     The disk holds the image only when the checksum was right: a real agent checks after writing, too.
     """
-    return {"result": "prepare_image: " + await write(agent, params, agent.node)}
-
-
-async def write(agent: "Agent", params: dict[str, Any], node: dict[str, Any]) -> str:
-    """Do what prepare_image does for ``node``, whose properties may hold root device hints."""
-    info = params.get("image_info")
-    if not isinstance(info, dict):
-        raise CommandError("InvalidCommandParamsError", "image_info is missing")
     faults = agent.machine.faults
-    device = await in_thread(agent.machine.site.quick, _root_device, agent, node)
+    device = await _root_device(agent)
     download = images.Download(
-        info=info,
+        info=image_info,
         scratch=agent.machine.directory,
         stopped=agent.gone,
         not_found=faults.strike("image_404"),
         corrupt=faults.strike("checksum_wrong"),
     )
     size = _TINY if faults.strike("disk_too_small") else device.size
-    job = _Job(device, size, download, params.get("configdrive"))
+    job = _Job(device, size, download, configdrive)
     await in_thread(agent.machine.site.heavy, _write, job)
-    return f"image ({info.get('id')}) written to device {device.name} root_uuid={_root_uuid(device)}"
+    agent.partition_uuids = {"root uuid": _root_uuid(device)}
+    return f"image ({image_info.get('id')}) written to device {device.name} root_uuid={_root_uuid(device)}"
 
 
-def _root_device(agent: "Agent", node: dict[str, Any]) -> BlockDevice:
+async def _root_device(agent: "Agent") -> BlockDevice:
+    """Choose a device by the node's hints; an agent that knows of none asks the service whether there are some now."""
+    if not root_device.hints(agent.node):
+        await agent.learn_of_its_node()
+    return await in_thread(agent.machine.site.quick, _chosen, agent)
+
+
+def _chosen(agent: "Agent") -> BlockDevice:
     try:
-        return root_device.choose(block_devices(agent.machine.disks), node)
+        return root_device.choose(block_devices(agent.machine.disks), agent.node)
     except root_device.DeviceNotFound as error:
-        raise CommandError("DeviceNotFound", "Error finding the disk or partition device to deploy the image "
-                           f"onto: {error}") from error  # fmt: skip
+        raise CommandError("DeviceNotFound", str(error)) from error
 
 
 def _write(job: _Job) -> None:
@@ -76,7 +76,7 @@ def _write(job: _Job) -> None:
     except images.ImageError as error:
         raise CommandError(error.kind, str(error)) from error
     except partitions.PartitionError as error:
-        raise CommandError("InstanceDeployFailure", f"config drive: {error}") from error
+        raise CommandError("DeploymentError", f"config drive: {error}") from error
 
 
 def decode_config_drive(value: str) -> bytes:
@@ -86,12 +86,12 @@ def decode_config_drive(value: str) -> bytes:
             answer = requests.get(value, timeout=images.TIMEOUT)
             answer.raise_for_status()
         except requests.RequestException as error:
-            raise CommandError("ImageDownloadError", f"config drive {value}: {error}") from error
+            raise CommandError("DeploymentError", f"config drive {value}: {error}") from error
         value = answer.text
     try:
         return gzip.decompress(base64.b64decode(value, validate=False))
     except (binascii.Error, OSError, EOFError, zlib.error) as error:
-        raise CommandError("InvalidCommandParamsError", f"config drive: not a gzip file in base64: {error}") from error
+        raise CommandError("DeploymentError", f"config drive: not a gzip file in base64: {error}") from error
 
 
 def _root_uuid(device: BlockDevice) -> str:
@@ -99,27 +99,34 @@ def _root_uuid(device: BlockDevice) -> str:
     return f"0x{partitions.mbr_disk_id(device):08x}"
 
 
-async def get_partition_uuids(agent: "Agent", params: dict[str, Any]) -> dict[str, str]:
-    return {"root uuid": _root_uuid(_root_device(agent, agent.node))}
+async def get_partition_uuids(agent: "Agent") -> dict[str, str]:
+    return agent.partition_uuids
 
 
-async def install_bootloader(agent: "Agent", params: dict[str, Any]) -> None:
+async def install_bootloader(
+    agent: "Agent",
+    root_uuid: str,
+    efi_system_part_uuid: str | None = None,
+    prep_boot_part_uuid: str | None = None,
+    target_boot_mode: str = "bios",
+    ignore_bootloader_failure: bool | None = None,
+) -> None:
     """Check that the firmware will find what was written; a whole-disk image brings its own loader."""
-    device = _root_device(agent, agent.node)
-    if partitions.boot_signature(device) is None and not params.get("ignore_bootloader_failure"):
+    device = _chosen(agent)
+    if partitions.boot_signature(device) is None and not ignore_bootloader_failure:
         raise CommandError("CommandExecutionError", f"{device.name} has no boot sector: nothing to start")
 
 
-async def sync(agent: "Agent", params: dict[str, Any]) -> None:
+async def sync(agent: "Agent") -> None:
     for disk in agent.machine.disks:
         await in_thread(agent.machine.site.heavy, disk.flush)
 
 
-async def power_off(agent: "Agent", params: dict[str, Any]) -> None:
+async def power_off(agent: "Agent") -> None:
     agent.machine.power_off_soon()
 
 
-async def restart(agent: "Agent", params: dict[str, Any]) -> None:
+async def run_image(agent: "Agent") -> None:
     agent.machine.restart_soon()
 
 
@@ -128,7 +135,6 @@ COMMANDS = {
     "standby.get_partition_uuids": CommandSpec(get_partition_uuids, asynchronous=False),
     "standby.power_off": CommandSpec(power_off),
     "standby.prepare_image": CommandSpec(prepare_image),
-    "standby.reboot": CommandSpec(restart),
-    "standby.run_image": CommandSpec(restart),
-    "standby.sync": CommandSpec(sync),
+    "standby.run_image": CommandSpec(run_image),
+    "standby.sync": CommandSpec(sync, asynchronous=False),
 }

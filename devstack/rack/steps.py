@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ingot.rack import erasing, raid, standby
-from ingot.rack.commands import VERSION_MISMATCH, CommandError, CommandSpec
+from ingot.rack.command_errors import STEP_ERRORS, CommandError
+from ingot.rack.commands import CommandSpec
 from ingot.rack.config import STEP_KINDS, StepConfig
 from ingot.rack.loop import in_thread
 
@@ -23,32 +24,31 @@ _RAID_ARGUMENTS = {
     "raid_config": {"description": "The RAID configuration to apply.", "required": True},
     "delete_existing": {"description": "Delete what exists first (default: true).", "required": False},
 }
-_IMAGE_ARGUMENTS = {
-    "image_info": {"description": "The image: urls, checksum, format.", "required": True},
-    "configdrive": {"description": "The config drive, gzip in base64 or a URL.", "required": False},
+_NVRAM_ARGUMENTS = {
+    "match_patterns": {"description": "Regular expressions of the entries to delete.", "required": False}
+}
+_FILES_ARGUMENTS = {
+    "files": {"description": "The files: path, partition, content in base64, mode, dirmode.", "required": False},
+    "verify_ca": {"description": "Verify TLS certificates (default: true).", "required": False},
 }
 
-
-@dataclass(frozen=True)
-class StepCall:
-    """What a step is run with."""
-
-    node: dict[str, Any]
-    args: dict[str, Any]
-
-
-Run = Callable[["Agent", StepCall], Awaitable[Any]]
+Run = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step; ``priorities`` holds one for each kind of work that it is offered for."""
+    """A step.
+
+    :param run: is called with the agent, the node and, by their names, with the step's arguments.
+    :param priorities: one for each kind of work that the step is offered for.
+    :param abortable: None: nothing is said about that.
+    """
 
     step: str
     interface: str
     run: Run
     priorities: dict[str, int]
-    abortable: bool = False
+    abortable: bool | None = None
     reboot_requested: bool = False
     argsinfo: Any = None
     manager: str = field(default=GENERIC)
@@ -60,38 +60,40 @@ class Step:
             "interface": self.interface,
             "reboot_requested": self.reboot_requested,
             "abortable": self.abortable,
+            "argsinfo": self.argsinfo or None,
         }
-        return shown | ({"argsinfo": self.argsinfo} if self.argsinfo else {})
+        return {key: value for key, value in shown.items() if value is not None}
 
 
-async def _erase_devices(agent: "Agent", call: StepCall) -> None:
-    await erasing.erase_completely(agent, call.node)
+async def _erase_devices(agent: "Agent", node: dict[str, Any]) -> None:
+    await erasing.erase_completely(agent, node)
 
 
-async def _erase_devices_metadata(agent: "Agent", call: StepCall) -> None:
+async def _erase_devices_metadata(agent: "Agent", node: dict[str, Any]) -> None:
     await erasing.erase_metadata(agent)
 
 
-async def _erase_devices_express(agent: "Agent", call: StepCall) -> None:
-    await erasing.erase_quickly(agent, call.node)
+async def _erase_devices_express(agent: "Agent", node: dict[str, Any]) -> None:
+    await erasing.erase_quickly(agent, node)
 
 
-async def _nothing_to_do(agent: "Agent", call: StepCall) -> None:
+async def _nothing_to_do(agent: "Agent", node: dict[str, Any], match_patterns: Any = None) -> None:
     """Steps for parts that a simulated machine does not have (NVRAM entries, pstore); they are recorded."""
 
 
-async def _create_raid(agent: "Agent", call: StepCall) -> dict[str, Any]:
-    wanted = call.node.get("target_raid_config")
-    if not wanted:
-        raise CommandError("SoftwareRAIDError", "there is no RAID configuration: set the node's target_raid_config")
-    return await _build_raid(agent, wanted, delete_existing=True)
+async def _not_simulated(agent: "Agent", node: dict[str, Any], **args: Any) -> None:
+    raise CommandError("DeploymentError", "a simulated machine writes images and does nothing else to file systems")
 
 
-async def _apply_raid(agent: "Agent", call: StepCall) -> dict[str, Any]:
-    wanted = call.args.get("raid_config")
-    if not isinstance(wanted, dict):
-        raise CommandError("SoftwareRAIDError", f"argument raid_config must be an object, got {wanted!r}")
-    return await _build_raid(agent, wanted, bool(call.args.get("delete_existing", True)))
+async def _create_raid(agent: "Agent", node: dict[str, Any]) -> dict[str, Any]:
+    wanted = node.get("target_raid_config")
+    return await _build_raid(agent, wanted, delete_existing=False) if wanted else {}
+
+
+async def _apply_raid(
+    agent: "Agent", node: dict[str, Any], raid_config: dict[str, Any], delete_existing: bool = True
+) -> dict[str, Any]:
+    return await _build_raid(agent, raid_config, delete_existing)
 
 
 async def _build_raid(agent: "Agent", wanted: dict[str, Any], delete_existing: bool) -> dict[str, Any]:
@@ -103,33 +105,44 @@ async def _build_raid(agent: "Agent", wanted: dict[str, Any], delete_existing: b
     return {"logical_disks": built}
 
 
-async def _delete_raid(agent: "Agent", call: StepCall) -> None:
+async def _delete_raid(agent: "Agent", node: dict[str, Any]) -> None:
     await in_thread(agent.machine.site.heavy, raid.delete, agent.machine.disks)
 
 
-async def _write_image(agent: "Agent", call: StepCall) -> str:
-    return await standby.write(agent, call.args, call.node or agent.node)
+async def _write_image(
+    agent: "Agent", node: dict[str, Any], image_info: dict[str, Any], configdrive: str | None = None
+) -> dict[str, str]:
+    return {"result": f"prepare_image: {await standby.prepare_image(agent, image_info, configdrive)}"}
 
 
 STEPS = (
     Step("erase_devices", "deploy", _erase_devices, {"clean": 10}, abortable=True),
-    Step("erase_devices_metadata", "deploy", _erase_devices_metadata,
-         {"clean": 99, "deploy": 0, "service": 0}, abortable=True),
+    Step("erase_devices_metadata", "deploy", _erase_devices_metadata, {"clean": 99}, abortable=True),
+    Step("erase_devices_metadata", "deploy", _erase_devices_metadata, {"deploy": 0}),
     Step("erase_devices_express", "deploy", _erase_devices_express, {"clean": 0}, abortable=True),
     Step("erase_pstore", "deploy", _nothing_to_do, {"clean": 0}, abortable=True),
-    Step("clean_uefi_nvram", "deploy", _nothing_to_do,
-         {"clean": 0, "deploy": 0, "service": 0}, abortable=True),
+    Step("clean_uefi_nvram", "deploy", _nothing_to_do, {"clean": 0}, abortable=True, argsinfo=_NVRAM_ARGUMENTS),
+    Step("clean_uefi_nvram", "deploy", _nothing_to_do, {"deploy": 0}, argsinfo=_NVRAM_ARGUMENTS),
     Step("burnin_cpu", "deploy", _nothing_to_do, {"clean": 0, "service": 0}, abortable=True),
+    Step("burnin_gpu", "deploy", _nothing_to_do, {"clean": 0, "service": 0}, abortable=True),
+    Step("burnin_disk", "deploy", _nothing_to_do, {"clean": 0}, abortable=True),
     Step("burnin_memory", "deploy", _nothing_to_do, {"clean": 0, "service": 0}, abortable=True),
+    Step("burnin_network", "deploy", _nothing_to_do, {"clean": 0, "service": 0}, abortable=True),
     Step("create_configuration", "raid", _create_raid, {"clean": 0, "service": 0}, abortable=True),
     Step("delete_configuration", "raid", _delete_raid, {"clean": 0, "service": 0}, abortable=True),
-    Step("apply_configuration", "raid", _apply_raid, {"clean": 0, "deploy": 0, "service": 0},
-         argsinfo=_RAID_ARGUMENTS),
-    Step("write_image", "deploy", _write_image, {"deploy": 0}, argsinfo=_IMAGE_ARGUMENTS),
-)  # fmt: skip
+    Step("apply_configuration", "raid", _apply_raid, {"deploy": 0, "service": 0}, argsinfo=_RAID_ARGUMENTS),
+    Step("write_image", "deploy", _write_image, {"deploy": 0, "service": 0}),
+    Step("inject_files", "deploy", _not_simulated, {"deploy": 0, "service": 0}, argsinfo=_FILES_ARGUMENTS),
+    Step("execute_bootc_install", "deploy", _not_simulated, {"deploy": 0, "service": 0}),
+)
 
 
-async def _run_configured(config: StepConfig, agent: "Agent", call: StepCall) -> None:
+async def _run_configured(config: StepConfig, agent: "Agent", node: dict[str, Any], **args: Any) -> None:
+    known = config.argsinfo or {}
+    missing = [name for name, info in known.items() if info.get("required") and name not in args]
+    unknown = [name for name in args if name not in known]
+    if missing or unknown:
+        raise TypeError(f"{config.step}() lacks {missing}, does not take {unknown}")
     await asyncio.sleep(config.duration)
     if config.fail is not None:
         raise CommandError("CommandExecutionError", config.fail)
@@ -170,7 +183,8 @@ def versions(agent: "Agent") -> dict[str, str]:
     return found | ({"rack_hardware_manager": _EXTRA_VERSION} if agent.machine.site.config.steps else {})
 
 
-async def _get_steps(kind: str, agent: "Agent", params: dict[str, Any]) -> dict[str, Any]:
+async def _get_steps(kind: str, agent: "Agent", node: dict[str, Any], ports: list[dict[str, Any]]) -> dict[str, Any]:
+    agent.node = node or agent.node
     by_manager: dict[str, list[dict[str, Any]]] = {}
     for step in offered(agent, kind):
         by_manager.setdefault(step.manager, []).append(step.public(kind))
@@ -179,21 +193,25 @@ async def _get_steps(kind: str, agent: "Agent", params: dict[str, Any]) -> dict[
     return {f"{kind}_steps": by_manager, "hardware_manager_version": versions(agent)}
 
 
-async def _execute_step(kind: str, agent: "Agent", params: dict[str, Any]) -> dict[str, Any]:
-    planned = params.get(f"{kind}_version")
-    if planned and planned != versions(agent):
-        raise CommandError(
-            "VersionMismatch",
-            f"Hardware manager versions differ: the agent has {versions(agent)}, the steps are for {planned}",
-            status=VERSION_MISMATCH,
-        )
-    wanted = params.get("step")
-    if not isinstance(wanted, dict) or "step" not in wanted:
-        raise CommandError("InvalidCommandParamsError", f"step must be an object with a name, got {wanted!r}")
-    step = _find(agent, kind, wanted)
-    call = StepCall(node=params.get("node") or {}, args=wanted.get("args") or {})
-    _check_arguments(step, call.args)
-    return {f"{kind}_result": await step.run(agent, call), f"{kind}_step": wanted}
+async def _execute_step(
+    kind: str,
+    agent: "Agent",
+    step: dict[str, Any],
+    node: dict[str, Any],
+    ports: list[dict[str, Any]],
+    **planned: dict[str, str] | None,
+) -> dict[str, Any]:
+    """:param planned: versions of hardware managers, as ``<kind>_version``."""
+    agent.node = node or agent.node
+    expected, found = planned.get(f"{kind}_version"), versions(agent)
+    if expected and expected != found:
+        raise CommandError("VersionMismatch", f"the agent has {found}, the steps are for {expected}")
+    run = _find(agent, kind, step).run
+    try:
+        result = await run(agent, node, **(step.get("args") or {}))
+    except TypeError as error:
+        raise CommandError(STEP_ERRORS[kind], f"{step['step']}: {error}") from error
+    return {f"{kind}_result": result, f"{kind}_step": step}
 
 
 def _find(agent: "Agent", kind: str, wanted: dict[str, Any]) -> Step:
@@ -201,17 +219,7 @@ def _find(agent: "Agent", kind: str, wanted: dict[str, Any]) -> Step:
         if step.step == wanted["step"] and wanted.get("interface", step.interface) == step.interface:
             return step
     name = f"{wanted.get('interface')}.{wanted['step']}"
-    raise CommandError("CommandExecutionError", f"no hardware manager has the {kind} step {name}")
-
-
-def _check_arguments(step: Step, args: dict[str, Any]) -> None:
-    known = step.argsinfo or {}
-    missing = [name for name, info in known.items() if info.get("required") and name not in args]
-    if missing:
-        raise CommandError("InvalidCommandParamsError", f"step {step.step}: argument {', '.join(missing)} is missing")
-    unknown = [name for name in args if name not in known]
-    if unknown:
-        raise CommandError("InvalidCommandParamsError", f"step {step.step}: it takes no argument {', '.join(unknown)}")
+    raise CommandError("HardwareManagerMethodNotFound", f"no hardware manager has the {kind} step {name}")
 
 
 COMMANDS = {

@@ -157,6 +157,10 @@ class AgentClient:
         answer: dict[str, Any] = self.post(name, params).json()
         return answer
 
+    def offered(self, kind: str) -> dict[str, Any]:
+        """Ask for the clean, deploy or service steps; the answered command."""
+        return self.run(f"{kind}.get_{kind}_steps", {"node": {}, "ports": []})
+
     def step(self, kind: str, step: str, interface: str = "deploy", **args: Any) -> dict[str, Any]:
         """Execute a clean, deploy or service step to its end."""
         wanted = {"step": step, "interface": interface, "priority": 0, "args": args}

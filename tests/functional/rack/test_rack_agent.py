@@ -74,7 +74,7 @@ class CommandsTest(RackTest):
         self.addCleanup(stranger.close)
         self.assertEqual("13.0.0", stranger.get("/v1/status").json()["version"])
         self.assertEqual(200, stranger.get("/").status_code)
-        for answer in (stranger.get("/v1/commands"), stranger.post("standby.sync")):
+        for answer in (stranger.get("/v1/commands/"), stranger.post("standby.sync")):
             self.assertEqual(401, answer.status_code)
             self.assertEqual("401 Unauthorized: Token invalid.", answer.json()["faultstring"])
         self.assertEqual({"commands": []}, agent.get("/v1/commands/").json())
@@ -83,9 +83,14 @@ class CommandsTest(RackTest):
         agent = self.boot_agent()
         done = agent.run("standby.sync")
         self.assertEqual(done, agent.get(f"/v1/commands/{done['id']}").json())
-        self.assertEqual([done], agent.get("/v1/commands").json()["commands"])
+        self.assertEqual([done], agent.get("/v1/commands/").json()["commands"])
         self.assertEqual("sync", done["command_name"])
         self.assertEqual(404, agent.get("/v1/commands/unknown").status_code)
+
+    def test_a_path_without_its_slash_leads_to_the_one_with_it(self) -> None:
+        agent = self.boot_agent()
+        answer = agent.get("/v1/commands")
+        self.assertEqual((200, [308]), (answer.status_code, [one.status_code for one in answer.history]))
 
     def test_unknown_commands_and_bad_bodies(self) -> None:
         agent = self.boot_agent()
@@ -96,25 +101,25 @@ class CommandsTest(RackTest):
         for body in ([], {"name": 1, "params": {}}, {"name": "standby.sync", "params": []}):
             self.assertEqual(400, agent.send(body).status_code, body)
 
-    def test_one_asynchronous_command_at_a_time_and_a_heartbeat_at_its_end(self) -> None:
+    def test_one_command_at_a_time_and_a_heartbeat_at_its_end(self) -> None:
         agent = self.boot_agent()
         step = {"step": {"step": "burn_in", "interface": "deploy"}, "node": {}, "ports": []}
         running = agent.post("clean.execute_clean_step", step, wait=False).json()
         self.assertEqual("RUNNING", running["command_status"])
-        busy = agent.post("standby.sync", wait=False)
-        self.assertEqual(409, busy.status_code)
-        self.assertIn("execute_clean_step", busy.json()["faultstring"])
-        self.assertEqual(200, agent.post("clean.get_clean_steps").status_code)
+        for other in ("standby.power_off", "standby.sync"):
+            busy = agent.post(other, wait=False)
+            self.assertEqual(409, busy.status_code)
+            self.assertEqual("Agent is busy: executing command execute_clean_step", busy.json()["faultstring"])
         wait_until(
-            lambda: agent.get("/v1/commands").json()["commands"][0]["command_status"] == "SUCCEEDED",
+            lambda: agent.get("/v1/commands/").json()["commands"][0]["command_status"] == "SUCCEEDED",
             5,
             "end of the step",
         )
 
     def test_steps_are_offered_with_their_managers(self) -> None:
         agent = self.boot_agent()
-        clean = agent.run("clean.get_clean_steps")["command_result"]
-        deploy = agent.run("deploy.get_deploy_steps")["command_result"]["deploy_steps"]
+        clean = agent.offered("clean")["command_result"]
+        deploy = agent.offered("deploy")["command_result"]["deploy_steps"]
         by_name = {step["step"]: step for step in clean["clean_steps"]["GenericHardwareManager"]}
         self.assertEqual(99, by_name["erase_devices_metadata"]["priority"])
         self.assertEqual("raid", by_name["create_configuration"]["interface"])
@@ -126,10 +131,27 @@ class CommandsTest(RackTest):
 
     def test_failures_say_why(self) -> None:
         agent = self.boot_agent()
-        self.assertEqual("it broke", agent.step("clean", "break")["command_error"]["message"])
-        self.assertIn("no hardware manager has", agent.step("clean", "nope")["command_error"]["message"])
-        missing = agent.step("deploy", "apply_configuration", "raid")
-        self.assertIn("argument raid_config is missing", missing["command_error"]["message"])
+        failures = {
+            "it broke": agent.step("clean", "break"),
+            "no hardware manager has the clean step deploy.nope": agent.step("clean", "nope"),
+            "apply_configuration: .*raid_config": agent.step("deploy", "apply_configuration", "raid"),
+            "write_image: .*unknown": agent.step("deploy", "write_image", image_info={}, unknown=1),
+            "sync.*unknown": agent.run("standby.sync", {"unknown": 1}),
+        }
+        for reason, failed in failures.items():
+            self.assertEqual("FAILED", failed["command_status"])
+            self.assertRegex(failed["command_error"]["details"], reason)
+        kinds = [failed["command_error"]["type"] for failed in failures.values()]
+        self.assertEqual(
+            [
+                "CommandExecutionError",
+                "HardwareManagerMethodNotFound",
+                "DeploymentError",
+                "DeploymentError",
+                "CommandExecutionError",
+            ],
+            kinds,
+        )
 
     def test_logs_are_a_tar_gz_without_the_token(self) -> None:
         agent = self.boot_agent()

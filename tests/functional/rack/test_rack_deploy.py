@@ -25,9 +25,11 @@ class DeployTest(RackTest):
         )
         self.assertEqual("SUCCEEDED", built["command_status"], built)
         self.assertEqual("SUCCEEDED", written["command_status"], written)
-        self.assertIn("/dev/md0", written["command_result"]["deploy_result"])
+        self.assertIn("/dev/md0", written["command_result"]["deploy_result"]["result"])
         self.assertEqual({"root uuid": "0x00000000"}, agent.run("standby.get_partition_uuids")["command_result"])
-        self.assertEqual("SUCCEEDED", agent.run("image.install_bootloader")["command_status"])
+        self.assertEqual(
+            "SUCCEEDED", agent.run("image.install_bootloader", {"root_uuid": "0x00000000"})["command_status"]
+        )
         self.assertEqual("SUCCEEDED", agent.run("standby.sync")["command_status"])
         agent.post("standby.power_off", wait=False)
         self.rack.control.wait_for_state(self.name, "off")

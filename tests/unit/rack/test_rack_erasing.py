@@ -8,7 +8,7 @@ from typing import Any
 import testtools
 
 from ingot.rack import erasing
-from ingot.rack.commands import CommandError
+from ingot.rack.command_errors import CommandError
 from ingot.rack.config import RackConfig, machine_specs
 from ingot.rack.loop import LoopThread, Site
 from ingot.rack.simulated import SimulatedMachine
