@@ -233,7 +233,7 @@ class Run:
     def _protect(self) -> None:
         """A step that must not be repeated counts as running in each of its calls, not only in the first."""
         node = self.task.node
-        if self.at.step and not self.at.step["idempotent"] and node.step_state in ("waiting", "polling"):
+        if self.at.step and not self.at.step["idempotent"] and node.step_state in ("waiting", "watching", "polling"):
             self.task.set(step_state="running", due_at=clock.now())
             self.task.write()
 

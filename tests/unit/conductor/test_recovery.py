@@ -112,6 +112,26 @@ class TestRecovery(conductor_case.ConductorCase):
         self.start(self.conductor)
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
 
+    def test_a_step_that_must_not_be_repeated_runs_in_each_of_its_calls(self) -> None:
+        seen: list[str] = []
+
+        def step(task: task_manager.Task) -> None:
+            seen.append(nodes.get(self.db, task.node.uuid).step_state)
+
+        self.conductor.services.hardware.interface("deploy", "fake").deploy = step  # type: ignore[attr-defined]
+        self.start(self.conductor)
+        for resumed in ("waiting", "watching", "polling"):
+            node = self.node_in_step(
+                planned("deploy", "deploy", idempotent=False),
+                provision_state=states.DEPLOYWAIT,
+                step_state=resumed,
+                step_deadline=clock.now() + _AGO,
+                agent_last_heartbeat=clock.now(),
+                reservation=None,
+            )
+            self.assertIsNone(self.settled(node).last_error)
+        self.assertEqual(["running"] * 3, seen)
+
     def test_a_wait_that_is_too_long_fails_and_names_the_step(self) -> None:
         node = self.node_in_step(
             planned("deploy", "deploy", idempotent=True),
