@@ -37,6 +37,7 @@ STEPS=(
     "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "glance        | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
     "upgrade       | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade"
+    "faults        | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "tempest       | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
     "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
 )
@@ -160,7 +161,7 @@ make_environment "$GATE/venv" "$EXTRAS" > "$LOGS/environment.log" 2>&1 || {
     fail "devstack/example-driver could not be installed; the log is $LOGS/environment.log"
 }
 export PATH=$GATE/venv/bin:$PATH
-if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients|upgrade), ]]; then
+if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients|upgrade|faults), ]]; then
     python devstack/services.py install
 fi
 if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then

@@ -1,0 +1,35 @@
+"""A driver with a deploy step that must not be carried out twice: it engraves a plate, here a line of a file.
+
+The conductors of the suite load it as they load any package of drivers: see ``Site``.
+"""
+
+import os
+import pathlib
+import time
+
+from ingot.drivers import steps
+from ingot.drivers.interfaces.vendor import VendorInterface
+from ingot.drivers.ipmi import IPMIHardware
+from ingot.drivers.task import Task
+
+PLATES = "INGOT_FAULTS_PLATES"
+"""Environment variable that names the file."""
+
+_ENGRAVES_S = 0.5
+
+
+class Engraver(VendorInterface):
+    """What is engraved cannot be undone, so nobody may repeat the step, also if its conductor dies in the middle."""
+
+    @steps.deploy_step(priority=0, idempotent=False)
+    def engrave(self, task: Task) -> None:
+        """Adds to the file which run of which node this was. The pause is the conductor's opportunity to die."""
+        with pathlib.Path(os.environ[PLATES]).open("a") as plates:
+            plates.write(f"{task.node.uuid} {task.node.run_id}\n")
+        time.sleep(_ENGRAVES_S)
+
+
+class EngravedHardware(IPMIHardware):
+    """A machine with IPMI, and a plate."""
+
+    supported_vendor_interfaces = (Engraver,)

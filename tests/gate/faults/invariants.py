@@ -1,0 +1,247 @@
+"""What must hold when all is over, each rule a function from the evidence to what breaks it."""
+
+import datetime
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ingot.common import states
+from ingot.db import records
+from tests.functional.deployment.test_all_in_one import CORE
+from tests.gate.faults.schedule import Fault
+from tests.gate.faults.site import STAMP
+from tests.gate.faults.workload import Request
+
+UNGUARDED = frozenset(
+    "updated_at revision outbox outbox_at due_at abort_requested maintenance maintenance_reason fault "
+    "agent_url agent_token agent_version agent_verify_ca agent_status agent_last_heartbeat".split()
+)
+"""Columns that are written without a lock: signs of life, and wishes. To write any other one must hold the lock, or
+nobody may."""
+
+LOCK = frozenset(("reservation", "lock_epoch", "lock_purpose", "locked_at"))
+NOT_AGAIN = "the step is not safe to repeat"
+_NOTICED_WITHIN_S = 5.0
+STEP_ORDER = [name for name, _priority in CORE]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known about a run.
+
+    :param requests: what tenants asked for.
+    :param complaints: what tenants found to be wrong.
+    :param nodes: rows of nodes at the end.
+    :param attempts: rows of the journal.
+    :param writes: rows of ``audit.WRITES``.
+    :param signs: rows of ``audit.SIGNS``.
+    :param machines: the rack's, with the commands of their agents.
+    :param plates: what was engraved, (node, run) each time.
+    :param faults: that were to happen: (when it began, when it ended, what it was).
+    :param heartbeat_timeout: of the conductors.
+    """
+
+    requests: list[Request]
+    complaints: list[str]
+    nodes: list[records.Record]
+    attempts: list[records.Record]
+    writes: list[records.Record]
+    signs: list[records.Record]
+    machines: list[dict[str, Any]]
+    plates: list[tuple[str, str]]
+    faults: list[tuple[float, float, Fault]]
+    heartbeat_timeout: float
+
+
+Finding = Iterator[str]
+
+
+def tenants_are_content(seen: Evidence) -> Finding:
+    """Disks hold the image, nothing was refused, nothing took for ever."""
+    yield from seen.complaints
+
+
+def accepted_requests_have_ended(seen: Evidence) -> Finding:
+    for request in seen.requests:
+        if not request.end:
+            yield f"{request.machine}: {request.verb}, accepted ({request.known}), has not ended"
+
+
+def failures_are_the_machines_own(seen: Evidence) -> Finding:
+    """Or they are the one answer to a step that must not be repeated and was cut short."""
+    for request in seen.requests:
+        if request.end and not request.went_well and not _at_fault(seen, request) and NOT_AGAIN not in request.error:
+            yield f"{request.machine}: {request.verb} ended in {request.end}: {request.error}"
+
+
+def _at_fault(seen: Evidence, request: Request) -> bool:
+    """Whether something was wrong with the machine itself meanwhile."""
+    return any(
+        fault.victim == request.machine and began <= request.ended_at and ended >= request.asked_at
+        for began, ended, fault in seen.faults
+    )
+
+
+def nodes_are_at_rest(seen: Evidence) -> Finding:
+    """None is transient, reserved, or owed anything."""
+    for node in seen.nodes:
+        if node.provision_state not in states.STABLE | states.FAILED or node.reservation or node.flow or node.request:
+            yield (
+                f"{node.name} is left {node.provision_state}, locked by {node.reservation}, in flow {node.flow}, due "
+                f"{node.due_at}"
+            )
+
+
+def each_request_ran_once(seen: Evidence) -> Finding:
+    """A run in the journal for each request, and no other."""
+    flows = {"active": "deploy", "deleted": "delete"}
+    asked = Counter((request.node, flows[request.verb]) for request in seen.requests if request.verb in flows)
+    uuids = {node.id: node.uuid for node in seen.nodes}
+    runs = {(uuids[row.node_id], row.flow, row.run_id) for row in seen.attempts if row.flow in flows.values()}
+    ran = Counter((uuid, flow) for uuid, flow, _run in runs)
+    for one in sorted(asked.keys() | ran.keys()):
+        if asked[one] != ran[one]:
+            yield f"node {one[0]}: {asked[one]} requests for flow {one[1]} were accepted, and {ran[one]} ran"
+
+
+def steps_are_in_order(seen: Evidence) -> Finding:
+    """A run begins with its first step, no step begins before the one before it has ended, and none is done twice."""
+    for run, rows in _runs(seen.attempts):
+        if rows[0].step_index != 0:
+            yield f"run {run} begins with {_told(rows[0])}"
+        for before, after in itertools.pairwise(rows):
+            again = after.step_index == before.step_index and before.state != "done"
+            next_one = after.step_index == before.step_index + 1 and before.state == "done"
+            if not (again or next_one):
+                yield f"run {run}: after {_told(before)} came {_told(after)}"
+
+
+def deployments_are_complete(seen: Evidence) -> Finding:
+    """Whose last step is done has done them all."""
+    for run, rows in _runs(row for row in seen.attempts if row.flow == "deploy"):
+        done = [row.step for row in rows if row.state == "done" and row.step in STEP_ORDER]
+        if done[-1:] == STEP_ORDER[-1:] and done != STEP_ORDER:
+            yield f"run {run}: a deployment ended with steps {done}"
+
+
+def machines_are_cleaned(seen: Evidence) -> Finding:
+    """Each node that became available, after it was provided or its instance deleted, was erased before."""
+    erased = Counter(
+        row.node_id for row in seen.attempts if row.step == "erase_devices_metadata" and row.state == "done"
+    )
+    uuids = {node.uuid: node.id for node in seen.nodes}
+    freed = Counter(uuids[request.node] for request in seen.requests if request.end == states.AVAILABLE)
+    for node, times in freed.items():
+        if erased[node] != times:
+            yield f"node {node} became available {times} times and was erased {erased[node]} times"
+
+
+def nothing_was_engraved_twice(seen: Evidence) -> Finding:
+    """Nor was it said to be engraved, and is not."""
+    plates = Counter(seen.plates)
+    uuids = {node.id: node.uuid for node in seen.nodes}
+    done = {(uuids[row.node_id], row.run_id) for row in seen.attempts if row.step == "engrave" and row.state == "done"}
+    for node, run in sorted(plates.keys() | done):
+        if plates[node, run] != 1:
+            yield f"node {node}: run {run} was engraved {plates[node, run]} times"
+
+
+def agents_did_nothing_twice(seen: Evidence) -> Finding:
+    """What an agent was told to do and did, it was not told again: commands of the rack's own log."""
+    for machine in seen.machines:
+        done = Counter(
+            (command["boot"], command["step"])
+            for command in machine["commands"]
+            if command["status"] == "SUCCEEDED" and command["step"] == STAMP
+        )
+        for (boot, step), times in done.items():
+            if times > 1:
+                yield f"{machine['name']}: its agent did {step} {times} times in boot {boot}"
+
+
+def writes_carry_the_lock(seen: Evidence) -> Finding:
+    """Who changes what the lock guards holds the lock, or nobody does. Taking a lock changes nothing else with it."""
+    for write in seen.writes:
+        changed = set(write.changed.split(",")) - UNGUARDED
+        if not changed:
+            continue
+        other = write.old_reservation not in (None, write.account)
+        if write.new_lock_epoch != write.old_lock_epoch and not changed <= LOCK:
+            yield f"{_written(write)} took a lock and changed {sorted(changed - LOCK)} with it"
+        elif other and write.new_lock_epoch == write.old_lock_epoch:
+            yield f"{_written(write)} changed {sorted(changed)} under the lock of {write.old_reservation}"
+
+
+def locks_have_one_holder(seen: Evidence) -> Finding:
+    """The history of each lock is that of one lock: each write begins where the one before ended, every epoch has one
+    holder, and nobody's lock was taken who gave signs of life."""
+    last: dict[int, records.Record] = {}
+    for write in seen.writes:
+        before = last.get(write.node_id)
+        if before and _lock(before, "new") != _lock(write, "old"):
+            yield f"{_written(write)} follows {_written(before)}, and in between the lock was changed unseen"
+        last[write.node_id] = write
+        taken = write.new_reservation is not None and write.new_reservation != write.old_reservation
+        if write.new_lock_epoch not in (write.old_lock_epoch, write.old_lock_epoch + 1):
+            yield f"{_written(write)} moved the epoch from {write.old_lock_epoch} to {write.new_lock_epoch}"
+        if taken and write.new_lock_epoch == write.old_lock_epoch:
+            yield f"{_written(write)} took the lock for {write.new_reservation} without a new epoch"
+        if taken and write.new_reservation != write.account:
+            yield f"{_written(write)} took the lock for {write.new_reservation}"
+        if is_takeover(write):
+            silence = _silence(seen, write.old_reservation, write.at)
+            if silence < seen.heartbeat_timeout - 1:
+                yield f"{_written(write)} took the lock of {write.old_reservation}, silent for {silence:.1f} s only"
+
+
+def is_takeover(write: records.Record) -> bool:
+    """Whether a write takes a lock from somebody else."""
+    return write.old_reservation not in (None, write.account) and write.new_lock_epoch != write.old_lock_epoch
+
+
+def _silence(seen: Evidence, host: str, moment: float) -> float:
+    """How old a conductor's last sign of life was. One that arrived just now may not have been noticed."""
+    signs = [sign for sign in seen.signs if sign.hostname == host and sign.at <= moment - _NOTICED_WITHIN_S]
+    given = (sign.heartbeat_at.replace(tzinfo=datetime.UTC).timestamp() for sign in signs)
+    return moment - max(given, default=0.0)
+
+
+def _lock(write: records.Record, when: str) -> tuple[str | None, int]:
+    return getattr(write, f"{when}_reservation"), getattr(write, f"{when}_lock_epoch")
+
+
+def _runs(attempts: Iterable[records.Record]) -> Iterator[tuple[str, list[records.Record]]]:
+    rows = sorted(attempts, key=lambda row: (row.run_id, row.id))
+    for run, group in itertools.groupby(rows, key=lambda row: row.run_id):
+        yield run, list(group)
+
+
+def _told(row: records.Record) -> str:
+    return f"{row.step_index} {row.interface}.{row.step} ({row.state}, attempt {row.attempt}, {row.conductor})"
+
+
+def _written(write: records.Record) -> str:
+    return f"write {write.id} of node {write.node_id} by {write.account} at {write.at:.1f}"
+
+
+RULES: tuple[Callable[[Evidence], Finding], ...] = (
+    tenants_are_content,
+    accepted_requests_have_ended,
+    failures_are_the_machines_own,
+    nodes_are_at_rest,
+    each_request_ran_once,
+    steps_are_in_order,
+    deployments_are_complete,
+    machines_are_cleaned,
+    nothing_was_engraved_twice,
+    agents_did_nothing_twice,
+    writes_carry_the_lock,
+    locks_have_one_holder,
+)
+
+
+def broken(seen: Evidence) -> dict[str, list[str]]:
+    """What breaks each rule; rules that hold have none."""
+    return {rule.__name__: list(rule(seen)) for rule in RULES}
