@@ -15,8 +15,8 @@ from tests.gate.faults.site import STAMP
 from tests.gate.faults.workload import Request
 
 UNGUARDED = frozenset(
-    "updated_at revision outbox outbox_at due_at abort_requested maintenance maintenance_reason fault "
-    "agent_url agent_token agent_version agent_verify_ca agent_status agent_last_heartbeat".split()
+    "updated_at revision outbox outbox_at due_at abort_requested maintenance maintenance_reason maintenance_holds "
+    "fault agent_url agent_token agent_version agent_verify_ca agent_status agent_last_heartbeat".split()
 )
 """Columns that are written without a lock: signs of life, and wishes. To write any other one must hold the lock, or
 nobody may."""
