@@ -39,6 +39,7 @@ STEPS=(
     "upgrade       | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade"
     "faults        | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "tempest       | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
+    "real-machine  | tests | 20 | devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
     "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
 )
 

@@ -46,7 +46,7 @@ class System(NamedTuple):
 class Bench(fixtures.Fixture):
     """Everything for deployments of one machine with two disks; its files stay in :data:`PLACE` until the next run.
 
-    Ingot leaves agents running that the next change may use (fast track), and misses one that is silent for a minute.
+    Ingot leaves agents running that the next change may use (fast track), and soon misses one that is silent.
 
     :param name: of the run.
     :param disk_sizes: of the machine's two disks.
@@ -104,7 +104,7 @@ class Bench(fixtures.Fixture):
                 "host_ip": "127.0.0.1",
                 "port": self._port,
                 "public_endpoint": f"http://{HOST}:{self._port}",
-                "ramdisk_heartbeat_timeout": 60,
+                "ramdisk_heartbeat_timeout": 40,
             },
             "deploy": {
                 "deploy_kernel": self.url("deploy/vmlinuz"),
@@ -114,7 +114,7 @@ class Bench(fixtures.Fixture):
                 "erase_devices_metadata_priority": 10,
                 "fast_track": True,
             },
-            "agent": {"command_timeout": 45},
+            "agent": {"command_timeout": 30},
             "pxe": {"kernel_append_params": "console=ttyS0,115200 quiet"},
             "service_catalog": {"endpoint_override": f"http://{HOST}:{self._agents_port}"},
         }
