@@ -287,9 +287,7 @@ class StoryCase(scripted.ScriptedCase):
         self.stage.acts, self.stage.did = story.acts, []
         node = self.machine(provision_state=story.case.start, power_state=story.case.power[0])
         self.kin = [self.machine(parent_node=node.uuid, provision_state=states.ACTIVE) for _ in range(story.kin)]
-        steps = [Asked(act, 50, number).as_step() for number, act in enumerate(story.request)]
-        for step in steps[::2] if story.kin else []:
-            step["execute_on_child_nodes"] = True
+        steps = self.steps_asked_for(story)
         request = {**story.case.request, **({story.case.asks: steps} if story.case.asks else {})}
         self.asked(node, story.flow, story.case.accepted, **request)
         kills, self.lives = iter(story.kills), 0
@@ -312,6 +310,12 @@ class StoryCase(scripted.ScriptedCase):
             if not self.stage.life.dead and (now.flow is None or not leaving.is_set()):
                 return now
             self.assert_somebody_will_look(node)
+
+    def steps_asked_for(self, story: Story) -> list[dict[str, Any]]:
+        steps = [Asked(act, 50, number).as_step() for number, act in enumerate(story.request)]
+        for step in steps[::2] if story.kin else []:
+            step["execute_on_child_nodes"] = True
+        return steps
 
     def time_to_abort(self, now: records.Record) -> bool:
         if self.left and states.asked_for(now.provision_state, "abort"):
