@@ -7,6 +7,7 @@ from tests.unit.db import (
     test_engine,
     test_events,
     test_facts,
+    test_locks,
     test_maintenance,
     test_nodes,
     test_past,
@@ -70,6 +71,14 @@ class HoldsOnMySQL(test_maintenance.HoldsOnSQLite):
 
 
 class HoldsOnPostgreSQL(test_maintenance.HoldsOnSQLite):
+    backend = "postgresql"
+
+
+class LocksOnMySQL(test_locks.LocksOnSQLite):
+    backend = "mysql"
+
+
+class LocksOnPostgreSQL(test_locks.LocksOnSQLite):
     backend = "postgresql"
 
 
