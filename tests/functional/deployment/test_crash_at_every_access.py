@@ -50,7 +50,9 @@ class Row:
     def _ways(self, kind: str) -> tuple[str, ...]:
         if kind == "verify" or self.kin:
             return "at once", "polling"
-        return ("at once", "waiting") if self.held or self.aborted else ("at once", "polling", "waiting", "agent")
+        if self.held:
+            return ("at once",)
+        return ("at once", "waiting") if self.aborted else ("at once", "polling", "waiting", "agent")
 
     def _acts(self, kind: str) -> list[Act]:
         return [
@@ -71,7 +73,7 @@ ROWS = {
     "manual_cleaning": Row("manual_clean", _CLEANING),
     "manual_cleaning_that_is_held": Row("manual_clean", (*_CLEANING, states.CLEANHOLD), held=True),
     "manual_cleaning_that_is_aborted": Row("manual_clean", _CLEANING, aborted=1),
-    "steps_on_child_nodes": Row("manual_clean", (states.CLEANING,), kin=2),
+    "steps_on_child_nodes": Row("manual_clean", (states.CLEANING,), kin=1),
     "deployment": Row("deploy", _DEPLOYING),
     "deployment_with_steps_that_must_not_be_repeated": Row("deploy", _DEPLOYING, idempotent=False),
     "deployment_that_is_held": Row("deploy", (*_DEPLOYING, states.DEPLOYHOLD), held=True),
