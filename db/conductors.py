@@ -206,18 +206,11 @@ def classic_drivers(db: Database, timeout: float, group: str | None = None) -> l
         return [(host, where, name) for host, where, names in connection.execute(statement) for name in names]
 
 
-def rpc_versions(db: Database, timeout: float) -> list[tuple[str, str]]:
-    """(release, RPC version) of each online conductor."""
-    statement = sa.select(CONDUCTORS.c.release, CONDUCTORS.c.rpc_version).where(_online(timeout))
+def versions(db: Database, timeout: float) -> list[records.Record]:
+    """hostname, release and rpc_version of each online conductor."""
+    columns = records.columns(CONDUCTORS, ("hostname", "release", "rpc_version"))
     with db.single() as connection:
-        return [(row[0], row[1]) for row in connection.execute(statement)]
-
-
-def rpc_versions_by_host(db: Database, timeout: float) -> dict[str, str]:
-    """The RPC version of each online conductor, by hostname."""
-    statement = sa.select(CONDUCTORS.c.hostname, CONDUCTORS.c.rpc_version).where(_online(timeout))
-    with db.single() as connection:
-        return {hostname: version for hostname, version in connection.execute(statement)}
+        return records.many(connection.execute(sa.select(*columns).where(_online(timeout)).order_by(CONDUCTORS.c.id)))
 
 
 def enabled_interfaces(

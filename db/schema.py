@@ -1,11 +1,13 @@
 """The schema of the database: creating it, bringing it up to date, and telling how old it is.
 
 The history of the schema is in ``ingot/db/migrations``, which alembic replays; nothing outside the installed
-package is needed. Migrations go forward only: a release works with its own schema and with the next
-release's, so going back means installing the older release again.
+package is needed. Migrations go forward only. Those of a release only add, so that the release before works on with
+them; a revision with ``contracts = True`` stands behind them, takes away what only the release before needs, and is
+applied when that is gone for good.
 """
 
 import contextlib
+import itertools
 import logging
 from collections.abc import Iterator
 
@@ -41,10 +43,23 @@ def _config(connection: sa.Connection | None = None) -> alembic.config.Config:
 
 
 def head() -> str:
-    """The revision that this release was written for."""
+    """The last revision of this release."""
     revision = alembic.script.ScriptDirectory.from_config(_config()).get_current_head()
     assert revision is not None  # noqa: S101 - the first migration is part of the package
     return revision
+
+
+def needed() -> str:
+    """The last revision of this release that only adds: what its services need at least."""
+    return _additive()[0]
+
+
+def _additive() -> list[str]:
+    """The last revision that only adds and all before it, newest first."""
+    history = alembic.script.ScriptDirectory.from_config(_config()).walk_revisions()
+    return [
+        script.revision for script in itertools.dropwhile(lambda one: getattr(one.module, "contracts", False), history)
+    ]
 
 
 def version(db: Database) -> str | None:
@@ -57,7 +72,7 @@ def version(db: Database) -> str | None:
 
 
 def is_current(db: Database) -> bool:
-    """Whether the database has exactly the schema of this release."""
+    """Whether the database has exactly the schema of this release, and nothing that only the one before it needs."""
     return version(db) == head()
 
 
@@ -67,9 +82,12 @@ def is_behind(db: Database) -> bool:
     A revision that this release does not know is a later one: it only adds, and services of this release go
     on working with it while an upgrade rolls.
     """
-    found = version(db)
-    history = alembic.script.ScriptDirectory.from_config(_config())
-    return found is None or (found != head() and found in {script.revision for script in history.walk_revisions()})
+    return version(db) in (None, *_additive()[1:])
+
+
+def is_contracted(db: Database) -> bool:
+    """Whether the release before is gone for good, as the operator said with ``ingot-dbsync contract``."""
+    return version(db) not in (None, *_additive())
 
 
 def require(db: Database) -> None:
@@ -81,7 +99,7 @@ def require(db: Database) -> None:
         raise errors.ConfigurationError(
             option="[database] connection",
             value=_shown(db),
-            allowed=f"Its schema is {version(db) or 'empty'}, this release needs {head()}: "
+            allowed=f"Its schema is {version(db) or 'empty'}, this release needs {needed()}: "
             "run ingot-dbsync upgrade first.",
         )
 
@@ -91,8 +109,16 @@ def ensure(db: Database) -> None:
 
     :raises ServiceUnavailable: the database is away.
     """
-    if is_behind(db):
+    if not is_contracted(db):
         upgrade(db)
+
+
+def expand(db: Database) -> None:
+    """Adds what this release needs; services of the release before may run. An empty database gets the whole schema.
+
+    :raises ServiceUnavailable: as :func:`upgrade`.
+    """
+    upgrade(db, needed() if version(db) else "head")
 
 
 def upgrade(db: Database, revision: str = "head") -> None:

@@ -42,6 +42,7 @@ class Server:
     `prepare` answers the commands to run once before the server, `command` the server itself in the
     foreground, `helper` another process that it needs. It is ready when `hello`, sent to its port, is
     answered by something that starts with `answer`. On `stop_signal` it ends in order, whoever is connected.
+    `more` are its other addresses, by the variables of the environment that have them.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Server:
     environment: Callable[[Site], Mapping[str, str]] = lambda site: {}
     helper: Callable[[Site], list[str]] | None = None
     stop_signal: int = signal.SIGTERM
+    more: Mapping[str, Callable[[Site], str]] = field(default_factory=dict)
 
 
 def hand_over(path: pathlib.Path) -> None:
@@ -149,22 +151,34 @@ def postgresql_hello() -> bytes:
 
 
 def rabbitmq_prepare(site: Site) -> list[list[str]]:
+    place = site.directory
+    _mapper, _distribution, encrypted = reserved_ports(site)
     site.write(
         "rabbitmq.conf",
         f"listeners.tcp.1 = 127.0.0.1:{site.port}\n"
+        f"listeners.ssl.1 = 127.0.0.1:{encrypted}\n"
+        f"ssl_options.certfile = {place}/certificate.pem\n"
+        f"ssl_options.keyfile = {place}/key.pem\n"
         f"default_user = {USER}\n"
         f"default_pass = {site.password}\n"
         "disk_free_limit.absolute = 50MB\n",
     )
     site.write("plugins", "[].\n")
     site.write("environment", "")
-    return []
+    self_signed = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    owner = ["-subj", "/CN=broker", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", f"{place}/key.pem", "-out", f"{place}/certificate.pem"]
+    return [[binary("openssl"), *self_signed, *owner, *files]]
+
+
+def rabbitmq_url(site: Site, port: int | str) -> str:
+    return f"rabbit://{USER}:{site.password}@127.0.0.1:{port}/"
 
 
 def rabbitmq_environment(site: Site) -> Mapping[str, str]:
     """A node of its own in every respect: name, port mapper, cookie (in HOME), files."""
     place = str(site.directory)
-    mapper, distribution = reserved_ports(site)
+    mapper, distribution, _encrypted = reserved_ports(site)
     return {
         "HOME": place,
         "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -183,10 +197,10 @@ def rabbitmq_environment(site: Site) -> Mapping[str, str]:
 
 
 def reserved_ports(site: Site) -> list[str]:
-    """The ports of Erlang's mapper and of the node's distribution: chosen once, kept in a file."""
+    """The ports of Erlang's mapper, of the node's distribution, and for TLS: chosen once, kept in a file."""
     path = site.directory / "ports"
     if not path.exists():
-        path.write_text(" ".join(str(port) for port in (ports.tcp(), ports.tcp())))
+        path.write_text(" ".join(str(port) for port in (ports.tcp(), ports.tcp(), ports.tcp())))
     return path.read_text().split()
 
 
@@ -224,7 +238,8 @@ SERVERS = (
         package="rabbitmq-server",
         binaries=("rabbitmq-server", "epmd"),
         variable="INGOT_TEST_RABBIT_URL",
-        url=lambda site: f"rabbit://{USER}:{site.password}@127.0.0.1:{site.port}/",
+        url=lambda site: rabbitmq_url(site, site.port),
+        more={"INGOT_TEST_RABBIT_TLS_URL": lambda site: rabbitmq_url(site, reserved_ports(site)[-1])},
         prepare=rabbitmq_prepare,
         # Debian's wrapper in /usr/sbin insists on the account of the system's own instance.
         command=lambda site: [binary("rabbitmq-server")],

@@ -12,7 +12,7 @@ nothing is synced to disk, a power cut loses the lot. The kernel ends them if th
 behind.
 Their addresses, each with a password of its own, are in the environment of COMMAND:
 
-    INGOT_TEST_MYSQL_URL  INGOT_TEST_POSTGRESQL_URL  INGOT_TEST_RABBIT_URL
+    INGOT_TEST_MYSQL_URL  INGOT_TEST_POSTGRESQL_URL  INGOT_TEST_RABBIT_URL  INGOT_TEST_RABBIT_TLS_URL
 
 Only the standard library is used: the servers are needed before there is an environment to install into.
 """
@@ -49,7 +49,7 @@ class ServiceError(Exception):
 def install() -> None:
     """Install missing servers with apt, without letting Debian start its own instances of them."""
     missing = [s.package for s in SERVERS if not all(binary(name) for name in s.binaries)]
-    missing += [] if shutil.which("ipmitool") else ["ipmitool"]
+    missing += [tool for tool in ("ipmitool", "openssl") if not shutil.which(tool)]
     if not missing:
         return
     if not shutil.which("apt-get"):
@@ -198,7 +198,10 @@ def servers(wanted: Sequence[Server] = SERVERS) -> Iterator[list[Instance]]:
 
 def variables_of(instances: list[Instance]) -> dict[str, str]:
     """What tests find the servers by."""
-    return {instance.server.variable: instance.url for instance in instances}
+    found = {instance.server.variable: instance.url for instance in instances}
+    for instance in instances:
+        found |= {name: url(instance.site) for name, url in instance.server.more.items()}
+    return found
 
 
 def run(command: list[str]) -> int:

@@ -1,3 +1,1 @@
-"""What crosses the bus between API and conductors: methods, versions, transports, the client."""
-
-TOPIC = "ingot.conductor"
+"""What crosses the bus between API and conductors: methods, versions, queues, transports, the client."""

@@ -92,23 +92,23 @@ class ConductorClient:
         return wire.unpack(self._bus.call(host, method, self._version(method), ctx, args))
 
     def _version(self, method: str) -> str:
-        """The version to send a method under.
+        """The highest version that every conductor serves that may be asked.
 
-        :raises ServiceUnavailable: conductors that are too old for it are online.
+        :raises ServiceUnavailable: conductors that are too old for the method are online.
         """
-        since = methods.METHODS[method].since
-        if methods.version_tuple(since) > methods.version_tuple(self._capped()):
+        since, capped = methods.METHODS[method].since, self._capped()
+        if methods.version_tuple(since) > methods.version_tuple(capped):
             raise errors.ServiceUnavailable(
-                what=f"RPC method {method}", reason=f"it needs RPC {since}, conductors with {self._cap} are online"
+                what=f"RPC method {method}", reason=f"it needs RPC {since}, conductors with {capped} are online"
             )
-        return since
+        return capped
 
     def _capped(self) -> str:
         """The highest version that every online conductor serves, or the pinned release's."""
         if (pinned := releases.pinned(self._conf)) is not None:
             return pinned.rpc
         if time.monotonic() - self._cap_read_at > self._conf.hash_ring_reset_interval:
-            online = [rpc for _release, rpc in conductors.rpc_versions(self._db, self._timeout)]
+            online = [one.rpc_version for one in conductors.versions(self._db, self._timeout)]
             self._cap = min([*online, methods.RPC_VERSION], key=methods.version_tuple)
             self._cap_read_at = time.monotonic()
         return self._cap

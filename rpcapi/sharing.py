@@ -17,8 +17,8 @@ def hosts(db: Database, timeout: float, method: str) -> list[str]:
     :param timeout: seconds of silence after which a conductor counts as dead.
     """
     needed = methods.version_tuple(methods.METHODS[method].since)
-    served = conductors.rpc_versions_by_host(db, timeout).items()
-    return sorted(host for host, version in served if methods.version_tuple(version) >= needed)
+    online = conductors.versions(db, timeout)
+    return sorted(one.hostname for one in online if methods.version_tuple(one.rpc_version) >= needed)
 
 
 def chosen(key: str, hostnames: Sequence[str]) -> str | None:

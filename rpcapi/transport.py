@@ -1,6 +1,7 @@
 """The two ways to a conductor: oslo.messaging between processes, a direct hand-over inside one process."""
 
 import functools
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import oslo_messaging
@@ -8,9 +9,9 @@ from kombu import exceptions as kombu_exceptions
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot import rpcapi
 from ingot.common import context, errors
-from ingot.rpcapi import bells, methods, wire
+from ingot.common.conf import broker
+from ingot.rpcapi import bells, lanes, methods, wire
 
 LOG = log.getLogger(__name__)
 
@@ -22,7 +23,8 @@ class Transport(Protocol):
     """How the client reaches one conductor.
 
     ``call`` returns the envelope of the answer and raises ServiceUnavailable when none came; ``cast`` raises
-    ServiceUnavailable when it is clear already that the message cannot be handed over.
+    ServiceUnavailable when it is clear already that the message cannot be handed over. ``version`` is the highest one
+    that every conductor serves that may be asked.
     """
 
     def call(
@@ -62,51 +64,87 @@ class LocalTransport:
 
 
 class OsloTransport:
-    """oslo.messaging: RabbitMQ by ``transport_url``. One topic; each conductor is a server of it.
+    """oslo.messaging: RabbitMQ by ``transport_url``. Each conductor is a server of the topic of each lane it serves.
 
     :param conf: must be oslo.config's global object, see ``ingot.common.conf.loader.load``.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
+        broker.register(conf)
+        self._conf = conf
         self._bells = bells.Bells()
-        self._transport = oslo_messaging.get_rpc_transport(conf)
-        target = oslo_messaging.Target(topic=rpcapi.TOPIC)
+        self._transports = {lane: oslo_messaging.get_rpc_transport(conf, lane.url(conf)) for lane in lanes.LANES}
         # A request must not wait for a broker that is away: the sweep makes up for a bell, a call answers 503.
-        self._client = oslo_messaging.get_rpc_client(
-            self._transport, target, version_cap=methods.RPC_VERSION, call_monitor_timeout=wire.SILENCE_S, retry=1
-        )
+        self._clients = {
+            lane: oslo_messaging.get_rpc_client(
+                bus,
+                lane.target(conf),
+                version_cap=methods.RPC_VERSION,
+                call_monitor_timeout=wire.SILENCE_S,
+                retry=1,
+            )
+            for lane, bus in self._transports.items()
+        }
         self.limits = wire.Limits(answer=conf.rpc_response_timeout)
 
-    def server(self, host: str, endpoint: Any) -> Any:
-        """The RPC server of a conductor; its ``start``, ``stop`` and ``wait`` are the caller's."""
-        target = oslo_messaging.Target(topic=rpcapi.TOPIC, server=host, version=methods.RPC_VERSION)
-        return oslo_messaging.get_rpc_server(
-            self._transport,
-            target,
-            [endpoint],
-            executor="threading",
-            access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
+    def server(self, host: str, endpoint: Any, served: Sequence[lanes.Lane]) -> "Server":
+        """The RPC server of a conductor; its ``start``, ``stop`` and ``wait`` are the caller's.
+
+        :param served: the lanes that it listens on.
+        """
+        return Server(
+            oslo_messaging.get_rpc_server(
+                self._transports[lane],
+                lane.target(self._conf, server=host, version=methods.RPC_VERSION),
+                [endpoint],
+                executor="threading",
+                access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
+            )
+            for lane in served
         )
 
     def call(
         self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
     ) -> dict[str, Any]:
-        prepared = self._client.prepare(server=host, version=version)
         try:
-            envelope: dict[str, Any] = prepared.call(wire.question(ctx, self.limits), method, **wire.primitive(args))
+            question = wire.question(ctx, self.limits)
+            answer: dict[str, Any] = self._to(host, version).call(question, method, **wire.primitive(args))
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
-        return envelope
+        return answer
 
     def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
         self._bells.send(functools.partial(self._cast, host, method, version, ctx, args))
 
     def _cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
         try:
-            self._client.prepare(server=host, version=version).cast(ctx.to_dict(), method, **wire.primitive(args))
+            self._to(host, version).cast(ctx.to_dict(), method, **wire.primitive(args))
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what="The message bus", reason=str(exc)) from exc
 
+    def _to(self, host: str, version: str) -> Any:
+        return self._clients[lanes.for_version(version)].prepare(server=host, version=version)
+
     def close(self) -> None:
         self._bells.close()
-        self._transport.cleanup()
+        for bus in self._transports.values():
+            bus.cleanup()
+
+
+class Server:
+    """A conductor's RPC servers, one in each lane, as one."""
+
+    def __init__(self, servers: Iterable[Any]) -> None:
+        self._servers = list(servers)
+
+    def start(self) -> None:
+        for server in self._servers:
+            server.start()
+
+    def stop(self) -> None:
+        for server in self._servers:
+            server.stop()
+
+    def wait(self) -> None:
+        for server in self._servers:
+            server.wait()

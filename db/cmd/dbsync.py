@@ -1,7 +1,9 @@
 """The command ingot-dbsync: creates, upgrades and describes the schema of the database.
 
-    ingot-dbsync [--config-file FILE] upgrade [--revision REVISION]
-    ingot-dbsync version | stamp REVISION | revision MESSAGE | online_data_migrations [--max-count ROWS]
+    ingot-dbsync [--config-file FILE] upgrade | expand [--revision REVISION]
+    ingot-dbsync online_data_migrations [--max-count ROWS]
+    ingot-dbsync contract
+    ingot-dbsync version | stamp REVISION | revision MESSAGE
 
 Exit status: 0 it is done; 1 it failed, and the message says why. Of ``online_data_migrations``: 0 nothing is
 left to move, 1 there is more, run it again; 2 a migration failed, the log says which. 2 is also a wrong
@@ -9,6 +11,7 @@ command line.
 """
 
 import argparse
+import importlib.metadata
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +21,7 @@ from oslo_log import log
 
 from ingot.common import errors
 from ingot.common.conf import loader
-from ingot.db import schema
+from ingot.db import conductors, schema
 from ingot.db.cmd import online_data
 from ingot.db.engine import Database
 
@@ -26,12 +29,46 @@ _Command = Callable[[Database, cfg.ConfigOpts], int]
 
 
 def _upgrade(db: Database, conf: cfg.ConfigOpts) -> int:
-    schema.upgrade(db, conf.command.revision)
+    if conf.command.revision is None:
+        schema.expand(db)
+    else:
+        schema.upgrade(db, conf.command.revision)
     return 0
 
 
+def _contract(db: Database, conf: cfg.ConfigOpts) -> int:
+    if schema.is_behind(db):
+        raise errors.Conflict(reason="The schema lacks what this release needs: run ingot-dbsync expand first.")
+    if conf.pin_release_version is not None:
+        raise errors.ConfigurationError(
+            option="pin_release_version",
+            value=conf.pin_release_version,
+            allowed="Unset it and restart all services first: after this no other release is worked with.",
+        )
+    if older := _older_conductors(db, conf.conductor.heartbeat_timeout):
+        raise errors.Conflict(
+            reason=f"Conductors of older releases are online, replace them first: {', '.join(older)}."
+        )
+    if left := online_data.left(db):
+        raise errors.Conflict(reason=f"Run ingot-dbsync online_data_migrations first; to do: {', '.join(left)}.")
+    schema.upgrade(db)
+    return 0
+
+
+def _older_conductors(db: Database, timeout: float) -> list[str]:
+    own = _series(importlib.metadata.version("ingot"))
+    online = conductors.versions(db, timeout)
+    return [f"{one.hostname} ({one.release})" for one in online if _series(one.release) < own]
+
+
+def _series(release: str) -> tuple[int, ...]:
+    """``"0.10.3"`` as ``(0, 10)``: patches of a release differ in nothing that others see."""
+    return tuple(int(part) for part in release.split(".")[:2])
+
+
 def _version(db: Database, _conf: cfg.ConfigOpts) -> int:
-    print(f"{schema.version(db) or 'empty'} (this release: {schema.head()})")
+    needed, head = schema.needed(), schema.head()
+    print(f"{schema.version(db) or 'empty'} (this release: {needed}, after contract: {head})")
     return 0
 
 
@@ -58,13 +95,16 @@ def _rows(text: str) -> int:
 
 
 def _add_parsers(subparsers: Any) -> None:
-    def add(name: str, run: _Command, explanation: str) -> Any:
-        parser = subparsers.add_parser(name, help=explanation, description=explanation)
+    def add(name: str, run: _Command, explanation: str, *aliases: str) -> Any:
+        parser = subparsers.add_parser(name, help=explanation, description=explanation, aliases=aliases)
         parser.set_defaults(run=run)
         return parser
 
-    upgrade = add("upgrade", _upgrade, "Create the schema or bring it up to date. May run while services do.")
-    upgrade.add_argument("--revision", default="head", help="revision to stop at; default: this release's")
+    upgrade = add(
+        "upgrade", _upgrade, "Create the schema, or add what this release needs. May run while services do.", "expand"
+    )
+    upgrade.add_argument("--revision", help="revision to stop at; default: the one that this release needs")
+    add("contract", _contract, "End an upgrade: take away what only the release before needs. It is gone for good.")
     add("version", _version, "Print the schema's revision and the one that this release needs.")
     stamp = add("stamp", _stamp, "Note a revision without changing tables, after a repair by hand.")
     stamp.add_argument("revision")

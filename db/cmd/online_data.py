@@ -50,6 +50,11 @@ class Outcome(enum.IntEnum):
         ]
 
 
+def left(db: Database) -> list[str]:
+    """The names of the migrations that have something left to move."""
+    return [migration.name for migration in MIGRATIONS if migration.left(db)]
+
+
 def run(db: Database, migrations: Sequence[Migration], max_count: int | None) -> Outcome:
     """Moves what is left.
 

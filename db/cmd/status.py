@@ -17,7 +17,7 @@ from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from ingot.common import errors, interfaces
-from ingot.common.conf import loader
+from ingot.common.conf import broker, loader
 from ingot.db import conductors, nodes, records, schema
 from ingot.db.cmd import online_data
 from ingot.db.engine import Database
@@ -51,15 +51,14 @@ class Checks(upgradecheck.UpgradeCommands):
         if behind:
             return Result(
                 Code.FAILURE,
-                f"The schema is {found or 'empty'}, this release needs {schema.head()}: run ingot-dbsync upgrade.",
+                f"The schema is {found or 'empty'}, this release needs {schema.needed()}: run ingot-dbsync upgrade.",
             )
-        if found != schema.head():
+        if found not in (schema.needed(), schema.head()):
             return Result(Code.WARNING, f"The schema is {found}, of a later release: this one's is {schema.head()}.")
         return _success()
 
     def _data(self) -> Result:
-        left = [migration.name for migration in online_data.MIGRATIONS if migration.left(self.db)]
-        if left:
+        if left := online_data.left(self.db):
             return Result(Code.FAILURE, f"Run ingot-dbsync online_data_migrations; to do: {', '.join(left)}.")
         return _success()
 
@@ -89,6 +88,15 @@ class Checks(upgradecheck.UpgradeCommands):
             f"them: {examples}. Enable it, or change the nodes.",
         )
 
+    def _broker(self) -> Result:
+        if self.conf.rpc_transport != "oslo":
+            return _success()
+        try:
+            problems = list(broker.problems(self.conf))
+        except errors.ConfigurationError as exc:
+            return Result(Code.FAILURE, exc.message)
+        return Result(Code.WARNING, " ".join(problems)) if problems else _success()
+
     @staticmethod
     def _after_schema(check: Callable[["Checks"], Result]) -> Callable[["Checks"], Result]:
         """A check that reads tables, and cannot as long as they are not there."""
@@ -104,6 +112,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Schema of the database", _schema),
         ("Data to be moved", _after_schema(_data)),
         ("Drivers of nodes", _after_schema(_drivers)),
+        ("Message broker", _broker),
     )
 
 

@@ -9,16 +9,18 @@ import secrets
 import unittest
 
 RABBIT = "INGOT_TEST_RABBIT_URL"
+RABBIT_TLS = "INGOT_TEST_RABBIT_TLS_URL"
+"""The same broker, where it speaks TLS with a certificate that it made itself, for 127.0.0.1."""
 
 
-def broker_url() -> str:
+def broker_url(variable: str = RABBIT) -> str:
     """The `transport_url` of the test broker, for oslo.messaging; without one the test or class is skipped.
 
     Every test shares the broker with the others: it takes a `control_exchange` of its own (`unique_name`).
     """
-    if url := os.environ.get(RABBIT):
+    if url := os.environ.get(variable):
         return url
-    raise unittest.SkipTest(f"{RABBIT} is not set: run under devstack/services.py run -- COMMAND")
+    raise unittest.SkipTest(f"{variable} is not set: run under devstack/services.py run -- COMMAND")
 
 
 def unique_name(prefix: str) -> str:

@@ -13,9 +13,9 @@ import requests
 import testtools
 
 from ingot.db import conductors
-from ingot.rpcapi import methods, releases
+from ingot.rpcapi import lanes, methods, releases
 from tests import database
-from tests.functional import services
+from tests.functional import queues, services
 from tests.functional.deployment import lab
 from tests.functional.deployment.test_all_in_one import CORE, ran
 from tests.gate import environments
@@ -116,18 +116,25 @@ class _Rolled:
             self.replace(self.site.conductors[name])
             self.wait_until_all_serve()
         self.everybody_deploys("on the next release's conductors")
+        self.assertEqual([(releases.current(), methods.RPC_VERSION)] * len(self.site.conductors), self.online())
         for name in self.site.apis:
             self.replace_api(name)
         self.everybody_deploys("on the next release")
         self.command("ingot-dbsync", "online_data_migrations")
+        self.command("ingot-dbsync", "contract")
         for process in self.site.conductors.values():
             self.replace(process)  # the next one is stopped before this one is well up
         self.everybody_deploys("after restarts back to back")
         for tenant in self.tenants:
             tenant.leave()
             self.assertIsNone(tenant.failure)
-        online = conductors.rpc_versions(self.database.db, self.database.conf.conductor.heartbeat_timeout)
-        self.assertEqual([(releases.current(), methods.RPC_VERSION)] * len(self.site.conductors), online)
+        for name in self.site.conductors:
+            self.assertEqual(1, queues.listeners(f"{lanes.QUORUM.topic}.{name}"))
+            self.assertEqual(0, queues.listeners(f"{lanes.CLASSIC.topic}.{name}"))
+
+    def online(self: Any) -> list[tuple[str, str]]:
+        known = conductors.versions(self.database.db, self.database.conf.conductor.heartbeat_timeout)
+        return [(conductor.release, conductor.rpc_version) for conductor in known]
 
     def move_in(self: Any) -> None:
         for index in range(MACHINES):

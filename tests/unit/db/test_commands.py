@@ -1,9 +1,11 @@
 """ingot-dbsync and ingot-status, as an operator types them."""
 
+import importlib.metadata
 import json
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import fixtures
 import testtools
@@ -33,8 +35,8 @@ class Commands(testtools.TestCase):
         after = self.run_command("dbsync", "version")
 
         self.assertEqual((0, 0, 0), (before.returncode, made.returncode, after.returncode), made.stderr)
-        self.assertEqual(f"empty (this release: {schema.head()})\n", before.stdout)
-        self.assertEqual(f"{schema.head()} (this release: {schema.head()})\n", after.stdout)
+        release = f"(this release: {schema.needed()}, after contract: {schema.head()})\n"
+        self.assertEqual([f"empty {release}", f"{schema.head()} {release}"], [before.stdout, after.stdout])
         self.assertTrue(schema.is_current(self.db))
 
     def test_a_revision_that_does_not_exist_is_told(self) -> None:
@@ -62,6 +64,78 @@ class Commands(testtools.TestCase):
         self.assertEqual((2, 2), (table.returncode, checked.returncode), checked.stderr)
         self.assertIn("Result: Failure", table.stdout)
         self.assertIn("run ingot-dbsync upgrade", json.loads(checked.stdout)["checks"][0]["details"])
+
+    def upgraded(self) -> None:
+        """The database is one that a release before this one had, and this one's expand has seen."""
+        schema.upgrade(self.db)
+        schema.stamp(self.db, schema.needed())
+
+    def test_an_upgrade_ends_when_the_release_before_is_gone(self) -> None:
+        self.upgraded()
+        known = {"conductor_group": "", "rpc_version": "1.0", "process": None}
+        old = conductors.register(self.db, "one", {**known, "release": "0.1.7"}, [])
+        conductors.register(self.db, "two", {**known, "release": importlib.metadata.version("ingot")}, [])
+
+        refused = self.run_command("dbsync", "contract")
+        conductors.unregister(self.db, old)
+        expanded = self.run_command("dbsync", "expand")
+        between = schema.is_contracted(self.db)
+        done = self.run_command("dbsync", "contract")
+
+        self.assertEqual(1, refused.returncode)
+        self.assertIn("online, replace them first: one (0.1.7).", refused.stderr)
+        self.assertEqual((0, False, 0), (expanded.returncode, between, done.returncode), done.stderr)
+        self.assertTrue(schema.is_current(self.db))
+
+    def test_an_upgrade_does_not_end_while_services_are_pinned(self) -> None:
+        self.upgraded()
+        self.file.write_text(f"[DEFAULT]\npin_release_version = 0.1\n{self.file.read_text()}")
+
+        refused = self.run_command("dbsync", "contract")
+
+        self.assertEqual(1, refused.returncode)
+        self.assertIn("pin_release_version", refused.stderr)
+        self.assertFalse(schema.is_contracted(self.db))
+
+    def test_an_upgrade_does_not_end_before_it_began(self) -> None:
+        refused = self.run_command("dbsync", "contract")
+
+        self.assertEqual(1, refused.returncode)
+        self.assertIn("run ingot-dbsync expand first", refused.stderr)
+
+    def checked_broker(self, options: str) -> dict[str, Any]:
+        schema.upgrade(self.db)
+        self.file.write_text(options + self.file.read_text())
+        checks = json.loads(self.run_command("status", "upgrade", "check", "--json").stdout)["checks"]
+        (broker,) = (check for check in checks if check["check"] == "Message broker")
+        return dict(broker)
+
+    def test_options_of_the_broker_that_do_not_work_are_told(self) -> None:
+        options = "rabbit_ha_queues = true\nssl = true\nssl_ca_file =\nheartbeat_timeout_threshold = 0\n"
+
+        told = self.checked_broker(f"[oslo_messaging_rabbit]\n{options}")
+
+        self.assertEqual(1, told["result"])
+        for name in ("rabbit_ha_queues", "ssl_ca_file", "heartbeat_timeout_threshold"):
+            self.assertIn(name, told["details"])
+
+    def test_names_of_several_brokers_are_not_verified(self) -> None:
+        hosts = "[DEFAULT]\ntransport_url = rabbit://one:5671,two:5671/\n"
+
+        told = self.checked_broker(f"{hosts}[oslo_messaging_rabbit]\nssl = true\n")
+
+        self.assertEqual(1, told["result"])
+        self.assertIn("not that they were issued for these hosts", told["details"])
+
+    def test_nothing_is_wrong_with_one_broker(self) -> None:
+        self.assertEqual(0, self.checked_broker("[DEFAULT]\ntransport_url = rabbit://one/\n")["result"])
+
+    def test_the_address_of_a_broker_that_is_none_is_told(self) -> None:
+        told = self.checked_broker("[DEFAULT]\ntransport_url = rabbit://u:secret@one:port/\n")
+
+        self.assertEqual(2, told["result"])
+        self.assertIn("transport_url", told["details"])
+        self.assertNotIn("secret", told["details"])
 
     def test_nodes_that_no_conductor_can_serve_are_told(self) -> None:
         schema.upgrade(self.db)

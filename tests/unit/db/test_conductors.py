@@ -121,7 +121,8 @@ class ConductorsOnSQLite(database.TestCase):
             {("one", "", "ipmi"), ("one", "", "fake-hardware"), ("two", "west", "ipmi")},
             set(conductors.ring_members(self.db, 30)),
         )
-        self.assertEqual([("0.1.0", "1.0")] * 2, conductors.rpc_versions(self.db, 30))
+        online = conductors.versions(self.db, 30)
+        self.assertEqual([("0.1.0", "1.0")] * 2, [(one.release, one.rpc_version) for one in online])
 
     def test_enabled_interfaces_are_told_by_hardware_type_and_group(self) -> None:
         self.register("one", _IPMI, _FAKE)

@@ -62,6 +62,35 @@ class SchemaOnSQLite(testtools.TestCase):
         refusal = self.assertRaises(errors.Invalid, schema.upgrade, db)
         self.assertIn("9999", str(refusal))
 
+    def test_an_upgrade_leaves_what_the_release_before_needs_until_it_is_gone(self) -> None:
+        db = self.stamped(schema.needed()).db
+
+        schema.expand(db)
+
+        self.assertEqual(schema.needed(), schema.version(db))
+        self.assertFalse(schema.is_behind(db))
+        self.assertFalse(schema.is_contracted(db))
+        schema.upgrade(db)
+        self.assertTrue(schema.is_contracted(db))
+        schema.expand(db)
+        self.assertTrue(schema.is_current(db))
+
+    def test_an_empty_database_has_no_release_before(self) -> None:
+        db = self.fixture().db
+        self.assertFalse(schema.is_contracted(db))
+
+        schema.expand(db)
+
+        self.assertTrue(schema.is_contracted(db))
+
+    def test_an_older_schema_is_refused_by_services(self) -> None:
+        db = self.stamped("0001").db
+
+        refusal = self.assertRaises(errors.ConfigurationError, schema.require, db)
+
+        self.assertIn("Its schema is 0001", str(refusal))
+        self.assertFalse(schema.is_contracted(db))
+
     def test_an_unknown_revision_is_told(self) -> None:
         db = self.fixture(migrated=True).db
 

@@ -1,0 +1,30 @@
+"""What queues the broker of the functional tests has."""
+
+import kombu
+from amqp import exceptions
+
+from tests.functional import services
+
+
+def listeners(name: str, url: str | None = None) -> int | None:
+    """How many listen on a queue; None if there is none of that name.
+
+    :param url: of the broker, as a transport_url; the tests' own one by default.
+    """
+    address = (url or services.broker_url()).replace("rabbit://", "amqp://", 1)
+    with kombu.Connection(address) as connection, connection.channel() as channel:
+        try:
+            return int(channel.queue_declare(name, passive=True).consumer_count)
+        except exceptions.NotFound:
+            return None
+
+
+def is_quorum(name: str) -> bool:
+    """Whether a queue that exists is a quorum queue."""
+    address = services.broker_url().replace("rabbit://", "amqp://", 1)
+    with kombu.Connection(address) as connection, connection.channel() as channel:
+        try:
+            channel.queue_declare(name, durable=True, auto_delete=False, arguments={"x-queue-type": "quorum"})
+        except exceptions.PreconditionFailed:
+            return False
+        return True

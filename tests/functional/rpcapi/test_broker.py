@@ -1,0 +1,188 @@
+"""Conductors are reached over RabbitMQ whatever becomes of a broker, and only of one that is who it says it is."""
+
+import contextlib
+import pathlib
+import ssl
+import time
+import urllib.parse
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import fixtures
+import oslo_messaging
+import testtools
+from oslo_config import cfg
+from oslo_config import fixture as config
+
+from ingot.common import context, errors
+from ingot.common.conf import broker, loader
+from ingot.rpcapi import lanes, methods, releases, transport, wire
+from tests.functional import proxy, queues, services
+from tests.functional.deployment import lab
+
+CTX = context.RequestContext()
+
+
+class Endpoint:
+    """A conductor that says when it was asked."""
+
+    target = oslo_messaging.Target(version=methods.RPC_VERSION)
+
+    def __init__(self) -> None:
+        self.bells: list[str] = []
+
+    @oslo_messaging.expose
+    def get_boot_device(self, ctx: Mapping[str, Any], node_uuid: str) -> dict[str, Any]:
+        return wire.answer(ctx, lambda: {"node": node_uuid})
+
+    @oslo_messaging.expose
+    def advance(self, ctx: Mapping[str, Any], node_uuid: str, why: str) -> None:
+        self.bells.append(node_uuid)
+
+
+class Bus(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.host = services.unique_name("conductor")
+        self.endpoint = Endpoint()
+
+    def bus(self, url: str, **options: Any) -> transport.OsloTransport:
+        """What a process with these options of the RabbitMQ driver has."""
+        lines = [f"[DEFAULT]\ntransport_url = {url}\n[{broker.GROUP}]", *(f"{k} = {v}" for k, v in options.items())]
+        file = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "ingot.conf"
+        file.write_text("\n".join(lines))
+        self.useFixture(config.Config(cfg.CONF))  # which forgets it at the end
+        conf = loader.load(["--config-file", str(file)], prog="ingot-tests", into=cfg.CONF)
+        made = transport.OsloTransport(conf)
+        self.addCleanup(made.close)
+        return made
+
+    def serve(self, bus: transport.OsloTransport, *served: lanes.Lane) -> None:
+        server = bus.server(self.host, self.endpoint, served)
+        server.start()
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stop)
+
+    def ask(self, bus: transport.OsloTransport, version: str = methods.RPC_VERSION) -> Any:
+        return wire.unpack(bus.call(self.host, "get_boot_device", version, CTX, {"node_uuid": "one"}))["node"]
+
+    def ring(self, bus: transport.OsloTransport, version: str = methods.RPC_VERSION) -> None:
+        bus.cast(self.host, "advance", version, CTX, {"node_uuid": "one", "why": "test"})
+
+    def eventually(self, check: Callable[[], Any], what: str) -> Any:
+        until = time.monotonic() + lab.PATIENCE
+        while True:
+            with contextlib.suppress(errors.ServiceUnavailable):
+                if answer := check():
+                    return answer
+            self.assertLess(time.monotonic(), until, what)
+            time.sleep(0.1)
+
+
+class Lanes(Bus):
+    def test_queues_are_quorum_queues_beside_those_of_the_release_before(self) -> None:
+        bus = self.bus(services.broker_url())
+
+        self.serve(bus, *lanes.LANES)
+
+        self.assertEqual("one", self.ask(bus))
+        self.assertTrue(queues.is_quorum(f"{lanes.QUORUM.topic}.{self.host}"))
+        self.assertFalse(queues.is_quorum(f"{lanes.CLASSIC.topic}.{self.host}"))
+
+    def test_a_conductor_of_the_release_before_is_reached(self) -> None:
+        bus = self.bus(services.broker_url())
+        self.serve(bus, lanes.CLASSIC)
+        version = releases.RELEASES["0.1"].rpc
+
+        self.ring(bus, version)
+
+        self.assertEqual("one", self.ask(bus, version))
+        self.eventually(lambda: self.endpoint.bells, "the bell is heard")
+
+    def test_a_conductor_may_leave_the_release_before_behind(self) -> None:
+        bus = self.bus(services.broker_url())
+
+        self.serve(bus, lanes.QUORUM)
+
+        self.assertEqual("one", self.ask(bus))
+        self.assertIsNone(queues.listeners(f"{lanes.CLASSIC.topic}.{self.host}"))
+
+
+class SeveralBrokers(Bus):
+    """Two addresses of brokers, between which nobody sees that they lead to the same."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        address = urllib.parse.urlsplit(services.broker_url())
+        assert address.hostname and address.port
+        self.lines = [self.useFixture(proxy.Proxy((address.hostname, address.port))) for _ in range(2)]
+        login = address.netloc.rpartition("@")[0]
+        hosts = ",".join(f"{login}@127.0.0.1:{line.port}" for line in self.lines)
+        self.url = f"rabbit://{hosts}{address.path}"
+
+    def test_one_after_the_other_is_away(self) -> None:
+        bus = self.bus(self.url)
+        self.serve(bus, lanes.QUORUM)
+        self.assertEqual("one", self.ask(bus))
+        for line in self.lines:
+            line.cut()
+            self.eventually(lambda: self.ask(bus), "the other broker is used")
+            line.restore()
+        self.eventually(lambda: self.ask(bus), "still")
+
+    def test_all_are_away_for_a_while(self) -> None:
+        bus = self.bus(self.url)
+        self.serve(bus, lanes.QUORUM)
+        self.assertEqual("one", self.ask(bus))
+        for line in self.lines:
+            line.cut()
+
+        self.assertRaises(errors.ServiceUnavailable, self.ask, bus)
+
+        for line in self.lines:
+            line.restore()
+        self.eventually(lambda: self.ask(bus), "they are back")
+        self.ring(bus)
+        self.eventually(lambda: self.endpoint.bells, "the bell is heard")
+
+    def test_one_falls_silent(self) -> None:
+        bus = self.bus(self.url, heartbeat_timeout_threshold=2)
+        self.serve(bus, lanes.QUORUM)
+        self.assertEqual("one", self.ask(bus))
+        for line in self.lines:
+            line.hold()
+            self.eventually(lambda: self.ask(bus), "the other broker is used")
+            line.resume()
+
+
+class Encrypted(Bus):
+    def setUp(self) -> None:
+        super().setUp()
+        self.url = services.broker_url(services.RABBIT_TLS)
+        address = urllib.parse.urlsplit(self.url)
+        assert address.hostname and address.port
+        self.authority = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "authority.pem"
+        self.authority.write_text(ssl.get_server_certificate((address.hostname, address.port)))
+
+    def refused(self, url: str, **options: Any) -> str:
+        bus = self.bus(url, ssl=True, **options)
+        return self.assertRaises(errors.ServiceUnavailable, self.ask, bus).message
+
+    def test_a_broker_with_a_certificate_of_the_authority_is_used(self) -> None:
+        bus = self.bus(self.url, ssl=True, ssl_ca_file=str(self.authority))
+        self.serve(bus, lanes.QUORUM)
+
+        self.assertEqual("one", self.ask(bus))
+
+    def test_a_broker_whose_certificate_nobody_vouches_for_is_refused(self) -> None:
+        self.assertIn("certificate verify failed", self.refused(self.url))
+
+    def test_a_certificate_for_another_host_is_refused(self) -> None:
+        elsewhere = self.url.replace("127.0.0.1", "localhost")
+
+        self.assertIn("certificate", self.refused(elsewhere, ssl_ca_file=str(self.authority)))
+
+    def test_of_several_brokers_each_is_refused_that_nobody_vouches_for(self) -> None:
+        login = self.url.removeprefix("rabbit://").removesuffix("/")
+
+        self.assertIn("certificate verify failed", self.refused(f"rabbit://{login},{login}/"))
