@@ -16,6 +16,9 @@ DRAIN_ASKED, DRAIN_FOLLOWED = "asked", "followed"
 CONDUCTORS = models.table(models.Conductor)
 INTERFACES = models.table(models.ConductorHardwareInterface)
 
+_RESTART_S = 300
+"""Seconds within which a conductor that was stopped may be expected back."""
+
 
 class EnabledInterface(NamedTuple):
     """One implementation that a conductor has enabled for a hardware type."""
@@ -166,7 +169,8 @@ def raise_if_silent(db: Database, driver: str, group: str | None = None) -> None
 
     :param group: only conductors of this group count; None for all.
     :raises ServiceUnavailable: some have it that did not stop in order. After a time without database all are silent,
-        until each has given its next sign of life.
+        until each has given its next sign of life. Or others stopped lately, as all do while a release is rolled: who
+        comes after them may have it.
     """
     members = _members(db, CONDUCTORS.c.online.is_(True))
     hosts = sorted({host for host, where, name in members if name == driver and group in (None, where)})
@@ -174,6 +178,21 @@ def raise_if_silent(db: Database, driver: str, group: str | None = None) -> None
         raise errors.ServiceUnavailable(
             what=f"Driver {driver}", reason=f"no sign of life lately from who has it enabled, {', '.join(hosts)}"
         )
+    if gone := sorted(_seen_lately(db, group) - {host for host, _where, _name in members}):
+        raise errors.ServiceUnavailable(
+            what=f"Driver {driver}",
+            reason=f"no conductor has it enabled; maybe one of those that stop or have just "
+            f"stopped, when it is back: {', '.join(gone)}",
+        )
+
+
+def _seen_lately(db: Database, group: str | None) -> set[str]:
+    seen = sa.select(CONDUCTORS.c.hostname).where(
+        CONDUCTORS.c.heartbeat_at > clock.now() - datetime.timedelta(seconds=_RESTART_S),
+        CONDUCTORS.c.conductor_group == group if group is not None else sa.true(),
+    )
+    with db.single() as connection:
+        return set(connection.execute(seen).scalars())
 
 
 def _members(db: Database, which: sa.ColumnElement[bool]) -> list[tuple[str, str, str]]:

@@ -1,6 +1,8 @@
 """What is told about drivers and conductors, and what is asked of a node's conductor."""
 
-from ingot.common import errors
+import sqlalchemy as sa
+
+from ingot.common import clock, errors
 from ingot.db import conductors
 from tests import api_case
 
@@ -61,10 +63,13 @@ class Management(api_case.ApiCase):
         self.assertEqual(steps, self.good("GET", "/v1/nodes/n/cleaning/steps"))
         self.assertEqual(("get_steps", {"node_uuid": self.uuid, "kind": "clean"}), self.conductor.asked[-1])
 
-    def test_a_conductor_that_is_away_is_503_and_one_that_never_was_is_400(self) -> None:
+    def test_a_conductor_that_is_away_is_503_and_none_at_all_is_400(self) -> None:
         self.conductor.answers["get_boot_device"] = errors.ServiceUnavailable(what="conductor-1", reason="no answer")
         self.refused(503, "GET", "/v1/nodes/n/management/boot_device")
         conductors.unregister(self.db, conductors.Entry(1, None))
         self.client._rings.forget()
+        self.refused(503, "GET", "/v1/nodes/n/management/boot_device")
+        with self.db.single() as connection:
+            connection.execute(sa.update(conductors.CONDUCTORS).values(heartbeat_at=clock.after(-7 * 24 * 3600)))
         message = self.refused(400, "GET", "/v1/nodes/n/management/boot_device")
         self.assertIn("No conductor service registered", message)

@@ -1,5 +1,6 @@
 """What the API does while no conductor answers: whatever the database knows, and all that needs no machine."""
 
+import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -56,6 +57,10 @@ class Unanswered(world.WorldCase):
             if "GET" in route.operations and route.operations["GET"].answer.media != STREAM
         ]
 
+    def last_seen(self, moment: datetime.datetime) -> None:
+        with self.db.single() as connection:
+            connection.execute(sa.update(conductors.CONDUCTORS).values(heartbeat_at=moment))
+
     def test_what_the_database_knows_is_told(self) -> None:
         for route in self.reads():
             answer = self.api("GET", self.url(route.path))
@@ -102,6 +107,15 @@ class Unregistered(Unanswered):
         super().setUp()
         known = conductors.get(self.db, api_case.HOST, 60)
         conductors.unregister(self.db, conductors.Entry(known.id, None))
+        self.last_seen(clock.after(-7 * 24 * 3600))
+
+    def test_one_that_was_stopped_just_now_may_come_back(self) -> None:
+        self.last_seen(clock.now())
+        for method, url, body in (
+            ("POST", "/v1/nodes", api_case.NODE),
+            ("GET", "/v1/drivers/fake-hardware", None),
+        ):
+            self.assertIn(f"just stopped, when it is back: {api_case.HOST}", self.refused(503, method, url, body))
 
     def test_what_the_database_knows_is_told(self) -> None:
         for route in self.reads():
@@ -123,9 +137,7 @@ class Silent(Unanswered):
         super().setUp()
         known = conductors.get(self.db, api_case.HOST, 60)
         self.entry_of_host = conductors.Entry(known.id, None)
-        long_ago = sa.update(conductors.CONDUCTORS).values(heartbeat_at=clock.after(-7 * 24 * 3600))
-        with self.db.single() as connection:
-            connection.execute(long_ago)
+        self.last_seen(clock.after(-7 * 24 * 3600))
 
     def test_what_the_database_knows_is_told(self) -> None:
         for route in self.reads():
