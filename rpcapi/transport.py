@@ -72,6 +72,7 @@ class OsloTransport:
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         broker.register(conf)
         self._conf = conf
+        self._answered: set[lanes.Lane] = set()
         self._bells = bells.Bells()
         self._transports = {lane: oslo_messaging.get_rpc_transport(conf, lane.url(conf)) for lane in lanes.LANES}
         # A request must not wait for a broker that is away: the sweep makes up for a bell, a call answers 503.
@@ -106,9 +107,12 @@ class OsloTransport:
     def call(
         self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
     ) -> dict[str, Any]:
+        lane = lanes.for_version(version)
         try:
+            self._require_broker(lane)
             question = wire.question(ctx, self.limits)
             answer: dict[str, Any] = self._to(host, version).call(question, method, **wire.primitive(args))
+            self._answered.add(lane)
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
         return answer
@@ -121,6 +125,12 @@ class OsloTransport:
             self._to(host, version).cast(ctx.to_dict(), method, **wire.primitive(args))
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what="The message bus", reason=str(exc)) from exc
+
+    def _require_broker(self, lane: lanes.Lane) -> None:
+        """Sends a message that no queue is for. The first call opens the connection for answers, which oslo.messaging
+        tries for ever, whereas it soon gives up sending."""
+        if lane not in self._answered:
+            self._clients[lane].prepare(topic=f"{lane.topic}-nobody", version=lane.since).cast({}, "nothing")
 
     def _to(self, host: str, version: str) -> Any:
         return self._clients[lanes.for_version(version)].prepare(server=host, version=version)

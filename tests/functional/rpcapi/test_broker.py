@@ -145,6 +145,18 @@ class SeveralBrokers(Bus):
         self.ring(bus)
         self.eventually(lambda: self.endpoint.bells, "the bell is heard")
 
+    def test_all_are_away_from_the_beginning(self) -> None:
+        for line in self.lines:
+            line.cut()
+        bus = self.bus(self.url)
+
+        self.assertRaises(errors.ServiceUnavailable, self.ask, bus)
+
+        for line in self.lines:
+            line.restore()
+        self.serve(bus, lanes.QUORUM)
+        self.eventually(lambda: self.ask(bus), "they are back")
+
     def test_one_falls_silent(self) -> None:
         bus = self.bus(self.url, heartbeat_timeout_threshold=2)
         self.serve(bus, lanes.QUORUM)
