@@ -116,6 +116,8 @@ class ApiCase(database.TestCase):
         self.conf.set_override("lock_wait_timeout", 0, group="api")
         # What is registered here gives no signs of life: it stays online however long a test takes.
         self.conf.set_override("heartbeat_timeout", 24 * 3600, group="conductor")
+        # And nobody reads again who is online, which on a slow machine would be a statement more in some request.
+        self.conf.set_override("hash_ring_reset_interval", 24 * 3600)
         self.configure()
         self.conductor = FakeConductor()
         self.bus = transport.LocalTransport()

@@ -59,6 +59,22 @@ class TestSweep(conductor_case.ConductorCase):
         self.conductor.sweep()
         conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
 
+    def test_by_default_the_dead_are_missed_within_30_s_and_replaced_within_5(self) -> None:
+        options = database.configuration(self.database.url).conductor
+        self.assertLessEqual(options.heartbeat_timeout, 30)
+        self.assertLessEqual(options.sweep_interval, 5)
+        self.start(self.conductor)
+        about = {"conductor_group": "", "release": "0.2", "rpc_version": "1.1"}
+        conductors.register(self.db, "conductor-2", about, [])
+        node = database.make_node(self.db, reservation="conductor-2")
+        for silent, freed in ((-3600, False), (options.heartbeat_timeout + 1, True)):
+            heard = sa.update(conductors.CONDUCTORS).values(heartbeat_at=clock.after(-silent))
+            with self.db.single() as connection:
+                connection.execute(heard.where(conductors.CONDUCTORS.c.hostname == "conductor-2"))
+            self.conductor.sweep()
+            self.conductor.queues.submit(node.uuid, lambda: None).result(conductor_case.PATIENCE)
+            self.assertEqual(freed, self.freed(node.uuid), silent)
+
     def test_a_conductor_that_comes_back_takes_no_locks_before_the_others_could_call(self) -> None:
         self.start(self.conductor)
         self.conductor.services.lease.renew(-3600)  # before its own first sweep can see the lock
