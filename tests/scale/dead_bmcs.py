@@ -17,6 +17,7 @@ from typing import Any
 import fixtures
 import sqlalchemy as sa
 
+from ingot.api import call as calls
 from ingot.common import clock, states
 from ingot.conductor import manager
 from ingot.db import nodes, records
@@ -104,7 +105,7 @@ class Bench(fixtures.Fixture):
 
     def _deploy(self, uuid: str) -> None:
         accepted = {"provision_state": states.DEPLOYING, "flow": "deploy", "run_id": None, "due_at": clock.now()}
-        nodes.compare_and_set(self.db, nodes.get(self.db, uuid), accepted)
+        calls.retried(lambda: nodes.compare_and_set(self.db, nodes.get(self.db, uuid), accepted))
         self.conductor.queues.ring(uuid, "deploy")
 
 

@@ -10,7 +10,6 @@ from ingot.conductor import power_sync
 from ingot.db import node_crud, node_lists, nodes, records
 from ingot.drivers.interfaces.power import Reading
 from ingot.drivers.modules import fake
-from ingot.drivers.silences import Silences
 from tests import conductor_case, database
 
 SILENCE = errors.HardwareUnreachable(what="BMC 192.0.2.7:623", reason="nothing came back")
@@ -20,11 +19,14 @@ ON = Reading(states.POWER_ON, "OK")
 class SyncCase(conductor_case.ConductorCase):
     starts = False
 
+    def configure(self) -> None:
+        self.conf.set_override("sync_power_state_interval", 60, group="conductor")
+
     def setUp(self) -> None:
         super().setUp()
         self.time = 1000.0
         self.services = self.conductor.services
-        self.services.silences = Silences(60, 300, lambda: self.time)
+        self.services.silences._now = lambda: self.time
         self.power: Any = self.services.hardware.interface("power", "fake")
         self.synchroniser = power_sync.Synchroniser(self.services)
         self.addCleanup(self.synchroniser.stop)
@@ -219,6 +221,31 @@ class TestSilentBMCs(SyncCase):
                 if word in entry.event
             ],
         )
+
+
+class TestDeployments(SyncCase):
+    def test_go_on_while_more_nodes_than_there_are_threads_wait_for_bmcs_that_are_known_to_be_silent(self) -> None:
+        silent, given_up = [self.node().uuid for _one in range(20)], threading.Event()
+        self.answers(lambda task: self.silent(task) if task.node.uuid in silent else ON)
+        self.round()
+
+        def deploy(task: Any) -> None:
+            if task.node.uuid in silent:
+                given_up.wait(conductor_case.PATIENCE)
+                raise SILENCE
+
+        deploy_interface: Any = self.services.hardware.interface("deploy", "fake")
+        deploy_interface.deploy = deploy
+        self.conductor.start()
+        self.addCleanup(self.conductor.stop)
+        self.addCleanup(given_up.set)
+        for uuid in silent:
+            node = nodes.get(self.db, uuid)
+            self.accept(node, "deploy", states.DEPLOYING)
+            self.ring(node)
+        done = self.run_flow(self.node(provision_state=states.AVAILABLE), "deploy", states.DEPLOYING)
+        self.assertEqual(states.ACTIVE, done.provision_state)
+        self.assertFalse(given_up.is_set())
 
 
 class TestFindings(SyncCase):
