@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from ramdisk import deploy, image
-from ramdisk.builds import BuildError
+from ramdisk.builds import BuildError, forget_unused
 
 
 def _link(name: Path, result: Path) -> None:
@@ -32,6 +32,7 @@ def main() -> int:
         ramdisk = deploy.build(cache)
         _link(directory / "deploy", ramdisk)
         _link(directory / "image", image.build(cache, ramdisk))
+        forget_unused(cache, "deploy-*", "image-*")
     except (BuildError, OSError) as error:
         print(f"ramdisk: {error}", file=sys.stderr)
         return 1

@@ -2,8 +2,10 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -11,6 +13,10 @@ HERE = Path(__file__).parent
 
 EPOCH = 1_700_000_000
 """The time of every file that was made later, so that the same inputs give the same bytes."""
+
+
+KEPT_UNUSED_S = 30 * 24 * 3600
+"""How long a result is kept that nobody asks for."""
 
 
 class BuildError(Exception):
@@ -43,6 +49,7 @@ def cached(result: Path, build: Callable[[Path, Path], None]) -> Path:
     :param build: gets a scratch directory that is gone afterwards, and the empty directory for the result.
     """
     if result.exists():
+        os.utime(result)
         return result
     result.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=result.parent, prefix="building-") as scratch:
@@ -52,6 +59,13 @@ def cached(result: Path, build: Callable[[Path, Path], None]) -> Path:
         if not result.exists():
             fresh.rename(result)
     return result
+
+
+def forget_unused(directory: Path, *patterns: str) -> None:
+    """Remove the results in a directory that nobody has asked for in a long time."""
+    for result in (path for pattern in patterns for path in directory.glob(pattern)):
+        if time.time() - result.lstat().st_mtime > KEPT_UNUSED_S:
+            shutil.rmtree(result)
 
 
 def run(*command: str | Path, content: bytes = b"", env: Mapping[str, str] | None = None) -> str:

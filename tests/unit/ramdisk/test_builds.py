@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 from pathlib import Path
 
 import testtools
@@ -43,6 +44,15 @@ class BuildsTest(testtools.TestCase):
             self.assertEqual("built", (result / "file").read_text())
         self.assertEqual(1, len(runs))
         self.assertEqual(["one"], os.listdir(self.place / "results"))
+
+    def test_a_result_is_kept_as_long_as_somebody_asks_for_it(self) -> None:
+        long_ago = time.time() - builds.KEPT_UNUSED_S - 1
+        for name in ("x-old", "x-asked", "y-old"):
+            builds.cached(self.place / name, lambda scratch, fresh: None)
+            os.utime(self.place / name, (long_ago, long_ago))
+        builds.cached(self.place / "x-asked", lambda scratch, fresh: None)
+        builds.forget_unused(self.place, "x-*")
+        self.assertEqual(["x-asked", "y-old"], sorted(os.listdir(self.place)))
 
     def test_a_failed_build_leaves_nothing(self) -> None:
         def build(scratch: Path, fresh: Path) -> None:
