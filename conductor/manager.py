@@ -184,8 +184,11 @@ class Conductor:
             self.queues.ring(node.uuid, why)
 
     def _owns(self, node: records.Record) -> bool:
-        mine = node.conductor_group == self._group and node.driver in self.services.hardware.drivers
-        return mine and self._owner(node) == self.services.host
+        return self._serves(node) and self._owner(node) == self.services.host
+
+    def _serves(self, node: records.Record) -> bool:
+        """Whether a node may be this conductor's, who else there may be."""
+        return node.conductor_group == self._group and node.driver in self.services.hardware.drivers
 
     def _owner(self, node: records.Record) -> str | None:
         try:
@@ -219,6 +222,9 @@ class Conductor:
         return self._dead - conductors.online_hosts(self.services.db, self._timeout) if self._dead else self._dead
 
     def _advance(self, task: task_manager.Task) -> float | None:
+        if not self._serves(task.node):
+            LOG.info("Node %s is another conductor's by now; it stays due for that one", task.node.uuid)
+            return None
         if task.node.power_request:
             return power.advance(task)
         if task.node.flow is not None:
