@@ -11,7 +11,6 @@ by side, each with a conductor and a process of its own, as others may use the m
 import argparse
 import multiprocessing
 import time
-from multiprocessing.connection import Connection
 from typing import Any
 
 import fixtures
@@ -109,7 +108,7 @@ class Bench(fixtures.Fixture):
         self.conductor.queues.ring(uuid, "deploy")
 
 
-def _fleet(given: argparse.Namespace, kind: str, ready: Any, told: Connection) -> None:
+def _fleet(given: argparse.Namespace, kind: str, ready: Any, told: Any) -> None:
     """One kind of fleet, in a process of its own; tells how many deployments ended."""
     with bmcs.played(given.machines, given.dead) as addresses, Bench(given) as bench:
         asked = {bench.enroll(address).uuid: number % given.dead != 0 for number, address in enumerate(addresses)}
@@ -121,7 +120,7 @@ def _fleet(given: argparse.Namespace, kind: str, ready: Any, told: Connection) -
         if kind == _NO_LANE:
             bench.conductor.queues._is_slow = lambda _uuid: False
         ready.wait()
-        told.send(bench.deploy(asked))
+        told.put(bench.deploy(asked))
 
 
 def measured(given: argparse.Namespace) -> dict[str, Any]:
@@ -129,9 +128,9 @@ def measured(given: argparse.Namespace) -> dict[str, Any]:
     ready = processes.Barrier(len(_KINDS))
     heard = {}
     for kind in _KINDS:
-        heard[kind], told = processes.Pipe()
-        processes.Process(target=_fleet, args=(given, kind, ready, told)).start()
-    ended = {kind: pipe.recv() for kind, pipe in heard.items()}
+        heard[kind] = processes.Queue()
+        processes.Process(target=_fleet, args=(given, kind, ready, heard[kind])).start()
+    ended = {kind: queue.get(timeout=cluster.PATIENCE + given.seconds) for kind, queue in heard.items()}
     return {
         "machines": given.machines,
         "dead": given.machines // given.dead,
