@@ -25,6 +25,9 @@ SOURCE = listing.Source(
     {"node_uuid": sa.select(NODES.c.uuid).where(NODES.c.id == ALLOCATIONS.c.node_id).scalar_subquery()},
 )
 
+_REMOVABLE = states.UPDATE_ALLOWED - {states.ACTIVE}
+"""States of a node that lose nothing when its allocation goes."""
+
 _FREE = sa.and_(NODES.c.reservation.is_(None), NODES.c.flow.is_(None))
 """Nobody works on the node."""
 
@@ -81,16 +84,20 @@ def delete(db: Database, allocation: records.Record) -> None:
 
 
 def _free_node(connection: sa.Connection, allocation: records.Record) -> None:
-    wanted = ("uuid", "provision_state", "maintenance", "reservation", "lock_purpose", "locked_at")
     own = NODES.c.id == allocation.node_id
-    found = connection.execute(sa.select(*records.columns(NODES, wanted)).where(own).with_for_update())
-    node = records.one(found)
+    its = sa.and_(own, NODES.c.instance_uuid == allocation.uuid)
+    idle = sa.and_(NODES.c.reservation.is_(None), sa.or_(NODES.c.maintenance, NODES.c.provision_state.in_(_REMOVABLE)))
+    if _change_node(connection, sa.and_(its, idle), allocation.uuid, instance_uuid=None):
+        return
+    wanted = ("uuid", "provision_state", "maintenance", "reservation", "lock_purpose", "locked_at", "instance_uuid")
+    node = records.one(connection.execute(sa.select(*records.columns(NODES, wanted)).where(own)))
     if node is None:
         return
     if node.reservation is not None:
         raise nodes.locked(node)
     _refuse_in_use(node, allocation.uuid)
-    _change_node(connection, sa.and_(own, NODES.c.instance_uuid == allocation.uuid), node.uuid, instance_uuid=None)
+    if node.instance_uuid == allocation.uuid:
+        raise errors.ChangedMeanwhile(node=node.uuid)
 
 
 def _refuse_in_use(node: records.Record, uuid: str) -> None:
@@ -99,7 +106,7 @@ def _refuse_in_use(node: records.Record, uuid: str) -> None:
     :param uuid: of its allocation.
     :raises Conflict: the node is in use.
     """
-    if not node.maintenance and node.provision_state not in states.UPDATE_ALLOWED - {states.ACTIVE}:
+    if not node.maintenance and node.provision_state not in _REMOVABLE:
         raise errors.Conflict(
             reason=f"Cannot remove allocation {uuid} for node {node.uuid}, because the node is in state "
             f"{node.provision_state} and not in maintenance. Undeploy the node, which removes the allocation."
@@ -185,13 +192,15 @@ def take(db: Database, allocation: records.Record, node: records.Record) -> bool
     with db.transaction() as connection:
         # What was wished for is looked at again: a class or an owner may have changed since the candidates were read.
         still = sa.and_(own, _UNUSED, _FREE, *_wished(allocation))
-        info = connection.execute(sa.select(NODES.c.instance_info).where(still).with_for_update()).scalar()
-        if info is None:
+        found = connection.execute(sa.select(NODES.c.instance_info, NODES.c.revision).where(still)).one_or_none()
+        if found is None:
             return False
+        as_read = sa.and_(own, NODES.c.revision == found.revision, NODES.c.reservation.is_(None))
         # Deploy templates are found by the traits that the instance asks for.
         traits = {"traits": sorted(allocation.traits)} if allocation.traits else {}
-        info = {name: value for name, value in info.items() if name != "traits"} | traits
-        _change_node(connection, own, node.uuid, instance_uuid=allocation.uuid, instance_info=info)
+        info = {name: value for name, value in found.instance_info.items() if name != "traits"} | traits
+        if not _change_node(connection, as_read, node.uuid, instance_uuid=allocation.uuid, instance_info=info):
+            return False
         rows.update(connection, SOURCE, allocation, {"node_id": node.id, "state": ACTIVE, "last_error": None})
     return True
 

@@ -11,7 +11,7 @@ to come, and an event is in its outbox or in its place, never in both or neither
 Events of one node are in the order in which they were written.
 
 What it costs: a change, nothing but bytes in its own UPDATE. A look that finds nothing, one SELECT on an index beside
-one of the few conductors. A look that finds something, five statements, however many nodes have changed.
+one of the few conductors. A look that finds something, six statements, however many nodes have changed.
 """
 
 import datetime
@@ -100,12 +100,15 @@ def move_of(connection: sa.Connection, node_id: int, last: nodes.Told) -> None:
 def _locked(connection: sa.Connection, ids: list[int], waiting_only: bool = True) -> list[records.Record]:
     """The rows with their outboxes, which nobody writes to until the transaction ends.
 
-    They are locked by primary key, as writers lock them: through the index on outbox_at the order of locks would be the
-    reverse of theirs.
+    What keeps writers away is a write that changes nothing, for every server knows those. It finds the rows by primary
+    key, as writers do: through the index on outbox_at the order of locks would be the reverse of theirs.
     """
+    own = _NODES.c.id.in_(ids)
+    connection.execute(
+        sa.update(_NODES).where(own).values(outbox_at=_NODES.c.outbox_at, updated_at=_NODES.c.updated_at)
+    )
     columns = records.columns(_NODES, ("id", "uuid", "name", "outbox", "outbox_at"))
-    selected = sa.select(*columns).where(_NODES.c.id.in_(ids)).order_by(_NODES.c.id).with_for_update()
-    rows = records.many(connection.execute(selected))
+    rows = records.many(connection.execute(sa.select(*columns).where(own).order_by(_NODES.c.id)))
     waiting = [row for row in rows if row.outbox_at is not None] if waiting_only else rows
     return sorted(waiting, key=lambda row: row.outbox_at or clock.now())
 

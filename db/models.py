@@ -228,6 +228,7 @@ class Portgroup(Timestamps, Base):
     physical_network: Mapped[str | None] = mapped_column(types.string(64))
     category: Mapped[str | None] = mapped_column(types.string(80))
     dynamic_portgroup: Mapped[bool] = mapped_column(default=False, server_default="0")
+    joined: Mapped[int] = mapped_column(default=0, server_default="0", doc="how often ports joined or moved in it")
     internal_info: Mapped[dict[str, Any]]
     extra: Mapped[dict[str, Any]]
 

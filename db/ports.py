@@ -68,9 +68,11 @@ def _refuse_another_network(connection: sa.Connection, port: Mapping[str, Any]) 
     :param port: what its row will be.
     :raises Conflict: another port of its portgroup is on another physical network, or on none where this is on one.
     """
-    # The lock lasts until the end, so that two ports that join at once are looked at one after the other.
-    its_group = _PORTGROUPS.c.id == port["portgroup_id"]
-    group = connection.execute(sa.select(_PORTGROUPS.c.uuid).where(its_group).with_for_update()).scalar()
+    # Of two ports that join at once the second waits here for the first; on two nodes of a Galera cluster it fails and
+    # is tried again, because both write this.
+    group = sa.update(_PORTGROUPS).where(_PORTGROUPS.c.id == port["portgroup_id"])
+    unseen = {"updated_at": _PORTGROUPS.c.updated_at}  # for clients the portgroup has not changed
+    connection.execute(group.values(joined=_PORTGROUPS.c.joined + 1, **unseen))
     others = sa.select(PORTS.c.physical_network).where(
         PORTS.c.portgroup_id == port["portgroup_id"], PORTS.c.id != port.get("id", 0)
     )
@@ -78,8 +80,13 @@ def _refuse_another_network(connection: sa.Connection, port: Mapping[str, Any]) 
         if network != port.get("physical_network"):
             raise errors.Conflict(
                 reason=f"Invalid physical_network: {port.get('physical_network')!r}. The ports of a portgroup are on "
-                f"one physical network; those of portgroup {group} have {network!r}."
+                f"one physical network; those of portgroup {_uuid_of(connection, port)} have {network!r}."
             )
+
+
+def _uuid_of(connection: sa.Connection, port: Mapping[str, Any]) -> str | None:
+    group = sa.select(_PORTGROUPS.c.uuid).where(_PORTGROUPS.c.id == port["portgroup_id"])
+    return connection.execute(group).scalar()
 
 
 @retried

@@ -7,7 +7,7 @@ It stands behind all other revisions of release 0.2: the last of those is its ``
 """
 
 revision = "contract_0_2"
-down_revision = "0004"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 contracts = True
