@@ -1,5 +1,4 @@
-"""The tables. Query functions use them through SQLAlchemy Core: a node has some eighty columns, and mapping each row
-to an instrumented object is what made our predecessors slow.
+"""The tables. Query functions use them through SQLAlchemy Core: mapping a node's eighty columns to objects is slow.
 
 A column's ``doc`` is its documentation; what the API shows of a node is declared in ``ingot.api.node_fields``.
 """
