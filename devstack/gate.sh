@@ -36,7 +36,7 @@ STEPS=(
     "clients       | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
     "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "glance        | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
-    "upgrade       | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade"
+    "upgrade       | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
     "faults        | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "tempest       | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
     "real-machine  | tests | 20 | devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"

@@ -89,3 +89,23 @@ class TestLeaving(testtools.TestCase):
 
     def owners(self) -> set[str]:
         return {self.bench.user.node(uuid)["conductor"] for uuid in self.uuids}
+
+
+class TestWorkers(testtools.TestCase):
+    def test_several_run_on_one_host_and_stop_with_their_supervisor(self) -> None:
+        url = self.useFixture(database.DatabaseFixture("mysql", migrated=False)).url
+        two = {"conductor": {"workers": 2}}
+        bench = self.useFixture(lab.Lab(database_url=url, rabbit_url=services.broker_url(), options=two))
+        ((name, supervisor),) = bench.conductors.items()
+
+        def alive() -> set[str]:
+            listed = bench.user.get("/v1/conductors")["conductors"]
+            return {one["hostname"] for one in listed if one["alive"]}
+
+        bench.eventually(lambda: alive() == {name, f"{name}-2"}, "both are alive")
+        uuids = [bench.user.post("/v1/nodes", {"driver": "fake-hardware"})["uuid"] for _ in range(4)]
+        for uuid in uuids:
+            self.assertIn(bench.user.node(uuid)["conductor"], alive())
+            bench.make_available(uuid)
+        self.assertEqual(0, supervisor.stop())
+        self.assertEqual(set(), alive())

@@ -1,0 +1,82 @@
+"""The API as several processes of gunicorn, as the guide says (operator/scaling): one is killed, and all are replaced,
+while somebody works with it."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+import fixtures
+import testtools
+
+from tests import database
+from tests.functional import services
+from tests.functional.deployment import lab
+from tests.gate import environments
+
+REQUIREMENT = "gunicorn==23.0.0"
+PROCESSES = 3
+THREADS = ("--worker-class", "gthread", "--threads", "8", "--keep-alive", "75")
+
+
+class TestGunicorn(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        url = self.useFixture(database.DatabaseFixture("mysql", migrated=False)).url
+        self.site = self.useFixture(lab.Lab(database_url=url, rabbit_url=services.broker_url()))
+        self.site.process.stop()  # gunicorn takes its place, and its address
+        self.access = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "access.log"
+        self.gunicorn = self.start()
+        self.addCleanup(self.end)
+        self.site.wait_until_served()
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        """gunicorn of an environment of its own, with the product of this one."""
+        (packages,) = environments.cached("gunicorn", REQUIREMENT).parent.glob("lib/python*/site-packages")
+        command = [sys.executable, "-W", "ignore", "-m", "gunicorn", "--workers", str(PROCESSES), *THREADS]
+        command += ["--bind", self.site.url.removeprefix("http://"), "--graceful-timeout", "60", "--timeout", "120"]
+        command += ["--access-logfile", str(self.access), "--access-logformat", "%(p)s %(s)s"]
+        own = {"INGOT_CONFIG_FILES": str(self.site.directory / "api-0.conf"), "PYTHONPATH": str(packages)}
+        with (self.site.directory / "gunicorn.log").open("wb") as output:
+            return subprocess.Popen(
+                [*command, "ingot.api.wsgi:application"], stdout=output, stderr=output, env={**os.environ, **own}
+            )
+
+    def end(self) -> None:
+        self.gunicorn.terminate()
+        try:
+            self.gunicorn.wait(lab.PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.gunicorn.kill()
+            self.gunicorn.wait()
+
+    def served_by(self) -> set[int]:
+        """The ids of the processes that have answered."""
+        *lines, _unfinished = self.access.read_text().split("\n") if self.access.exists() else [""]
+        return {int(line.split()[0].strip("<>")) for line in lines}
+
+    def ask_until(self, count: int, beside: set[int]) -> None:
+        """Asks, each time on a new connection, until so many other processes than those have answered. One that ends
+        may close a connection that it has taken and not read: a balancer asks another one then, and so does this."""
+
+        def asked() -> bool:
+            lab.User(self.site.url).get("/v1/nodes")
+            return len(self.served_by() - beside) >= count
+
+        self.site.eventually(asked, f"{count} processes of gunicorn beside {beside} answer")
+
+    def test_processes_share_the_requests_and_are_replaced(self) -> None:
+        uuid = self.site.user.post("/v1/nodes", {"driver": "fake-hardware"})["uuid"]
+        self.site.make_available(uuid)
+        self.ask_until(PROCESSES, set())
+        first = self.served_by()
+        os.kill(min(first), signal.SIGKILL)
+        self.ask_until(1, first)
+        self.site.user.provision(uuid, "active")
+        before = self.served_by()
+        self.gunicorn.send_signal(signal.SIGHUP)  # each process ends what it answers, and a new one takes its place
+        self.ask_until(PROCESSES, before)
+        self.site.reach(uuid, "active")
+        self.gunicorn.terminate()
+        self.assertEqual(0, self.gunicorn.wait(lab.PATIENCE))
