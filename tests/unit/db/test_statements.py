@@ -1,7 +1,9 @@
 """What statements say that every server must understand, one node of a Galera cluster as well as the other."""
 
+import ast
 import pathlib
 import re
+from collections.abc import Iterator
 
 import testtools
 
@@ -9,6 +11,19 @@ from ingot.db import engine
 
 _PRODUCT = pathlib.Path(engine.__file__).parent
 _LOCKS = re.compile(r"with_for_update|for\s+update|lock\s+in\s+share\s+mode|for\s+share|lock\s+table", re.IGNORECASE)
+_CONNECTS = re.compile(r"\bdb\.(transaction|single)\(\)")
+_WRITES = re.compile(r"\bsa\.(insert|update|delete)\(|\b(insert|update|delete|append)\(connection|_change_node\(")
+_AGAIN = {"retried", "numbered", "events.numbered"}
+
+
+def _writers() -> Iterator[tuple[str, set[str]]]:
+    """Functions that open a connection and write on it, each with its decorators."""
+    for path in sorted(_PRODUCT.glob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text())):
+            if isinstance(function, ast.FunctionDef):
+                text = ast.unparse(function)
+                if _CONNECTS.search(text) and _WRITES.search(text):
+                    yield f"{path.stem}.{function.name}", {ast.unparse(name) for name in function.decorator_list}
 
 
 class Statements(testtools.TestCase):
@@ -21,3 +36,9 @@ class Statements(testtools.TestCase):
         ]
 
         self.assertEqual([], locking)
+
+    def test_that_write_are_tried_again_after_a_deadlock(self) -> None:
+        writers = dict(_writers())
+
+        self.assertLess(30, len(writers))
+        self.assertEqual([], [name for name, decorators in writers.items() if decorators.isdisjoint(_AGAIN)])
