@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +79,7 @@ class Disk:
 
     def erase_metadata(self) -> None:
         """Clear both ends of the disk."""
-        length = min(METADATA, self.size)
-        self.write(0, bytes(length))
-        self.write(self.size - length, bytes(length))
+        clear_ends(self.write, self.size)
 
     def _check_writable(self) -> None:
         if self.read_only:
@@ -103,6 +101,13 @@ class Disk:
             "path": str(self.path),
             "used": self.path.stat().st_blocks * 512,
         }
+
+
+def clear_ends(write: Callable[[int, bytes], None], size: int) -> None:
+    """Clear what makes the contents of a disk, or of an array, findable."""
+    length = min(METADATA, size)
+    write(0, bytes(length))
+    write(size - length, bytes(length))
 
 
 def _extents(fd: int, size: int) -> Iterator[tuple[int, int]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ingot.rack.command_errors import CommandError
 from ingot.rack.disks import Disk
 from ingot.rack.loop import in_thread
+from ingot.rack.raid import BlockDevice, block_devices
 
 if TYPE_CHECKING:
     from ingot.rack.agent import Agent
@@ -58,9 +59,9 @@ async def erase_completely(agent: "Agent", node: dict[str, Any]) -> None:
 
 
 async def erase_metadata(agent: "Agent") -> None:
-    """Erase what makes the disks' contents findable."""
-    for disk in agent.machine.disks:
-        await _erase_metadata(agent, disk)
+    """Erase what makes contents findable: of the disks, and of arrays, whose members keep what makes them members."""
+    for device in block_devices(agent.machine.disks):
+        await _erase_metadata(agent, device)
 
 
 async def erase_quickly(agent: "Agent", node: dict[str, Any]) -> None:
@@ -112,9 +113,9 @@ async def _secure_erase(agent: "Agent", disk: Disk) -> bool:
     return True
 
 
-async def _erase_metadata(agent: "Agent", disk: Disk) -> None:
-    if disk.read_only:
-        agent.machine.log(f"{disk.name} is read only: left out")
+async def _erase_metadata(agent: "Agent", device: BlockDevice) -> None:
+    if device.read_only:
+        agent.machine.log(f"{device.name} is read only: left out")
         return
-    await in_thread(agent.machine.site.heavy, disk.erase_metadata)
-    agent.machine.log(f"erased the metadata of {disk.name}")
+    await in_thread(agent.machine.site.heavy, device.erase_metadata)
+    agent.machine.log(f"erased the metadata of {device.name}")

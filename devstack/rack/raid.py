@@ -1,7 +1,8 @@
 """Software RAID-1 as Linux has it: the same data on every member, and an md superblock near each one's end.
 
 The superblock is version 1.0 (``linux/raid/md_p.h``): it stands behind the data, so that each member alone is
-a bootable copy. Arrays are found by reading the disks: erasing metadata dissolves them, a restart does not.
+a bootable copy. Arrays are found by reading the disks: erasing the metadata of members dissolves them, a restart does
+not.
 """
 
 import struct
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ingot.rack.disks import SECTOR, Disk
+from ingot.rack.disks import SECTOR, Disk, clear_ends
 
 MEBIBYTE = 2**20
 GIBIBYTE = 2**30
@@ -39,8 +40,11 @@ class BlockDevice(Protocol):
     def size(self) -> int: ...
     @property
     def members(self) -> tuple[Disk, ...]: ...
+    @property
+    def read_only(self) -> bool: ...
     def read(self, offset: int, length: int) -> bytes: ...
     def write(self, offset: int, data: bytes) -> None: ...
+    def erase_metadata(self) -> None: ...
     def flush(self) -> None: ...
     def public(self) -> dict[str, Any]: ...
 
@@ -54,6 +58,10 @@ class Mirror:
     members: tuple[Disk, ...]
     array_id: uuid.UUID
 
+    @property
+    def read_only(self) -> bool:
+        return any(member.read_only for member in self.members)
+
     def read(self, offset: int, length: int) -> bytes:
         return self.members[0].read(offset, length)
 
@@ -62,6 +70,10 @@ class Mirror:
             raise OSError(28, f"{self.name} ends at {self.size} bytes")
         for member in self.members:
             member.write(offset, data)
+
+    def erase_metadata(self) -> None:
+        """Clear both ends of the array; its members still know that they are in it."""
+        clear_ends(self.write, self.size)
 
     def flush(self) -> None:
         for member in self.members:

@@ -80,11 +80,14 @@ class DeployTest(RackTest):
         machine = self.rack.control.wait_for_state(self.name, "hung")
         self.assertIn("no disk has a boot sector", machine["reason"])
 
-    def test_metadata_erase_dissolves_the_mirror(self) -> None:
+    def test_metadata_of_a_mirror_is_erased_and_the_mirror_stays(self) -> None:
         agent = self.boot_agent()
         agent.step("deploy", "apply_configuration", "raid", raid_config=MIRROR)
+        agent.run("standby.prepare_image", {"image_info": self.service.serve_image(disk_images.mbr_image())})
+        self.assertEqual("SUCCEEDED", agent.step("clean", "erase_devices_metadata")["command_status"])
         self.assertEqual("1", self.rack.control.machine(self.name)["volumes"][0]["raid_level"])
-        agent.step("clean", "erase_devices_metadata")
+        self.assertEqual([bytes(512)] * 2, [path.read_bytes()[:512] for path in self.disk_paths()])
+        agent.step("clean", "delete_configuration", "raid")
         self.assertEqual([], self.rack.control.machine(self.name)["volumes"])
 
     def test_disks_and_boot_device_outlive_the_rack(self) -> None:
