@@ -3,6 +3,7 @@
 #
 #   devstack/real-machine.sh               in UEFI: inspection, cleaning, a deployment on a RAID-1, cleaning again
 #   devstack/real-machine.sh --all         and, beside it, in BIOS: failures, a deployment on one disk, a rescue
+#   devstack/real-machine.sh --record      records what the agent says, for tests/functional/agent_contract
 #   devstack/real-machine.sh --prepare     only install and build what they need
 #
 # Tells the timeline and what the deployed system says on its serial console: marker, root, members of the RAID.
@@ -46,6 +47,7 @@ case ${1:-} in
     "") ;;
     --all) what=. ;;
     --prepare) prepare; exit ;;
+    --record) prepare; PATH=$CHECKOUT/.gate/venv/bin:$PATH exec python -m testtools.run tests.gate.real_machine.recording ;;
     -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit ;;
     *) fail "unknown: $1; see --help" ;;
 esac

@@ -3,7 +3,6 @@
 import dataclasses
 import fnmatch
 import json
-import os
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self
@@ -11,7 +10,7 @@ from typing import Any, Self
 from tests.functional.agent_contract import shapes
 
 STORED = pathlib.Path(__file__).parent / "recordings"
-"""What the real agent said and heard: a file by act. Made anew by devstack/real-machine.sh with INGOT_TEST_RECORD=1."""
+"""What the real agent said and heard: a file by act. ``devstack/real-machine.sh --record`` makes them anew."""
 
 COMMANDS = "/v1/commands/"
 
@@ -45,9 +44,14 @@ class Exchange:
 
     @property
     def opens(self) -> bool:
-        """Whether only an agent that has just been started asks so. A later lookup has the node's UUID."""
+        """Whether an agent that has just been started says so. A later lookup has the node's UUID."""
         is_first_lookup = self.path == "/v1/lookup" and "node_uuid" not in self.query
-        return is_first_lookup or self.path in ("/v1/continue_inspection", "/")
+        return is_first_lookup or self.path == "/v1/continue_inspection"
+
+    def document(self) -> dict[str, Any]:
+        """What a shape is taken of."""
+        request = {"query": self.query, "headers": self.headers, "body": self.body}
+        return {"request": request, "answer": {"headers": self.answer_headers, "body": self.answer}}
 
 
 class Recording:
@@ -61,7 +65,7 @@ class Recording:
     def __init__(self) -> None:
         self.kinds: dict[str, shapes.Shape] = {}
         self.lives: list[list[str]] = []
-        self._opening = False
+        self._greeting: list[Exchange] = []
         self._names: dict[str, str] = {}
         self._ended: set[str] = set()
 
@@ -75,24 +79,30 @@ class Recording:
         return found
 
     def _add(self, exchange: Exchange) -> None:
-        if not self.lives or (exchange.opens and not self._opening):
-            self.lives.append([])
-        self._opening = exchange.opens
-        if self._over():
+        if exchange.path == "/":  # whose question it was shows the next one
+            self._greeting = [exchange]
             return
+        if exchange.opens or not self.lives:
+            self.lives.append([])
+            for greeting in self._greeting:
+                self._note(greeting)
+        self._greeting = []
+        if not self._over():
+            self._note(exchange)
+
+    def _note(self, exchange: Exchange) -> None:
         what = _command(exchange.body) if exchange.path == COMMANDS and exchange.body else exchange.path
-        kind, answer = f"{exchange.method} {what} {exchange.status}", exchange.answer
+        kind = f"{exchange.method} {what} {exchange.status}"
         if (exchange.method, exchange.path) != ("GET", COMMANDS):
             self._happened(kind)
         if exchange.path == COMMANDS and exchange.status == 200:
-            commands = answer.get("commands", [answer])
             if exchange.method == "POST":
-                self._names[answer["id"]] = what
-            for command in commands:
+                self._names[exchange.answer["id"]] = what
+            for command in exchange.answer.get("commands", [exchange.answer]):
                 self._see(command)
-            answer = {**answer, "commands": "seen"} if "commands" in answer else "seen"
-        request = {"query": exchange.query, "headers": exchange.headers, "body": exchange.body}
-        self._join(kind, {"request": request, "answer": {"headers": exchange.answer_headers, "body": answer}})
+            seen = {"commands": "seen"} if "commands" in exchange.answer else "seen"
+            exchange = dataclasses.replace(exchange, answer=seen)
+        self._join(kind, exchange.document())
 
     def _see(self, command: Mapping[str, Any]) -> None:
         """Notes what an agent tells of a command."""
@@ -156,18 +166,3 @@ def _command(body: Mapping[str, Any]) -> str:
 def stored(act: str) -> Recording:
     """What the real agent said in an act."""
     return Recording.load(STORED / f"{act}.json")
-
-
-def check_real(act: str, recording: Recording) -> None:
-    """Sees that the real agent said what is stored of it; stores that, where INGOT_TEST_RECORD asks for it.
-
-    :raises AssertionError: names each difference.
-    """
-    if os.environ.get("INGOT_TEST_RECORD"):
-        recording.save(STORED / f"{act}.json")
-    found = [
-        f"{kind}: {place}: stored is {one}, now it is {other}"
-        for kind, place, one, other in stored(act).differences(recording)
-    ]
-    if found:
-        raise AssertionError("\n".join([f"the real agent says other things than are stored of {act}:", *found]))

@@ -1,13 +1,19 @@
 """Recordings notice what changed on the wire, and nothing that is chance."""
 
 import pathlib
+import re
 import tempfile
 from typing import Any
 
 import testtools
 
+from ingot.rack.config import RackConfig
 from tests.functional.agent_contract import recordings
 from tests.functional.agent_contract.recordings import COMMANDS, Exchange, Recording
+
+ACTS = [path.stem for path in recordings.STORED.glob("*.json")]
+AGENT_VERSION = "request/body/agent_version"
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 def asked(method: str, path: str, answer: Any, *, status: int = 200, body: Any = None, **query: str) -> Exchange:
@@ -26,12 +32,12 @@ def listed(*commands: dict[str, Any]) -> Exchange:
     return asked("GET", COMMANDS, {"commands": list(commands)})
 
 
-ROOT = asked("GET", "/", {"name": "Ingot"})
+GREETING = asked("GET", "/", {"name": "Ingot"})
 LOOKUP = asked("GET", "/v1/lookup", {"node": {"uuid": "1", "properties": {}}, "config": {"agent_token": "t"}})
 LATER_LOOKUP = asked("GET", "/v1/lookup", LOOKUP.answer, node_uuid="1")
 HEARTBEAT = asked("POST", "/v1/heartbeat/{uuid}", None, status=202, body={"agent_token": "t", "agent_version": "1"})
 STARTED, ENDED = posted("standby.sync", "RUNNING"), listed(command("standby.sync", "SUCCEEDED", {"result": "text"}))
-LIFE = (ROOT, LOOKUP, HEARTBEAT, STARTED, ENDED)
+LIFE = (GREETING, LOOKUP, HEARTBEAT, STARTED, ENDED)
 SYNCED = ["POST standby.sync 200", "standby.sync SUCCEEDED"]
 BEGIN = ["GET / 200", "GET /v1/lookup 200", "POST /v1/heartbeat/{uuid} 202"]
 
@@ -49,14 +55,14 @@ class RecordingsTest(testtools.TestCase):
                 ("GET /v1/lookup 200", "answer/body/config/agent_token"),
                 ("GET /v1/lookup 200", "answer/body/node/properties"),
             ],
-            self.different(ROOT, bare, *LIFE[2:]),
+            self.different(GREETING, bare, *LIFE[2:]),
         )
 
     def test_a_value_of_the_protocol(self) -> None:
         newer = asked("POST", "/v1/heartbeat/{uuid}", None, status=202, body={**HEARTBEAT.body, "agent_version": "2"})
         self.assertEqual(
             [("POST /v1/heartbeat/{uuid} 202", "request/body/agent_version")],
-            self.different(ROOT, LOOKUP, newer, STARTED, ENDED),
+            self.different(GREETING, LOOKUP, newer, STARTED, ENDED),
         )
 
     def test_a_result(self) -> None:
@@ -67,14 +73,14 @@ class RecordingsTest(testtools.TestCase):
 
     def test_what_is_left_out_and_the_order(self) -> None:
         self.assertEqual([("GET / 200", ""), ("order", "")], self.different(*LIFE[1:]))
-        self.assertEqual([("order", "")], self.different(ROOT, LOOKUP, STARTED, HEARTBEAT, ENDED))
+        self.assertEqual([("order", "")], self.different(GREETING, LOOKUP, STARTED, HEARTBEAT, ENDED))
 
     def test_chance(self) -> None:
         refused = asked("POST", "/v1/heartbeat/{uuid}", {}, status=409, body={})
         unanswered = asked("GET", "/v1/lookup", None, status=0)
         running = listed(command("standby.sync", "RUNNING"))
         at_once = posted("standby.sync", "SUCCEEDED", {"result": "text"})
-        self.assertEqual([], self.different(ROOT, unanswered, LOOKUP, refused, HEARTBEAT, STARTED, running, ENDED))
+        self.assertEqual([], self.different(GREETING, unanswered, LOOKUP, refused, HEARTBEAT, STARTED, running, ENDED))
         self.assertEqual([], self.different(*LIFE[:4], HEARTBEAT, ENDED, HEARTBEAT, ENDED))
         self.assertEqual([], self.different(*LIFE[:3], at_once))
 
@@ -85,14 +91,16 @@ class RecordingsTest(testtools.TestCase):
         self.assertEqual([BEGIN[1:], BEGIN[1:]], told_its_version.lives)
 
     def test_after_its_last_word_an_agent_is_not_listened_to(self) -> None:
-        off, inspected = (
-            posted("standby.power_off", "RUNNING"),
-            asked("POST", "/v1/continue_inspection", {}, status=202),
-        )
-        ended = listed(command("standby.power_off", "SUCCEEDED"))
-        found = Recording.of((*LIFE, off, HEARTBEAT, ended, inspected, ROOT, LATER_LOOKUP))
+        off, ended = posted("standby.power_off", "RUNNING"), listed(command("standby.power_off", "SUCCEEDED"))
+        inspected = asked("POST", "/v1/continue_inspection", {}, status=202)
+        found = Recording.of((inspected, GREETING, LATER_LOOKUP, HEARTBEAT, *LIFE, off, HEARTBEAT, ended, *LIFE[:3]))
         self.assertEqual(
-            [[*BEGIN, *SYNCED, "POST standby.power_off 200"], ["POST /v1/continue_inspection 202"]], found.lives
+            [
+                ["POST /v1/continue_inspection 202"],
+                [*BEGIN, *SYNCED, "POST standby.power_off 200"],
+                BEGIN,
+            ],
+            found.lives,
         )
 
     def test_files(self) -> None:
@@ -100,5 +108,11 @@ class RecordingsTest(testtools.TestCase):
         Recording.of(LIFE).save(place)
         stored = Recording.load(place)
         self.assertEqual(([BEGIN + SYNCED], []), (stored.lives, list(stored.differences(Recording.of(LIFE)))))
-        for act in recordings.STORED.glob("*.json"):
-            self.assertNotEqual([], recordings.stored(act.stem).lives)
+
+    def test_what_is_stored_is_of_the_agent_in_the_ramdisk(self) -> None:
+        """A new release of it is recorded before the simulated one is said to be like it."""
+        requirements = (ROOT / "devstack" / "ramdisk" / "agent-requirements.txt").read_text()
+        (version,) = re.findall(r"^ironic-python-agent==(\S+)", requirements, re.MULTILINE)
+        self.assertEqual(version, RackConfig().agent_version)
+        shapes = [shape for act in ACTS for shape in recordings.stored(act).kinds.values()]
+        self.assertEqual({f"={version}"}, {told for shape in shapes for told in shape.get(AGENT_VERSION, ())})

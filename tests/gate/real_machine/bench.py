@@ -14,7 +14,6 @@ import fixtures
 
 from ingot.rack import ports
 from ingot.rack.process import RackProcess
-from tests.functional.agent_contract import recordings
 from tests.functional.agent_contract.recorder import Recorder
 from tests.functional.deployment import lab
 from tests.gate.environments import ROOT
@@ -28,6 +27,9 @@ HOST = "10.0.2.2"
 
 PLACE = pathlib.Path(os.environ.get("INGOT_TEST_REAL_MACHINE", ROOT / ".gate" / "real-machine"))
 MARKER = "INGOT-IMAGE "
+STORY = {"delete_configuration_priority": 20, "fast_track": True}
+"""Cleaning dissolves arrays; agents are left running that the next change may use."""
+
 _PASSWORD = "a password"
 _FAILED = ("error", "failed")
 
@@ -50,13 +52,21 @@ class Bench(fixtures.Fixture):
 
     :param name: of the run.
     :param disk_sizes: of the machine's two disks.
-    :param recorded: whether a recorder stands between agents and Ingot; else they talk to each other directly.
+    :param deploy: options of Ingot beside those that every run has, in the group of that name.
+    :param recorder: stands between agents and Ingot; without one they talk to each other directly.
     :ivar files: what has kernel, ramdisk and image.
     """
 
-    def __init__(self, name: str, disk_sizes: tuple[str, str] = ("5G", "5G"), recorded: bool = True) -> None:
+    def __init__(
+        self,
+        name: str,
+        disk_sizes: tuple[str, str] = ("5G", "5G"),
+        deploy: Mapping[str, Any] = STORY,
+        recorder: Recorder | None = None,
+    ) -> None:
         super().__init__()
-        self._recorder = Recorder() if recorded else None
+        self._recorder = recorder
+        self._deploy = deploy
         self.directory = PLACE / "runs" / name
         self._disk_sizes = disk_sizes
         self._now = ""
@@ -110,9 +120,8 @@ class Bench(fixtures.Fixture):
                 "deploy_kernel": self.url("deploy/vmlinuz"),
                 "deploy_ramdisk": self.url("deploy/initrd.img"),
                 "erase_devices_priority": 0,
-                "delete_configuration_priority": 20,
                 "erase_devices_metadata_priority": 10,
-                "fast_track": True,
+                **self._deploy,
             },
             "agent": {"command_timeout": 30},
             "pxe": {"kernel_append_params": "console=ttyS0,115200 quiet"},
@@ -281,11 +290,6 @@ class Bench(fixtures.Fixture):
         found = [dict(_pairs(line)) for line in lines]
         facts = {name: value for one in found if "array" not in one for name, value in one.items()}
         return System(facts, {one["array"]: one for one in found if "array" in one})
-
-    def check_what_was_said(self) -> None:
-        """Compares what the agents of this run have said with what is stored of them under the run's name."""
-        if self._recorder is not None:
-            recordings.check_real(self.directory.name, self._recorder.recording())
 
     def check_facts(self, system: System, uuid: str, firmware: str) -> None:
         """The system runs with this firmware, from the image that was asked for and with its config drive.
