@@ -110,7 +110,9 @@ class TestBudgets(testtools.TestCase):
         interfaces = {"power": "ipmitool", "management": "ipmitool", "boot": "ipxe", "deploy": "direct"}
         info = {"ipmi_address": machine["bmc_address"], "ipmi_port": machine["bmc_port"]}
         info |= {"ipmi_username": "admin", "ipmi_password": "password"}
-        body = {"driver": "ipmi", "driver_info": info}
+        (disk, *_others) = bench.rack.control.machine(machine["name"])["disks"]
+        properties = {"root_device": {"serial": disk["serial"]}}  # an agent without hints looks once more for some
+        body = {"driver": "ipmi", "driver_info": info, "properties": properties}
         uuid = bench.user.post("/v1/nodes", {**body, **{f"{k}_interface": v for k, v in interfaces.items()}})["uuid"]
         bench.user.post("/v1/ports", {"node_uuid": uuid, "address": machine["macs"][0]})
         nodes.set_always(bench.db, uuid, {"provision_state": states.AVAILABLE})
