@@ -8,7 +8,7 @@ from ingot.rack.commands import CommandSpec
 if TYPE_CHECKING:
     from ingot.rack.agent import Agent
 
-_LAST_WORD = 0.05
+_LAST_WORD = 1.0
 """Seconds in which the answer reaches whoever gave the command."""
 
 

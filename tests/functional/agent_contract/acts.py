@@ -61,11 +61,12 @@ class Acts(testtools.TestCase):
         self.choose_image(**more)
         self.ask("active", "active", configdrive={"meta_data": {"uuid": self.uuid, "name": "contract"}})
 
-    def test_one_disk(self) -> None:
-        self.start("bios")
+    def test_one_disk_and_a_rescue(self) -> None:
+        self.start("bios", rescue_interface="agent")
         self.make_available()
         self.change("/properties/root_device", {"serial": self.serial})
         self.deploy()
+        self.ask("rescue", "rescue", rescue_password="Let me in 4711")
         self.finish("bios")
 
     def test_mirror(self) -> None:
