@@ -30,6 +30,7 @@ class ServiceClient:
     url: str
     verify: bool | str = True
     version: tuple[int, ...] = field(default=HEARTBEAT_VERSION, init=False)
+    _closed: bool = field(default=False, init=False)
     _session: requests.Session = field(default_factory=requests.Session, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -38,6 +39,8 @@ class ServiceClient:
         self._session.headers.update({"Accept": "application/json", "Content-Type": "application/json"})
 
     def close(self) -> None:
+        """From now on nothing is sent, not even what waits for a thread: a machine that is off says nothing."""
+        self._closed = True
         self._session.close()
 
     def api_version(self) -> tuple[int, ...]:
@@ -71,6 +74,8 @@ class ServiceClient:
         """Send a request to a path of the service, or to a URL."""
         headers = {_VERSION_HEADER: ".".join(map(str, min(version, self.version)))} if version else {}
         url = self.url + path if path.startswith("/") else path
+        if self._closed:
+            raise ServiceError(0, f"{method} {path}: the machine is off")
         try:
             answer = self._session.request(method, url, headers=headers, timeout=TIMEOUT, verify=self.verify, **kwargs)
         except requests.RequestException as error:
