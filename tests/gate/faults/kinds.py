@@ -51,8 +51,7 @@ def _stop_server(site: Site, name: str) -> None:
 
 
 def _start_server(site: Site, name: str) -> None:
-    site.servers[name].start()
-    site.servers[name].wait_until_ready()
+    site.start_server(name)
 
 
 def _cut(site: Site, name: str) -> None:

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import threading
 from collections.abc import Mapping
+from concurrent import futures
 from typing import Any
 
 import fixtures
@@ -67,10 +68,14 @@ class Site(fixtures.Fixture):
         # Machines small enough that two hundred are no load of their own.
         small = {"disks": 1, "disk_size": "16M"}
         self._rack = {**small, "boot_retry": 1.0, "heartbeat_max": 3.0, "agent_settle": 0.2, "steps": [step]}
+        self._over = threading.Event()
         self.dead: set[str] = set()
         self.revived: list[str] = []
 
     def _setUp(self) -> None:
+        # A server ends with the thread that started it: this one lives longer than all that needs servers.
+        self._starter = futures.ThreadPoolExecutor(max_workers=1)
+        self.addCleanup(self._starter.shutdown)
         database_name = DATABASES[self.backend]
         self._start_servers({BROKER, database_name})
         self._install_driver()
@@ -82,6 +87,7 @@ class Site(fixtures.Fixture):
         self.wires = {name: self.useFixture(wire.line_to(broker)) for name in self.lab.names}
         audit.make_accounts(self.url, [*self.lab.names, *self.lab.addresses, "dbsync"])
         self.useFixture(self.lab)
+        self.addCleanup(self._over.set)  # before the laboratory stops its processes
         audit.begin(self.url)
         self.victims = {
             "conductors": list(self.lab.conductors),
@@ -116,6 +122,11 @@ class Site(fixtures.Fixture):
         self.useFixture(fixtures.EnvironmentVariable("PYTHONPATH", os.pathsep.join(path)))
         self.useFixture(fixtures.EnvironmentVariable(engraver.PLATES, str(self._plates)))
 
+    def start_server(self, name: str) -> None:
+        """Starts a server that was stopped; returns when it answers."""
+        self._starter.submit(self.servers[name].start).result()
+        self.servers[name].wait_until_ready()
+
     def own_options(self, name: str) -> Mapping[str, Mapping[str, Any]]:
         """Where a process finds database and bus, under its own name: the database sees who is who, and the wire of one
         can be cut."""
@@ -134,17 +145,15 @@ class Site(fixtures.Fixture):
         self.processes = {**self.lab.conductors, **self.lab.apis}
 
         def watch() -> None:
-            while not over.wait(0.5):
+            while not self._over.wait(0.5):
                 for name, process in self.processes.items():
                     if not process.running and name not in self.dead:
                         self.revived.append(name)
                         process.start()
 
-        over = threading.Event()
         supervisor = threading.Thread(target=watch, daemon=True)
         supervisor.start()
         self.addCleanup(supervisor.join)
-        self.addCleanup(over.set)
 
     # Machines
 
