@@ -161,6 +161,7 @@ HARMLESS: dict[str, Callable[[Evidence], Any]] = {
     "a step that must not be repeated is cut short": cut_short,
     "a step that may be repeated is interrupted": interrupted,
     "a conductor comes back while its lock is taken": lambda seen: seen.signs.append(sign("one", 38)),
+    "a write changes nothing": lambda seen: seen.writes.insert(5, write(41, "one", "", ("two", 3), ("two", 3))),
     "a statement arrives late": lambda seen: seen.signs.append(Record(**vars(sign("one", 25)) | {"at": FOUNDED + 34})),
 }
 

@@ -164,7 +164,7 @@ def agents_did_nothing_twice(seen: Evidence) -> Finding:
 def writes_carry_the_lock(seen: Evidence) -> Finding:
     """Who changes what the lock guards holds the lock, or nobody does. Taking a lock changes nothing else with it."""
     for write in seen.writes:
-        changed = set(write.changed.split(",")) - UNGUARDED
+        changed = set(filter(None, write.changed.split(","))) - UNGUARDED
         if not changed:
             continue
         other = write.old_reservation not in (None, write.account)
