@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from oslo_log import log
+
 from ingot.api import call as calls
 from ingot.api import collection, fields, kinds, schemas
 from ingot.api import nodes as api_nodes
@@ -16,6 +18,8 @@ from ingot.api.params import Param
 from ingot.common import errors, masking, states
 from ingot.db import agents, node_lists, records
 from ingot.db import inventory as inventories
+
+LOG = log.getLogger(__name__)
 
 INSPECTION = "inspect"
 """The conductor's flow that waits for what an agent finds."""
@@ -62,6 +66,8 @@ def lookup(call: Call) -> Reply:
     if node is None or not _may_look_up(call, node.provision_state):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an agent.")
     token = agents.issue_token(call.db, node)
+    if token and node.agent_token:  # an agent again and again, or somebody who is none
+        LOG.warning("Node %s was looked up again before its agent has shown its token: it gets another one", node.uuid)
     if token is None and agents.doubt(call.db, node):
         call.client.advance(call.ctx, node, why="lookup")
     return Reply(_told(call, node, token))

@@ -13,8 +13,8 @@ from tests.gate.faults.site import Site
 
 
 class Injector(fixtures.Fixture):
-    """Each fault has a thread of its own. Where a victim takes longer to get well than the schedule says, its next fault
-    waits.
+    """Each fault has a thread of its own. Where a victim takes longer to get well than the schedule says, its next
+    fault waits.
 
     :ivar happened: (when it began, when it was over, what it was), in seconds since the epoch.
     """
