@@ -36,6 +36,7 @@ def main() -> int:
         print(f"ingot cannot start: {exc.message}", file=sys.stderr)
         return 1
     code = signals.wait_for_stop(stopped, conf)
+    signals.limit_stop(conf.conductor.graceful_shutdown_timeout, code)
     web.stop()
     if not conductor.stop():
         signals.cut_off(code)

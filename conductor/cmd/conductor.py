@@ -50,8 +50,10 @@ def _run(conf: cfg.ConfigOpts) -> int:
     server.start()
     conductor.start()
     code = signals.wait_for_stop(stopped, conf)
+    asked_until = conf.hash_ring_reset_interval + _IN_TRANSIT  # by who remembers the ring of before
+    signals.limit_stop(asked_until + conf.conductor.graceful_shutdown_timeout, code)
     conductor.leave()
-    time.sleep(conf.hash_ring_reset_interval + _IN_TRANSIT)  # who remembers the ring of before asks here until then
+    time.sleep(asked_until)
     server.stop()
     if not conductor.stop():
         signals.cut_off(code)

@@ -10,6 +10,9 @@ from oslo_config import cfg
 
 LOG = logging.getLogger(__name__)
 
+_LAST_WORDS = 10.0
+"""Seconds for what an orderly stop does besides waiting: it takes its leave of a database and a broker."""
+
 
 def wait_for_stop(stopped: threading.Event, conf: cfg.ConfigOpts) -> int:
     """Waits for SIGTERM or SIGINT, or until the event is set. Must be called on the main thread.
@@ -36,6 +39,21 @@ def _read_again(conf: cfg.ConfigOpts) -> None:
         conf.mutate_config_files()
     except (cfg.Error, OSError):
         LOG.exception("The configuration could not be read again and stays as it was")
+
+
+def limit_stop(seconds: float, code: int) -> None:
+    """Has the process end even if the database or the broker keeps it, because they are away.
+
+    :param seconds: that the stop waits on purpose.
+    """
+    timer = threading.Timer(seconds + _LAST_WORDS, _give_up, (code,))
+    timer.daemon = True
+    timer.start()
+
+
+def _give_up(code: int) -> NoReturn:
+    LOG.warning("The stop takes too long; the others find out by themselves that this conductor is gone")
+    cut_off(code)
 
 
 def cut_off(code: int) -> NoReturn:

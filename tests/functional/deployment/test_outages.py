@@ -116,6 +116,16 @@ class TestBrokerAway(OutageCase):
         return bench.user.request("GET", f"/v1/nodes/{uuid}/management/boot_device").status_code == 200
 
 
+class TestStop(OutageCase):
+    def test_ends_in_time_though_database_and_broker_are_away(self) -> None:
+        bench = self.make_lab(options={"conductor": {"graceful_shutdown_timeout": 1}})
+        bench.make_available(bench.enroll())  # so it has begun
+        self.database.hold()
+        self.broker.hold()
+        (process,) = bench.conductors.values()
+        self.assertEqual(0, process.stop())
+
+
 class TestKilledAPI(OutageCase):
     MACHINES = 12
 
