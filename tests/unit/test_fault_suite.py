@@ -134,6 +134,10 @@ BREAKS: dict[str, tuple[str, Callable[[Evidence], Any]]] = {
         "writes_carry_the_lock",
         lambda seen: seen.writes.insert(5, write(41, "one", "step_memory", ("two", 3), ("two", 3))),
     ),
+    "one writes after it has lost the lock and the other has given it back": (
+        "writes_carry_the_lock",
+        lambda seen: seen.writes.append(write(42, "one", "provision_state,step_state", (None, 3), (None, 3))),
+    ),
     "a lock is taken with work in the same write": (
         "writes_carry_the_lock",
         lambda seen: vars(seen.writes[1]).update(changed="reservation,lock_epoch,step_state"),

@@ -74,8 +74,9 @@ class TestLeaving(testtools.TestCase):
 
     def test_one_that_is_drained_hands_over_and_comes_back(self) -> None:
         gone = self.deploy_all()
-        drain = self.command("drain", gone, "--wait", "100")
-        self.ask_while(threading.Thread(target=drain.start().wait))
+        drain = self.command("drain", gone, "--wait", "100").start()
+        self.ask_while(threading.Thread(target=drain.wait))
+        drain.wait()  # nobody hears what it raises in a thread
         listed = self.bench.user.get("/v1/conductors?detail=True")["conductors"]
         (drained,) = (one for one in listed if one["hostname"] == gone)
         self.assertEqual((True, []), (drained["alive"], drained["drivers"]))

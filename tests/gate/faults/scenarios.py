@@ -72,7 +72,7 @@ class Outcome:
     :param command: plays it again.
     :param facts: what is worth knowing: [(what, how much)].
     :param broken: what breaks each invariant.
-    :param faults: the schedule.
+    :param faults: those of the schedule that happened.
     :param lab: has the logs of all processes, while the stage lasts.
     """
 
@@ -97,7 +97,7 @@ def storm(stage: fixtures.Fixture | testtools.TestCase, backend: str, plan: Stor
     faults = schedule.draw(seed, plan.faults, plan.every, site.victims, plan.weights)
     print(f"seed {seed}, {DATABASES[backend]}:", *faults, sep="\n", flush=True)
     began = time.monotonic()
-    until = began + plan.faults * plan.every
+    until = began + max((fault.at for fault in faults), default=0.0) + plan.every
     work = Workload(site, lambda begun: begun < plan.deployments or time.monotonic() < until, plan.patience)
     injector = stage.useFixture(Injector(site, faults))
     work.start()
@@ -111,7 +111,7 @@ def storm(stage: fixtures.Fixture | testtools.TestCase, backend: str, plan: Stor
         f"--deployments {plan.deployments} --faults {plan.faults} --every {plan.every:g}",
         facts=[*_common_facts(site, work, evidence), ("seconds", f"{taken:.0f}")],
         broken=invariants.broken(evidence),
-        faults=faults,
+        faults=sorted((fault for _began, _ended, fault in injector.happened), key=lambda fault: fault.at),
         lab=site.lab,
     )
 

@@ -80,6 +80,8 @@ def facts(killed: Killed, seen: Evidence) -> list[tuple[str, str]]:
     """How it went."""
     resumed = sorted(_resumed(killed, seen).values())
     ends = [request.ended_at - killed.at for request in seen.requests if request.verb == "active" and request.went_well]
+    if not (resumed and ends):
+        return [("deployments that others went on with", str(len(resumed)))]
     where = Counter(f"{node['deploy_step'].get('step')} ({node['provision_state']})" for node in killed.nodes)
     return [
         ("deployments when it was killed", ", ".join(f"{count} in {step}" for step, count in sorted(where.items()))),

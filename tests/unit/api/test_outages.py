@@ -77,4 +77,6 @@ class Outages(world.WorldCase):
                 self.assertIn(self.kept(), (before, after), told)
                 if answer.status != whole.status:  # a bell that could not be rung after the end does no harm
                     self.assertEqual((503, "5"), (answer.status, answer.headers.get("Retry-After")), told)
+            else:
+                self.fail(f"{method} {url} takes more than {_MOST} statements")
         self.assertGreater(outages, 200)
