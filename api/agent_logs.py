@@ -4,10 +4,10 @@ from ingot.api import collection, fields, nodes
 from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.common import clock
-from ingot.db import agent_logs, listing, records
+from ingot.db import listing, models, node_history
 
 
-def _links(log: records.Record, call: Call) -> list[dict[str, str]]:
+def _links(log: models.Record, call: Call) -> list[dict[str, str]]:
     return [{"href": f"{call.base}{call.path.rstrip('/')}/{log.uuid}", "rel": "self"}]
 
 
@@ -23,7 +23,7 @@ TABLE = fields.Table(
     ),
 )
 
-LOGS = collection.Collection("logs", TABLE, agent_logs.SOURCE, selects=False)
+LOGS = collection.Collection("logs", TABLE, node_history.LOGS, selects=False)
 
 
 index = nodes.list_of(LOGS)
@@ -33,7 +33,7 @@ index = nodes.list_of(LOGS)
 def show(call: Call, node: str, uuid: str) -> Reply:
     """The archive itself."""
     found = nodes.read(call, node, "id", "uuid")
-    log = listing.of_node(call.db, agent_logs.SOURCE, found.id, uuid)
+    log = listing.get_of_node(call.db, node_history.LOGS, found.id, uuid)
     name = f"{found.uuid}-{log.flow}-{clock.iso(log.created_at)}.tar.gz".replace(":", "")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Reply(log.content, headers=headers)

@@ -16,7 +16,7 @@ from ingot.api.fields import Field
 from ingot.api.node_fields import LOOKUP_TABLE
 from ingot.api.params import Param
 from ingot.common import errors, masking, states
-from ingot.db import agents, node_lists, records
+from ingot.db import agents, models, node_lists
 from ingot.db import inventory as inventories
 
 LOG = log.getLogger(__name__)
@@ -62,18 +62,18 @@ def lookup(call: Call) -> Reply:
     addresses, node_uuid = call.query.get("addresses", ()), call.query.get("node_uuid")
     if not addresses and node_uuid is None:
         raise errors.Invalid("At least one of 'addresses' (with a valid MAC address) and 'node_uuid' is required.")
-    node = agents.find(call.db, node_uuid, addresses)
+    node = agents.look_up(call.db, node_uuid, addresses)
     if node is None or not _may_look_up(call, node.provision_state):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an agent.")
     token = agents.issue_token(call.db, node)
     if token and node.agent_token:  # an agent again and again, or somebody who is none
         LOG.warning("Node %s was looked up again before its agent has shown its token: it gets another one", node.uuid)
-    if token is None and agents.doubt(call.db, node):
-        call.client.advance(call.ctx, node, why="lookup")
+    if token is None and agents.request_check(call.db, node):
+        call.client.notify(call.ctx, node, why="lookup")
     return Reply(_told(call, node, token))
 
 
-def _told(call: Call, node: records.Record, token: str | None) -> dict[str, Any]:
+def _told(call: Call, node: models.Node, token: str | None) -> dict[str, Any]:
     """What an agent learns about its machine, and what it is to do."""
     node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None)
     return {"node": LOOKUP_TABLE.select(call.minor).render(node, call), "config": _config(call, token)}
@@ -130,7 +130,7 @@ def heartbeat(call: Call, node: str) -> Reply:
         )
     if not given.get("agent_token"):
         raise errors.Invalid("Agent token is required for heartbeat processing: send agent_token.")
-    found = agents.for_heartbeat(call.db, api_nodes.ident(call, node))
+    found = agents.read_for_heartbeat(call.db, api_nodes.ident(call, node))
     if not hmac.compare_digest(given["agent_token"].encode(), (found.agent_token or "").encode()):
         raise _strange_agent()
     if call.conf.agent.require_tls and not given["callback_url"].startswith("https://"):
@@ -146,7 +146,7 @@ def heartbeat(call: Call, node: str) -> Reply:
     if not agents.record_heartbeat(call.db, found, values):
         raise _strange_agent()
     if found.provision_state in states.WAITING:
-        call.client.advance(call.ctx, found, why="heartbeat")
+        call.client.notify(call.ctx, found, why="heartbeat")
     return Reply(None, 202)
 
 
@@ -174,17 +174,17 @@ def continue_inspection(call: Call) -> Reply:
     inspection."""
     inventory = call.body["inventory"]
     node_uuid, addresses = call.query.get("node_uuid"), _found_addresses(inventory)
-    node = agents.find(call.db, node_uuid, addresses) if node_uuid or addresses else None
+    node = agents.look_up(call.db, node_uuid, addresses) if node_uuid or addresses else None
     if node is None or not _is_inspected(node):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an inspection.")
     beside = {name: value for name, value in call.body.items() if name != "inventory"}
     inventories.save(call.db, node.id, inventory, beside)
     agents.record_inspection(call.db, node)
-    call.client.advance(call.ctx, node, why="inspection")
+    call.client.notify(call.ctx, node, why="inspection")
     return Reply({"uuid": node.uuid, **_told(call, node, None)}, 202)  # agents look their node up by it from now on
 
 
-def _is_inspected(node: records.Record) -> bool:
+def _is_inspected(node: models.Node) -> bool:
     """A quick machine may be there before its BMC has said that it is on, which ends the state before the wait."""
     return node.flow == INSPECTION and node.provision_state in (states.INSPECTING, states.INSPECTWAIT)
 

@@ -13,7 +13,7 @@ from ingot.api.params import Param
 from ingot.api.policy import access
 from ingot.common import errors, states
 from ingot.db import allocations as rows
-from ingot.db import listing, nodes, records, traits
+from ingot.db import listing, models, node_crud, nodes
 
 SINCE = 52
 """Minor version that brought allocations."""
@@ -30,7 +30,7 @@ def _idents(name: str, value: list[str]) -> list[str]:
 
 
 _ITEMS = {"type": "string", "minLength": 1, "maxLength": 255}
-_TRAITS = kinds.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": traits.MOST}, _traits, [])
+_TRAITS = kinds.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": node_crud.MOST_TRAITS}, _traits, [])
 _NODES = kinds.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _idents, [])
 _OWNER = kinds.Kind(kinds.TEXT.schema, lambda name, value: kinds.storable(name, value) or None)
 
@@ -76,7 +76,7 @@ def _where(call: Call) -> list[listing.Condition]:
     return [node_links.of_node(_referred(call, call.query["node"]).id)]
 
 
-def _referred(call: Call, given: str) -> records.Record:
+def _referred(call: Call, given: str) -> models.Record:
     """The node whose allocation is asked for.
 
     :raises Invalid: there is none, or none that the request may see. Measured: 400, also where the URL names it.
@@ -108,7 +108,7 @@ def create(call: Call) -> Reply:
     record = CRUD.read(call, values["uuid"])
     shown = TABLE.select(call.minor).render(record, call)
     if node is None:
-        call.client.allocate(call.ctx, record.uuid)
+        call.client.notify_of_allocation(call.ctx, record.uuid)
     return calls.created(call, shown, f"/v1/allocations/{record.uuid}", record.version)
 
 
@@ -132,7 +132,7 @@ def _candidates(call: Call, idents: list[str]) -> list[str]:
     """The uuids of what a request names; those that its project does not own or lease are not known to it."""
     if not idents:
         return []
-    known = rows.candidates_called(call.db, idents, None if call.access.permits(_FOR_OTHERS) else call.ctx.project_id)
+    known = rows.resolve_candidates(call.db, idents, None if call.access.permits(_FOR_OTHERS) else call.ctx.project_id)
     unknown = [ident for ident in idents if ident not in known]
     if unknown:
         raise errors.Invalid(f"candidate_nodes: Nodes cannot be found: {', '.join(unknown)[:300]}.")
@@ -163,7 +163,7 @@ def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
     except errors.NotFound as exc:
         raise errors.Invalid(f"node: {exc.message}") from exc
     uuid = values["uuid"] or node.instance_uuid or uuidutils.generate_uuid()
-    own = set(traits.of_nodes(call.db, [node.id]).get(node.id, ())) if values["traits"] else set()
+    own = set(nodes.traits_by_node(call.db, [node.id]).get(node.id, ())) if values["traits"] else set()
     checks = {
         f'it must be in state "active", it is in "{node.provision_state}"': node.provision_state == states.ACTIVE,
         f"its resource class is {node.resource_class}, not {values['resource_class']}": values["resource_class"]
@@ -193,15 +193,15 @@ def delete_of_node(call: Call, node: str) -> Reply:
     return calls.NO_CONTENT
 
 
-def _target(call: Call, node: str) -> records.Record:
+def _target(call: Call, node: str) -> models.Node:
     found = _of_node(call, node, node_links.referred(call, api_nodes.ident(call, node)))
     if call.preconditions:
         call.preconditions.check("Allocation", found)
     return found
 
 
-def _of_node(call: Call, given: str, node: records.Record) -> records.Record:
-    found = listing.one(call.db, rows.SOURCE, listing.Condition("node_id", "equals", node.id))
+def _of_node(call: Call, given: str, node: models.Node) -> models.Record:
+    found = listing.find(call.db, rows.SOURCE, listing.Condition("node_id", "equals", node.id))
     if found is None:
         raise errors.NotFound(f"Allocation for node {given} was not found.")
     call.access.require_seen(call.rule, _OWNERSHIP.whose(found), "Allocation", found.uuid)

@@ -14,7 +14,7 @@ from oslo_log import log
 
 from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.common import errors, iscsi
-from ingot.db import nodes, ports, records, task_reads
+from ingot.db import models, nodes, ports, volumes
 
 LOG = log.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _NO_VOLUME = "echo The volume cannot be started. The machine tries again in a mi
 @operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
 def ipxe(call: Call, mac: str) -> Reply:
     """The script for the machine that has a MAC address; unknown machines boot from their disk."""
-    node = ports.booting(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
+    node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
     config = node.boot_config if node else {}
     if node and config.get("target") == "volume":
         return Reply(_from_volume(call, node))
@@ -56,13 +56,13 @@ def image(call: Call, node: str, ticket: str, image: str) -> Reply:
     return Reply(download, download.status, download.headers)
 
 
-def _from_volume(call: Call, node: records.Record) -> str:
+def _from_volume(call: Call, node: models.Node) -> str:
     """Has secrets in it; it is nobody's but the machine's."""
     try:
-        target = iscsi.boot_target(task_reads.volume_targets(call.db, node.id))
+        target = iscsi.boot_target(volumes.TARGETS.list_of_node(call.db, node.id))
         if target is None:
             raise errors.MissingParameter(where="volume target of the node", names="one with boot_index 0")
-        volume = iscsi.boot_volume(target, task_reads.volume_connectors(call.db, node.id))
+        volume = iscsi.boot_volume(target, volumes.CONNECTORS.list_of_node(call.db, node.id))
     except errors.Invalid as exc:
         LOG.warning("Node %s cannot boot from its volume: %s", node.uuid, exc.message)
         return f"#!ipxe\n{_NO_VOLUME}"

@@ -19,7 +19,7 @@ from ingot.api.call import Answer, Call, Operation, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.policy import access
 from ingot.common import errors
-from ingot.db import listing, node_lists, records
+from ingot.db import listing, models, node_lists
 
 
 class _Action(NamedTuple):
@@ -127,8 +127,8 @@ def _named(call: Call) -> dict[str, str | None]:
     """
     given = call.body["nodes"]
     _check_size(call, len(given), "nodes")
-    known: dict[str | None, records.Record] = {}
-    for node in node_lists.called(call.db, given):
+    known: dict[str | None, models.Record] = {}
+    for node in node_lists.find_named(call.db, given):
         if call.access.permits("baremetal:node:get", access.of_node(node)):
             known |= {node.uuid: node, node.name: node}
     return {known[ident].uuid if ident in known else ident: getattr(known.get(ident), "name", None) for ident in given}

@@ -3,8 +3,7 @@
 from ingot.api import collection, crud, fields, kinds, nodes
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
-from ingot.db import chassis as rows
-from ingot.db import listing
+from ingot.db import listing, node_crud
 
 TABLE = fields.Table(
     "chassis",
@@ -24,7 +23,7 @@ TABLE = fields.Table(
     ),
 )
 
-CRUD = crud.Crud(collection.Collection("chassis", TABLE, rows.SOURCE), rows.CHASSIS, ident=kinds.uuid)
+CRUD = crud.Crud(collection.Collection("chassis", TABLE, node_crud.CHASSIS.source), node_crud.CHASSIS, ident=kinds.uuid)
 
 
 @operation(*nodes.NODES.index_params, answer=nodes.NODES.page)

@@ -7,7 +7,7 @@ from ingot.api import nodes as api_nodes
 from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.policy import access
 from ingot.common import errors
-from ingot.db import listing, node_lists, nodes, records
+from ingot.db import listing, models, node_lists
 
 _ON_CHILDREN = "execute_on_child_nodes"
 _LIMIT = "limit_child_node_execution"
@@ -30,7 +30,7 @@ def index(call: Call, node: str) -> Reply:
     return Reply({"children": [child.uuid for child in found], "links": link})
 
 
-def resolved(call: Call, node: records.Record, name: str, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def resolved(call: Call, node: models.Node, name: str, steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The steps with the uuids of the children that each is limited to; one statement if any step is limited.
 
     A step without a limit, or with an empty one, is for all children: all must be such that the request may ask this of
@@ -44,7 +44,7 @@ def resolved(call: Call, node: records.Record, name: str, steps: list[dict[str, 
     for_all = call.access.limited and any(step.get(_ON_CHILDREN) and not step.get(_LIMIT) for step in steps)
     if not for_all and not any(_LIMIT in step for step in steps):
         return steps
-    children = nodes.children(call.db, node.uuid)
+    children = node_lists.list_children(call.db, node.uuid)
     if for_all:
         for child in children:
             call.access.require(call.rule, access.of_node(child))
@@ -53,7 +53,7 @@ def resolved(call: Call, node: records.Record, name: str, steps: list[dict[str, 
     return [_limited(node, f"{name}.{index}.{_LIMIT}", step, known) for index, step in enumerate(steps)]
 
 
-def _limited(node: records.Record, field: str, step: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
+def _limited(node: models.Node, field: str, step: dict[str, Any], known: dict[str, str]) -> dict[str, Any]:
     limit = step.get(_LIMIT)
     rest = {key: value for key, value in step.items() if key != _LIMIT}
     if not limit:

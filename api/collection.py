@@ -9,13 +9,13 @@ from ingot.api import fields, kinds, params, patch, schemas
 from ingot.api.call import Call, Reply
 from ingot.api.policy import access
 from ingot.common import errors
-from ingot.db import listing, records
+from ingot.db import listing, models
 
 _LINKED = ("sort_key", "sort_dir")
 _LAST = ("fields", "limit", "marker")
 
 
-def _nothing(_call: Call, _found: list[records.Record], _selection: fields.Selection) -> None:
+def _nothing(_call: Call, _found: list[models.Record], _selection: fields.Selection) -> None:
     """Most resources are in one table."""
 
 
@@ -38,7 +38,7 @@ class Collection(NamedTuple):
     marker: Callable[[str, str], str] = kinds.uuid
     selects: bool = True
     details: bool = True
-    complete: Callable[[Call, list[records.Record], fields.Selection], None] = _nothing
+    complete: Callable[[Call, list[models.Record], fields.Selection], None] = _nothing
     ownership: access.Ownership | None = None
 
     @property
@@ -149,7 +149,7 @@ def within(call: Call, collection: Collection, project: str | None = None) -> li
     return [] if own is None else [collection.ownership.within(own)]
 
 
-def _next(call: Call, collection: Collection, selection: fields.Selection, last: records.Record, limit: int) -> str:
+def _next(call: Call, collection: Collection, selection: fields.Selection, last: models.Record, limit: int) -> str:
     kept = {name: call.query[name] for name in _LINKED if name in call.query}
     kept |= {name: value for name, value in call.query.items() if name not in (*_LINKED, *_LAST)}
     detail = call.query.get("detail") or call.path.endswith("/detail")
@@ -163,7 +163,7 @@ def _text(value: Any) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def show(call: Call, collection: Collection, record: records.Record) -> dict[str, Any]:
+def show(call: Call, collection: Collection, record: models.Record) -> dict[str, Any]:
     """One object, with what ``fields=`` selects."""
     selection = collection.table.select(call.minor, call.query.get("fields"))
     collection.complete(call, [record], selection)
@@ -179,7 +179,7 @@ def stored(table: fields.Table, body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def patched(call: Call, collection: Collection, record: records.Record) -> dict[str, Any]:
+def patched(call: Call, collection: Collection, record: models.Record) -> dict[str, Any]:
     """What the request's patch changes of a record; see :func:`ingot.api.patch.apply`.
 
     :raises Forbidden: it would change what the request may not change.
@@ -195,7 +195,7 @@ def patched(call: Call, collection: Collection, record: records.Record) -> dict[
     return changes
 
 
-def _require_edits(call: Call, collection: Collection, record: records.Record) -> None:
+def _require_edits(call: Call, collection: Collection, record: models.Record) -> None:
     """Asks the rules of the fields that the patch names; of those without one, the rule of the request itself."""
     about = collection.ownership.whose(record) if collection.ownership else access.NOBODYS
     named = (collection.table.fields.get(operation["path"].split("/")[1]) for operation in call.body)

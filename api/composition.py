@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ingot.api.call import Call
 from ingot.common import errors, interfaces
-from ingot.db import conductors, records
+from ingot.db import conductors, models
 
 Interfaces = Mapping[str, str | None]
 """By field name, e.g. ``boot_interface``."""
@@ -34,7 +34,7 @@ class Offer(NamedTuple):
         """
         settled: dict[str, str | None] = {}
         refusals = []
-        for kind in interfaces.KINDS:
+        for kind in interfaces.TYPES:
             name = wanted.get(interfaces.field(kind))
             if name is None:
                 name = self.defaults.get(kind, "(the default)")
@@ -42,7 +42,9 @@ class Offer(NamedTuple):
             settled[interfaces.field(kind)] = name
             if name not in enabled:
                 known = ", ".join(sorted(enabled)) or "none"
-                refusals.append(errors.InterfaceNotFound(kind=kind, name=name, driver=self.driver, enabled=known))
+                refusals.append(
+                    errors.InterfaceNotFound(interface_type=kind, name=name, driver=self.driver, enabled=known)
+                )
         if refusals:
             raise errors.InterfaceNotFound(" ".join(refusal.message for refusal in refusals))
         return settled
@@ -63,7 +65,7 @@ def settle(call: Call, driver: str, group: str, kept: Interfaces, given: Interfa
     if rows:
         return of_rows(driver, rows).settle({**kept, **given})
     if driver not in {name for _host, _group, name in conductors.classic_drivers(call.db, timeout, group)}:
-        conductors.raise_if_silent(call.db, driver, group)
+        conductors.raise_if_lately_online(call.db, driver, group)
         raise errors.NoConductor(driver=driver, group=group)
     for name, value in given.items():
         if value is not None:
@@ -76,7 +78,7 @@ def settle(call: Call, driver: str, group: str, kept: Interfaces, given: Interfa
     return dict.fromkeys(interfaces.FIELDS)
 
 
-def of_rows(driver: str, rows: list[records.Record]) -> Offer:
+def of_rows(driver: str, rows: list[models.Record]) -> Offer:
     """The offer that rows of enabled interfaces, of one hardware type, amount to."""
     hosts = {row.hostname for row in rows}
     having: dict[tuple[str, str], set[str]] = {}

@@ -3,7 +3,7 @@
 from ingot.api import collection, fields, params
 from ingot.api.call import Answer, Call, Reply, operation
 from ingot.api.fields import Field
-from ingot.db import conductor_lists, conductors, records
+from ingot.db import conductors, models
 
 TABLE = fields.Table(
     "conductor",
@@ -19,21 +19,19 @@ TABLE = fields.Table(
 )
 
 
-def _complete(call: Call, found: list[records.Record], selection: fields.Selection) -> None:
+def _complete(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
     timeout = call.conf.conductor.heartbeat_timeout
     if "alive" in selection.names:
         online = conductors.online_hosts(call.db, timeout)
         for conductor in found:
             conductor.alive = conductor.hostname in online
     if "drivers" in selection.names:
-        known = conductor_lists.drivers(call.db)
+        known = conductors.drivers_by_id(call.db)
         for conductor in found:
             conductor.drivers = known.get(conductor.id, [])
 
 
-CONDUCTORS = collection.Collection(
-    "conductors", TABLE, conductor_lists.SOURCE, marker=params.filled, complete=_complete
-)
+CONDUCTORS = collection.Collection("conductors", TABLE, conductors.SOURCE, marker=params.filled, complete=_complete)
 
 
 @operation(*CONDUCTORS.index_params, answer=CONDUCTORS.page)

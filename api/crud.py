@@ -8,10 +8,10 @@ from oslo_utils import uuidutils
 from ingot.api import call as calls
 from ingot.api import collection, kinds, params, patch, versions
 from ingot.api.call import Call, Operation, Reply, operation
-from ingot.db import listing, records
+from ingot.db import listing, models
 from ingot.db.engine import Database
 
-Record = records.Record
+Record = models.Record
 
 
 class Store(Protocol):

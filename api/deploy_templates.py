@@ -5,8 +5,8 @@ from typing import Any
 from ingot.api import collection, crud, fields, kinds, params, steps, trait_names
 from ingot.api.call import Call
 from ingot.api.fields import POST, Field
-from ingot.db import records
-from ingot.db.deploy_templates import TEMPLATES
+from ingot.db import models
+from ingot.db.step_lists import TEMPLATES
 
 TABLE = fields.Table(
     "template",
@@ -25,7 +25,7 @@ TABLE = fields.Table(
 )
 
 
-def _prepare(_call: Call, values: dict[str, Any], _row: records.Record | None) -> dict[str, Any]:
+def _prepare(_call: Call, values: dict[str, Any], _row: models.Record | None) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name != "description"}
 
 

@@ -5,7 +5,7 @@ from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.params import Param
 from ingot.common import errors, interfaces
-from ingot.db import conductors, records
+from ingot.db import conductors, models
 
 TYPES = ("classic", "dynamic")
 """Hardware types are dynamic: nodes choose their interfaces. A classic driver is a fixed composition."""
@@ -32,7 +32,7 @@ def _of_kind(kind: str) -> tuple[Field, Field]:
     )
 
 
-def _properties(driver: records.Record, call: Call) -> list[dict[str, str]]:
+def _properties(driver: models.Record, call: Call) -> list[dict[str, str]]:
     return fields.link_pair(call, f"drivers/{driver.name}/properties")
 
 
@@ -44,7 +44,7 @@ TABLE = fields.Table(
         fields.links("drivers", "name"),
         Field("properties", 14, brief=True, compute=_properties, needs=("name",)),
         Field("type", 30, brief=True),
-        *(field for kind in interfaces.KINDS for field in _of_kind(kind)),
+        *(field for kind in interfaces.TYPES for field in _of_kind(kind)),
     ),
 )
 
@@ -96,7 +96,7 @@ def logical_disk_properties(call: Call, name: str) -> Reply:
     return Reply(call.client.call_host(call.ctx, host, "get_logical_disk_properties", driver=name))
 
 
-def one(call: Call, name: str) -> records.Record:
+def one(call: Call, name: str) -> models.Record:
     """A driver that some online conductor has enabled: name, type, hosts, offer.
 
     :raises ServiceUnavailable: those that have it are silent at the moment.
@@ -104,12 +104,12 @@ def one(call: Call, name: str) -> records.Record:
     """
     found = _enabled(call, name)
     if not found:
-        conductors.raise_if_silent(call.db, name)
+        conductors.raise_if_lately_online(call.db, name)
         raise errors.NotFound(noun="Driver", ident=name[:80])
     return found[0]
 
 
-def _enabled(call: Call, only: str | None = None) -> list[records.Record]:
+def _enabled(call: Call, only: str | None = None) -> list[models.Record]:
     """Drivers with name, type, hosts and offer (None for a classic one), sorted by name: two statements.
 
     A name that is a hardware type on one conductor and a classic driver on another counts as the hardware type.
@@ -120,14 +120,14 @@ def _enabled(call: Call, only: str | None = None) -> list[records.Record]:
         if only in (None, name):
             classic.setdefault(name, set()).add(hostname)
     found = {
-        name: records.Record(name=name, type="classic", hosts=sorted(hosts), offer=None)
+        name: models.Record(name=name, type="classic", hosts=sorted(hosts), offer=None)
         for name, hosts in classic.items()
     }
-    by_type: dict[str, list[records.Record]] = {}
+    by_type: dict[str, list[models.Record]] = {}
     for row in conductors.enabled_interfaces(call.db, timeout, None if only is None else [only]):
         by_type.setdefault(row.hardware_type, []).append(row)
     for name, rows in by_type.items():
         hosts = sorted({row.hostname for row in rows})
         offer = composition.of_rows(name, rows)
-        found[name] = records.Record(name=name, type="dynamic", hosts=hosts, offer=offer)
+        found[name] = models.Record(name=name, type="dynamic", hosts=hosts, offer=offer)
     return [found[name] for name in sorted(found)]

@@ -9,7 +9,7 @@ from ingot.api import nodes, params
 from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.params import Param
 from ingot.common import errors
-from ingot.db import events, node_lists, records
+from ingot.db import events, models, node_lists
 
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second is for nginx
 _SEEN = "Last-Event-ID"
@@ -43,7 +43,7 @@ def follow(call: Call) -> Reply:
     wanted = call.query.get("kind", events.KINDS)
     uuids = _uuids(call, call.query["node"]) if "node" in call.query else None
 
-    def shown(event: records.Record) -> bool:
+    def shown(event: models.Record) -> bool:
         return event.kind in wanted and (uuids is None or event.node_uuid in uuids)
 
     return Reply(call.feed.open(after, shown), 200, _HEADERS)
@@ -54,7 +54,7 @@ def _uuids(call: Call, given: tuple[str, ...]) -> frozenset[str]:
     :raises NotFound: nothing has such a name. A UUID may be that of a node that is gone: its events are kept.
     """
     idents = [nodes.ident(call, one) for one in given]
-    known = {node.name: node.uuid for node in node_lists.called(call.db, idents)}
+    known = {node.name: node.uuid for node in node_lists.find_named(call.db, idents)}
     for one in idents:
         if one not in known and not uuidutils.is_uuid_like(one):
             raise errors.NotFound(noun="Node", ident=one)

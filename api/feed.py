@@ -21,7 +21,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.db import events, records
+from ingot.db import events, models
 from ingot.db.engine import Database
 
 LOG = log.getLogger(__name__)
@@ -31,7 +31,7 @@ _PAGE = 500  # events a statement, and a write to a client
 _LONGEST_S = 3600  # of a stream; a client that comes back is authenticated anew
 _RETRY_MS = 2000  # after which a browser comes back
 
-Wanted = Callable[[records.Record], bool]
+Wanted = Callable[[models.Record], bool]
 
 
 class Feed:
@@ -43,7 +43,7 @@ class Feed:
         self._db = db
         self.heartbeat = float(conf.api.event_heartbeat_interval)
         self._news = threading.Condition()
-        self._recent: collections.deque[records.Record] = collections.deque(maxlen=2 * _PAGE)
+        self._recent: collections.deque[models.Record] = collections.deque(maxlen=2 * _PAGE)
         self._latest = 0
         self._streams = 0
         self._closed = threading.Event()
@@ -97,7 +97,7 @@ class Feed:
         with self._news:
             self._news.notify_all()
 
-    def after(self, position: int, patience: float) -> list[records.Record] | None:
+    def after(self, position: int, patience: float) -> list[models.Record] | None:
         """The next events, as soon as there are some.
 
         :param patience: seconds after which there are none for now.
@@ -113,7 +113,7 @@ class Feed:
                 start = position + 1 - self._recent[0].id
                 return list(itertools.islice(self._recent, start, start + _PAGE))
         try:
-            return events.page(self._db, position, _PAGE)
+            return events.read_page(self._db, position, _PAGE)
         except errors.ServiceUnavailable:
             return None  # the client comes back
 
@@ -132,7 +132,7 @@ class Feed:
     def _look(self) -> int:
         try:
             events.collect(self._db, self._silent_after)
-            new = events.page(self._db, self._latest, _PAGE)
+            new = events.read_page(self._db, self._latest, _PAGE)
         except errors.ServiceUnavailable:
             return 0  # said in the log already; the next look comes soon
         except Exception:  # the edge of a worker: the next look tries again
@@ -182,7 +182,7 @@ class Stream(Iterator[bytes]):
             self._feed.leave()
 
 
-def _block(event: records.Record) -> bytes:
+def _block(event: models.Record) -> bytes:
     about = {"id": event.id, "kind": event.kind, "at": event.created_at}
     told: dict[str, Any] = {**about, "node_uuid": event.node_uuid, "node_name": event.node_name, **event.data}
     text = orjson.dumps(told, option=orjson.OPT_NAIVE_UTC).decode()

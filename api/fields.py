@@ -13,9 +13,9 @@ from ingot.api import kinds, schemas
 from ingot.api.call import Call
 from ingot.api.policy import access
 from ingot.common import errors
-from ingot.db import listing, records
+from ingot.db import listing, models
 
-Compute = Callable[[records.Record, Call], Any]
+Compute = Callable[[models.Record, Call], Any]
 
 POST = 1
 PATCH = 2
@@ -138,7 +138,7 @@ class Selection(NamedTuple):
         """Those of the needed columns that the source has; the others are completed afterwards."""
         return tuple(name for name in self.columns if name in source.computed or name in source.table.c)
 
-    def render(self, record: records.Record, call: Call) -> dict[str, Any]:
+    def render(self, record: models.Record, call: Call) -> dict[str, Any]:
         """One record as the client sees it."""
         row = record.__dict__
         shown = {name: row[name] for name in self.plain}
@@ -264,7 +264,7 @@ LINKS: Mapping[str, Any] = {
 def links(collection: str, column: str = "uuid") -> Field:
     """The field ``links`` of a resource: its own address and the bookmark."""
 
-    def compute(record: records.Record, call: Call) -> list[dict[str, str]]:
+    def compute(record: models.Record, call: Call) -> list[dict[str, str]]:
         return link_pair(call, f"{collection}/{getattr(record, column)}")
 
     return Field("links", compute=compute, needs=(column,), brief=True, schema=LINKS)
@@ -273,7 +273,7 @@ def links(collection: str, column: str = "uuid") -> Field:
 def sub_links(name: str, collection: str, since: int = 1) -> Field:
     """A field with the links of a sub-resource."""
 
-    def compute(record: records.Record, call: Call) -> list[dict[str, str]]:
+    def compute(record: models.Record, call: Call) -> list[dict[str, str]]:
         return link_pair(call, f"{collection}/{record.uuid}/{name}")
 
     return Field(name, since, compute=compute, needs=("uuid",), schema=LINKS)

@@ -11,8 +11,7 @@ from ingot.api import collection, crud, fields, kinds, params, schemas
 from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import POST, Field
 from ingot.common import errors
-from ingot.db import inspection_rules as rows
-from ingot.db import records
+from ingot.db import inventory, models
 
 SINCE = 96
 """Minor version that brought inspection rules."""
@@ -95,7 +94,7 @@ def _check_arguments(where: str, used: dict[str, Any], needed: tuple[str, ...]) 
 def _unless_sensitive(name: str, kind: kinds.Kind) -> Field:
     """A field that is shown as null where the rule is sensitive: its values may be passwords."""
 
-    def shown(rule: records.Record, _call: Call) -> Any:
+    def shown(rule: models.Record, _call: Call) -> Any:
         return None if rule.sensitive else getattr(rule, name)
 
     schema = {"type": ["array", "null"], "items": {"type": "object"}}
@@ -128,7 +127,7 @@ def _marker(name: str, given: str) -> Any:
     return params.text(name, given) or None
 
 
-def _refuse_update(call: Call, _rule: records.Record, _changes: dict[str, Any]) -> None:
+def _refuse_update(call: Call, _rule: models.Record, _changes: dict[str, Any]) -> None:
     """
     :raises Invalid: the phase is replaced by null; it can be removed, which leaves the usual one.
     """
@@ -138,8 +137,8 @@ def _refuse_update(call: Call, _rule: records.Record, _changes: dict[str, Any]) 
 
 
 CRUD = crud.Crud(
-    collection.Collection("inspection_rules", TABLE, rows.RULES.source, marker=_marker),
-    rows.RULES,
+    collection.Collection("inspection_rules", TABLE, inventory.RULES.source, marker=_marker),
+    inventory.RULES,
     ident=kinds.uuid,
     refuse_update=_refuse_update,
 )
@@ -147,5 +146,5 @@ CRUD = crud.Crud(
 
 @operation(answer=calls.EMPTY_204)
 def delete_all(call: Call) -> Reply:
-    rows.delete_all(call.db)
+    inventory.delete_all_rules(call.db)
     return calls.NO_CONTENT

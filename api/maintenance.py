@@ -21,7 +21,7 @@ _REASON = Field("reason", kind=kinds.LONG_TEXT)
 @operation(answer=Answer(shows=Plain(schemas.listed("holds", _SHOWN))))
 def index(call: Call, node: str) -> Reply:
     """The holds of a node; what was set last is last."""
-    return Reply({"holds": maintenance.standing(nodes.read(call, node, *maintenance.FLAG))})
+    return Reply({"holds": maintenance.read_holds(nodes.read(call, node, *maintenance.FLAG))})
 
 
 @operation(answer=_HOLD)
@@ -36,27 +36,27 @@ def show(call: Call, node: str, hold: str) -> Reply:
 def put(call: Call, node: str, hold: str) -> Reply:
     """The same as often as it is sent: the client chooses the name."""
     name, scope = kinds.logical_name("hold", hold), call.body.get("scope", maintenance.ALL)
-    wanted = maintenance.of_user(call.ctx, call.body.get("reason"), name, scope)
-    _write(call, node, lambda found: maintenance.put(found, wanted))
+    wanted = maintenance.user_hold(call.ctx, call.body.get("reason"), name, scope)
+    _write(call, node, lambda found: maintenance.add_hold(found, wanted))
     return calls.NO_CONTENT
 
 
 @operation(answer=calls.EMPTY_204)
 def delete(call: Call, node: str, hold: str) -> Reply:
     _named(call, node, hold)
-    _write(call, node, lambda found: maintenance.end(found, lambda one: one["name"] == hold))
+    _write(call, node, lambda found: maintenance.end_holds(found, lambda one: one["name"] == hold))
     return calls.NO_CONTENT
 
 
 @operation(body=fields.Body("maintenance request", (_REASON,)), answer=calls.EMPTY_202)
 def set_flag(call: Call, node: str) -> Reply:
-    _write(call, node, lambda found: maintenance.flagged(found, call.ctx, True, call.body.get("reason")))
+    _write(call, node, lambda found: maintenance.set_flag(found, call.ctx, True, call.body.get("reason")))
     return Reply(None, 202)
 
 
 @operation(answer=calls.EMPTY_202)
 def clear_flag(call: Call, node: str) -> Reply:
-    _write(call, node, lambda found: maintenance.flagged(found, call.ctx, False))
+    _write(call, node, lambda found: maintenance.set_flag(found, call.ctx, False))
     return Reply(None, 202)
 
 
@@ -64,7 +64,7 @@ def _write(call: Call, node: str, change: maintenance.Change) -> None:
     def attempt() -> None:
         found = nodes.read(call, node, "uuid", "revision")
         if not call.dry_run:
-            maintenance.write(call.db, found.uuid, change, found.revision if call.preconditions else None)
+            maintenance.write_holds(call.db, found.uuid, change, found.revision if call.preconditions else None)
 
     calls.retried(attempt)
 
@@ -73,7 +73,7 @@ def _named(call: Call, node: str, name: str) -> maintenance.Hold:
     """
     :raises NotFound: the node has no hold of that name.
     """
-    found = maintenance.standing(nodes.read(call, node, *maintenance.FLAG))
+    found = maintenance.read_holds(nodes.read(call, node, *maintenance.FLAG))
     hold = next((hold for hold in found if hold["name"] == name), None)
     if hold is None:
         raise errors.NotFound(noun="Hold", ident=name)

@@ -6,7 +6,7 @@ from ingot.api import collection, fields, nodes, params
 from ingot.api.call import Answer, Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.common import errors
-from ingot.db import facts, records
+from ingot.db import facts, models
 
 SINCE = 40
 
@@ -14,7 +14,7 @@ _DETAILS = 74
 """Minor version that brought what a vendor's registry says of a setting, and the choice of fields."""
 
 
-def _links(setting: records.Record, call: Call) -> list[dict[str, str]]:
+def _links(setting: models.Record, call: Call) -> list[dict[str, str]]:
     return fields.link_pair(call, f"nodes/{setting.node_uuid}/bios/{setting.name}")
 
 
@@ -53,7 +53,7 @@ def index(call: Call, node: str) -> Reply:
         raise errors.Invalid(f"Unexpected arguments: {', '.join(query)}. BIOS settings take them from 1.{_DETAILS} on.")
     selection = collection.selected(call, TABLE)
     found = nodes.read(call, node, "id", "uuid")
-    settings = facts.BIOS.of_node(call.db, found.id)
+    settings = facts.BIOS.list_of_node(call.db, found.id)
     for setting in settings:
         setting.node_uuid = found.uuid
     return Reply({"bios": [selection.render(setting, call) for setting in settings]})

@@ -10,7 +10,7 @@ from ingot.api import fields, kinds, schemas
 from ingot.api.call import Call
 from ingot.api.fields import PATCH, POST, Field
 from ingot.common import clock, interfaces, masking, states
-from ingot.db import records
+from ingot.db import models
 
 _NETWORK_DATA = schemas.Schema(
     "network_data",
@@ -36,7 +36,7 @@ def _group(_name: str, value: str) -> str:
     return value.lower()
 
 
-def _provision_state(node: records.Record, call: Call) -> str | None:
+def _provision_state(node: models.Node, call: Call) -> str | None:
     """States that the request's version does not know are shown as what stood for them then."""
     state: str = node.provision_state
     if call.minor < 2 and state == states.AVAILABLE:
@@ -55,14 +55,14 @@ _PROVISION_STATE = Field(
 
 
 def _masked(name: str, kind: kinds.Kind | None = None, see: str | None = None, edit: str | None = None) -> Field:
-    def compute(node: records.Record, _call: Call) -> Any:
+    def compute(node: models.Node, _call: Call) -> Any:
         value = getattr(node, name)
         return masking.mask(value) if value else value
 
     return Field(name, 1, kind, compute=compute, needs=(name,), see=see, edit=edit)
 
 
-def _driver_internal_info(node: records.Record, _call: Call) -> dict[str, Any]:
+def _driver_internal_info(node: models.Node, _call: Call) -> dict[str, Any]:
     """What the conductor keeps, with what the agent told beside it, as clients know it."""
     agent = {
         "agent_url": node.agent_url,
@@ -79,7 +79,7 @@ INTERNAL_INFO_NEEDS = ("driver_internal_info", "agent_url", "agent_version", "ag
 
 
 INTERFACE_SINCE: Mapping[str, int] = {
-    **dict.fromkeys(interfaces.KINDS, 31),
+    **dict.fromkeys(interfaces.TYPES, 31),
     "network": 20,
     "storage": 33,
     "rescue": 38,
@@ -177,7 +177,7 @@ TABLE = fields.Table(
         Field("service_step", 87),
         Field("disable_power_off", 95, kinds.FLAG, sortable=True, edit="baremetal:node:update:disable_power_off"),
         Field("health", 109, sortable=True),
-        *map(_interface, interfaces.KINDS),
+        *map(_interface, interfaces.TYPES),
         fields.sub_links("ports", "nodes"),
         fields.sub_links("states", "nodes", 14),
         fields.sub_links("portgroups", "nodes", 24),

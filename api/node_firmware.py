@@ -28,5 +28,5 @@ _ONE = collection.One(TABLE, facts.FIRMWARE.source)
 @operation(answer=Answer(shows=collection.Page("firmware", _ONE)))
 def index(call: Call, node: str) -> Reply:
     selection = TABLE.select(call.minor)
-    components = facts.FIRMWARE.of_node(call.db, nodes.read(call, node, "id").id)
+    components = facts.FIRMWARE.list_of_node(call.db, nodes.read(call, node, "id").id)
     return Reply({"firmware": [selection.render(component, call) for component in components]})

@@ -3,12 +3,12 @@
 from ingot.api import collection, fields, nodes
 from ingot.api.call import Answer, Call, Reply, operation
 from ingot.api.fields import Field
-from ingot.db import history, listing, records
+from ingot.db import listing, models, node_history
 
 _SHORT = 251
 
 
-def _links(entry: records.Record, call: Call) -> list[dict[str, str]]:
+def _links(entry: models.Record, call: Call) -> list[dict[str, str]]:
     node = call.path.split("/")[3]
     return [{"href": f"{call.base}/v1/nodes/{node}/history/{entry.uuid}", "rel": "self"}]
 
@@ -32,14 +32,14 @@ TABLE = fields.Table(
 )
 
 
-def _shorten(call: Call, found: list[records.Record], selection: fields.Selection) -> None:
+def _shorten(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
     if "conductor" not in selection.names:
         for entry in found:
             if len(entry.event) > _SHORT:
                 entry.event = f"{entry.event[:_SHORT]}..."
 
 
-HISTORY = collection.Collection("history", TABLE, history.SOURCE, selects=False, complete=_shorten)
+HISTORY = collection.Collection("history", TABLE, node_history.ENTRIES, selects=False, complete=_shorten)
 
 
 index = nodes.list_of(HISTORY)
@@ -47,5 +47,5 @@ index = nodes.list_of(HISTORY)
 
 @operation(answer=Answer(shows=HISTORY.one))
 def show(call: Call, node: str, uuid: str) -> Reply:
-    entry = listing.of_node(call.db, history.SOURCE, nodes.read(call, node, "id").id, uuid)
+    entry = listing.get_of_node(call.db, node_history.ENTRIES, nodes.read(call, node, "id").id, uuid)
     return Reply(TABLE.select(call.minor).render(entry, call))

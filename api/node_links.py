@@ -5,12 +5,12 @@ from typing import Any
 from ingot.api.call import Call
 from ingot.api.policy import access
 from ingot.common import errors
-from ingot.db import listing, nodes, records
+from ingot.db import listing, models, nodes
 
 _NEEDED = ("id", "uuid", "owner", "lessee")
 
 
-def referred(call: Call, given: str) -> records.Record:
+def referred(call: Call, given: str) -> models.Node:
     """The node (id, uuid, owner, lessee) that a filter or a field names.
 
     :raises NotFound: there is none, or none that the request may see.
@@ -20,7 +20,7 @@ def referred(call: Call, given: str) -> records.Record:
     return found
 
 
-def linked(call: Call, given: str, owner: str | None) -> records.Record:
+def linked(call: Call, given: str, owner: str | None) -> models.Node:
     """The node that something of a project is attached to: it must be the same project's.
 
     :raises NotFound: there is none, none that the request may see, or it is another project's.
@@ -31,7 +31,7 @@ def linked(call: Call, given: str, owner: str | None) -> records.Record:
     return found
 
 
-def holder(call: Call, field: str, given: str, moved: records.Record | None) -> int:
+def holder(call: Call, field: str, given: str, moved: models.Record | None) -> int:
     """The id of the node that a port, portgroup or volume is to belong to.
 
     :param field: what names it, for the message.
@@ -63,7 +63,7 @@ def named(call: Call) -> list[listing.Condition]:
     return [of_node(referred(call, call.query["node"]).id)] if "node" in call.query else []
 
 
-def prepared(call: Call, values: dict[str, Any], owned: records.Record | None) -> dict[str, Any]:
+def prepared(call: Call, values: dict[str, Any], owned: models.Node | None) -> dict[str, Any]:
     """The columns of what belongs to a node: the node's uuid becomes its id.
 
     Taking the node away is accepted and changes nothing: what belongs to a node always has one.

@@ -8,10 +8,10 @@ from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.params import Param
 from ingot.common import errors
-from ingot.db import records
+from ingot.db import models
 
 
-def owned(call: Call, node: str) -> records.Record:
+def owned(call: Call, node: str) -> models.Node:
     """The node that a URL means, with what finding its conductor needs."""
     return nodes.read(call, node, "uuid", "driver", "conductor_group")
 

@@ -9,7 +9,7 @@ from ingot.api.call import Call
 from ingot.api.node_fields import TABLE
 from ingot.api.policy import access
 from ingot.common import errors, interfaces, states
-from ingot.db import chassis, listing, maintenance, records
+from ingot.db import listing, maintenance, models, node_crud
 
 RESERVED_NAMES = ("detail", "maintenance", "management", "states", "validate", "vendor_passthru")
 """They would hide behind URLs of other meaning."""
@@ -55,7 +55,7 @@ class _Limit(NamedTuple):
     lifted: bool = False
     raised: bool = False
 
-    def forbids(self, node: records.Record, value: Any) -> bool:
+    def forbids(self, node: models.Node, value: Any) -> bool:
         """Whether a node cannot be given this value now."""
         free = (self.lifted and node.maintenance) or (self.raised and not value)
         return node.provision_state not in self.allowed and not free
@@ -81,11 +81,11 @@ def for_creation(call: Call, values: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: values[name] for name in interfaces.FIELDS}
     row |= composition.settle(call, row["driver"], row["conductor_group"], {}, given)
     if row["maintenance"]:
-        row |= maintenance.columns([maintenance.of_user(call.ctx, None)])
+        row |= maintenance.hold_columns([maintenance.user_hold(call.ctx, None)])
     return row | _references(call, values, values["owner"]) | _derived(values)
 
 
-def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> dict[str, Any]:
+def for_update(call: Call, node: models.Node, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The columns to write for what a patch changes.
 
     :raises Invalid: they do not go together.
@@ -102,7 +102,7 @@ def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> 
         if changes.get(flag) is False:
             row[f"{flag}_reason"] = None
     if "maintenance" in changes:
-        row |= maintenance.flagged(node, call.ctx, changes["maintenance"])
+        row |= maintenance.set_flag(node, call.ctx, changes["maintenance"])
     references = _references(call, changes, node.owner)
     if references.get("parent_node") == node.uuid:
         raise errors.Invalid(
@@ -111,7 +111,7 @@ def for_update(call: Call, node: records.Record, changes: Mapping[str, Any]) -> 
     return row | references | _derived({**vars(node), **changes}, changes)
 
 
-def _composed(call: Call, node: records.Record, changes: Mapping[str, Any], reset: bool) -> dict[str, str | None]:
+def _composed(call: Call, node: models.Node, changes: Mapping[str, Any], reset: bool) -> dict[str, str | None]:
     """The interfaces that the whole patch leads to, checked together: single operations of it may be incompatible."""
     named = {operation["path"].split("/")[1] for operation in call.body}
     given = {name: changes.get(name, getattr(node, name)) for name in interfaces.FIELDS if name in named}
@@ -149,7 +149,7 @@ def _referred(call: Call, field: str, ident: str, owner: str | None) -> Any:
     try:
         if field == "parent_node":
             return node_links.linked(call, ident, owner).uuid
-        return listing.get(call.db, chassis.SOURCE, ident).id
+        return listing.get(call.db, node_crud.CHASSIS.source, ident).id
     except errors.NotFound as exc:
         raise errors.Invalid(f"{field}: {exc.message}") from exc
 
@@ -164,13 +164,13 @@ def _derived(values: Mapping[str, Any], changed: Collection[str] | None = None) 
     return row
 
 
-def _check_reason(node: records.Record, changes: Mapping[str, Any], flag: str) -> None:
+def _check_reason(node: models.Node, changes: Mapping[str, Any], flag: str) -> None:
     reason = f"{flag}_reason"
     if changes.get(reason) is not None and not changes.get(flag, getattr(node, flag)):
         raise errors.Invalid(f"The {reason} field can only be set when {flag} is True: set {flag} in the same patch.")
 
 
-def refuse_unpermitted(call: Call, node: records.Record, changes: Mapping[str, Any]) -> None:
+def refuse_unpermitted(call: Call, node: models.Node, changes: Mapping[str, Any]) -> None:
     """Asks the rules of policy for changes that are special by their value or by the node's state.
 
     :raises Forbidden: the request may not switch cleaning off.
@@ -187,7 +187,7 @@ def refuse_unpermitted(call: Call, node: records.Record, changes: Mapping[str, A
         )
 
 
-def refuse_update(node: records.Record, operations: list[dict[str, Any]], changes: Mapping[str, Any]) -> None:
+def refuse_update(node: models.Node, operations: list[dict[str, Any]], changes: Mapping[str, Any]) -> None:
     """
     :raises NodeBusy: the node's state does not allow this change.
     :raises InstanceAssociated: the node has another instance.
@@ -208,7 +208,7 @@ def refuse_update(node: records.Record, operations: list[dict[str, Any]], change
             )
 
 
-def refuse_delete(node: records.Record) -> None:
+def refuse_delete(node: models.Node) -> None:
     """
     :raises Forbidden: the node is protected.
     :raises NodeBusy: the node's state does not allow to delete it.
@@ -226,7 +226,7 @@ def refuse_delete(node: records.Record) -> None:
     refuse_lent(node, "deleted")
 
 
-def refuse_lent(node: records.Record, done: str) -> None:
+def refuse_lent(node: models.Node, done: str) -> None:
     """
     :param node: needs uuid, provision_state, flow, parent_node.
     :param done: what is refused, in a message: ``deleted``, ``asked to clean``.
@@ -239,7 +239,7 @@ def refuse_lent(node: records.Record, done: str) -> None:
         )
 
 
-def refuse_protected(node: records.Record, done: str) -> None:
+def refuse_protected(node: models.Node, done: str) -> None:
     """
     :raises Forbidden: the node is protected.
     """

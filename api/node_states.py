@@ -7,7 +7,7 @@ from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.node_fields import STATES_TABLE
 from ingot.common import clock, errors, states
-from ingot.db import node_lists, nodes, records
+from ingot.db import models, node_lists, nodes
 
 # What a power request leaves the machine in, and the minor version that brought the request.
 _POWER_TARGETS: dict[str, tuple[str, int]] = {
@@ -50,7 +50,7 @@ def _set_power(call: Call, given: str) -> Reply:
     if node.flow is not None:
         node_rules.refuse_lent(node, f"asked to {asked}")
     if node.reservation is not None:
-        raise nodes.locked(node)
+        raise nodes.locked_error(node)
     values = {
         "target_power_state": _POWER_TARGETS[asked][0],
         "power_request": {"target": asked, "timeout": call.body.get("timeout")},
@@ -61,7 +61,7 @@ def _set_power(call: Call, given: str) -> Reply:
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 
 
-def _refuse_power(call: Call, node: records.Record, asked: str | None) -> None:
+def _refuse_power(call: Call, node: models.Node, asked: str | None) -> None:
     if asked not in _POWER_TARGETS:
         allowed = ", ".join(name for name, (_target, since) in _POWER_TARGETS.items() if since <= call.minor)
         raise errors.Invalid(field="target", value=asked, allowed=f"A power request asks for one of: {allowed}.")
@@ -86,6 +86,6 @@ def _set_raid(call: Call, given: str) -> Reply:
     if found.raid_interface == "no-raid":
         raise errors.UnsupportedInterface(driver=found.driver, what="RAID with the interface no-raid")
     if found.reservation is not None:
-        raise nodes.locked(found)
+        raise nodes.locked_error(found)
     nodes.compare_and_set(call.db, found, {"target_raid_config": call.body})
     return calls.NO_CONTENT

@@ -6,7 +6,8 @@ from ingot.api import call as calls
 from ingot.api import nodes, preconditions, trait_names
 from ingot.api.call import Call, Reply, operation
 from ingot.common import errors
-from ingot.db import traits
+from ingot.db import node_crud
+from ingot.db import nodes as nodes_db
 
 _READ = ("id", "uuid", "revision")
 
@@ -14,7 +15,7 @@ _READ = ("id", "uuid", "revision")
 @operation(answer=trait_names.LISTED)
 def index(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, "id", *preconditions.NODE)
-    return Reply({"traits": traits.of_nodes(call.db, [found.id]).get(found.id, [])}, version=found.version)
+    return Reply({"traits": nodes_db.traits_by_node(call.db, [found.id]).get(found.id, [])}, version=found.version)
 
 
 @operation(body=trait_names.LIST, answer=calls.EMPTY_204)
@@ -39,19 +40,19 @@ def add(call: Call, node: str, trait: str) -> Reply:
 @operation(answer=calls.EMPTY_204)
 def remove(call: Call, node: str, trait: str) -> Reply:
     found = nodes.read(call, node, *_READ)
-    if trait not in traits.of_nodes(call.db, [found.id]).get(found.id, []):
+    if trait not in nodes_db.traits_by_node(call.db, [found.id]).get(found.id, []):
         raise errors.NotFound(f"Node {found.uuid} doesn't have a trait '{trait[:255]}'")
     _change(call, node, remove=[trait])
     return calls.NO_CONTENT
 
 
 def _change(call: Call, given: str, add: Collection[str] = (), remove: Collection[str] | None = ()) -> str:
-    """See :func:`ingot.db.traits.change`; gives the node's uuid."""
+    """See :func:`ingot.db.node_crud.change_traits`; gives the node's uuid."""
 
     def attempt() -> str:
         # Who adds and who removes do not undo each other's work: only conditions need the node to be as it was read.
         node = nodes.read(call, given, *_READ)
-        traits.change(call.db, node, add, remove, node.revision if call.preconditions else None)
+        node_crud.change_traits(call.db, node, add, remove, node.revision if call.preconditions else None)
         return str(node.uuid)
 
     return calls.retried(attempt)

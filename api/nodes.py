@@ -14,8 +14,7 @@ from ingot.api.node_fields import INTERFACE_SINCE, TABLE
 from ingot.api.params import Param
 from ingot.api.policy import access
 from ingot.common import errors, interfaces, states
-from ingot.db import allocations, listing, node_crud, node_lists, nodes, records, traits
-from ingot.db import chassis as chassis_rows
+from ingot.db import allocations, listing, models, node_crud, node_lists, nodes
 
 FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
 
@@ -62,16 +61,16 @@ FILTERS = (
 )
 
 
-def _complete(call: Call, found: list[records.Record], selection: Selection) -> None:
+def _complete(call: Call, found: list[models.Record], selection: Selection) -> None:
     if "traits" in selection.names:
-        known = traits.of_nodes(call.db, [node.id for node in found]) if found else {}
+        known = nodes.traits_by_node(call.db, [node.id for node in found]) if found else {}
         for node in found:
             node.traits = known.get(node.id, [])
     if "conductor" in selection.names:
         _find_owners(call, found)
 
 
-def _find_owners(call: Call, found: Iterable[records.Record]) -> None:
+def _find_owners(call: Call, found: Iterable[models.Record]) -> None:
     """Sets ``conductor`` of each node to the hostname that owns it now, or None."""
     unserved = set()
     for node in found:
@@ -101,7 +100,7 @@ def ident(call: Call, given: str) -> str:
     return kinds.ident("node", given)
 
 
-def read(call: Call, given: str, *columns: str, rule: str | None = None) -> records.Record:
+def read(call: Call, given: str, *columns: str, rule: str | None = None) -> models.Node:
     """The named columns of the node that a URL means, and its owner and lessee.
 
     :param rule: the rule of policy for what is done with it; the request's by default.
@@ -119,7 +118,7 @@ def read(call: Call, given: str, *columns: str, rule: str | None = None) -> reco
     return found
 
 
-def accept(call: Call, node: records.Record, values: Mapping[str, Any], why: str = "", locked: bool = False) -> None:
+def accept(call: Call, node: models.Node, values: Mapping[str, Any], why: str = "", locked: bool = False) -> None:
     """Writes what a request asks for: the one statement that accepts it. Then rings the node's conductor.
 
     A dry run ends before it: what comes first is checks.
@@ -135,7 +134,7 @@ def accept(call: Call, node: records.Record, values: Mapping[str, Any], why: str
     else:
         nodes.compare_and_set(call.db, node, values)
     if why:
-        call.client.advance(call.ctx, node, why=why)
+        call.client.notify(call.ctx, node, why=why)
 
 
 @operation(*NODES.index_params, answer=NODES.page)
@@ -163,7 +162,7 @@ def beside_filters(call: Call) -> list[listing.Condition]:
     if "conductor" in call.query:
         where.append(listing.Condition("uuid", "one_of", _owned_by(call, call.query["conductor"])))
     if "chassis_uuid" in call.query:
-        listing.get(call.db, chassis_rows.SOURCE, call.query["chassis_uuid"])
+        listing.get(call.db, node_crud.CHASSIS.source, call.query["chassis_uuid"])
     return where
 
 
@@ -194,7 +193,7 @@ def _uuid_of(call: Call, given: str) -> str | None:
 
 
 def _owned_by(call: Call, hostname: str) -> list[str]:
-    every = node_lists.ring_keys(call.db)
+    every = node_lists.list_ring_keys(call.db)
     _find_owners(call, every)
     return [node.uuid for node in every if node.conductor == hostname]
 

@@ -9,8 +9,7 @@ from ingot.api.fields import POST, Field
 from ingot.api.params import Param
 from ingot.api.policy import access
 from ingot.common import errors, states
-from ingot.db import nodes, records
-from ingot.db import portgroups as rows
+from ingot.db import models, nodes, ports
 
 DEFAULT_MODE = "active-backup"
 
@@ -50,11 +49,11 @@ FILTERS = (
 )
 
 PORTGROUPS = collection.Collection(
-    "portgroups", TABLE, rows.SOURCE, FILTERS, ownership=access.through_node("portgroup")
+    "portgroups", TABLE, ports.PORTGROUPS.source, FILTERS, ownership=access.through_node("portgroup")
 )
 
 
-def _refuse_update(call: Call, portgroup: records.Record, _changes: dict[str, Any]) -> None:
+def _refuse_update(call: Call, portgroup: models.Record, _changes: dict[str, Any]) -> None:
     node = nodes.get(call.db, portgroup.node_uuid, ("uuid", "provision_state"))
     if node.provision_state == states.INSPECTING:
         raise errors.Conflict(
@@ -63,7 +62,9 @@ def _refuse_update(call: Call, portgroup: records.Record, _changes: dict[str, An
         )
 
 
-CRUD = crud.Crud(PORTGROUPS, rows, prepare=node_links.prepared, refuse_update=_refuse_update, where=node_links.named)
+CRUD = crud.Crud(
+    PORTGROUPS, ports.PORTGROUPS, prepare=node_links.prepared, refuse_update=_refuse_update, where=node_links.named
+)
 
 of_node = api_nodes.list_of(PORTGROUPS)
 of_node_in_detail = api_nodes.list_of(PORTGROUPS, detail=True)

@@ -9,8 +9,7 @@ from ingot.api.fields import POST, Field
 from ingot.api.params import Param
 from ingot.api.policy import access
 from ingot.common import errors, states
-from ingot.db import listing, nodes, records
-from ingot.db import portgroups as portgroup_rows
+from ingot.db import listing, models, nodes
 from ingot.db import ports as port_rows
 
 _LINK_KEYS = {
@@ -78,13 +77,13 @@ FILTERS = (
     Param("conductor_groups", params.names, 99, "node_conductor_group", "one_of"),
 )
 
-PORTS = collection.Collection("ports", TABLE, port_rows.SOURCE, FILTERS, ownership=access.through_node("port"))
+PORTS = collection.Collection("ports", TABLE, port_rows.PORTS.source, FILTERS, ownership=access.through_node("port"))
 
 _OF_ONE_NODE = ("address", "node", "node_uuid", "portgroup")
 
 
 def _in_portgroup(call: Call, ident: str) -> listing.Condition:
-    portgroup = listing.get(call.db, portgroup_rows.SOURCE, ident)
+    portgroup = listing.get(call.db, port_rows.PORTGROUPS.source, ident)
     call.access.require_seen(
         "baremetal:node:get", access.through_node("portgroup").whose(portgroup), "Portgroup", ident
     )
@@ -105,7 +104,7 @@ def _where(call: Call) -> list[listing.Condition]:
 _NODE = ("node_uuid", "node_ident")
 
 
-def _prepare(call: Call, values: dict[str, Any], port: records.Record | None) -> dict[str, Any]:
+def _prepare(call: Call, values: dict[str, Any], port: models.Record | None) -> dict[str, Any]:
     """What names node and portgroup becomes their ids."""
     row = {name: value for name, value in values.items() if name not in (*_NODE, "portgroup_uuid")}
     named = next((name for name in _NODE if values.get(name) is not None), None)
@@ -123,7 +122,7 @@ def _prepare(call: Call, values: dict[str, Any], port: records.Record | None) ->
 
 def _portgroup(call: Call, uuid: str, node_id: int | None) -> int:
     try:
-        portgroup = listing.get(call.db, portgroup_rows.SOURCE, uuid)
+        portgroup = listing.get(call.db, port_rows.PORTGROUPS.source, uuid)
     except errors.NotFound as exc:
         raise errors.Invalid(f"portgroup_uuid: {exc.message}") from exc
     if portgroup.node_id != node_id:
@@ -135,7 +134,7 @@ _CONNECTIVITY = frozenset(("local_link_connection", "physical_network", "portgro
 _CONNECTIVITY_STATES = frozenset((states.ENROLL, states.MANAGEABLE, states.INSPECTWAIT))
 
 
-def _refuse_update(call: Call, port: records.Record, changes: dict[str, Any]) -> None:
+def _refuse_update(call: Call, port: models.Record, changes: dict[str, Any]) -> None:
     """
     :raises Conflict: the node's state does not allow this change.
     """
@@ -153,7 +152,7 @@ def _refuse_update(call: Call, port: records.Record, changes: dict[str, Any]) ->
         )
 
 
-CRUD = crud.Crud(PORTS, port_rows, prepare=_prepare, refuse_update=_refuse_update, where=_where)
+CRUD = crud.Crud(PORTS, port_rows.PORTS, prepare=_prepare, refuse_update=_refuse_update, where=_where)
 
 
 of_node = api_nodes.list_of(PORTS)

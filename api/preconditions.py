@@ -1,6 +1,6 @@
 """Entity tags (RFC 9110, section 13): If-Match and If-None-Match of a request, compared with what is there.
 
-A tag is ``"<version>-<digest>"``: the version of the object (:attr:`ingot.db.records.Record.version`), and a digest of
+A tag is ``"<version>-<digest>"``: the version of the object (:attr:`ingot.db.models.Record.version`), and a digest of
 the very bytes of the answer, which depend on the API version and on ``fields=`` as well. A request that reads is
 compared with the whole tag; one that writes with the version only, so that whoever read a part of a node may write to
 it. An answer that is not about one row has a tag without a version, which is good for reading only.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from werkzeug.datastructures import Headers
 
 from ingot.common import errors
-from ingot.db import records
+from ingot.db import models
 
 NODE = ("uuid", "revision", "created_at")
 """The columns that the version of a node is made of, and its uuid for messages."""
@@ -30,7 +30,7 @@ class Preconditions(NamedTuple):
 
     given: Mapping[str, tuple[str, ...] | None]
 
-    def check(self, noun: str, found: records.Record) -> None:
+    def check(self, noun: str, found: models.Record) -> None:
         """Compares them with an object that is about to be written to.
 
         :param noun: what it is, for the message.

@@ -17,7 +17,7 @@ from ingot.api.call import Call, Reply, operation
 from ingot.api.fields import Field
 from ingot.api.policy import access
 from ingot.common import clock, errors, states
-from ingot.db import nodes, records
+from ingot.db import models, nodes
 
 _DEPLOYS = frozenset((states.ACTIVE, "deploy", "rebuild"))
 
@@ -111,7 +111,7 @@ def set_provision(call: Call, node: str) -> Reply:
     return calls.retried(lambda: _accept(call, _readable(call, node, arguments), verb, arguments))
 
 
-def _readable(call: Call, given: str, arguments: dict[str, Any]) -> records.Record:
+def _readable(call: Call, given: str, arguments: dict[str, Any]) -> models.Node:
     """The node, if the request may ask for this, and with steps of its own."""
     node = api_nodes.read(call, given, *_READ)
     for name in _STEPS_WITH_RULE.intersection(arguments):
@@ -180,7 +180,7 @@ def _is_url(drive: str) -> bool:
     return drive.lower().startswith(("http://", "https://"))
 
 
-def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, Any]) -> Reply:
+def _accept(call: Call, node: models.Node, verb: str, arguments: dict[str, Any]) -> Reply:
     reached = _reached(node, verb)
     if verb == "abort" and node.provision_state not in states.FAILED:
         return _abort(call, node)
@@ -199,7 +199,7 @@ def _accept(call: Call, node: records.Record, verb: str, arguments: dict[str, An
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 
 
-def _reached(node: records.Record, verb: str) -> str:
+def _reached(node: models.Node, verb: str) -> str:
     """The state that a verb leads to from that of the node.
 
     :raises NodeLocked: a conductor works on the node, and would have to be interrupted.
@@ -208,7 +208,7 @@ def _reached(node: records.Record, verb: str) -> str:
     """
     reached = states.asked_for(node.provision_state, verb)
     if node.reservation is not None and (verb != "abort" or reached is None):
-        raise nodes.locked(node)
+        raise nodes.locked_error(node)
     if node.flow is not None:
         node_rules.refuse_lent(node, f"asked to {verb}")
     if reached is None:
@@ -217,7 +217,7 @@ def _reached(node: records.Record, verb: str) -> str:
     return reached
 
 
-def _abort(call: Call, node: records.Record) -> Reply:
+def _abort(call: Call, node: models.Node) -> Reply:
     since = _ABORT_SINCE.get(node.provision_state, 1)
     if call.minor < since:
         raise errors.VersionRefused(minor=since)
@@ -227,13 +227,13 @@ def _abort(call: Call, node: records.Record) -> Reply:
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 
 
-def _unhold(call: Call, node: records.Record, reached: str) -> None:
+def _unhold(call: Call, node: models.Node, reached: str) -> None:
     """The flow goes on where it was held, and where it was going to."""
     values = _moved(reached, node.target_provision_state) | {"due_at": clock.now()}
     api_nodes.accept(call, node, values, why="unhold")
 
 
-def _refuse(node: records.Record, verb: str) -> None:
+def _refuse(node: models.Node, verb: str) -> None:
     if verb in _NOT_IN_MAINTENANCE and node.maintenance:
         raise errors.InMaintenance(action=verb, node=node.uuid, reason=node.maintenance_reason or "no reason was given")
     if verb in ("rebuild", "deleted", "undeploy"):
@@ -254,7 +254,7 @@ def _moved(state: str, target: str | None) -> dict[str, Any]:
     }
 
 
-def flow_request(call: Call, node: records.Record, verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def flow_request(call: Call, node: models.Node, verb: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What the flow of a verb works with: runbooks and names of children have been looked up.
 
     :param node: needs id and uuid.
@@ -275,7 +275,7 @@ def flow_request(call: Call, node: records.Record, verb: str, arguments: Mapping
     return request
 
 
-def _hand_over(call: Call, node: records.Record, verb: str, reached: str, arguments: dict[str, Any]) -> None:
+def _hand_over(call: Call, node: models.Node, verb: str, reached: str, arguments: dict[str, Any]) -> None:
     """Writes the work into the node's row and rings its conductor."""
     request = flow_request(call, node, verb, arguments)
     drive = {"configdrive": None} if verb in _DEPLOYS and verb != "rebuild" else {}

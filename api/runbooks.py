@@ -10,8 +10,8 @@ from ingot.api.fields import POST, Field
 from ingot.api.policy import access
 from ingot.common import errors
 from ingot.common import trait_names as names
-from ingot.db import listing, records, runbooks, traits
-from ingot.db.runbooks import RUNBOOKS
+from ingot.db import listing, models, node_crud, nodes, step_lists
+from ingot.db.step_lists import RUNBOOKS
 
 TRAITS_SINCE = 112
 """Minor version from which runbooks have traits, and names that need not be traits."""
@@ -42,15 +42,15 @@ TABLE = fields.Table(
 _complete_steps = steps.shown_of(RUNBOOKS)
 
 
-def _complete(call: Call, found: list[records.Record], selection: fields.Selection) -> None:
+def _complete(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
     _complete_steps(call, found, selection)
     if "traits" in selection.names and found:
-        known = runbooks.traits_of(call.db, [runbook.id for runbook in found])
+        known = step_lists.traits_of_runbooks(call.db, [runbook.id for runbook in found])
         for runbook in found:
             runbook.traits = known.get(runbook.id, [])
 
 
-def _prepare(call: Call, values: dict[str, Any], row: records.Record | None) -> dict[str, Any]:
+def _prepare(call: Call, values: dict[str, Any], row: models.Record | None) -> dict[str, Any]:
     if "name" in values and call.minor < TRAITS_SINCE and not names.is_trait(values["name"]):
         told = f"Before version 1.{TRAITS_SINCE} a runbook is called like a trait: {names.FORM}."
         raise errors.Invalid(field="name", value=values["name"], allowed=told)
@@ -92,7 +92,7 @@ _DESCRIBED = collection.Collection(
 CRUD = crud.Crud(_DESCRIBED, RUNBOOKS, prepare=_prepare)
 
 
-def for_node(call: Call, ident: str, node: records.Record) -> records.Record:
+def for_node(call: Call, ident: str, node: models.Node) -> models.Record:
     """The whole runbook that a provision request names.
 
     :param node: needs id and uuid.
@@ -104,7 +104,7 @@ def for_node(call: Call, ident: str, node: records.Record) -> records.Record:
     if not meant:
         told = f"It has no traits, so it is for no node. Add one: PUT /v1/runbooks/{runbook.name}/traits/<trait>."
         raise errors.Invalid(field="runbook", value=runbook.name, allowed=told)
-    if set(meant).isdisjoint(traits.of_nodes(call.db, [node.id]).get(node.id, ())):
+    if set(meant).isdisjoint(nodes.traits_by_node(call.db, [node.id]).get(node.id, ())):
         told = f"It is for nodes with one of the traits {', '.join(meant)}; node {node.uuid} has none of them."
         raise errors.Invalid(field="runbook", value=runbook.name, allowed=told)
     return runbook
@@ -146,10 +146,12 @@ def _change_traits(call: Call, ident: str, changed: Callable[[set[str]], set[str
     def attempt() -> str:
         runbook = CRUD.target(call, ident)
         after = changed(set(runbook.traits))
-        if len(after) > traits.MOST:
-            raise errors.Invalid(field="traits", value=len(after), allowed=f"A runbook has at most {traits.MOST}.")
+        if len(after) > node_crud.MOST_TRAITS:
+            raise errors.Invalid(
+                field="traits", value=len(after), allowed=f"A runbook has at most {node_crud.MOST_TRAITS}."
+            )
         if after != set(runbook.traits):
-            runbooks.set_traits(call.db, runbook, after)
+            step_lists.set_runbook_traits(call.db, runbook, after)
         return str(runbook.uuid)
 
     return calls.retried(attempt)

@@ -23,5 +23,5 @@ def build(conf: cfg.ConfigOpts) -> flask.Flask:
             allowed="An API in a process of its own reaches conductors with oslo; the command ingot is both in one.",
         )
     db = Database(conf)
-    schema.require(db)
+    schema.require_current(db)
     return app.create_app(conf, db, client.ConductorClient(conf, db, transport.OsloTransport(conf)))

@@ -10,5 +10,5 @@ _SHARD = schemas.complete({"name": schemas.TEXT, "count": {"type": "integer"}})
 @operation(answer=Answer(shows=Plain(schemas.listed("shards", _SHARD))))
 def index(call: Call) -> Reply:
     # Nodes without a shard are counted under this name (measured contract).
-    counted = [{"name": name or "None", "count": count} for name, count in node_lists.shards(call.db)]
+    counted = [{"name": name or "None", "count": count} for name, count in node_lists.count_shards(call.db)]
     return Reply({"shards": counted})

@@ -10,7 +10,7 @@ from typing import Any
 from ingot.api import fields, kinds, schemas
 from ingot.api.call import Call
 from ingot.common import errors, interfaces
-from ingot.db import records
+from ingot.db import models
 from ingot.db.step_lists import StepLists
 
 # A number, or its digits as text.
@@ -64,10 +64,10 @@ OF_TEMPLATE = kinds.Kind({"type": "array", "items": _RANKED, "minItems": 1}, _ea
 OF_RUNBOOK = kinds.Kind({"type": "array", "items": _NUMBERED, "minItems": 1}, _each_once)
 
 
-def shown_of(lists: StepLists) -> Callable[[Call, list[records.Record], fields.Selection], None]:
+def shown_of(lists: StepLists) -> Callable[[Call, list[models.Record], fields.Selection], None]:
     """What completes rows of named lists with their steps, one statement for all."""
 
-    def complete(call: Call, found: list[records.Record], selection: fields.Selection) -> None:
+    def complete(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
         if "steps" in selection.names and found:
             known = lists.steps_of(call.db, [record.id for record in found])
             for record in found:

@@ -13,7 +13,7 @@ from ingot.api import kinds, nodes, params, schemas
 from ingot.api.call import Answer, Call, Plain, Reply, operation
 from ingot.api.params import Param
 from ingot.common import clock, errors, masking
-from ingot.db import records, step_runs
+from ingot.db import models, node_history
 
 _PRESENT = (
     *("id", "uuid", "name", "flow", "run_id", "provision_state", "target_provision_state", "last_error"),
@@ -51,10 +51,10 @@ _RUNS = {"runs": {"type": "array", "items": schemas.complete(_RUN)}}
 def show(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, *_PRESENT)
     asked = call.query.get("run")
-    return Reply(_timeline(found, asked, step_runs.of_run(call.db, found.id, asked or found.run_id)))
+    return Reply(_timeline(found, asked, node_history.list_attempts(call.db, found.id, asked or found.run_id)))
 
 
-def _timeline(found: records.Record, asked: str | None, ended: list[records.Record]) -> dict[str, Any]:
+def _timeline(found: models.Record, asked: str | None, ended: list[models.Record]) -> dict[str, Any]:
     """A run of a node: the one asked for, else the latest.
 
     :param ended: its attempts in the journal.
@@ -78,16 +78,16 @@ def _timeline(found: records.Record, asked: str | None, ended: list[records.Reco
 def run(call: Call, run: str) -> Reply:
     """One run by its id, whatever the node: what lists of runs say of it, and its steps as the timeline has them."""
     ident = kinds.uuid("run", run)
-    found = nodes.read(call, step_runs.node_of(call.db, ident), *_PRESENT)
-    ended = step_runs.of_run(call.db, found.id, ident)
+    found = nodes.read(call, node_history.find_node_of_run(call.db, ident), *_PRESENT)
+    ended = node_history.list_attempts(call.db, found.id, ident)
     summary = _run(_whole(ended), running=ident == found.run_id) if ended else _begun(found)
     return Reply(summary | _timeline(found, ident, ended) | {"last_error": summary["last_error"]})
 
 
-def _whole(ended: list[records.Record]) -> records.Record:
-    """What :func:`ingot.db.step_runs.runs` tells of a run, from its attempts."""
+def _whole(ended: list[models.Record]) -> models.Record:
+    """What :func:`ingot.db.node_history.list_runs` tells of a run, from its attempts."""
     started = min(attempt.started_at for attempt in ended)
-    return records.Record(
+    return models.Record(
         **vars(ended[-1]) | {"started_at": started, "steps": len({attempt.step_index for attempt in ended})}
     )
 
@@ -113,16 +113,18 @@ def runs(call: Call, node: str) -> Reply:
     return Reply(body)
 
 
-def _ended_before(call: Call, node: records.Record, limit: int, marker: str | None) -> list[records.Record]:
+def _ended_before(call: Call, node: models.Node, limit: int, marker: str | None) -> list[models.Record]:
     try:
-        return step_runs.runs(call.db, node.id, limit, marker)
+        return node_history.list_runs(call.db, node.id, limit, marker)
     except errors.NotFound:
         if marker != node.run_id:
             raise
-        return step_runs.runs(call.db, node.id, limit)  # that one has not ended a step yet: all others are older
+        return node_history.list_runs(
+            call.db, node.id, limit
+        )  # that one has not ended a step yet: all others are older
 
 
-def _run(run: records.Record, running: bool) -> dict[str, Any]:
+def _run(run: models.Record, running: bool) -> dict[str, Any]:
     return {
         "run": run.run_id,
         "flow": run.flow,
@@ -136,11 +138,11 @@ def _run(run: records.Record, running: bool) -> dict[str, Any]:
     }
 
 
-def _begun(node: records.Record) -> dict[str, Any]:
+def _begun(node: models.Node) -> dict[str, Any]:
     """The run that has not ended a step yet."""
     begun = node.step_started_at
     row = {"run_id": node.run_id, "flow": node.flow, "started_at": begun, "steps": 0, "error": None}
-    return _run(records.Record(**row, conductor=node.reservation), running=True)
+    return _run(models.Record(**row, conductor=node.reservation), running=True)
 
 
 def _plan(info: Mapping[str, Any]) -> tuple[list[dict[str, Any]], int]:
@@ -168,7 +170,7 @@ def _step(step: Mapping[str, Any], state: str) -> dict[str, Any]:
     }
 
 
-def _ended(attempt: records.Record, plan: list[dict[str, Any]]) -> dict[str, Any]:
+def _ended(attempt: models.Record, plan: list[dict[str, Any]]) -> dict[str, Any]:
     """An attempt of the journal. Who ran it is known as long as its plan is."""
     planned = plan[attempt.step_index] if attempt.step_index < len(plan) else {}
     same = (planned.get("interface"), planned.get("step")) == (attempt.interface, attempt.step)
@@ -183,7 +185,7 @@ def _ended(attempt: records.Record, plan: list[dict[str, Any]]) -> dict[str, Any
     }
 
 
-def _coming(node: records.Record, plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _coming(node: models.Node, plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The step that runs, and those that are planned after it."""
     coming = [_step(step, "planned") for step in plan]
     if coming and node.step_state not in (None, "next"):  # the latter was handed over before it began

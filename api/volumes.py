@@ -9,7 +9,7 @@ from ingot.api.fields import POST, Field
 from ingot.api.params import Param
 from ingot.api.policy import access
 from ingot.common import masking
-from ingot.db import records
+from ingot.db import models
 from ingot.db import volumes as rows
 
 SINCE = 32
@@ -22,7 +22,7 @@ _INDEX = kinds.Kind({"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 
 _SEE_PROPERTIES = "baremetal:volume:view_target_properties"
 
 
-def _shown_properties(target: records.Record, call: Call) -> Any:
+def _shown_properties(target: models.Record, call: Call) -> Any:
     if not call.access.permits(_SEE_PROPERTIES):
         return {"redacted_contents": f"** Redacted - requires {_SEE_PROPERTIES} permission. **"}
     return masking.mask(target.properties)
@@ -69,7 +69,7 @@ COLLECTIONS: Mapping[str, collection.Collection] = {
 
 
 def _crud(name: str, store: rows.Volumes) -> crud.Crud:
-    def refuse_update(call: Call, volume: records.Record, _changes: dict[str, Any]) -> None:
+    def refuse_update(call: Call, volume: models.Record, _changes: dict[str, Any]) -> None:
         store.refuse_running(call.db, volume, "update")
 
     return crud.Crud(

@@ -63,9 +63,7 @@ class UnsupportedInterface(Invalid):
 
 
 class InterfaceNotFound(Invalid):
-    template = (
-        "Could not find {kind} interface '{name}' for hardware type {driver}. Enabled and supported are: {enabled}."
-    )
+    template = "Could not find {interface_type} interface '{name}' for hardware type {driver}. Enabled and supported are: {enabled}."
 
 
 class StateTransitionRefused(Invalid):

@@ -1,6 +1,6 @@
-"""The kinds of hardware interface a node is composed of, and how ties between their steps are broken (all layers)."""
+"""The types of hardware interface a node is composed of, and how ties between their steps are broken (all layers)."""
 
-KINDS: tuple[str, ...] = (
+TYPES: tuple[str, ...] = (
     "bios",
     "boot",
     "console",
@@ -20,8 +20,8 @@ STEP_KINDS: tuple[str, ...] = ("vendor", "power", "management", "firmware", "dep
 """Interfaces that users, templates and runbooks may name in a step (contract: steps.md)."""
 
 TIE_ORDER: dict[str, int] = {
-    kind: rank
-    for rank, kind in enumerate(
+    interface_type: rank
+    for rank, interface_type in enumerate(
         (
             "power",
             "management",
@@ -43,9 +43,9 @@ TIE_ORDER: dict[str, int] = {
 a fixed order of ours."""
 
 
-def field(kind: str) -> str:
-    """The node's field that names its interface of a kind, e.g. ``power_interface``."""
-    return f"{kind}_interface"
+def field(interface_type: str) -> str:
+    """Return the node's field that names its interface of a type, e.g. ``power_interface``."""
+    return f"{interface_type}_interface"
 
 
-FIELDS: tuple[str, ...] = tuple(field(kind) for kind in KINDS)
+FIELDS: tuple[str, ...] = tuple(field(interface_type) for interface_type in TYPES)

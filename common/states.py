@@ -6,6 +6,7 @@ from these tables (``python -m ingot.common.diagram``). Source of names and tran
 the Bare Metal API; the rows marked *specification 002* are ours because the specification asks for them.
 """
 
+import enum
 from typing import NamedTuple
 
 ENROLL = "enroll"
@@ -44,6 +45,18 @@ POWER_OFF = "power off"
 REBOOT = "rebooting"
 SOFT_REBOOT = "soft rebooting"
 SOFT_POWER_OFF = "soft power off"
+
+
+class StepState(enum.StrEnum):
+    """How the current step of a node's flow stands (``step_state``)."""
+
+    NEXT = "next"  # the step has not begun: it was handed over
+    RUNNING = "running"  # a conductor is in the step
+    WAITING = "waiting"  # for a heartbeat of the agent; then the step is called again
+    WATCHING = "watching"  # the same, and it is called again at next_check_at, to see whether its agent is still there
+    ENDING = "ending"  # for a heartbeat of the agent, which ends the step
+    POLLING = "polling"  # the step is called again at next_check_at
+    HOLDING = "holding"  # until an operator says unhold, which ends the step
 
 
 class Transition(NamedTuple):

@@ -1,20 +1,19 @@
-"""Finds nodes for allocations: answers a bell, or what a sweep found.
+"""Finds nodes for allocations, at a wake-up or when a sweep has found one that waits.
 
-An allocation in state ``allocating`` is the work. Looking at it again does no harm: a node is given in one transaction,
-so whoever dies leaves the allocation either as it was or with its node.
+An allocation in state ``allocating`` is the work. Reconciling it again does no harm: a node is given in one
+transaction, so a conductor that dies leaves the allocation either as it was or with its node.
 """
 
 import functools
 import random
 from collections.abc import Callable
-from typing import Any
 
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.db import allocations, records
+from ingot.db import allocations, models
 from ingot.db.engine import Database
-from ingot.rpcapi import sharing
+from ingot.rpcapi import client
 
 LOG = log.getLogger(__name__)
 
@@ -29,14 +28,14 @@ class Allocator:
     :param host: its name.
     :param submit: runs a job on a worker, one at a time for each key.
     :param is_busy: whether a job of a key waits or runs.
-    :param timeout: seconds of silence after which a conductor counts as dead.
+    :param timeout: seconds without a heartbeat after which a conductor counts as dead.
     """
 
     def __init__(
         self,
         db: Database,
         host: str,
-        submit: Callable[[str, Callable[[], None]], Any],
+        submit: Callable[[str, Callable[[], None]], object],
         is_busy: Callable[[str], bool],
         timeout: float,
     ) -> None:
@@ -46,50 +45,50 @@ class Allocator:
         self._is_busy = is_busy
         self._timeout = timeout
 
-    def ring(self, uuid: str) -> None:
-        """Somebody must look at an allocation."""
+    def notify(self, uuid: str) -> None:
+        """Wake up for an allocation."""
         key = f"allocation {uuid}"
         if not self._is_busy(key):
-            self._submit(key, functools.partial(self._look, uuid))
+            self._submit(key, functools.partial(self._reconcile, uuid))
 
     def sweep(self) -> None:
-        """Looks at the allocations that wait for a node: their bell was not heard, or all that fits was worked on."""
-        waiting = allocations.waiting(self._db, _SWEEP_LIMIT)
+        """Find the allocations that wait for a node: their wake-up was lost, or all nodes that fit were locked."""
+        waiting = allocations.list_waiting(self._db, _SWEEP_LIMIT)
         if not waiting:
             return
-        hosts = sharing.hosts(self._db, self._timeout, "process_allocation")
+        hosts = client.hosts_serving(self._db, self._timeout, "process_allocation")
         for uuid in waiting:
-            if sharing.chosen(uuid, hosts) == self._host:
-                self.ring(uuid)
+            if client.choose_host(uuid, hosts) == self._host:
+                self.notify(uuid)
 
-    def _look(self, uuid: str) -> None:
+    def _reconcile(self, uuid: str) -> None:
         try:
             self._process(uuid)
         except errors.ChangedMeanwhile as exc:
-            LOG.debug("%s", exc)  # deleted, or somebody else found a node; the sweep comes by if not
+            LOG.debug("%s", exc)  # deleted, or another conductor found a node; the sweep comes by if not
         except Exception:  # the edge of a worker: the allocation goes on waiting, and the sweep comes back to it
-            LOG.exception("Looking for a node for allocation %s failed unexpectedly", uuid)
+            LOG.exception("Finding a node for allocation %s failed unexpectedly", uuid)
 
     def _process(self, uuid: str) -> None:
-        allocation = allocations.find(self._db, uuid)
+        allocation = allocations.find_waiting(self._db, uuid)
         if allocation is None:
             return
         for _round in range(_ROUNDS):
-            found = allocations.candidates(self._db, allocation, _MOST)
+            found = allocations.list_candidates(self._db, allocation, _MOST)
             if not found:
                 allocations.fail(self._db, allocation, self._why_none(allocation))
                 return
             free = [node for node in found if node.free]
             if not free or self._take_one(allocation, free):
-                return  # with none free the sweep comes back: nobody works on a node for ever
+                return  # with none free the sweep comes back: no node is locked for ever
 
-    def _take_one(self, allocation: records.Record, free: list[records.Record]) -> bool:
+    def _take_one(self, allocation: models.Record, free: list[models.Record]) -> bool:
         """
         :returns: whether there is nothing more to do.
         """
         for node in _shuffled(allocation, free):
             try:
-                if not allocations.take(self._db, allocation, node):
+                if not allocations.assign(self._db, allocation, node):
                     continue
             except errors.ChangedMeanwhile:
                 raise
@@ -100,8 +99,8 @@ class Allocator:
             return True
         return False
 
-    def _why_none(self, allocation: records.Record) -> str:
-        every, unused = allocations.counted(self._db, allocation)
+    def _why_none(self, allocation: models.Record) -> str:
+        every, unused = allocations.count_matching(self._db, allocation)
         wishes = {
             "traits": ", ".join(allocation.traits),
             "candidate nodes": ", ".join(allocation.candidate_nodes),
@@ -115,7 +114,7 @@ class Allocator:
         )
 
 
-def _shuffled(allocation: records.Record, free: list[records.Record]) -> list[records.Record]:
+def _shuffled(allocation: models.Record, free: list[models.Record]) -> list[models.Record]:
     """The nodes in the order in which they are tried: the one of the allocation's name, then by lot, so that many who
     search at once do not all try the same."""
     first = free[:1] if allocation.name is not None and free[0].name == allocation.name else []

@@ -1,4 +1,4 @@
-"""What a conductor serves over RPC: the doorbell, and questions that only it can answer."""
+"""What a conductor serves over RPC: wake-ups, and questions that only it can answer."""
 
 from collections.abc import Callable
 from concurrent import futures
@@ -7,13 +7,14 @@ from typing import Any
 import oslo_messaging
 
 from ingot.common import context, errors
-from ingot.conductor import hardware, preview, task_manager, validation
+from ingot.conductor import hardware, preview, validation
 from ingot.conductor.allocations import Allocator
-from ingot.conductor.node_queue import NodeQueues
-from ingot.conductor.task_manager import Services, Task
-from ingot.drivers import vendor_methods
-from ingot.drivers.vendor_methods import Asked
-from ingot.rpcapi import methods, wire
+from ingot.conductor.dispatcher import NodeQueues
+from ingot.conductor.task import task_manager
+from ingot.conductor.task.task_manager import Services, Task
+from ingot.drivers.interfaces import vendor
+from ingot.drivers.interfaces.vendor import VendorCall
+from ingot.rpcapi import transport, versions
 
 
 def _management(task: Task) -> Any:
@@ -45,10 +46,10 @@ def _exposed(method: Callable[..., Any], work: Callable[..., Any]) -> Any:
 
 
 class Endpoint:
-    """The methods of ``ingot.rpcapi.methods``. Each takes the context as a dictionary and keyword arguments, and
-    returns an envelope (``wire.answer``)."""
+    """The methods of ``ingot.rpcapi.versions``. Each takes the context as a dictionary and keyword arguments, and
+    returns an envelope (``transport.answer``)."""
 
-    target = oslo_messaging.Target(version=methods.RPC_VERSION)
+    target = oslo_messaging.Target(version=versions.RPC_VERSION)
 
     def __init__(self, services: Services, queues: NodeQueues, allocator: Allocator) -> None:
         self._services = services
@@ -57,13 +58,13 @@ class Endpoint:
 
     @oslo_messaging.expose
     def advance(self, ctx: dict[str, Any], node_uuid: str, why: str) -> dict[str, Any]:
-        """Somebody must look at a node now."""
-        return wire.answer(ctx, self._queues.ring, node_uuid, why)
+        """Wake up for a node."""
+        return transport.answer(ctx, self._queues.notify, node_uuid, why)
 
     @oslo_messaging.expose
     def process_allocation(self, ctx: dict[str, Any], allocation_uuid: str) -> dict[str, Any]:
-        """Somebody must find a node for an allocation now."""
-        return wire.answer(ctx, self._allocator.ring, allocation_uuid)
+        """Wake up for an allocation."""
+        return transport.answer(ctx, self._allocator.notify, allocation_uuid)
 
     @oslo_messaging.expose
     def validate_node(self, ctx: dict[str, Any], node_uuid: str) -> dict[str, Any]:
@@ -132,7 +133,7 @@ class Endpoint:
 
         One that nobody has is refused even if the node is locked.
         """
-        asked = Asked(vendor_method, http_method, arguments)
+        asked = VendorCall(vendor_method, http_method, arguments)
         looked = self._shared(ctx, node_uuid, lambda task: hardware.node_method(task, asked)._asdict())
         if "error" in looked:
             return looked
@@ -152,28 +153,28 @@ class Endpoint:
         driver: descriptions by key."""
 
         def run() -> dict[str, str]:
-            raid: Any = self._services.hardware.of_driver(driver, "raid")
+            raid: Any = self._services.hardware.driver_interface(driver, "raid")
             if not raid.supported:
                 raise raid.not_supported("logical disks")
             properties: dict[str, str] = raid.get_logical_disk_properties()
             return properties
 
-        return wire.answer(ctx, run)
+        return transport.answer(ctx, run)
 
     @oslo_messaging.expose
     def get_driver_properties(self, ctx: dict[str, Any], hardware_type: str) -> dict[str, Any]:
         """Properties that the default interfaces of a hardware type, or those of a classic driver, read from
         driver_info."""
-        return wire.answer(ctx, self._services.hardware.properties, hardware_type)
+        return transport.answer(ctx, self._services.hardware.properties, hardware_type)
 
     @oslo_messaging.expose
     def get_driver_methods(self, ctx: dict[str, Any], driver: str) -> dict[str, Any]:
         """The driver methods of its vendor interface."""
 
         def run() -> Any:
-            return vendor_methods.told(self._services.hardware.of_driver(driver, "vendor"))
+            return vendor.describe_driver_methods(self._services.hardware.driver_interface(driver, "vendor"))
 
-        return wire.answer(ctx, run)
+        return transport.answer(ctx, run)
 
     @oslo_messaging.expose
     def call_driver_method(
@@ -182,11 +183,11 @@ class Endpoint:
         """Calls one of them."""
 
         def run() -> Any:
-            interface = self._services.hardware.of_driver(driver, "vendor")
+            interface = self._services.hardware.driver_interface(driver, "vendor")
             asked_by = context.RequestContext.from_dict(ctx)
-            return vendor_methods.call(interface, asked_by, Asked(vendor_method, http_method, arguments))
+            return vendor.call_driver_method(interface, asked_by, VendorCall(vendor_method, http_method, arguments))
 
-        return wire.answer(ctx, run)
+        return transport.answer(ctx, run)
 
     def _shared(self, ctx: dict[str, Any], node_uuid: str, work: Callable[[Task], Any]) -> dict[str, Any]:
         def run() -> Any:
@@ -194,7 +195,7 @@ class Endpoint:
             with task_manager.acquire(self._services, asked_by, node_uuid, "a question", shared=True) as task:
                 return work(task)
 
-        return wire.answer(ctx, run)
+        return transport.answer(ctx, run)
 
     def _exclusive(
         self, ctx: dict[str, Any], node_uuid: str, purpose: str, work: Callable[[Task], Any]
@@ -204,16 +205,16 @@ class Endpoint:
             with task_manager.acquire(self._services, asked_by, node_uuid, purpose) as task:
                 return work(task)
 
-        return wire.answer(ctx, lambda: self._in_turn(ctx, node_uuid, purpose, run))
+        return transport.answer(ctx, lambda: self._in_turn(ctx, node_uuid, purpose, run))
 
     def _in_turn(self, ctx: dict[str, Any], node_uuid: str, purpose: str, run: Callable[[], Any]) -> Any:
         """What has not begun by the time at which whoever asked gives up is not done behind their back later."""
 
         def in_time() -> Any:
-            wire.refuse_late(ctx, "begin")
+            transport.refuse_late(ctx, "begin")
             return run()
 
-        patience = max(0.0, wire.rest(ctx, "begin"))
+        patience = max(0.0, transport.seconds_left(ctx, "begin"))
         future = self._queues.submit(node_uuid, in_time)
         futures.wait((future,), patience)
         if future.cancel():

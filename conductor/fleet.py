@@ -7,10 +7,10 @@ from concurrent import futures
 from oslo_log import log
 
 from ingot.common import context, errors, interfaces
-from ingot.conductor import task_manager
-from ingot.conductor.node_queue import NodeQueues
-from ingot.conductor.task_manager import Services, Task
-from ingot.db import maintenance, node_lists, records
+from ingot.conductor.dispatcher import NodeQueues
+from ingot.conductor.task import task_manager
+from ingot.conductor.task.task_manager import Services, Task
+from ingot.db import maintenance, models, node_lists
 from ingot.drivers.interfaces.base import BaseInterface
 
 LOG = log.getLogger(__name__)
@@ -22,7 +22,7 @@ _COLUMNS = (
 
 
 class Fleet:
-    """See ``ingot.drivers.periodic.Fleet``.
+    """See ``ingot.drivers.interfaces.periodic.Fleet``.
 
     :param owns: whether a node is this conductor's.
     """
@@ -31,7 +31,7 @@ class Fleet:
         self,
         services: Services,
         queues: NodeQueues,
-        owns: Callable[[records.Record], bool],
+        owns: Callable[[models.Node], bool],
         interface: BaseInterface,
     ) -> None:
         self.conf = services.conf
@@ -41,17 +41,17 @@ class Fleet:
         self._owns = owns
         self._interface = interface
 
-    def nodes(self) -> list[records.Record]:
+    def nodes(self) -> list[models.Node]:
         hardware, interface = self._services.hardware, self._interface
-        columns = (*_COLUMNS, interfaces.field(interface.kind))
-        candidates = node_lists.of_drivers(self._services.db, hardware.drivers_using(interface), columns)
-        mine = [node for node in candidates if hardware.uses(node, interface) and self._owns(node)]
-        return [node for node in mine if not maintenance.silent(node)]
+        columns = (*_COLUMNS, interfaces.field(interface.interface_type))
+        candidates = node_lists.list_of_drivers(self._services.db, hardware.drivers_using(interface), columns)
+        mine = [node for node in candidates if hardware.has_interface(node, interface) and self._owns(node)]
+        return [node for node in mine if not maintenance.pauses_sync(node)]
 
-    def look(self, node: records.Record) -> contextlib.AbstractContextManager[Task]:
+    def acquire_shared(self, node: models.Node) -> contextlib.AbstractContextManager[Task]:
         return task_manager.acquire(self._services, self.context, node.uuid, self._interface.name, shared=True)
 
-    def change(self, node: records.Record, purpose: str, work: Callable[[Task], None]) -> None:
+    def change(self, node: models.Node, purpose: str, work: Callable[[Task], None]) -> None:
         def run() -> None:
             with task_manager.acquire(self._services, self.context, node.uuid, purpose) as task:
                 work(task)

@@ -10,14 +10,16 @@ from oslo_log import log
 
 from ingot.common import clock, errors, states
 from ingot.conductor.inspection import process
-from ingot.conductor.stays import Stay
 from ingot.conductor.steps import catalog, children
-from ingot.conductor.steps.flow import Entry, Flow, nothing_begun
-from ingot.conductor.task_manager import INVENTORY_BEFORE, Task
+from ingot.conductor.steps.agent_session import AgentSessionPhase
+from ingot.conductor.steps.flow import Entry, Flow, has_not_started
+from ingot.conductor.task.task_manager import INVENTORY_BEFORE, Task
 from ingot.db import allocations
-from ingot.drivers import configdrive, power_control, results
 from ingot.drivers.agent import session
-from ingot.drivers.interfaces import base as interfaces
+from ingot.drivers.images import configdrive
+from ingot.drivers.interfaces import power_control, results
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.boot import BootInterface
 
 LOG = log.getLogger(__name__)
 
@@ -25,7 +27,7 @@ LOG = log.getLogger(__name__)
 def _verify_power(task: Task) -> results.Result:
     """Proves that the credentials work: the BMC tells the power state."""
     task.driver.power.validate(task)
-    power_control.read(task)
+    power_control.read_power_state(task)
     return results.DONE
 
 
@@ -59,7 +61,7 @@ def _stop_console(task: Task) -> None:
 
 def _tear_down(task: Task) -> Any:
     phases = (_stop_console, _end_rescue, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
-    return results.in_phases(task, *phases)
+    return results.run_phases(task, *phases)
 
 
 def _end_rescue(task: Task) -> None:
@@ -69,7 +71,7 @@ def _end_rescue(task: Task) -> None:
 
 
 def _adopt(task: Task) -> Any:
-    interfaces.needed(task, "boot").validate(task)
+    get_interface(task, BootInterface).validate(task)
     return task.driver.deploy.adopt(task)
 
 
@@ -86,7 +88,7 @@ def _inspected(task: Task) -> None:
 
 
 def _inspection_failed(task: Task, _exc: errors.IngotError) -> None:
-    if not nothing_begun(task):
+    if not has_not_started(task):
         task.set(inspection_started_at=None)
         _clean_up(task, "failed inspection", "inspect")
 
@@ -106,7 +108,10 @@ def _cleaning_is_off(task: Task) -> bool:
     return not (task.conf.conductor.automated_clean if wanted is None else wanted)
 
 
-_CLEAN_STAY, _SERVICE_STAY = Stay("cleaning", "clean failure"), Stay("service", "service failure")
+_CLEAN_STAY, _SERVICE_STAY = (
+    AgentSessionPhase("cleaning", "clean failure"),
+    AgentSessionPhase("service", "service failure"),
+)
 
 
 def _cleaned(task: Task) -> None:
@@ -129,7 +134,7 @@ def _switched_off(what: str, kind: str, abort_fault: str | None = None) -> Calla
     """
 
     def fail(task: Task, exc: errors.IngotError) -> None:
-        if nothing_begun(task):
+        if has_not_started(task):
             return  # a rebuild that is refused leaves the instance running
         session.forget(task)
         bmc_is_silent = isinstance(exc, errors.HardwareUnreachable) and not isinstance(exc, errors.AgentError)

@@ -7,8 +7,8 @@ from typing import Any
 
 from ingot.common import errors, states
 from ingot.conductor import validation
-from ingot.conductor.task_manager import Task
-from ingot.drivers import vendor_methods
+from ingot.conductor.task.task_manager import Task
+from ingot.drivers.interfaces import vendor
 from ingot.drivers.interfaces.management import Indicator
 
 _MOVING = states.WORKING | states.WAITING
@@ -151,14 +151,14 @@ def detach_vif(task: Task, vif_id: str) -> None:
 
 def node_methods(task: Task) -> dict[str, dict[str, Any]]:
     """The methods of the node's vendor interface that users may call by name."""
-    return vendor_methods.told_of_node(validation.interface(task, "vendor"))
+    return vendor.describe_node_methods(validation.interface(task, "vendor"))
 
 
-def node_method(task: Task, asked: vendor_methods.Asked) -> vendor_methods.Declared:
-    """What is declared of a method that is asked for; see ``vendor_methods.of_node``."""
-    return vendor_methods.of_node(validation.interface(task, "vendor"), task, asked)
+def node_method(task: Task, asked: vendor.VendorCall) -> vendor.VendorMethod:
+    """What is declared of a method that is asked for; see ``vendor.find_node_method``."""
+    return vendor.find_node_method(validation.interface(task, "vendor"), task, asked)
 
 
-def call_node_method(task: Task, asked: vendor_methods.Asked) -> Any:
-    """See ``vendor_methods.call_for_node``."""
-    return vendor_methods.call_for_node(validation.interface(task, "vendor"), task, asked)
+def call_node_method(task: Task, asked: vendor.VendorCall) -> Any:
+    """See ``vendor.call_node_method``."""
+    return vendor.call_node_method(validation.interface(task, "vendor"), task, asked)

@@ -3,10 +3,10 @@
 from oslo_log import log
 
 from ingot.common import clock, errors, states
-from ingot.conductor import history
-from ingot.conductor.task_manager import Task
-from ingot.drivers import power_control, results
+from ingot.conductor.task import history
+from ingot.conductor.task.task_manager import Task
 from ingot.drivers.agent import session
+from ingot.drivers.interfaces import power_control, results
 
 LOG = log.getLogger(__name__)
 
@@ -30,7 +30,7 @@ def advance(task: Task) -> float | None:
         LOG.exception("Node %s: the power change met a bug", task.node.uuid)
         task.discard()  # it may be what could not be written
         return _fail(task, request["target"], errors.unexpected(exc).message)
-    if isinstance(answer, results.LookAgain):
+    if isinstance(answer, results.PollAfter):
         task.set(power_request={**request, "memory": task.memory}, due_at=clock.after(answer.after))
         task.release()
         return answer.after

@@ -10,9 +10,9 @@ import futurist
 from oslo_log import log
 
 from ingot.common import clock, context, errors, states
-from ingot.conductor import history
-from ingot.conductor.task_manager import Services, Task
-from ingot.db import maintenance, nodes, records
+from ingot.conductor.task import history
+from ingot.conductor.task.task_manager import Services, Task
+from ingot.db import maintenance, models, node_lists, nodes
 from ingot.drivers.interfaces.power import Reading
 
 LOG = log.getLogger(__name__)
@@ -24,7 +24,7 @@ _AT_ONCE = 256
 """Machines that are read at a time at most."""
 
 
-class Synchroniser:
+class PowerSynchronizer:
     """Reads the power state of the nodes that it is given, with threads of its own: machines that do not answer cannot
     take workers away from those that do.
 
@@ -45,7 +45,9 @@ class Synchroniser:
 
         Returns when the last of them has begun.
         """
-        fresh = sorted((uuid for uuid in mine if uuid not in self._running), key=self._services.silences.is_silent)
+        fresh = sorted(
+            (uuid for uuid in mine if uuid not in self._running), key=self._services.circuit_breakers.is_unresponsive
+        )
         for node in self._unlocked(fresh):
             if self._stopped.is_set():
                 return
@@ -65,16 +67,16 @@ class Synchroniser:
         self._stopped.set()
         self._executor.shutdown(wait=False)
 
-    def _unlocked(self, uuids: Iterable[str]) -> Iterator[records.Record]:
+    def _unlocked(self, uuids: Iterable[str]) -> Iterator[models.Node]:
         """Those that nobody works on, read from the database some at a time."""
         waiting = iter(uuids)
         while batch := list(itertools.islice(waiting, _BATCH)):
-            found = {node.uuid: node for node in nodes.unlocked(self._services.db, batch)}
+            found = {node.uuid: node for node in node_lists.list_unlocked(self._services.db, batch)}
             yield from (found[uuid] for uuid in batch if uuid in found)
 
     def _begin(self, task: Task) -> None:
-        power, silences = task.driver.power, self._services.silences
-        if power is None or not silences.may_ask(power.bmc(task)):
+        power, circuit_breakers = task.driver.power, self._services.circuit_breakers
+        if power is None or not circuit_breakers.can_call(power.bmc(task)):
             return
         self._places.acquire()
         self._running.add(task.node.uuid)
@@ -102,7 +104,7 @@ class Synchroniser:
     def _end(self, task: Task, result: Callable[[], Reading]) -> None:
         node = task.node
         try:
-            with self._services.silences.noting(node.uuid, task.driver.power.bmc(task)):
+            with self._services.circuit_breakers.observe_call(node.uuid, task.driver.power.bmc(task)):
                 reading = result()
             self._note(task, reading)
         except errors.HardwareError as exc:
@@ -128,7 +130,7 @@ class Synchroniser:
             findings = f": {', '.join(reading.findings)}" if reading.findings else ""
             told.append((severity, f"The BMC tells of the machine's health: {reading.health}{findings}"))
         if maintenance.has_fault(node, maintenance.POWER_FAULT):
-            changes |= maintenance.end(node, lambda hold: hold["fault"] == maintenance.POWER_FAULT)
+            changes |= maintenance.end_holds(node, lambda hold: hold["fault"] == maintenance.POWER_FAULT)
             told.append(("INFO", "The BMC answers again, its maintenance for that ends"))
         self._write(task, changes, told)
 
@@ -147,8 +149,8 @@ class Synchroniser:
         if count <= tolerated or maintenance.has_fault(node, maintenance.POWER_FAULT):
             return
         reason = history.writable(f"The power state could not be read {count} times in a row; last: {exc.message}")
-        hold = maintenance.of_fault(maintenance.POWER_FAULT, reason, self._services.host)
-        fault = {**maintenance.put(node, hold), "last_error": reason, "health": None}
+        hold = maintenance.fault_hold(maintenance.POWER_FAULT, reason, self._services.host)
+        fault = {**maintenance.add_hold(node, hold), "last_error": reason, "health": None}
         self._write(task, fault, [("ERROR", reason)])
 
     def _write(self, task: Task, changes: dict[str, Any], told: list[tuple[str, str]]) -> None:
@@ -160,6 +162,6 @@ class Synchroniser:
             LOG.log(log.INFO if severity == "INFO" else log.WARNING, "Node %s: %s", node.uuid, what)
         entries = [history.entry(task, "power", severity, what) for severity, what in told]
         try:
-            nodes.compare_and_set(self._services.db, node, changes, [nodes.to_history(node, entries)])
+            nodes.compare_and_set(self._services.db, node, changes, [nodes.write_history(node, entries)])
         except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound) as exc:
             LOG.info("The next round reads node %s again: %s", node.uuid, exc.message)

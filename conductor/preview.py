@@ -7,7 +7,7 @@ from ingot.common import errors, masking
 from ingot.conductor import validation
 from ingot.conductor.steps import catalog, planning, reserved
 from ingot.conductor.steps.flow import Flow, Key, Report, Step, key
-from ingot.conductor.task_manager import Task
+from ingot.conductor.task.task_manager import Task
 
 _SHOWN = (
     *("interface", "step", "priority", "args", "origin", "runner"),

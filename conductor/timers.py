@@ -1,4 +1,4 @@
-"""Calls functions at intervals, each time guarded: what fails is logged, and the next time comes all the same."""
+"""Call functions at intervals, each time guarded: a failure is logged, and the next call comes all the same."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -25,29 +25,51 @@ class Timer(NamedTuple):
     spacing: float
     immediately: bool = False
 
-    def guarded(self) -> Callable[[], None]:
-        @periodics.periodic(spacing=self.spacing, run_immediately=self.immediately)
-        def call() -> None:
-            try:
-                self.work()
-            except errors.ServiceUnavailable as exc:
-                LOG.warning("%s was put off: %s", self.name, exc.message)
-            except BaseException:  # the edge of a timer, and perhaps code of a plug-in's
-                LOG.exception("%s failed unexpectedly", self.name)
 
-        call.__name__ = self.name
-        return call
-
-
-def start(timers: Iterable[Timer], threads: int = 1) -> periodics.PeriodicWorker:
-    """Begins to call timers in a pool of their own.
+class TimerPool:
+    """Calls timers in threads of its own until it is stopped.
 
     :param threads: how many calls there may be at a time; a timer never overlaps with itself.
-    :returns: what stops them.
     """
-    worker = periodics.PeriodicWorker(
-        [(timer.guarded(), (), {}) for timer in timers],
-        executor_factory=lambda: futurist.ThreadPoolExecutor(max_workers=threads),
-    )
-    threading.Thread(target=worker.start, kwargs={"allow_empty": True}, name="timers", daemon=True).start()
-    return worker
+
+    def __init__(self, timers: Iterable[Timer], threads: int = 1) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._stopped = False
+        self._worker = periodics.PeriodicWorker(
+            [(self._guard(timer), (), {}) for timer in timers],
+            executor_factory=lambda: futurist.ThreadPoolExecutor(max_workers=threads),
+        )
+        threading.Thread(target=self._worker.start, kwargs={"allow_empty": True}, name="timers", daemon=True).start()
+
+    def stop(self) -> None:
+        """Begin no call any more."""
+        with self._changed:
+            self._stopped = True
+        self._worker.stop()
+
+    def wait(self, timeout: float) -> None:
+        """Wait for the calls that run, at most ``timeout`` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running, timeout)
+
+    def _guard(self, timer: Timer) -> Callable[[], None]:
+        @periodics.periodic(spacing=timer.spacing, run_immediately=timer.immediately)
+        def call() -> None:
+            with self._changed:
+                if self._stopped:
+                    return
+                self._running += 1
+            try:
+                timer.work()
+            except errors.ServiceUnavailable as exc:
+                LOG.warning("%s was put off: %s", timer.name, exc.message)
+            except BaseException:  # the edge of a timer, and perhaps code of a plug-in's
+                LOG.exception("%s failed unexpectedly", timer.name)
+            finally:
+                with self._changed:
+                    self._running -= 1
+                    self._changed.notify_all()
+
+        call.__name__ = timer.name
+        return call

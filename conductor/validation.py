@@ -6,7 +6,7 @@ from ingot.common import errors, interfaces
 from ingot.conductor.flows import FLOWS
 from ingot.conductor.steps import catalog, planning
 from ingot.conductor.steps.flow import Flow, Report
-from ingot.conductor.task_manager import Task
+from ingot.conductor.task.task_manager import Task
 
 
 def node(task: Task) -> dict[str, dict[str, Any]]:
@@ -15,7 +15,7 @@ def node(task: Task) -> dict[str, dict[str, Any]]:
     Steps count with the deploy interface: those of the instance's traits, and of the templates of all traits of the
     node, which it promises to be able to run (specification 003).
     """
-    results = {kind: _result(task, kind) for kind in interfaces.KINDS if kind != "vendor"}
+    results = {kind: _result(task, kind) for kind in interfaces.TYPES if kind != "vendor"}
     if results["deploy"]["result"]:
         wrong: list[str] = []
         try:

@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import clock, states
-from ingot.db import models, nodes, records
-from ingot.db.engine import Database, retried
+from ingot.db import models, nodes
+from ingot.db.engine import Database, retry_transaction
 
 _NODES = nodes.NODES
 _PORTS = models.table(models.Port)
@@ -30,28 +30,28 @@ _LOOKED_UP = (
 _HEARTBEAT = ("id", "uuid", "driver", "conductor_group", "provision_state", "agent_token")
 
 
-def find(db: Database, node_uuid: str | None, addresses: Collection[str]) -> records.Record | None:
+def look_up(db: Database, node_uuid: str | None, addresses: Collection[str]) -> models.Node | None:
     """The node of a uuid, or the one that has a port with one of the MAC addresses; None if there is none, or
     if the addresses belong to several nodes."""
-    statement = sa.select(*records.columns(_NODES, _LOOKED_UP))
+    statement = sa.select(*models.columns(_NODES, _LOOKED_UP))
     if node_uuid is not None:
         statement = statement.where(_NODES.c.uuid == node_uuid)
     else:
         owners = sa.select(_PORTS.c.node_id).where(_PORTS.c.address.in_(addresses))
         statement = statement.where(_NODES.c.id.in_(owners))
     with db.single() as connection:
-        found = records.many(connection.execute(statement))
+        found = models.Node.all_of(connection.execute(statement))
     return found[0] if len(found) == 1 else None
 
 
-@retried
-def issue_token(db: Database, node: records.Record) -> str | None:
+@retry_transaction
+def issue_token(db: Database, node: models.Node) -> str | None:
     """A new token for the agent of a node; None when an agent has shown the one that there is.
 
     Until the first heartbeat nobody knows whether an agent has got it: the answer may have been lost, or the agent
     restarted. Who asks again gets another one, and what was given out before is worth nothing.
 
-    :param node: as :func:`find` read it; the token that it shows decides between two agents that ask at once.
+    :param node: as :func:`look_up` read it; the token that it shows decides between two agents that ask at once.
     """
     token = secrets.token_urlsafe(32)
     fresh = {"agent_token": token, "updated_at": _NODES.c.updated_at}
@@ -63,8 +63,8 @@ def issue_token(db: Database, node: records.Record) -> str | None:
     return token if result.rowcount == 1 else None
 
 
-@retried
-def doubt(db: Database, node: records.Record) -> bool:
+@retry_transaction
+def request_check(db: Database, node: models.Node) -> bool:
     """Makes a node due whose step waits for what its agent does: another agent has looked it up, so that one may be
     gone. Anybody may look up nodes, and all that follows is that the conductor asks the agent that it knows, not again
     before it has done so.
@@ -80,7 +80,7 @@ def doubt(db: Database, node: records.Record) -> bool:
     return bool(result.rowcount == 1)
 
 
-def for_heartbeat(db: Database, ident: str) -> records.Record:
+def read_for_heartbeat(db: Database, ident: str) -> models.Node:
     """What checking a heartbeat needs of a node.
 
     :raises NotFound: there is no such node.
@@ -88,13 +88,13 @@ def for_heartbeat(db: Database, ident: str) -> records.Record:
     return nodes.get(db, ident, _HEARTBEAT)
 
 
-@retried
-def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any]) -> bool:
+@retry_transaction
+def record_heartbeat(db: Database, node: models.Node, values: dict[str, Any]) -> bool:
     """Notes a checked heartbeat without any lock. A node that waits for its agent becomes due in the same
     statement, so that the sweep finds it even if the bell to its conductor is lost.
 
     :param values: agent_url, agent_version, agent_verify_ca, agent_status.
-    :param node: as :func:`for_heartbeat` read it; its token is what the agent has shown.
+    :param node: as :func:`read_for_heartbeat` read it; its token is what the agent has shown.
     :returns: False if nothing was noted: the agent was given up meanwhile, or the node was deleted.
     """
     # The agent may have been forgotten since its token was checked: it must not come back by a late heartbeat.
@@ -113,8 +113,8 @@ def record_heartbeat(db: Database, node: records.Record, values: dict[str, Any])
     return bool(result.rowcount == 1)
 
 
-@retried
-def record_inspection(db: Database, node: records.Record) -> None:
+@retry_transaction
+def record_inspection(db: Database, node: models.Node) -> None:
     """Notes that the agent of a machine that is inspected has told what it found: a sign of life, without any lock.
 
     :param node: needs id.

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import errors, states
-from ingot.db import listing, models, nodes, records, rows
-from ingot.db.engine import Database, retried
+from ingot.db import listing, models, nodes, rows
+from ingot.db.engine import Database, retry_transaction
 
 NODES = nodes.NODES
 ALLOCATIONS = models.table(models.Allocation)
@@ -19,9 +19,22 @@ ALLOCATING = "allocating"
 
 ACTIVE, ERROR = "active", "error"
 
+
+class AllocationOfNode(models.Allocation):
+    """An allocation, with what is shown of its node."""
+
+    node_uuid: str | None
+
+
+class Candidate(models.Node):
+    """A node that fits an allocation, and whether it can be locked."""
+
+    free: bool
+
+
 SOURCE = listing.Source(
     "Allocation",
-    ALLOCATIONS,
+    AllocationOfNode,
     {"node_uuid": sa.select(NODES.c.uuid).where(NODES.c.id == ALLOCATIONS.c.node_id).scalar_subquery()},
 )
 
@@ -39,22 +52,22 @@ _UNUSED = sa.and_(
 )
 
 
-@retried
+@retry_transaction
 def create(db: Database, values: Mapping[str, Any]) -> int:
     """Adds an allocation; see :func:`rows.insert`."""
     with db.single() as connection:
         return rows.insert(connection, SOURCE, values)
 
 
-@retried
-def update(db: Database, allocation: records.Record, values: Mapping[str, Any]) -> None:
+@retry_transaction
+def update(db: Database, allocation: models.Allocation, values: Mapping[str, Any]) -> None:
     """Changes what a user may change; see :func:`rows.update`."""
     with db.single() as connection:
         rows.update(connection, SOURCE, allocation, values)
 
 
-@retried
-def backfill(db: Database, values: Mapping[str, Any], node: records.Record) -> None:
+@retry_transaction
+def backfill(db: Database, values: Mapping[str, Any], node: models.Node) -> None:
     """Adds an active allocation for a node that is in use already; see :func:`rows.insert`.
 
     :param node: as read before; needs id, uuid, revision.
@@ -65,12 +78,12 @@ def backfill(db: Database, values: Mapping[str, Any], node: records.Record) -> N
     unchanged = (table.c.id == node.id, table.c.revision == node.revision, table.c.reservation.is_(None))
     with db.transaction() as connection:
         if not _change_node(connection, sa.and_(*unchanged), node.uuid, instance_uuid=values["uuid"]):
-            raise nodes.why_refused(db, node.uuid)
+            raise nodes.refused_write_error(db, node.uuid)
         rows.insert(connection, SOURCE, {**values, "node_id": node.id, "state": ACTIVE})
 
 
-@retried
-def delete(db: Database, allocation: records.Record) -> None:
+@retry_transaction
+def delete(db: Database, allocation: models.Allocation) -> None:
     """Removes an allocation; its node is free again.
 
     :raises NodeLocked: a conductor works on its node.
@@ -83,24 +96,24 @@ def delete(db: Database, allocation: records.Record) -> None:
         rows.delete(connection, SOURCE, allocation)
 
 
-def _free_node(connection: sa.Connection, allocation: records.Record) -> None:
+def _free_node(connection: sa.Connection, allocation: models.Allocation) -> None:
     own = NODES.c.id == allocation.node_id
     its = sa.and_(own, NODES.c.instance_uuid == allocation.uuid)
     idle = sa.and_(NODES.c.reservation.is_(None), sa.or_(NODES.c.maintenance, NODES.c.provision_state.in_(_REMOVABLE)))
     if _change_node(connection, sa.and_(its, idle), allocation.uuid, instance_uuid=None):
         return
     wanted = ("uuid", "provision_state", "maintenance", "reservation", "lock_purpose", "locked_at", "instance_uuid")
-    node = records.one(connection.execute(sa.select(*records.columns(NODES, wanted)).where(own)))
+    node = models.Node.first_of(connection.execute(sa.select(*models.columns(NODES, wanted)).where(own)))
     if node is None:
         return
     if node.reservation is not None:
-        raise nodes.locked(node)
+        raise nodes.locked_error(node)
     _refuse_in_use(node, allocation.uuid)
     if node.instance_uuid == allocation.uuid:
         raise errors.ChangedMeanwhile(node=node.uuid)
 
 
-def _refuse_in_use(node: records.Record, uuid: str) -> None:
+def _refuse_in_use(node: models.Node, uuid: str | None) -> None:
     """
     :param node: needs uuid, provision_state, maintenance.
     :param uuid: of its allocation.
@@ -113,8 +126,8 @@ def _refuse_in_use(node: records.Record, uuid: str) -> None:
         )
 
 
-@retried
-def detach(db: Database, node: records.Record, values: Mapping[str, Any]) -> None:
+@retry_transaction
+def detach(db: Database, node: models.Node, values: Mapping[str, Any]) -> None:
     """Writes what a request changes of a node whose instance it takes away, as :func:`nodes.compare_and_set` does; the
     allocation that brought the instance goes with it.
 
@@ -123,12 +136,12 @@ def detach(db: Database, node: records.Record, values: Mapping[str, Any]) -> Non
     with db.transaction() as connection:
         unchanged = (NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
         if not _change_node(connection, sa.and_(*unchanged), node.uuid, **values):
-            raise nodes.why_refused(db, node.uuid)
+            raise nodes.refused_write_error(db, node.uuid)
         if connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node.id)).rowcount:
             _refuse_in_use(node, node.instance_uuid)
 
 
-@retried
+@retry_transaction
 def forget(db: Database, node_id: int) -> None:
     """Removes the allocation of a node whose instance is gone."""
     with db.single() as connection:
@@ -138,34 +151,34 @@ def forget(db: Database, node_id: int) -> None:
 # What a conductor asks and writes
 
 
-def waiting(db: Database, limit: int) -> list[str]:
+def list_waiting(db: Database, limit: int) -> list[str]:
     """The uuids of the allocations that wait for a node, those that wait longest first."""
     own = sa.select(ALLOCATIONS.c.uuid).where(ALLOCATIONS.c.state == ALLOCATING).order_by(ALLOCATIONS.c.id)
     with db.single() as connection:
         return list(connection.execute(own.limit(limit)).scalars())
 
 
-def find(db: Database, uuid: str) -> records.Record | None:
+def find_waiting(db: Database, uuid: str) -> models.Allocation | None:
     """An allocation that waits for a node; None if it does not, or is gone."""
     own = sa.select(*ALLOCATIONS.c).where(ALLOCATIONS.c.uuid == uuid, ALLOCATIONS.c.state == ALLOCATING)
     with db.single() as connection:
-        return records.one(connection.execute(own))
+        return models.Allocation.first_of(connection.execute(own))
 
 
-def candidates(db: Database, allocation: records.Record, limit: int) -> list[records.Record]:
+def list_candidates(db: Database, allocation: models.Allocation, limit: int) -> list[Candidate]:
     """Nodes that fit an allocation: id, uuid, name, and whether each is ``free``: nobody works on it.
 
     Free ones come first, and of those the one that is called like the allocation.
     """
     free = sa.case((_FREE, 1), else_=0)
     called = sa.case((NODES.c.name == (allocation.name or ""), 1), else_=0)
-    columns = (*records.columns(NODES, ("id", "uuid", "name")), free.label("free"))
+    columns = (*models.columns(NODES, ("id", "uuid", "name")), free.label("free"))
     statement = sa.select(*columns).where(_UNUSED, *_wished(allocation)).order_by(free.desc(), called.desc())
     with db.single() as connection:
-        return records.many(connection.execute(statement.order_by(NODES.c.id).limit(limit)))
+        return Candidate.all_of(connection.execute(statement.order_by(NODES.c.id).limit(limit)))
 
 
-def _wished(allocation: records.Record) -> list[sa.ColumnElement[bool]]:
+def _wished(allocation: models.Allocation) -> list[sa.ColumnElement[bool]]:
     """What a user wishes of a node, as conditions."""
     conditions = [NODES.c.resource_class == allocation.resource_class]
     if allocation.owner is not None:
@@ -179,8 +192,8 @@ def _wished(allocation: records.Record) -> list[sa.ColumnElement[bool]]:
     return conditions
 
 
-@retried
-def take(db: Database, allocation: records.Record, node: records.Record) -> bool:
+@retry_transaction
+def assign(db: Database, allocation: models.Allocation, node: models.Node) -> bool:
     """Gives a node to an allocation, if both are still to be had: one transaction, so nothing is ever half taken.
 
     :param node: one of the candidates.
@@ -205,7 +218,7 @@ def take(db: Database, allocation: records.Record, node: records.Record) -> bool
     return True
 
 
-def fail(db: Database, allocation: records.Record, reason: str) -> None:
+def fail(db: Database, allocation: models.Allocation, reason: str) -> None:
     """Ends the search for a node.
 
     :param reason: what the user reads as last_error.
@@ -214,7 +227,7 @@ def fail(db: Database, allocation: records.Record, reason: str) -> None:
     update(db, allocation, {"state": ERROR, "last_error": reason})
 
 
-def counted(db: Database, allocation: records.Record) -> tuple[int, int]:
+def count_matching(db: Database, allocation: models.Allocation) -> tuple[int, int]:
     """How many nodes have the resource class that is asked for, and how many of them are not in use."""
     unused = sa.func.coalesce(sa.func.sum(sa.case((_UNUSED, 1), else_=0)), 0)
     statement = sa.select(sa.func.count(), unused).where(NODES.c.resource_class == allocation.resource_class)
@@ -224,15 +237,15 @@ def counted(db: Database, allocation: records.Record) -> tuple[int, int]:
 
 
 def _change_node(connection: sa.Connection, where: sa.ColumnElement[bool], uuid: str, **values: Any) -> bool:
-    told = nodes.posted(nodes.events_of(values))
+    told = nodes.outbox_columns(nodes.build_events(values))
     statement = sa.update(NODES).where(where).values(**values, **told, revision=NODES.c.revision + 1)
     try:
         return connection.execute(statement).rowcount == 1
     except db_exc.DBDuplicateEntry as exc:
-        raise nodes.duplicate(exc, values, uuid) from exc
+        raise nodes.duplicate_error(exc, values, uuid) from exc
 
 
-def candidates_called(db: Database, idents: Collection[str], project: str | None = None) -> dict[str, str]:
+def resolve_candidates(db: Database, idents: Collection[str], project: str | None = None) -> dict[str, str]:
     """The uuids of nodes by what a user calls them, a uuid or a name; those that there are not are absent.
 
     :param project: only of nodes that it owns or leases; None for all.

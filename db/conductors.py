@@ -2,19 +2,21 @@
 
 import datetime
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from ingot.common import clock, errors
-from ingot.db import models, records
-from ingot.db.engine import Database, retried
+from ingot.db import listing, models
+from ingot.db.engine import Database, retry_transaction
 
 DRAIN_ASKED, DRAIN_FOLLOWED = "asked", "followed"
 """Values of a conductor's ``drain``; none: it is not drained."""
 
 CONDUCTORS = models.table(models.Conductor)
 INTERFACES = models.table(models.ConductorHardwareInterface)
+
+SOURCE = listing.Source("Conductor", models.Conductor, key="hostname")
 
 _RESTART_S = 300
 """Seconds within which a conductor that was stopped may be expected back."""
@@ -29,10 +31,34 @@ class EnabledInterface(NamedTuple):
     default: bool
 
 
+class Conductor(models.Conductor):
+    """A conductor, and whether it is online: it gave a heartbeat lately."""
+
+    alive: bool
+
+
+class InterfaceOnline(models.ConductorHardwareInterface):
+    """An interface that an online conductor has enabled."""
+
+    hostname: str
+    conductor_group: str
+
+
+class RingMember(NamedTuple):
+    """An online conductor and a driver that it has enabled.
+
+    :param driver: a hardware type or a classic driver; both stand in the same field of a node (specification 004).
+    """
+
+    hostname: str
+    conductor_group: str
+    driver: str
+
+
 class Entry(NamedTuple):
     """A conductor's entry, for as long as no other process makes it its own.
 
-    :param process: which one registered, in the words of whoever did.
+    :param process: which one registered, in its own words.
     """
 
     id: int
@@ -44,15 +70,21 @@ class Entry(NamedTuple):
         return sa.and_(CONDUCTORS.c.id == self.id, CONDUCTORS.c.process == self.process)
 
 
-def _online(timeout: float, moment: datetime.datetime | None = None) -> sa.ColumnElement[bool]:
-    limit = (moment or clock.now()) - datetime.timedelta(seconds=timeout)
+def _online(timeout: float) -> sa.ColumnElement[bool]:
+    limit = clock.now() - datetime.timedelta(seconds=timeout)
     return sa.and_(CONDUCTORS.c.online.is_(True), CONDUCTORS.c.heartbeat_at > limit)
 
 
-@retried
-def register(db: Database, hostname: str, values: Mapping[str, Any], interfaces: Iterable[EnabledInterface]) -> Entry:
-    """Enters a conductor, or refreshes the entry of an earlier life, with its enabled interfaces; without, if it is
-    drained.
+def _in_group(group: str | None) -> sa.ColumnElement[bool]:
+    return sa.true() if group is None else CONDUCTORS.c.conductor_group == group
+
+
+# What a conductor writes about itself
+
+
+@retry_transaction
+def register(db: Database, hostname: str, values: Mapping[str, object], interfaces: Iterable[EnabledInterface]) -> Entry:
+    """Add a conductor, or refresh the entry of an earlier life, with its enabled interfaces; without, if it is drained.
 
     :param values: conductor_group, process, release, rpc_version, and classic_drivers if it has any.
     """
@@ -71,44 +103,63 @@ def register(db: Database, hostname: str, values: Mapping[str, Any], interfaces:
             connection.execute(sa.insert(INTERFACES), rows)
         own = CONDUCTORS.c.id == conductor_id
         if connection.execute(sa.select(CONDUCTORS.c.drain).where(own)).scalar() is not None:
-            _off_the_rings(connection, own, drain=DRAIN_FOLLOWED)
-    return Entry(conductor_id, fresh["process"])
+            _leave_rings(connection, own, drain=DRAIN_FOLLOWED)
+    process = values.get("process")
+    return Entry(conductor_id, None if process is None else str(process))
 
 
-@retried
+@retry_transaction
 def touch(db: Database, entry: Entry) -> bool:
-    """A sign of life; False if the entry is another process's, or nobody's, by now."""
+    """Write a heartbeat; False if the entry is another process's by now, or gone."""
     alive = {"heartbeat_at": clock.now(), "online": True}
     with db.single() as connection:
         return connection.execute(sa.update(CONDUCTORS).where(entry.is_own).values(alive)).rowcount == 1
 
 
-@retried
+@retry_transaction
 def withdraw(db: Database, entry: Entry) -> None:
-    """The beginning of an orderly stop: on no ring any more, but alive; its locks are its own. Nothing happens to an
-    entry that another process has by now."""
+    """Begin an orderly stop: on no ring any more, but alive; its locks are its own.
+
+    Nothing happens to an entry that another process has by now.
+    """
     with db.transaction() as connection:
-        _off_the_rings(connection, entry.is_own)
+        _leave_rings(connection, entry.is_own)
 
 
-@retried
+@retry_transaction
 def unregister(db: Database, entry: Entry) -> None:
-    """An orderly stop: offline at once, and its interfaces are not on offer any more; as :func:`withdraw`."""
+    """End an orderly stop: offline at once, and without interfaces; as :func:`withdraw`."""
     with db.transaction() as connection:
-        _off_the_rings(connection, entry.is_own, online=False)
+        _leave_rings(connection, entry.is_own, online=False)
 
 
-def _off_the_rings(connection: sa.Connection, which: sa.ColumnElement[bool], **values: Any) -> None:
-    """Takes away what a conductor has enabled, which is what rings are made of; other releases know no other way."""
+def _leave_rings(connection: sa.Connection, which: sa.ColumnElement[bool], **values: object) -> None:
+    """Remove what a conductor has enabled, which is what rings are made of; other releases know no other way."""
     one = sa.update(CONDUCTORS).where(which).values(classic_drivers=[], **values)
     if connection.execute(one).rowcount == 1:
         own = sa.select(CONDUCTORS.c.id).where(which).scalar_subquery()
         connection.execute(sa.delete(INTERFACES).where(INTERFACES.c.conductor_id == own))
 
 
-@retried
+def is_drained(db: Database, entry: Entry) -> bool:
+    """Return whether an operator has drained a conductor."""
+    with db.single() as connection:
+        return connection.execute(sa.select(CONDUCTORS.c.drain).where(entry.is_own)).scalar() is not None
+
+
+@retry_transaction
+def confirm_drain(db: Database, entry: Entry) -> None:
+    """Note that a conductor begins nothing any more since it was drained, and that it is off the rings."""
+    with db.transaction() as connection:
+        _leave_rings(connection, sa.and_(entry.is_own, CONDUCTORS.c.drain.is_not(None)), drain=DRAIN_FOLLOWED)
+
+
+# What an operator writes
+
+
+@retry_transaction
 def drain(db: Database, hostname: str) -> None:
-    """Takes a conductor off all rings, until :func:`undrain`, however often it is started.
+    """Take a conductor off all rings until :func:`undrain`, however often it is started.
 
     :raises NotFound: none of that name ever registered.
     """
@@ -117,12 +168,12 @@ def drain(db: Database, hostname: str) -> None:
         known = connection.execute(sa.select(CONDUCTORS.c.drain).where(named)).one_or_none()
         if known is None:
             raise errors.NotFound(noun="Conductor", ident=hostname)
-        _off_the_rings(connection, named, drain=known.drain or DRAIN_ASKED)
+        _leave_rings(connection, named, drain=known.drain or DRAIN_ASKED)
 
 
-@retried
+@retry_transaction
 def undrain(db: Database, hostname: str) -> None:
-    """Lets a conductor come back to the rings; it does so at its next sign of life.
+    """Let a conductor come back to the rings; it does so at its next heartbeat.
 
     :raises NotFound: none of that name ever registered.
     """
@@ -132,53 +183,63 @@ def undrain(db: Database, hostname: str) -> None:
             raise errors.NotFound(noun="Conductor", ident=hostname)
 
 
-def is_drained(db: Database, entry: Entry) -> bool:
-    """Whether an operator has drained a conductor."""
-    with db.single() as connection:
-        return connection.execute(sa.select(CONDUCTORS.c.drain).where(entry.is_own)).scalar() is not None
+# Reading
 
 
-@retried
-def confirm_drain(db: Database, entry: Entry) -> None:
-    """Notes that a conductor begins nothing any more since it was drained, and that it is off the rings."""
-    with db.transaction() as connection:
-        _off_the_rings(connection, sa.and_(entry.is_own, CONDUCTORS.c.drain.is_not(None)), drain=DRAIN_FOLLOWED)
-
-
-def every(db: Database, timeout: float) -> list[records.Record]:
-    """All conductors that ever registered, by hostname, with ``alive``."""
+def list_all(db: Database, timeout: float) -> list[Conductor]:
+    """Return all conductors that ever registered, by hostname."""
     statement = sa.select(*CONDUCTORS.c, _online(timeout).label("alive")).order_by(CONDUCTORS.c.hostname)
     with db.single() as connection:
-        return records.many(connection.execute(statement))
+        return Conductor.all_of(connection.execute(statement))
+
+
+def get(db: Database, hostname: str, timeout: float) -> Conductor:
+    """Return a conductor by hostname.
+
+    :raises NotFound: none of that name ever registered.
+    """
+    statement = sa.select(*CONDUCTORS.c, _online(timeout).label("alive")).where(CONDUCTORS.c.hostname == hostname)
+    with db.single() as connection:
+        conductor = Conductor.first_of(connection.execute(statement))
+    if conductor is None:
+        raise errors.NotFound(noun="Conductor", ident=hostname)
+    return conductor
 
 
 def online_hosts(db: Database, timeout: float) -> set[str]:
-    """Hostnames of conductors whose last sign of life is younger than ``timeout`` seconds."""
+    """Return the hostnames of conductors whose last heartbeat is younger than ``timeout`` seconds."""
     with db.single() as connection:
         return set(connection.execute(sa.select(CONDUCTORS.c.hostname).where(_online(timeout))).scalars())
 
 
-def ring_members(db: Database, timeout: float) -> list[tuple[str, str, str]]:
-    """(hostname, conductor group, driver) of all online conductors: what hash rings are made of. A driver is a
-    hardware type or a classic driver; both stand in the same field of a node (specification 004)."""
-    return _members(db, _online(timeout))
+def list_versions(db: Database, timeout: float) -> list[models.Conductor]:
+    """Return hostname, release and rpc_version of each online conductor."""
+    statement = sa.select(*models.columns(CONDUCTORS, ("hostname", "release", "rpc_version"))).where(_online(timeout))
+    with db.single() as connection:
+        return models.Conductor.all_of(connection.execute(statement.order_by(CONDUCTORS.c.id)))
 
 
-def raise_if_silent(db: Database, driver: str, group: str | None = None) -> None:
-    """To be called when no online conductor has a driver enabled, before that is called the user's mistake.
+def ring_members(db: Database, timeout: float) -> list[RingMember]:
+    """Return what hash rings are made of: all online conductors, each with each of its drivers."""
+    return _list_members(db, _online(timeout))
+
+
+def raise_if_lately_online(db: Database, driver: str, group: str | None = None) -> None:
+    """Raise when no online conductor has a driver enabled, but one may be back soon: the user made no mistake.
+
+    A conductor that did not stop in order is only unreachable: after a time without database all are, until their next
+    heartbeats. And while a release is rolled out all stop; their successors may have the driver.
 
     :param group: only conductors of this group count; None for all.
-    :raises ServiceUnavailable: some have it that did not stop in order. After a time without database all are silent,
-        until each has given its next sign of life. Or others stopped lately, as all do while a release is rolled: who
-        comes after them may have it.
+    :raises ServiceUnavailable: there is such a conductor.
     """
-    members = _members(db, CONDUCTORS.c.online.is_(True))
-    hosts = sorted({host for host, where, name in members if name == driver and group in (None, where)})
-    if hosts:
+    members = _list_members(db, CONDUCTORS.c.online.is_(True))
+    able = (one for one in members if one.driver == driver and group in (None, one.conductor_group))
+    if hosts := sorted({one.hostname for one in able}):
         raise errors.ServiceUnavailable(
-            what=f"Driver {driver}", reason=f"no sign of life lately from who has it enabled, {', '.join(hosts)}"
+            what=f"Driver {driver}", reason=f"no heartbeat lately from conductors that have it enabled, {', '.join(hosts)}"
         )
-    if gone := sorted(_seen_lately(db, group) - {host for host, _where, _name in members}):
+    if gone := sorted(_list_seen_lately(db, group) - {member.hostname for member in members}):
         raise errors.ServiceUnavailable(
             what=f"Driver {driver}",
             reason=f"no conductor has it enabled; maybe one of those that stop or have just "
@@ -186,90 +247,64 @@ def raise_if_silent(db: Database, driver: str, group: str | None = None) -> None
         )
 
 
-def _seen_lately(db: Database, group: str | None) -> set[str]:
-    seen = sa.select(CONDUCTORS.c.hostname).where(
-        CONDUCTORS.c.heartbeat_at > clock.now() - datetime.timedelta(seconds=_RESTART_S),
-        CONDUCTORS.c.conductor_group == group if group is not None else sa.true(),
-    )
+def _list_seen_lately(db: Database, group: str | None) -> set[str]:
+    since = clock.now() - datetime.timedelta(seconds=_RESTART_S)
+    seen = sa.select(CONDUCTORS.c.hostname).where(CONDUCTORS.c.heartbeat_at > since, _in_group(group))
     with db.single() as connection:
         return set(connection.execute(seen).scalars())
 
 
-def _members(db: Database, which: sa.ColumnElement[bool]) -> list[tuple[str, str, str]]:
+def _list_members(db: Database, which: sa.ColumnElement[bool]) -> list[RingMember]:
     types = sa.select(INTERFACES.c.conductor_id, INTERFACES.c.hardware_type).distinct().subquery()
-    statement = (
-        sa.select(
-            CONDUCTORS.c.hostname, CONDUCTORS.c.conductor_group, CONDUCTORS.c.classic_drivers, types.c.hardware_type
-        )
-        .outerjoin(types, types.c.conductor_id == CONDUCTORS.c.id)
-        .where(which)
-    )
-    members: dict[tuple[str, str, str], None] = {}
+    columns = models.columns(CONDUCTORS, ("hostname", "conductor_group", "classic_drivers"))
+    statement = sa.select(*columns, types.c.hardware_type).outerjoin(types, types.c.conductor_id == CONDUCTORS.c.id)
+    members: dict[RingMember, None] = {}
     with db.single() as connection:
-        for hostname, group, classic, hardware_type in connection.execute(statement):
+        for hostname, group, classic, hardware_type in connection.execute(statement.where(which)):
             drivers = classic if hardware_type is None else [*classic, hardware_type]
-            members |= dict.fromkeys((hostname, group, driver) for driver in drivers)
+            members |= dict.fromkeys(RingMember(hostname, group, driver) for driver in drivers)
     return list(members)
 
 
-def classic_drivers(db: Database, timeout: float, group: str | None = None) -> list[tuple[str, str, str]]:
-    """(hostname, conductor group, classic driver) of online conductors.
+def classic_drivers(db: Database, timeout: float, group: str | None = None) -> list[RingMember]:
+    """Return the classic drivers of online conductors.
 
     :param group: only conductors of this group; None for all.
     """
-    having = (CONDUCTORS.c.hostname, CONDUCTORS.c.conductor_group, CONDUCTORS.c.classic_drivers)
-    statement = sa.select(*having).where(_online(timeout), CONDUCTORS.c.classic_drivers.is_not(None))
-    if group is not None:
-        statement = statement.where(CONDUCTORS.c.conductor_group == group)
+    columns = models.columns(CONDUCTORS, ("hostname", "conductor_group", "classic_drivers"))
+    statement = sa.select(*columns).where(_online(timeout), CONDUCTORS.c.classic_drivers.is_not(None))
     with db.single() as connection:
-        return [(host, where, name) for host, where, names in connection.execute(statement) for name in names]
-
-
-def versions(db: Database, timeout: float) -> list[records.Record]:
-    """hostname, release and rpc_version of each online conductor."""
-    columns = records.columns(CONDUCTORS, ("hostname", "release", "rpc_version"))
-    with db.single() as connection:
-        return records.many(connection.execute(sa.select(*columns).where(_online(timeout)).order_by(CONDUCTORS.c.id)))
+        found = connection.execute(statement.where(_in_group(group)))
+        return [RingMember(host, where, name) for host, where, names in found for name in names]
 
 
 def enabled_interfaces(
     db: Database, timeout: float, hardware_types: Collection[str] | None = None, group: str | None = None
-) -> list[records.Record]:
-    """Enabled interfaces of online conductors: hostname, conductor_group, hardware_type, interface_type,
-    interface_name, default.
+) -> list[InterfaceOnline]:
+    """Return the enabled interfaces of online conductors, without ids.
 
     :param hardware_types: only these; None for all.
     :param group: only conductors of this group; None for all.
     """
+    columns = models.columns(INTERFACES, EnabledInterface._fields)
     statement = (
-        sa.select(
-            CONDUCTORS.c.hostname,
-            CONDUCTORS.c.conductor_group,
-            INTERFACES.c.hardware_type,
-            INTERFACES.c.interface_type,
-            INTERFACES.c.interface_name,
-            INTERFACES.c.default,
-        )
+        sa.select(CONDUCTORS.c.hostname, CONDUCTORS.c.conductor_group, *columns)
         .join(INTERFACES, INTERFACES.c.conductor_id == CONDUCTORS.c.id)
-        .where(_online(timeout))
+        .where(_online(timeout), _in_group(group))
         .order_by(INTERFACES.c.id)
     )
     if hardware_types is not None:
         statement = statement.where(INTERFACES.c.hardware_type.in_(hardware_types))
-    if group is not None:
-        statement = statement.where(CONDUCTORS.c.conductor_group == group)
     with db.single() as connection:
-        return records.many(connection.execute(statement))
+        return InterfaceOnline.all_of(connection.execute(statement))
 
 
-def get(db: Database, hostname: str, timeout: float) -> records.Record:
-    """A conductor by hostname, with ``alive``.
-
-    :raises NotFound: none of that name ever registered.
-    """
-    statement = sa.select(*CONDUCTORS.c, _online(timeout).label("alive")).where(CONDUCTORS.c.hostname == hostname)
+def drivers_by_id(db: Database) -> dict[int, list[str]]:
+    """Return the sorted hardware types and classic drivers that conductors have enabled, by the conductor's id."""
+    types = sa.select(INTERFACES.c.conductor_id, INTERFACES.c.hardware_type).distinct()
     with db.single() as connection:
-        conductor = records.one(connection.execute(statement))
-    if conductor is None:
-        raise errors.NotFound(noun="Conductor", ident=hostname)
-    return conductor
+        classic = connection.execute(sa.select(CONDUCTORS.c.id, CONDUCTORS.c.classic_drivers))
+        found: dict[int, list[str]] = {conductor_id: list(names) for conductor_id, names in classic}
+        for conductor_id, hardware_type in connection.execute(types):
+            found.setdefault(conductor_id, []).append(hardware_type)
+    return {conductor_id: sorted(names) for conductor_id, names in found.items()}

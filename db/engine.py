@@ -50,7 +50,7 @@ class Deadlock(errors.ServiceUnavailable):
     """The server ended one of two transactions that were in each other's way (Galera: by certification)."""
 
 
-def retried(query: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
+def retry_transaction(query: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
     """For query functions, each one transaction: one that the server ended for another's sake is tried again.
 
     :raises ServiceUnavailable: again and again, or for too long.

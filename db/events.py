@@ -25,8 +25,8 @@ from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
 
 from ingot.common import clock
-from ingot.db import models, nodes, records
-from ingot.db.engine import Database, Deadlock, retried
+from ingot.db import models, nodes
+from ingot.db.engine import Database, Deadlock, retry_transaction
 
 LOG = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ _EMPTIED = {"outbox": None, "outbox_at": None, "updated_at": _NODES.c.updated_at
 
 _BATCH = 200  # outboxes a transaction: its locks are held for a few milliseconds
 
-numbered = oslo_db_api.wrap_db_retry(
+retry_numbering = oslo_db_api.wrap_db_retry(
     max_retries=10,
     retry_interval=0.01,
     inc_retry_interval=True,
@@ -76,7 +76,7 @@ def _waiting(db: Database) -> list[int]:
         return list(connection.execute(waiting).scalars())
 
 
-@numbered
+@retry_numbering
 def _move(db: Database, ids: list[int]) -> int:
     with db.transaction() as connection:
         rows = _locked(connection, ids)
@@ -87,17 +87,17 @@ def _move(db: Database, ids: list[int]) -> int:
     return moved
 
 
-def move_of(connection: sa.Connection, node_id: int, last: nodes.Told) -> None:
+def move_last(connection: sa.Connection, node_id: int, last: nodes.Event) -> None:
     """Gives the events of a node that is about to be deleted their places, and one more after them.
 
-    :param connection: in the transaction that deletes the node; :data:`numbered` must be around it.
+    :param connection: in the transaction that deletes the node; :data:`retry_numbering` must be around it.
     """
     rows = _locked(connection, [node_id], waiting_only=False)
     events = [event for row in rows for event in (*_events(row), _event(row, {"at": clock.now().isoformat(), **last}))]
     append(connection, events)
 
 
-def _locked(connection: sa.Connection, ids: list[int], waiting_only: bool = True) -> list[records.Record]:
+def _locked(connection: sa.Connection, ids: list[int], waiting_only: bool = True) -> list[models.Node]:
     """The rows with their outboxes, which nobody writes to until the transaction ends.
 
     What keeps writers away is a write that changes nothing, for every server knows those. It finds the rows by primary
@@ -107,17 +107,17 @@ def _locked(connection: sa.Connection, ids: list[int], waiting_only: bool = True
     connection.execute(
         sa.update(_NODES).where(own).values(outbox_at=_NODES.c.outbox_at, updated_at=_NODES.c.updated_at)
     )
-    columns = records.columns(_NODES, ("id", "uuid", "name", "outbox", "outbox_at"))
-    rows = records.many(connection.execute(sa.select(*columns).where(own).order_by(_NODES.c.id)))
+    columns = models.columns(_NODES, ("id", "uuid", "name", "outbox", "outbox_at"))
+    rows = models.Node.all_of(connection.execute(sa.select(*columns).where(own).order_by(_NODES.c.id)))
     waiting = [row for row in rows if row.outbox_at is not None] if waiting_only else rows
     return sorted(waiting, key=lambda row: row.outbox_at or clock.now())
 
 
-def _events(row: records.Record) -> list[dict[str, Any]]:
+def _events(row: models.Node) -> list[dict[str, Any]]:
     return [_event(row, orjson.loads(line)) for line in (row.outbox or "").splitlines()]
 
 
-def _event(row: records.Record, told: nodes.Told) -> dict[str, Any]:
+def _event(row: models.Node, told: nodes.Event) -> dict[str, Any]:
     rest = dict(told)
     moment = datetime.datetime.fromisoformat(rest.pop("at"))
     about = {"kind": rest.pop("kind"), "created_at": moment, "node_uuid": row.uuid, "node_name": row.name}
@@ -125,7 +125,7 @@ def _event(row: records.Record, told: nodes.Told) -> dict[str, Any]:
 
 
 def append(connection: sa.Connection, events: Iterable[Mapping[str, Any]]) -> int:
-    """Adds events under the numbers that come next, in a transaction around which is :data:`numbered`.
+    """Adds events under the numbers that come next, in a transaction around which is :data:`retry_numbering`.
 
     :param events: rows without id.
     :returns: how many.
@@ -142,16 +142,16 @@ def _of_conductors(db: Database, silent_after: float) -> int:
 
     A silence is nobody's write, so these events come from comparing the present with what was announced last.
     """
-    columns = records.columns(_CONDUCTORS, ("id", "hostname", "conductor_group", "online", "heartbeat_at", "announced"))
+    columns = models.columns(_CONDUCTORS, ("id", "hostname", "conductor_group", "online", "heartbeat_at", "announced"))
     with db.single() as connection:
-        known = records.many(connection.execute(sa.select(*columns).order_by(_CONDUCTORS.c.id)))
+        known = models.Conductor.all_of(connection.execute(sa.select(*columns).order_by(_CONDUCTORS.c.id)))
     limit = clock.now() - datetime.timedelta(seconds=silent_after)
     now = {row.id: "stopped" if not row.online else "online" if row.heartbeat_at > limit else "silent" for row in known}
     return sum(_announce(db, row, now[row.id]) for row in known if row.announced != now[row.id])
 
 
-@numbered
-def _announce(db: Database, conductor: records.Record, state: str) -> int:
+@retry_numbering
+def _announce(db: Database, conductor: models.Conductor, state: str) -> int:
     same = _CONDUCTORS.c.announced.is_not_distinct_from(conductor.announced)
     announced = sa.update(_CONDUCTORS).where(_CONDUCTORS.c.id == conductor.id, same)
     data = {"conductor": conductor.hostname, "conductor_group": conductor.conductor_group, "state": state}
@@ -162,14 +162,14 @@ def _announce(db: Database, conductor: records.Record, state: str) -> int:
         return append(connection, [{"kind": "conductor", "created_at": clock.now(), "data": data}])
 
 
-def page(db: Database, after: int, limit: int) -> list[records.Record]:
+def read_page(db: Database, after: int, limit: int) -> list[models.Event]:
     """The events that follow one, in order.
 
     :param after: the id of that one; 0 for all that are kept.
     """
     statement = sa.select(_EVENTS).where(_EVENTS.c.id > after).order_by(_EVENTS.c.id).limit(limit)
     with db.single() as connection:
-        return records.many(connection.execute(statement))
+        return models.Event.all_of(connection.execute(statement))
 
 
 def bounds(db: Database) -> tuple[int, int]:
@@ -180,7 +180,7 @@ def bounds(db: Database) -> tuple[int, int]:
     return (1, 0) if oldest is None else (oldest, latest)
 
 
-@retried
+@retry_transaction
 def prune(db: Database, keep: int, batch: int = 1000) -> int:
     """Deletes all but the newest events; the numbers go on.
 

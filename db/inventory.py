@@ -1,29 +1,32 @@
-"""What the last inspection of a machine found in it."""
+"""Queries on inspection: what the last one of a machine found in it, and the rules applied to that."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 import sqlalchemy as sa
 
 from ingot.common import clock, errors
-from ingot.db import models, nodes, records, rows
-from ingot.db import ports as port_rows
-from ingot.db.engine import Database, retried
+from ingot.common.json_types import Json
+from ingot.db import listing, models, nodes, ports, rows
+from ingot.db.engine import Database, retry_transaction
 
 _INVENTORY = models.table(models.NodeInventory)
 _NODES = models.table(models.Node)
 _PORTS = models.table(models.Port)
 _TRAITS = models.table(models.NodeTrait)
 
+RULES = rows.Rows(listing.Source("Rule", models.InspectionRule))
 
-def find(db: Database, node_id: int) -> records.Record | None:
-    """The inventory of a node, if there is one."""
+
+def find(db: Database, node_id: int) -> models.NodeInventory | None:
+    """Return the inventory of a node, if there is one."""
+    statement = sa.select(_INVENTORY).where(_INVENTORY.c.node_id == node_id)
     with db.single() as connection:
-        return records.one(connection.execute(sa.select(_INVENTORY).where(_INVENTORY.c.node_id == node_id)))
+        return models.NodeInventory.first_of(connection.execute(statement))
 
 
-def get(db: Database, node: records.Record) -> records.Record:
-    """
+def get(db: Database, node: models.Node) -> models.NodeInventory:
+    """Return the inventory of a node.
+
     :param node: needs id and uuid.
     :raises NotFound: the machine was not inspected yet, or its inspection left no inventory.
     """
@@ -33,48 +36,50 @@ def get(db: Database, node: records.Record) -> records.Record:
     return found
 
 
-@retried
-def save(db: Database, node_id: int, inventory: dict[str, Any], plugin_data: dict[str, Any]) -> None:
-    """Keeps what an inspection found, in place of what the one before had found.
+@retry_transaction
+def save(db: Database, node_id: int, inventory: Json, plugin_data: Json) -> None:
+    """Write what an inspection found, in place of what the one before had found.
 
-    :param plugin_data: what the ramdisk sent beside the inventory.
-    :raises NotFound: there is no such node any more.
+    :param plugin_data: what the ramdisk sent besides the inventory.
+    :raises NotFound: the node was deleted.
     """
     with db.transaction() as connection:
         # The node's row is taken first: two that save for one node at once do it one after the other.
-        taken = sa.update(_NODES).where(_NODES.c.id == node_id).values(updated_at=_NODES.c.updated_at)
-        if connection.execute(taken).rowcount != 1:
+        held = sa.update(_NODES).where(_NODES.c.id == node_id).values(updated_at=_NODES.c.updated_at)
+        if connection.execute(held).rowcount != 1:
             raise errors.NotFound("The node was deleted while its machine was inspected.")
         connection.execute(sa.delete(_INVENTORY).where(_INVENTORY.c.node_id == node_id))
         found = {"node_id": node_id, "inventory": inventory, "plugin_data": plugin_data}
         connection.execute(sa.insert(_INVENTORY).values(found))
 
 
-def plugin_data(node_id: int, kept: Mapping[str, Any]) -> nodes.Beside:
-    """The write of what is kept beside an inventory, for the transaction that ends the step."""
+def write_plugin_data(node_id: int, plugin_data: Mapping[str, object]) -> nodes.ExtraWrite:
+    """Return the write of what is kept with an inventory, for the transaction that ends the step."""
 
     def write(connection: sa.Connection) -> None:
         found = sa.update(_INVENTORY).where(_INVENTORY.c.node_id == node_id)
-        connection.execute(found.values(plugin_data=dict(kept)))
+        connection.execute(found.values(plugin_data=dict(plugin_data)))
 
     return write
 
 
-def conclusion(node_id: int, ports: Iterable[Mapping[str, Any]], traits: Collection[str]) -> nodes.Beside:
-    """The write of what an inventory tells of ports and traits, for the transaction that ends the step.
+def write_conclusion(
+    node_id: int, found_ports: Iterable[Mapping[str, object]], traits: Collection[str]
+) -> nodes.ExtraWrite:
+    """Return the write of what an inventory says of ports and traits, for the transaction that ends the step.
 
-    :param ports: those that are new, without id, and those that are changed, with it.
+    :param found_ports: those that are new, without id, and those that are changed, with it.
     :param traits: all that the node has afterwards.
     """
 
     def write(connection: sa.Connection) -> None:
-        for port in ports:
+        for port in found_ports:
             values = {name: value for name, value in port.items() if name != "id"}
             if "id" in port:
                 changed = sa.update(_PORTS).where(_PORTS.c.id == port["id"])
                 connection.execute(changed.values(**values, updated_at=clock.now()))
             else:
-                rows.insert(connection, port_rows.SOURCE, {**values, "node_id": node_id})
+                rows.insert(connection, ports.PORTS.source, {**values, "node_id": node_id})
         own = _TRAITS.c.node_id == node_id
         present = set(connection.execute(sa.select(_TRAITS.c.trait).where(own)).scalars())
         connection.execute(sa.delete(_TRAITS).where(own, _TRAITS.c.trait.in_(present - set(traits))))
@@ -84,8 +89,23 @@ def conclusion(node_id: int, ports: Iterable[Mapping[str, Any]], traits: Collect
     return write
 
 
-def taken(db: Database, node_id: int, addresses: Collection[str]) -> set[str]:
-    """The MAC addresses, of some, that ports of other nodes have."""
+def find_foreign_addresses(db: Database, node_id: int, addresses: Collection[str]) -> set[str]:
+    """Return those of some MAC addresses that ports of other nodes have."""
     others = sa.select(_PORTS.c.address).where(_PORTS.c.address.in_(addresses), _PORTS.c.node_id != node_id)
     with db.single() as connection:
         return set(connection.execute(others).scalars())
+
+
+@retry_transaction
+def delete_all_rules(db: Database) -> None:
+    """Remove every rule."""
+    with db.single() as connection:
+        connection.execute(sa.delete(RULES.source.table))
+
+
+def list_rules(db: Database, phase: str) -> list[models.InspectionRule]:
+    """Return the rules of a phase in the order in which they run: highest priority first, then the oldest."""
+    table = RULES.source.table
+    found = sa.select(table).where(table.c.phase == phase).order_by(table.c.priority.desc(), table.c.id)
+    with db.single() as connection:
+        return models.InspectionRule.all_of(connection.execute(found))

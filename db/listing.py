@@ -1,30 +1,37 @@
 """Pages of rows: filters, stable order, markers. What all list requests of the API run through."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ingot.common import errors
-from ingot.db import records, types
+from ingot.db import models
 from ingot.db.engine import Database
 
 Column = sa.ColumnElement[Any]
+AnyModel = TypeVar("AnyModel", bound=models.Base)
+AnyPast = TypeVar("AnyPast", models.AgentLog, models.NodeHistory)
 
 
-class Source(NamedTuple):
+class Source(NamedTuple, Generic[AnyModel]):
     """What is read: a table, and columns of other tables that stand in for its foreign keys.
 
     :param noun: one row in messages, e.g. ``Port``.
+    :param model: the table's declaration, with the further columns; what is read is one of these.
     :param computed: further columns by name, e.g. the node's uuid of a port.
     :param key: the column that a page's marker names.
     """
 
     noun: str
-    table: sa.Table
+    model: type[AnyModel]
     computed: Mapping[str, Column] = {}
     key: str = "uuid"
+
+    @property
+    def table(self) -> sa.Table:
+        return models.table(self.model)
 
     def column(self, name: str) -> Column:
         return self.computed[name] if name in self.computed else self.table.c[name]
@@ -32,7 +39,7 @@ class Source(NamedTuple):
     def json_schema(self, name: str) -> dict[str, Any] | None:
         """The JSON schema of what the API shows of a column; None for what is no column."""
         known = name in self.computed or name in self.table.c
-        return types.json_schema(self.column(name)) if known else None
+        return models.json_schema(self.column(name)) if known else None
 
 
 def _contains(column: Column, value: str) -> Column:
@@ -58,7 +65,7 @@ class Condition(NamedTuple):
     test: str
     value: Any
 
-    def clause(self, source: Source) -> Column:
+    def clause(self, source: Source[Any]) -> Column:
         names = (self.column,) if isinstance(self.column, str) else self.column
         return sa.or_(*(TESTS[self.test](source.column(name), self.value) for name in names))
 
@@ -68,7 +75,7 @@ class Either(NamedTuple):
 
     conditions: tuple[Condition, ...]
 
-    def clause(self, source: Source) -> Column:
+    def clause(self, source: Source[Any]) -> Column:
         return sa.or_(*(condition.clause(source) for condition in self.conditions))
 
 
@@ -86,7 +93,7 @@ class Page(NamedTuple):
     marker: str | None = None
 
 
-def page(db: Database, source: Source, columns: Collection[str], wanted: Page) -> list[records.Record]:
+def page(db: Database, source: Source[AnyModel], columns: Collection[str], wanted: Page) -> list[AnyModel]:
     """One page of rows: one statement, two with a marker.
 
     Rows without a value for the sort key come first in ascending order, on every database; ties are broken by age.
@@ -103,7 +110,7 @@ def page(db: Database, source: Source, columns: Collection[str], wanted: Page) -
         if wanted.marker is not None:
             statement = statement.where(_beyond(connection, source, wanted))
         statement = statement.order_by(*_order(sorted_by, own_id, wanted.descending)).limit(wanted.limit)
-        return _records(connection.execute(statement))
+        return source.model.all_of(connection.execute(statement))
 
 
 def _order(sorted_by: Column, own_id: Column, descending: bool) -> list[Column]:
@@ -113,7 +120,7 @@ def _order(sorted_by: Column, own_id: Column, descending: bool) -> list[Column]:
     return [empty_first.desc(), sorted_by.desc(), own_id] if descending else [empty_first, sorted_by, own_id]
 
 
-def _beyond(connection: sa.Connection, source: Source, wanted: Page) -> Column:
+def _beyond(connection: sa.Connection, source: Source[Any], wanted: Page) -> Column:
     """The condition for rows that come after the marker's."""
     own_id = source.table.c.id
     sorted_by = source.column(wanted.sort_key)
@@ -133,38 +140,33 @@ def _beyond(connection: sa.Connection, source: Source, wanted: Page) -> Column:
     return sa.or_(sorted_by > marker.value, tied)
 
 
-def _records(result: sa.CursorResult[Any]) -> list[records.Record]:
-    names = tuple(result.keys())
-    return [records.Record(**dict(zip(names, row, strict=True))) for row in result]
-
-
-def get(db: Database, source: Source, ident: str, columns: Collection[str] | None = None) -> records.Record:
+def get(db: Database, source: Source[AnyModel], ident: str, columns: Collection[str] | None = None) -> AnyModel:
     """A row by uuid or, where the noun has names, by name.
 
     :param columns: what to read besides the id; everything by default.
     :raises NotFound: there is none.
     """
     by = "uuid" if uuidutils.is_uuid_like(ident) or "name" not in source.table.c else "name"
-    found = one(db, source, Condition(by, "equals", ident), columns)
+    found = find(db, source, Condition(by, "equals", ident), columns)
     if found is None:
         raise errors.NotFound(noun=source.noun, ident=ident)
     return found
 
 
-def of_node(db: Database, source: Source, node_id: int, uuid: str) -> records.Record:
+def get_of_node(db: Database, source: Source[AnyPast], node_id: int, uuid: str) -> AnyPast:
     """A whole row by uuid, of those that belong to a node.
 
     :raises NotFound: the node has none of this uuid.
     """
-    found = one(db, source, Condition("uuid", "equals", uuid))
+    found = find(db, source, Condition("uuid", "equals", uuid))
     if found is None or found.node_id != node_id:
         raise errors.NotFound(noun=source.noun, ident=uuid[:80])
     return found
 
 
-def one(
-    db: Database, source: Source, condition: Condition, columns: Collection[str] | None = None
-) -> records.Record | None:
+def find(
+    db: Database, source: Source[AnyModel], condition: Condition, columns: Collection[str] | None = None
+) -> AnyModel | None:
     """The row that a condition on a unique column finds.
 
     :param columns: what to read besides the id; everything by default.
@@ -172,5 +174,4 @@ def one(
     names = dict.fromkeys(("id", *columns)) if columns is not None else (*source.table.c.keys(), *source.computed)
     statement = sa.select(*(source.column(name).label(name) for name in names)).where(condition.clause(source))
     with db.single() as connection:
-        found = _records(connection.execute(statement))
-    return found[0] if found else None
+        return source.model.first_of(connection.execute(statement))

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from ingot.common import clock, context, errors
-from ingot.db import nodes, records
-from ingot.db.engine import Database, retried
+from ingot.db import models, nodes
+from ingot.db.engine import Database, retry_transaction
 
 NODES = nodes.NODES
 
@@ -24,7 +24,7 @@ Hold = dict[str, Any]
 ``conductor`` found."""
 
 Columns = dict[str, Any]
-Change = Callable[[records.Record], Columns]
+Change = Callable[[models.Node], Columns]
 """What a change of the holds writes to a node, which is given with what :data:`FLAG` names."""
 
 
@@ -32,12 +32,12 @@ class Scope(NamedTuple):
     """What a hold holds back.
 
     :param flag: the node counts as in maintenance: nothing is deployed, rescued or allocated.
-    :param silent: the machine is asked nothing that no user asks for: its power state is not read, periodic methods of
+    :param pauses_sync: the machine is asked nothing that no user asks for: its power state is not read, periodic methods of
         drivers leave it out.
     """
 
     flag: bool
-    silent: bool
+    pauses_sync: bool
 
 
 ALL, PROVISION, SYNC = "all", "provision", "sync"
@@ -47,7 +47,7 @@ SCOPES: Mapping[str, Scope] = {ALL: Scope(True, True), PROVISION: Scope(True, Fa
 POWER_FAULT = "power failure"
 
 
-def of_user(ctx: context.RequestContext, reason: str | None, name: str | None = None, scope: str = ALL) -> Hold:
+def user_hold(ctx: context.RequestContext, reason: str | None, name: str | None = None, scope: str = ALL) -> Hold:
     """
     :param name: None: that of the flag. Everybody has one of his own, which has a colon as no name from a client has.
     """
@@ -55,7 +55,7 @@ def of_user(ctx: context.RequestContext, reason: str | None, name: str | None = 
     return _hold(name or f"flag:{ctx.user_id or ''}", scope, reason, **who)
 
 
-def of_fault(fault: str, reason: str | None, host: str | None) -> Hold:
+def fault_hold(fault: str, reason: str | None, host: str | None) -> Hold:
     """
     :param host: the conductor that found it.
     """
@@ -73,7 +73,7 @@ def raises_flag(hold: Hold) -> bool:
     return SCOPES[hold["scope"]].flag
 
 
-def standing(node: records.Record) -> list[Hold]:
+def read_holds(node: models.Node) -> list[Hold]:
     """The holds of a node; what was set last is last.
 
     Release 0.1 writes the other columns only. Where they are not what follows from the holds it wrote last, and they
@@ -82,70 +82,70 @@ def standing(node: records.Record) -> list[Hold]:
     :param node: needs :data:`FLAG`.
     """
     holds: list[Hold] = node.maintenance_holds
-    if all(getattr(node, name) == value for name, value in columns(holds).items()):
+    if all(getattr(node, name) == value for name, value in hold_columns(holds).items()):
         return holds
     others = [hold for hold in holds if not raises_flag(hold)]
     if not node.maintenance:
         return others
     nobody, reason = context.admin(), node.maintenance_reason
-    told = of_fault(node.fault, reason, None) if node.fault else of_user(nobody, reason)
+    told = fault_hold(node.fault, reason, None) if node.fault else user_hold(nobody, reason)
     return [*others, {**told, "since": None}]
 
 
-def has_fault(node: records.Record, fault: str) -> bool:
+def has_fault(node: models.Node, fault: str) -> bool:
     """
     :param node: needs :data:`FLAG`.
     """
-    return any(hold["fault"] == fault for hold in standing(node))
+    return any(hold["fault"] == fault for hold in read_holds(node))
 
 
-def silent(node: records.Record) -> bool:
+def pauses_sync(node: models.Node) -> bool:
     """Whether a node is asked nothing but what users ask for.
 
     :param node: needs :data:`FLAG`.
     """
-    return any(SCOPES[hold["scope"]].silent for hold in standing(node))
+    return any(SCOPES[hold["scope"]].pauses_sync for hold in read_holds(node))
 
 
-def columns(holds: list[Hold]) -> Columns:
+def hold_columns(holds: list[Hold]) -> Columns:
     """The columns of a node with these holds: of those that raise the flag, the last tells reason and fault."""
     raised = [hold for hold in holds if raises_flag(hold)]
     last = raised[-1] if raised else {"reason": None, "fault": None}
     return dict(zip(FLAG, (bool(raised), last["reason"], last["fault"], holds), strict=True))
 
 
-def put(node: records.Record, hold: Hold) -> Columns:
+def add_hold(node: models.Node, hold: Hold) -> Columns:
     """Adds a hold, or gives that of its name the new scope and reason; it stands since it was added.
 
     :param node: needs :data:`FLAG`.
     :raises Conflict: the name is that of somebody else's hold.
     """
-    holds = {one["name"]: one for one in standing(node)}
+    holds = {one["name"]: one for one in read_holds(node)}
     found = holds.pop(hold["name"], hold)
     if (found["user"], found["fault"]) != (hold["user"], hold["fault"]):
         told = f"Hold {found['name']} is that of user {found['user']}, since {found['since']}: choose another name."
         raise errors.Conflict(reason=told)
-    return columns([*holds.values(), {**hold, "since": found["since"]}])
+    return hold_columns([*holds.values(), {**hold, "since": found["since"]}])
 
 
-def end(node: records.Record, which: Callable[[Hold], bool]) -> Columns:
+def end_holds(node: models.Node, which: Callable[[Hold], bool]) -> Columns:
     """Takes holds away.
 
     :param node: needs :data:`FLAG`.
     """
-    return columns([hold for hold in standing(node) if not which(hold)])
+    return hold_columns([hold for hold in read_holds(node) if not which(hold)])
 
 
-def flagged(node: records.Record, ctx: context.RequestContext, raised: bool, reason: str | None = None) -> Columns:
+def set_flag(node: models.Node, ctx: context.RequestContext, raised: bool, reason: str | None = None) -> Columns:
     """What setting or clearing the flag ``maintenance`` means: clients see it cleared then, so all that raise it go.
 
     :param node: needs :data:`FLAG`.
     """
-    return put(node, of_user(ctx, reason)) if raised else end(node, raises_flag)
+    return add_hold(node, user_hold(ctx, reason)) if raised else end_holds(node, raises_flag)
 
 
-@retried
-def write(db: Database, uuid: str, change: Change, revision: int | None = None) -> None:
+@retry_transaction
+def write_holds(db: Database, uuid: str, change: Change, revision: int | None = None) -> None:
     """Changes the holds of a node, whoever holds its lock: an operator who sees a machine burn does not wait for its
     step to end.
 
@@ -159,21 +159,21 @@ def write(db: Database, uuid: str, change: Change, revision: int | None = None) 
         # From here on nobody else can change them until the transaction ends.
         held = connection.execute(sa.update(NODES).where(as_read).values(revision=NODES.c.revision + 1)).rowcount
         if held:
-            writing(uuid, change)(connection)
+            change_holds(uuid, change)(connection)
     if not held:
         raise errors.ChangedMeanwhile(node=nodes.get(db, uuid, ("uuid",)).uuid)
 
 
-def writing(uuid: str, change: Change) -> nodes.Beside:
+def change_holds(uuid: str, change: Change) -> nodes.ExtraWrite:
     """Changes the holds of a node in a transaction that has written to its row before."""
 
     def write(connection: sa.Connection) -> None:
         own = NODES.c.uuid == uuid
-        node = records.one(connection.execute(sa.select(*records.columns(NODES, FLAG)).where(own)))
+        node = models.Node.first_of(connection.execute(sa.select(*models.columns(NODES, FLAG)).where(own)))
         if node is None:  # its row was written a moment ago
             raise errors.NotFound(noun="Node", ident=uuid)
         values = change(node)
-        told = nodes.posted(nodes.events_of(values, vars(node)))
+        told = nodes.outbox_columns(nodes.build_events(values, vars(node)))
         connection.execute(sa.update(NODES).where(own).values(**values, **told))
 
     return write

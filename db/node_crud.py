@@ -1,76 +1,138 @@
-"""Creating and deleting nodes."""
+"""Creating and deleting nodes, and changing what belongs to them: chassis, traits."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
-from ingot.db import events, models, nodes, records, rows
-from ingot.db.engine import Database, retried
+from ingot.common import errors
+from ingot.db import events, listing, models, nodes, rows
+from ingot.db.engine import Database, retry_transaction
 
-_PORTS = models.table(models.Port)
-_OWNED = [
-    _PORTS,
-    *(models.table(model) for model in (models.Portgroup, models.NodeTrait, models.NodeTag, models.StepRun)),
-    models.table(models.NodeHistory),
-    models.table(models.Allocation),
-]
-"""What goes with a node, children of others first."""
+_NODES = nodes.NODES
+_TRAITS = models.table(models.NodeTrait)
 
-_UNTOLD: Mapping[str, Any] = {
+_OWNED = tuple(
+    models.table(model)
+    for model in (
+        *(models.Port, models.Portgroup, models.NodeTrait, models.NodeTag, models.StepRun),
+        *(models.NodeHistory, models.Allocation),
+    )
+)
+"""What is deleted with a node, children of others first."""
+
+_INITIAL: Mapping[str, Any] = {
     **{"maintenance": False, "maintenance_reason": None, "maintenance_holds": []},
     **{"power_state": None, "target_power_state": None},
 }
 """What of a new node is no event."""
 
+MOST_TRAITS = 50
+"""Traits that a node can have (measured contract)."""
 
-@retried
+
+@retry_transaction
 def create(db: Database, values: Mapping[str, Any]) -> None:
-    """Adds a node.
+    """Add a node.
 
     :param values: its columns, with its uuid.
-    :raises Duplicate: name or uuid is taken.
+    :raises Duplicate: another node has the name or uuid.
     :raises Conflict: the instance is on another node.
     :raises ChangedMeanwhile: its chassis was deleted since it was looked up.
     """
-    told = nodes.posted(nodes.events_of(values, _UNTOLD), new=True)
+    outbox = nodes.outbox_columns(nodes.build_events(values, _INITIAL), new=True)
     try:
         with db.single() as connection:
-            connection.execute(sa.insert(nodes.NODES).values({**rows.empty(nodes.NODES), **values, **told}))
+            connection.execute(sa.insert(_NODES).values({**rows.json_defaults(_NODES), **values, **outbox}))
     except db_exc.DBDuplicateEntry as exc:
-        raise nodes.duplicate(exc, values, values["uuid"]) from exc
+        raise nodes.duplicate_error(exc, values, values["uuid"]) from exc
     except db_exc.DBReferenceError as exc:
-        raise rows.owner_gone("node", "its chassis") from exc
+        raise rows.owner_gone_error("node", "its chassis") from exc
 
 
-@events.numbered
-def delete(db: Database, node: records.Record) -> None:
-    """Removes a node and everything that belongs to it, if it is still as it was read and nobody works on it.
+@events.retry_numbering
+def delete(db: Database, node: models.Node) -> None:
+    """Remove a node and everything that belongs to it, if it is still as it was read and not locked.
 
     :param node: as read before; needs id, uuid, revision.
     :raises NodeLocked: a conductor works on it.
     :raises ChangedMeanwhile: another request was faster.
     :raises NotFound: it was deleted meanwhile.
     """
-    table = nodes.NODES
-    unchanged = (table.c.id == node.id, table.c.revision == node.revision, table.c.reservation.is_(None))
     with db.transaction() as connection:
-        # Held until the end: nobody can take the node between this look and its end.
-        held = connection.execute(sa.update(table).where(*unchanged).values(revision=table.c.revision + 1)).rowcount
-        if held == 1:
-            events.move_of(connection, node.id, {"kind": "provision", "provision_state": None})
+        # Held until the end: no conductor can lock the node between this write and its end.
+        held = sa.update(_NODES).where(nodes.is_unchanged(node)).values(revision=_NODES.c.revision + 1)
+        deleted = connection.execute(held).rowcount == 1
+        if deleted:
+            events.move_last(connection, node.id, {"kind": "provision", "provision_state": None})
             for owned in _OWNED:
                 connection.execute(sa.delete(owned).where(owned.c.node_id == node.id))
-            connection.execute(sa.delete(table).where(table.c.id == node.id))
-    if held != 1:
-        raise nodes.why_refused(db, node.uuid)
+            connection.execute(sa.delete(_NODES).where(_NODES.c.id == node.id))
+    if not deleted:
+        raise nodes.refused_write_error(db, node.uuid)
 
 
 def resolve(db: Database, ident: str) -> tuple[int, str]:
-    """Id and uuid of the node that a uuid or name stands for.
+    """Return id and uuid of the node that a uuid or name stands for.
 
     :raises NotFound: there is no such node.
     """
     node = nodes.get(db, ident, ("id", "uuid"))
     return node.id, node.uuid
+
+
+@retry_transaction
+def change_traits(
+    db: Database,
+    node: models.Node,
+    add: Collection[str] = (),
+    remove: Collection[str] | None = (),
+    revision: int | None = None,
+) -> None:
+    """Add and remove traits of a node that is not locked.
+
+    :param node: needs id and uuid.
+    :param remove: these; None for all that are not in ``add``.
+    :param revision: write only if the node is still as it was read.
+    :raises NodeLocked: a conductor works on the node.
+    :raises ChangedMeanwhile: it is not as it was read.
+    :raises NotFound: the node was deleted meanwhile.
+    :raises Invalid: the node would have too many traits.
+    """
+    with db.transaction() as connection:
+        free = sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.reservation.is_(None))
+        if revision is not None:
+            free = free.where(_NODES.c.revision == revision)
+        if connection.execute(free.values(revision=_NODES.c.revision + 1)).rowcount != 1:
+            raise nodes.refused_write_error(db, node.uuid)
+        own = _TRAITS.c.node_id == node.id
+        present = set(connection.execute(sa.select(_TRAITS.c.trait).where(own)).scalars())
+        after = (set() if remove is None else present - set(remove)) | set(add)
+        if len(after) > MOST_TRAITS:
+            raise errors.Invalid(
+                f"Could not modify traits for node {node.uuid} as it would exceed the maximum number of traits per "
+                f"node ({len(after)} vs. {MOST_TRAITS})"
+            )
+        gone, new = present - after, after - present
+        if gone:
+            connection.execute(sa.delete(_TRAITS).where(own, _TRAITS.c.trait.in_(gone)))
+        if new:
+            connection.execute(sa.insert(_TRAITS), [{"node_id": node.id, "trait": trait} for trait in sorted(new)])
+
+
+class _Chassis(rows.Rows[models.Chassis]):
+    def delete(self, db: Database, row: models.Chassis) -> None:
+        """Remove a chassis.
+
+        :raises Invalid: nodes are in it.
+        """
+        try:
+            super().delete(db, row)
+        except db_exc.DBReferenceError as exc:
+            raise errors.Invalid(
+                f"Chassis {row.uuid} has nodes. Move or delete them first: nothing was deleted."
+            ) from exc
+
+
+CHASSIS = _Chassis(listing.Source("Chassis", models.Chassis))

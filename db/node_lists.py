@@ -1,71 +1,111 @@
-"""Lists of nodes: for the API with their chassis and by its filters, for the ring, for what conductors do to many."""
+"""Lists of nodes: for the API with its filters, for the hash ring, for what conductors do to many."""
 
-from collections.abc import Collection, Sequence
+import datetime
+from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
 
 from ingot.common import states
-from ingot.db import listing, maintenance, models, nodes, records
+from ingot.db import listing, maintenance, models, nodes
 from ingot.db.engine import Database
 
-_CHASSIS = models.table(models.Chassis)
-_ALLOCATIONS = models.table(models.Allocation)
+_NODES = nodes.NODES
 
-SOURCE = listing.Source(
-    "Node",
-    nodes.NODES,
-    {
-        "chassis_uuid": sa.select(_CHASSIS.c.uuid).where(_CHASSIS.c.id == nodes.NODES.c.chassis_id).scalar_subquery(),
-        "allocation_uuid": sa.select(_ALLOCATIONS.c.uuid)
-        .where(_ALLOCATIONS.c.node_id == nodes.NODES.c.id)
-        .scalar_subquery(),
-    },
-)
+SOURCE = listing.Source("Node", nodes.ShownNode, nodes.COMPUTED)
 
 
-def called(db: Database, idents: Collection[str]) -> list[records.Record]:
-    """UUID, name, owner and lessee of the nodes that have one of these as UUID or as name."""
-    columns = records.columns(nodes.NODES, ("uuid", "name", "owner", "lessee"))
-    named = sa.or_(nodes.NODES.c.uuid.in_(idents), nodes.NODES.c.name.in_(idents))
+def _select(*names: str) -> sa.Select[Any]:
+    return sa.select(*models.columns(_NODES, names))
+
+
+def _read(db: Database, statement: sa.Select[Any]) -> list[models.Node]:
     with db.single() as connection:
-        return records.many(connection.execute(sa.select(*columns).where(named)))
+        return models.Node.all_of(connection.execute(statement))
 
 
-def ring_keys(db: Database) -> Sequence[records.Record]:
-    """What the hash ring needs to know of every node."""
-    names = ("uuid", "driver", "conductor_group")
-    with db.single() as connection:
-        return records.many(connection.execute(sa.select(*records.columns(nodes.NODES, names))))
+def find_named(db: Database, idents: Collection[str]) -> list[models.Node]:
+    """Return UUID, name, owner and lessee of the nodes that have one of these as UUID or as name."""
+    named = sa.or_(_NODES.c.uuid.in_(idents), _NODES.c.name.in_(idents))
+    return _read(db, _select("uuid", "name", "owner", "lessee").where(named))
 
 
-def shards(db: Database) -> list[tuple[str | None, int]]:
-    """The shards by name with the number of their nodes; first, under None, the nodes that are in no shard."""
-    shard = nodes.NODES.c.shard
-    statement = sa.select(shard, sa.func.count()).group_by(shard)
+def list_children(db: Database, parent: str) -> list[models.Node]:
+    """Return the child nodes of a node, in order of creation, with what accepting work for them needs.
+
+    :param parent: its uuid.
+    """
+    names = ("id", "uuid", "name", "revision", "driver", "conductor_group", "provision_state", "reservation", "flow")
+    more = ("maintenance", "maintenance_reason", "owner", "lessee", "request", "driver_internal_info")
+    return _read(db, _select(*names, *more).where(_NODES.c.parent_node == parent).order_by(_NODES.c.id))
+
+
+def count_shards(db: Database) -> list[tuple[str | None, int]]:
+    """Return the shards by name with the number of their nodes; first, under None, the nodes that are in no shard."""
+    statement = sa.select(_NODES.c.shard, sa.func.count()).group_by(_NODES.c.shard)
     with db.single() as connection:
         found = [(name, count) for name, count in connection.execute(statement)]
-    return sorted(found, key=lambda one: (one[0] is not None, one[0] or ""))
+    return sorted(found, key=lambda shard: (shard[0] is not None, shard[0] or ""))
 
 
-def for_power_sync(db: Database, group: str, drivers: Collection[str]) -> list[records.Record]:
-    """Nodes of a group with these drivers whose power state may be read: unlocked, in a stable or failed state, nothing
-    due, no hold forbids it. Of each what tells whose it is: uuid, driver, conductor_group."""
-    table = nodes.NODES
-    names = ("uuid", "driver", "conductor_group", *maintenance.FLAG)
-    statement = sa.select(*records.columns(table, names)).where(
-        table.c.conductor_group == group,
-        table.c.driver.in_(list(drivers)),
-        table.c.reservation.is_(None),
-        table.c.due_at.is_(None),
-        table.c.provision_state.in_((states.STABLE | states.FAILED) - {states.ENROLL}),
+# What conductors ask
+
+
+def list_ring_keys(db: Database) -> list[models.Node]:
+    """Return what the hash ring needs to know of every node."""
+    return _read(db, _select("uuid", "driver", "conductor_group"))
+
+
+def list_to_check(
+    db: Database, moment: datetime.datetime, limit: int, group: str, drivers: Collection[str]
+) -> list[models.Node]:
+    """Return unlocked nodes whose next check is due, longest overdue first: uuid, driver, conductor_group, due_at.
+
+    Only those of a conductor's group and hardware types: nodes without a conductor must not crowd out the others. The
+    index on due_at holds only nodes with work, so the cost grows with the work and not with the fleet.
+    """
+    waiting = (
+        _NODES.c.due_at <= moment,
+        _NODES.c.reservation.is_(None),
+        _NODES.c.conductor_group == group,
+        _NODES.c.driver.in_(list(drivers)),
     )
-    with db.single() as connection:
-        found = records.many(connection.execute(statement))
-    return [node for node in found if not maintenance.silent(node)]
+    columns = ("uuid", "driver", "conductor_group", "due_at")
+    return _read(db, _select(*columns).where(*waiting).order_by(_NODES.c.due_at).limit(limit))
 
 
-def of_drivers(db: Database, drivers: Collection[str], names: Collection[str]) -> list[records.Record]:
-    """The named columns of all nodes with one of these drivers."""
-    statement = sa.select(*records.columns(nodes.NODES, names)).where(nodes.NODES.c.driver.in_(drivers))
-    with db.single() as connection:
-        return records.many(connection.execute(statement))
+def list_locked(db: Database) -> list[models.Node]:
+    """Return all nodes that are locked now: uuid, driver, conductor_group, reservation, due_at."""
+    # As "is not null", for which SQLite would read the whole table.
+    return _read(
+        db, _select("uuid", "driver", "conductor_group", "reservation", "due_at").where(_NODES.c.reservation > "")
+    )
+
+
+def list_unlocked(db: Database, uuids: Collection[str]) -> list[models.Node]:
+    """Return those of the nodes that are not locked now, with all that a task needs of them."""
+    return _read(db, sa.select(*nodes.USUAL).where(_NODES.c.uuid.in_(uuids), _NODES.c.reservation.is_(None)))
+
+
+def list_for_power_sync(db: Database, group: str, drivers: Collection[str]) -> list[models.Node]:
+    """Return nodes of a group with these drivers whose power state may be read: uuid, driver, conductor_group.
+
+    They are unlocked, in a stable or failed state, without a next check, and no hold forbids it.
+    """
+    names = ("uuid", "driver", "conductor_group", *maintenance.FLAG)
+    found = _read(
+        db,
+        _select(*names).where(
+            _NODES.c.conductor_group == group,
+            _NODES.c.driver.in_(list(drivers)),
+            _NODES.c.reservation.is_(None),
+            _NODES.c.due_at.is_(None),
+            _NODES.c.provision_state.in_((states.STABLE | states.FAILED) - {states.ENROLL}),
+        ),
+    )
+    return [node for node in found if not maintenance.pauses_sync(node)]
+
+
+def list_of_drivers(db: Database, drivers: Collection[str], names: Collection[str]) -> list[models.Node]:
+    """Return the named columns of all nodes with one of these drivers."""
+    return _read(db, _select(*names).where(_NODES.c.driver.in_(drivers)))

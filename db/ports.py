@@ -1,122 +1,178 @@
-"""Queries on ports."""
+"""Queries on ports and portgroups."""
 
-from collections.abc import Mapping
-from typing import Any
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exc
 
 from ingot.common import errors
-from ingot.db import listing, models, nodes, records, rows
-from ingot.db.engine import Database, retried
+from ingot.db import listing, models, nodes, rows
+from ingot.db.engine import Database, retry_transaction
 
-PORTS = models.table(models.Port)
+_PORTS = models.table(models.Port)
 _PORTGROUPS = models.table(models.Portgroup)
 _NETWORK = frozenset(("portgroup_id", "physical_network"))
 
 
-SOURCE = listing.Source(
-    "Port",
-    PORTS,
-    {
-        **nodes.of_owned(PORTS, "uuid", "owner", "lessee", "shard", "conductor_group"),
-        "portgroup_uuid": sa.select(_PORTGROUPS.c.uuid)
-        .where(_PORTGROUPS.c.id == PORTS.c.portgroup_id)
-        .scalar_subquery(),
-    },
-)
+class PortgroupOfNode(models.Portgroup, nodes.OfNode):
+    """A portgroup, with what is shown of its node."""
+
+    node_shard: str | None
+    node_conductor_group: str
+
+
+class PortOfNode(models.Port, nodes.OfNode):
+    """A port, with what is shown of its node and portgroup."""
+
+    node_shard: str | None
+    node_conductor_group: str
+    portgroup_uuid: str | None
+
+
+AnyOfNode = TypeVar("AnyOfNode", bound=nodes.OfNode)
 
 
 def node_is_free(node_id: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
-    """The condition that nobody works on the node with an id."""
+    """Return the condition that the node with an id is not locked."""
     return sa.exists().where(nodes.NODES.c.id == node_id, nodes.NODES.c.reservation.is_(None))
 
 
-@retried
-def create(db: Database, values: Mapping[str, Any]) -> int:
-    """Adds a port; see :func:`rows.insert`.
-
-    :raises Conflict: the ports of its portgroup are on another physical network.
+def refuse_locked(db: Database, owned: nodes.OfNode) -> None:
     """
-    joins = values.get("portgroup_id") is not None
-    with db.transaction() if joins else db.single() as connection:
-        if joins:
-            _refuse_another_network(connection, values)
-        return rows.insert(connection, SOURCE, values)
-
-
-@retried
-def update(db: Database, port: records.Record, values: Mapping[str, Any]) -> None:
-    """Changes a port of a node that nobody works on; see :func:`rows.update`.
-
-    :raises NodeLocked: a conductor works on the node.
-    :raises Conflict: the ports of its portgroup are on another physical network.
+    :param owned: what belongs to a node; needs node_uuid.
+    :raises NodeLocked: a conductor works on its node.
     """
-    after = {**vars(port), **values}
-    moves = after["portgroup_id"] is not None and not _NETWORK.isdisjoint(values)
+    error = nodes.refused_write_error(db, owned.node_uuid)
+    if isinstance(error, errors.NodeLocked):
+        raise error
+
+
+class _RowsOfNode(rows.Rows[AnyOfNode]):
+    """Rows that are changed and deleted only while their node is not locked."""
+
+    @retry_transaction
+    def update(self, db: Database, row: AnyOfNode, values: Mapping[str, object]) -> None:
+        """Change a row; see :func:`rows.update`.
+
+        :raises NodeLocked: a conductor works on the node.
+        """
+        with _lock_explained(db, row), db.single() as connection:
+            self._update(connection, row, values)
+
+    def _update(self, connection: sa.Connection, row: AnyOfNode, values: Mapping[str, object]) -> None:
+        rows.update(connection, self.source, row, values, node_is_free(self.source.table.c.node_id))
+
+    @retry_transaction
+    def delete(self, db: Database, row: AnyOfNode) -> None:
+        """Remove a row; see :func:`rows.delete`.
+
+        :raises NodeLocked: a conductor works on the node.
+        """
+        with db.single() as connection:
+            gone = rows.delete(connection, self.source, row, node_is_free(self.source.table.c.node_id))
+        if not gone:
+            refuse_locked(db, row)
+
+
+@contextlib.contextmanager
+def _lock_explained(db: Database, row: nodes.OfNode) -> Iterator[None]:
     try:
-        with db.transaction() if moves else db.single() as connection:
-            if moves:
-                _refuse_another_network(connection, after)
-            rows.update(connection, SOURCE, port, values, node_is_free(PORTS.c.node_id))
+        yield
     except errors.ChangedMeanwhile:
-        refuse_locked(db, port)
+        refuse_locked(db, row)
         raise
 
 
-def _refuse_another_network(connection: sa.Connection, port: Mapping[str, Any]) -> None:
+class Ports(_RowsOfNode[PortOfNode]):
+    @retry_transaction
+    def create(self, db: Database, values: Mapping[str, object]) -> int:
+        """Add a port; see :func:`rows.insert`.
+
+        :raises Conflict: the ports of its portgroup are on another physical network.
+        """
+        joins = values.get("portgroup_id") is not None
+        with db.transaction() if joins else db.single() as connection:
+            if joins:
+                _refuse_another_network(connection, values)
+            return rows.insert(connection, self.source, values)
+
+    @retry_transaction
+    def update(self, db: Database, row: PortOfNode, values: Mapping[str, object]) -> None:
+        """Change a port; see :func:`rows.update`.
+
+        :raises NodeLocked: a conductor works on the node.
+        :raises Conflict: the ports of its portgroup are on another physical network.
+        """
+        after = {**vars(row), **values}
+        moves = after["portgroup_id"] is not None and not _NETWORK.isdisjoint(values)
+        with _lock_explained(db, row), db.transaction() if moves else db.single() as connection:
+            if moves:
+                _refuse_another_network(connection, after)
+            self._update(connection, row, values)
+
+    def list_of_node(self, db: Database, node_id: int) -> list[models.Port]:
+        """Return a node's ports in order of creation."""
+        statement = sa.select(_PORTS).where(_PORTS.c.node_id == node_id).order_by(_PORTS.c.id)
+        with db.single() as connection:
+            return models.Port.all_of(connection.execute(statement))
+
+
+class Portgroups(_RowsOfNode[PortgroupOfNode]):
+    def delete(self, db: Database, row: PortgroupOfNode) -> None:
+        """Remove a portgroup.
+
+        :raises NodeLocked: a conductor works on the node.
+        :raises Invalid: ports are in it.
+        """
+        try:
+            super().delete(db, row)
+        except db_exc.DBReferenceError as exc:
+            raise errors.Invalid(f"Portgroup {row.uuid} has ports. Take them out first: nothing was deleted.") from exc
+
+
+_SHOWN = ("uuid", "owner", "lessee", "shard", "conductor_group")
+_OWN_PORTGROUP = sa.select(_PORTGROUPS.c.uuid).where(_PORTGROUPS.c.id == _PORTS.c.portgroup_id)
+
+PORTGROUPS = Portgroups(listing.Source("Portgroup", PortgroupOfNode, nodes.node_columns(_PORTGROUPS, *_SHOWN)))
+PORTS = Ports(
+    listing.Source(
+        "Port",
+        PortOfNode,
+        {**nodes.node_columns(_PORTS, *_SHOWN), "portgroup_uuid": _OWN_PORTGROUP.scalar_subquery()},
+    )
+)
+
+
+def _refuse_another_network(connection: sa.Connection, port: Mapping[str, object]) -> None:
     """
     :param port: what its row will be.
     :raises Conflict: another port of its portgroup is on another physical network, or on none where this is on one.
     """
     # Of two ports that join at once the second waits here for the first; on two nodes of a Galera cluster it fails and
     # is tried again, because both write this.
-    group = sa.update(_PORTGROUPS).where(_PORTGROUPS.c.id == port["portgroup_id"])
-    unseen = {"updated_at": _PORTGROUPS.c.updated_at}  # for clients the portgroup has not changed
-    connection.execute(group.values(joined=_PORTGROUPS.c.joined + 1, **unseen))
-    others = sa.select(PORTS.c.physical_network).where(
-        PORTS.c.portgroup_id == port["portgroup_id"], PORTS.c.id != port.get("id", 0)
+    own = _PORTGROUPS.c.id == port["portgroup_id"]
+    unchanged = {"updated_at": _PORTGROUPS.c.updated_at}  # for clients the portgroup has not changed
+    connection.execute(sa.update(_PORTGROUPS).where(own).values(joined=_PORTGROUPS.c.joined + 1, **unchanged))
+    others = sa.select(_PORTS.c.physical_network).where(
+        _PORTS.c.portgroup_id == port["portgroup_id"], _PORTS.c.id != port.get("id", 0)
     )
     for network in connection.execute(others.distinct()).scalars():
         if network != port.get("physical_network"):
+            uuid = connection.execute(sa.select(_PORTGROUPS.c.uuid).where(own)).scalar()
             raise errors.Conflict(
                 reason=f"Invalid physical_network: {port.get('physical_network')!r}. The ports of a portgroup are on "
-                f"one physical network; those of portgroup {_uuid_of(connection, port)} have {network!r}."
+                f"one physical network; those of portgroup {uuid} have {network!r}."
             )
 
 
-def _uuid_of(connection: sa.Connection, port: Mapping[str, Any]) -> str | None:
-    group = sa.select(_PORTGROUPS.c.uuid).where(_PORTGROUPS.c.id == port["portgroup_id"])
-    return connection.execute(group).scalar()
-
-
-@retried
-def delete(db: Database, port: records.Record) -> None:
-    """
-    :raises NodeLocked: a conductor works on the node.
-    """
-    with db.single() as connection:
-        gone = rows.delete(connection, SOURCE, port, node_is_free(PORTS.c.node_id))
-    if not gone:
-        refuse_locked(db, port)
-
-
-def refuse_locked(db: Database, owned: records.Record) -> None:
-    """
-    :param owned: a port or portgroup with node_uuid.
-    :raises NodeLocked: a conductor works on its node.
-    """
-    why = nodes.why_refused(db, owned.node_uuid)
-    if isinstance(why, errors.NodeLocked):
-        raise why
-
-
-def booting(db: Database, address: str) -> records.Record | None:
-    """The node of the machine that asks with a MAC address what it shall boot: id, uuid, boot_config."""
-    wanted = (nodes.NODES.c[name] for name in ("id", "uuid", "boot_config"))
+def find_booting_node(db: Database, address: str) -> models.Node | None:
+    """Return the node whose machine asks with a MAC address what to boot: id, uuid, boot_config."""
     statement = (
-        sa.select(*wanted)
-        .join(PORTS, PORTS.c.node_id == nodes.NODES.c.id)
-        .where(PORTS.c.address == address, PORTS.c.pxe_enabled.is_(True))
+        sa.select(*models.columns(nodes.NODES, ("id", "uuid", "boot_config")))
+        .join(_PORTS, _PORTS.c.node_id == nodes.NODES.c.id)
+        .where(_PORTS.c.address == address, _PORTS.c.pxe_enabled.is_(True))
     )
     with db.single() as connection:
-        return records.one(connection.execute(statement))
+        return models.Node.first_of(connection.execute(statement))

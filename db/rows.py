@@ -3,15 +3,15 @@
 import datetime
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors
-from ingot.db import listing, records, types
-from ingot.db.engine import Database, retried
+from ingot.db import listing, models
+from ingot.db.engine import Database, retry_transaction
 
 _TICK = datetime.timedelta(microseconds=1)
 
@@ -19,59 +19,62 @@ _TICK = datetime.timedelta(microseconds=1)
 _CALLED = {"address": "MAC address", "uuid": "UUID"}
 
 
-class Rows:
+AnyRow = TypeVar("AnyRow", bound=models.Row)
+
+
+class Rows(Generic[AnyRow]):
     """The queries of a noun that is a table and nothing else."""
 
-    def __init__(self, source: listing.Source) -> None:
+    def __init__(self, source: listing.Source[AnyRow]) -> None:
         self.source = source
 
-    @retried
-    def create(self, db: Database, values: Mapping[str, Any]) -> int:
+    @retry_transaction
+    def create(self, db: Database, values: Mapping[str, object]) -> int:
         """Adds a row; see :func:`insert`."""
         with db.single() as connection:
             return insert(connection, self.source, values)
 
-    @retried
-    def update(self, db: Database, row: records.Record, values: Mapping[str, Any]) -> None:
+    @retry_transaction
+    def update(self, db: Database, row: AnyRow, values: Mapping[str, object]) -> None:
         """Changes a row; see :func:`update`."""
         with db.single() as connection:
             update(connection, self.source, row, values)
 
-    @retried
-    def delete(self, db: Database, row: records.Record) -> None:
+    @retry_transaction
+    def delete(self, db: Database, row: AnyRow) -> None:
         """Removes a row; see :func:`delete`."""
         with db.single() as connection:
             delete(connection, self.source, row)
 
 
-def empty(table: sa.Table) -> dict[str, Any]:
+def json_defaults(table: sa.Table) -> dict[str, Any]:
     """What the JSON columns of a new row hold."""
     kinds = {column.name: column.type for column in table.c}
-    return {name: kind.empty() for name, kind in kinds.items() if isinstance(kind, types.Json) and kind.empty}
+    return {name: kind.empty() for name, kind in kinds.items() if isinstance(kind, models.JsonText) and kind.empty}
 
 
-def insert(connection: sa.Connection, source: listing.Source, values: Mapping[str, Any]) -> int:
+def insert(connection: sa.Connection, source: listing.Source[AnyRow], values: Mapping[str, object]) -> int:
     """Adds a row; its uuid is made up when none is given.
 
     :returns: its id.
     :raises Duplicate: a unique value is taken.
     :raises ChangedMeanwhile: what it belongs to was deleted since it was looked up.
     """
-    row = {**empty(source.table), **values, "uuid": values.get("uuid") or uuidutils.generate_uuid()}
+    row = {**json_defaults(source.table), **values, "uuid": values.get("uuid") or uuidutils.generate_uuid()}
     try:
         result = connection.execute(sa.insert(source.table).values(row))
     except db_exc.DBDuplicateEntry as exc:
-        raise duplicate(exc, source, row) from exc
+        raise duplicate_error(exc, source, row) from exc
     except db_exc.DBReferenceError as exc:
-        raise owner_gone(source.noun.lower()) from exc
+        raise owner_gone_error(source.noun.lower()) from exc
     return int(next(iter(result.inserted_primary_key or ())))
 
 
 def update(
     connection: sa.Connection,
-    source: listing.Source,
-    row: records.Record,
-    values: Mapping[str, Any],
+    source: listing.Source[AnyRow],
+    row: models.Row,
+    values: Mapping[str, object],
     also: sa.ColumnElement[bool] | None = None,
 ) -> None:
     """Changes a row if it is still as it was read.
@@ -92,15 +95,18 @@ def update(
     try:
         written = connection.execute(statement).rowcount
     except db_exc.DBDuplicateEntry as exc:
-        raise duplicate(exc, source, {**row.as_dict(), **values}) from exc
+        raise duplicate_error(exc, source, {**row.as_dict(), **values}) from exc
     except db_exc.DBReferenceError as exc:
-        raise owner_gone(source.noun.lower()) from exc
+        raise owner_gone_error(source.noun.lower()) from exc
     if written != 1:
         raise _changed(source, row)
 
 
 def delete(
-    connection: sa.Connection, source: listing.Source, row: records.Record, also: sa.ColumnElement[bool] | None = None
+    connection: sa.Connection,
+    source: listing.Source[AnyRow],
+    row: models.Row,
+    also: sa.ColumnElement[bool] | None = None,
 ) -> bool:
     """Removes a row if it is still as it was read.
 
@@ -117,17 +123,19 @@ def delete(
     return False
 
 
-def _as_read(table: sa.Table, row: records.Record) -> sa.ColumnElement[bool]:
+def _as_read(table: sa.Table, row: models.Row) -> sa.ColumnElement[bool]:
     return table.c.updated_at.is_not_distinct_from(row.updated_at)
 
 
-def _changed(source: listing.Source, row: records.Record) -> errors.ChangedMeanwhile:
+def _changed(source: listing.Source[AnyRow], row: models.Row) -> errors.ChangedMeanwhile:
     return errors.ChangedMeanwhile(
         f"{source.noun} {row.uuid} was changed by another request while this one was handled. Read it again and retry."
     )
 
 
-def duplicate(exc: db_exc.DBDuplicateEntry, source: listing.Source, values: Mapping[str, Any]) -> errors.Duplicate:
+def duplicate_error(
+    exc: db_exc.DBDuplicateEntry, source: listing.Source[AnyRow], values: Mapping[str, object]
+) -> errors.Duplicate:
     """The error for a taken value, or for values that are taken together."""
     # Only the database's own words: those of SQLAlchemy repeat the statement, which names all columns.
     told = str(exc.inner_exception.orig)
@@ -149,7 +157,7 @@ def _unique_together(table: sa.Table) -> list[str]:
     return next(([column.name for column in one.columns] for one in constraints if len(one.columns) > 1), [])
 
 
-def owner_gone(noun: str, owner: str = "what it belongs to") -> errors.ChangedMeanwhile:
+def owner_gone_error(noun: str, owner: str = "what it belongs to") -> errors.ChangedMeanwhile:
     """The error for a row that refers to one that another request deleted."""
     return errors.ChangedMeanwhile(
         f"The {noun} was not written: {owner} was deleted by another request while this one was handled."

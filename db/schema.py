@@ -49,7 +49,7 @@ def head() -> str:
     return revision
 
 
-def needed() -> str:
+def required_revision() -> str:
     """The last revision of this release that only adds: what its services need at least."""
     return _additive()[0]
 
@@ -90,7 +90,7 @@ def is_contracted(db: Database) -> bool:
     return version(db) not in (None, *_additive())
 
 
-def require(db: Database) -> None:
+def require_current(db: Database) -> None:
     """What a service does at its start on a database that others care for.
 
     :raises ConfigurationError: the schema must be upgraded first.
@@ -99,12 +99,12 @@ def require(db: Database) -> None:
         raise errors.ConfigurationError(
             option="[database] connection",
             value=_shown(db),
-            allowed=f"Its schema is {version(db) or 'empty'}, this release needs {needed()}: "
+            allowed=f"Its schema is {version(db) or 'empty'}, this release needs {required_revision()}: "
             "run ingot-dbsync upgrade first.",
         )
 
 
-def ensure(db: Database) -> None:
+def ensure_current(db: Database) -> None:
     """What the all-in-one does at its start: creates the schema of its database, or brings it up to date.
 
     :raises ServiceUnavailable: the database is away.
@@ -118,7 +118,7 @@ def expand(db: Database) -> None:
 
     :raises ServiceUnavailable: as :func:`upgrade`.
     """
-    upgrade(db, needed() if version(db) else "head")
+    upgrade(db, required_revision() if version(db) else "head")
 
 
 def upgrade(db: Database, revision: str = "head") -> None:

@@ -1,15 +1,16 @@
 """Named lists of steps: a row and the rows of its steps, written together. Deploy templates and runbooks are such."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Generic
 
 import sqlalchemy as sa
 
-from ingot.db import listing, records, rows
-from ingot.db.engine import Database, retried
+from ingot.common.json_types import Json
+from ingot.db import listing, models, rows
+from ingot.db.engine import Database, retry_transaction
 
 
-class StepLists:
+class StepLists(Generic[rows.AnyRow]):
     """The queries of one noun that has steps.
 
     :param source: its own table.
@@ -17,49 +18,112 @@ class StepLists:
     :param owner: the column there that names whose step it is; the others, but for the id, are what a step consists of.
     """
 
-    def __init__(self, source: listing.Source, steps: sa.Table, owner: str) -> None:
+    def __init__(self, source: listing.Source[rows.AnyRow], steps: type[models.Base], owner: str) -> None:
         self.source = source
-        self._steps = steps
-        self._owner = steps.c[owner]
-        self._told = [column for column in steps.c if column.name not in ("id", owner)]
+        self._steps = models.table(steps)
+        self._owner = self._steps.c[owner]
+        self._shown = [column for column in self._steps.c if column.name not in ("id", owner)]
 
-    def steps_of(self, db: Database, owner_ids: Collection[int]) -> dict[int, list[dict[str, Any]]]:
-        """The steps in the order they were given, by the id of whose they are. One statement."""
-        statement = sa.select(self._owner, *self._told).where(self._owner.in_(owner_ids)).order_by(self._steps.c.id)
-        found: dict[int, list[dict[str, Any]]] = {}
+    def steps_of(self, db: Database, owner_ids: Collection[int]) -> dict[int, list[Json]]:
+        """Return the steps in the order they were given, by the id of their owner. One statement."""
+        statement = sa.select(self._owner, *self._shown).where(self._owner.in_(owner_ids)).order_by(self._steps.c.id)
+        found: dict[int, list[Json]] = {}
         with db.single() as connection:
             for owner_id, *values in connection.execute(statement):
-                step = dict(zip((column.name for column in self._told), values, strict=True))
+                step = dict(zip((column.name for column in self._shown), values, strict=True))
                 found.setdefault(owner_id, []).append(step)
         return found
 
-    @retried
-    def create(self, db: Database, values: Mapping[str, Any]) -> int:
-        """Adds a row with its steps; see :func:`rows.insert`."""
+    @retry_transaction
+    def create(self, db: Database, values: Mapping[str, object]) -> int:
+        """Add a row with its steps; see :func:`rows.insert`."""
+        own, steps = _split(values)
         with db.transaction() as connection:
-            owner_id = rows.insert(connection, self.source, _own(values))
-            self._add_steps(connection, owner_id, values["steps"])
+            owner_id = rows.insert(connection, self.source, own)
+            self._add_steps(connection, owner_id, steps or ())
         return owner_id
 
-    @retried
-    def update(self, db: Database, record: records.Record, values: Mapping[str, Any]) -> None:
-        """Changes a row; given steps replace all that it had; see :func:`rows.update`."""
+    @retry_transaction
+    def update(self, db: Database, row: rows.AnyRow, values: Mapping[str, object]) -> None:
+        """Change a row; given steps replace all that it had; see :func:`rows.update`."""
+        own, steps = _split(values)
         with db.transaction() as connection:
-            rows.update(connection, self.source, record, _own(values))
-            if "steps" in values:
-                connection.execute(sa.delete(self._steps).where(self._owner == record.id))
-                self._add_steps(connection, record.id, values["steps"])
+            rows.update(connection, self.source, row, own)
+            if steps is not None:
+                connection.execute(sa.delete(self._steps).where(self._owner == row.id))
+                self._add_steps(connection, row.id, steps)
 
-    @retried
-    def delete(self, db: Database, record: records.Record) -> None:
-        """Removes a row; the database removes with it what belongs to it."""
+    @retry_transaction
+    def delete(self, db: Database, row: rows.AnyRow) -> None:
+        """Remove a row; the database removes with it what belongs to it."""
         with db.transaction() as connection:
-            rows.delete(connection, self.source, record)
+            rows.delete(connection, self.source, row)
 
-    def _add_steps(self, connection: sa.Connection, owner_id: int, steps: list[dict[str, Any]]) -> None:
+    def _add_steps(self, connection: sa.Connection, owner_id: int, steps: Iterable[Json]) -> None:
         # One step at least must name every column: those that follow are written as the first one is.
         connection.execute(sa.insert(self._steps), [{self._owner.name: owner_id, "args": {}, **step} for step in steps])
 
 
-def _own(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name != "steps"}
+def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Json] | None]:
+    own = dict(values)
+    steps: list[Json] | None = own.pop("steps", None)
+    return own, steps
+
+
+# Deploy templates
+
+TEMPLATES = StepLists(
+    listing.Source("Deploy template", models.DeployTemplate), models.DeployTemplateStep, owner="deploy_template_id"
+)
+
+
+class TemplateStep(models.DeployTemplateStep):
+    """A step, with the name of the template that it is from."""
+
+    template: str
+
+
+def list_template_steps(db: Database, names: Collection[str]) -> list[TemplateStep]:
+    """Return the steps of the deploy templates of these names: template, interface, step, args, priority."""
+    templates, steps = TEMPLATES.source.table, models.table(models.DeployTemplateStep)
+    columns = models.columns(steps, ("interface", "step", "args", "priority"))
+    statement = (
+        sa.select(templates.c.name.label("template"), *columns)
+        .join(templates, templates.c.id == steps.c.deploy_template_id)
+        .where(templates.c.name.in_(names))
+        .order_by(steps.c.id)
+    )
+    with db.single() as connection:
+        return TemplateStep.all_of(connection.execute(statement))
+
+
+# Runbooks
+
+RUNBOOKS = StepLists(listing.Source("Runbook", models.Runbook), models.RunbookStep, owner="runbook_id")
+
+_TRAITS = models.table(models.RunbookTrait)
+
+
+def traits_of_runbooks(db: Database, runbook_ids: Collection[int]) -> dict[int, list[str]]:
+    """Return the sorted traits of runbooks by the runbook's id; runbooks without traits are absent. One statement."""
+    statement = sa.select(_TRAITS.c.runbook_id, _TRAITS.c.trait).where(_TRAITS.c.runbook_id.in_(runbook_ids))
+    found: dict[int, list[str]] = {}
+    with db.single() as connection:
+        for runbook_id, trait in connection.execute(statement.order_by(_TRAITS.c.trait)):
+            found.setdefault(runbook_id, []).append(trait)
+    return found
+
+
+@retry_transaction
+def set_runbook_traits(db: Database, runbook: models.Runbook, traits: Collection[str]) -> None:
+    """Give a runbook these traits and no others.
+
+    :param runbook: as read; see :func:`rows.update`.
+    :raises ChangedMeanwhile: another request changed the runbook, or its traits, since it was read.
+    """
+    new = [{"runbook_id": runbook.id, "trait": trait} for trait in sorted(traits)]
+    with db.transaction() as connection:
+        rows.update(connection, RUNBOOKS.source, runbook, {})
+        connection.execute(sa.delete(_TRAITS).where(_TRAITS.c.runbook_id == runbook.id))
+        if new:
+            connection.execute(sa.insert(_TRAITS), new)

@@ -1,27 +1,48 @@
 """Queries on volume connectors and volume targets: how machines reach volumes, and which."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
 
 import sqlalchemy as sa
 
 from ingot.common import errors, states
-from ingot.db import listing, models, nodes, ports, records, rows
-from ingot.db.engine import Database, retried
+from ingot.db import listing, models, nodes, ports, rows
+from ingot.db.engine import Database, retry_transaction
 
 
-class Volumes(rows.Rows):
+class ConnectorOfNode(models.VolumeConnector, nodes.OfNode):
+    """A volume connector, with what is shown of its node."""
+
+
+class TargetOfNode(models.VolumeTarget, nodes.OfNode):
+    """A volume target, with what is shown of its node."""
+
+
+AnyVolume = TypeVar("AnyVolume", bound=nodes.OfNode)
+
+
+class Volumes(rows.Rows[AnyVolume]):
     """One of the two tables; both belong to a node and follow the same rules.
 
-    That somebody works on the node does not matter for new rows, and for those that go.
+    New rows, and those that are deleted, do not depend on the node's lock.
     """
 
-    def __init__(self, noun: str, table: sa.Table) -> None:
-        super().__init__(listing.Source(noun, table, nodes.of_owned(table, "uuid", "owner", "lessee")))
+    def __init__(self, noun: str, model: type[AnyVolume], sorted_by: str) -> None:
+        super().__init__(
+            listing.Source(noun, model, nodes.node_columns(models.table(model), "uuid", "owner", "lessee"))
+        )
+        self._sorted_by = sorted_by
 
-    @retried
-    def update(self, db: Database, row: records.Record, values: Mapping[str, Any]) -> None:
-        """Changes a row of a machine that is off or about to be; see :func:`rows.update`.
+    def list_of_node(self, db: Database, node_id: int) -> list[AnyVolume]:
+        """Return the rows of a node: connectors in order of creation, targets by boot index."""
+        table = self.source.table
+        statement = sa.select(table).where(table.c.node_id == node_id).order_by(table.c[self._sorted_by])
+        with db.single() as connection:
+            return self.source.model.all_of(connection.execute(statement))
+
+    @retry_transaction
+    def update(self, db: Database, row: AnyVolume, values: Mapping[str, object]) -> None:
+        """Change a row of a machine that is off or about to be; see :func:`rows.update`.
 
         :raises NodeLocked: a conductor works on the node.
         :raises StateTransitionRefused: see :meth:`refuse_running`.
@@ -37,33 +58,35 @@ class Volumes(rows.Rows):
             ports.refuse_locked(db, row)
             raise
 
-    def delete(self, db: Database, row: records.Record) -> None:
-        """Removes a row. That somebody works on the node does not matter.
+    def delete(self, db: Database, row: AnyVolume) -> None:
+        """Remove a row.
 
-        :raises StateTransitionRefused: see :meth:`refuse_running`; what nobody can use yet is removed all the same.
+        :raises StateTransitionRefused: see :meth:`refuse_running`; what cannot be used yet is removed all the same.
         """
         self.refuse_running(db, row, "deletion", _UNUSED)
         super().delete(db, row)
 
     def refuse_running(
-        self, db: Database, row: records.Record, done: str, whatever: frozenset[str] = frozenset()
+        self, db: Database, row: AnyVolume, action: str, whatever: frozenset[str] = frozenset()
     ) -> None:
         """
-        :param done: what is about to be done with the row: update, deletion.
+        :param action: what is about to be done with the row: update, deletion.
         :param whatever: provision states in which the power does not matter.
-        :raises StateTransitionRefused: the machine that it belongs to is not known to be off. Somebody who asked for a
-            power state need not wait for it: what is asked for counts.
+        :raises StateTransitionRefused: the machine that it belongs to is not known to be off. The requested power state
+            counts, so a client that requested it need not wait.
         """
         node = nodes.get(db, row.node_uuid, ("uuid", "power_state", "target_power_state", "provision_state"))
         power = node.target_power_state or node.power_state
         if power != states.POWER_OFF and node.provision_state not in whatever:
-            action = f"{self.source.noun.lower()} {done}"
             raise errors.StateTransitionRefused(
-                action=action, node=node.uuid, state=power or "unknown", possible="to power it off first"
+                action=f"{self.source.noun.lower()} {action}",
+                node=node.uuid,
+                state=power or "unknown",
+                possible="to power it off first",
             )
 
 
 _UNUSED = frozenset((states.ADOPTFAIL, states.ENROLL, states.MANAGEABLE))
 
-CONNECTORS = Volumes("Volume connector", models.table(models.VolumeConnector))
-TARGETS = Volumes("Volume target", models.table(models.VolumeTarget))
+CONNECTORS = Volumes("Volume connector", ConnectorOfNode, sorted_by="id")
+TARGETS = Volumes("Volume target", TargetOfNode, sorted_by="boot_index")

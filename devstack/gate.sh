@@ -6,6 +6,10 @@
 #
 # Each step writes a log to .gate/logs. A step that fails does not keep the next from running. The last line is
 # "N passed, N failed, N skipped": the tests of all runs, and one for each step that is not a test run.
+#
+# Limits are those of a quiet machine with two cores. devstack/speed.py measures how many times slower this one is, before
+# each long step anew, and limits and the waits of the tests (tests/patience.py) grow by that factor. What has not ended
+# after an hour and a half is stopped, and what has not begun then has failed.
 
 set -euo pipefail
 # shellcheck source=devstack/lib.sh
@@ -18,48 +22,59 @@ EXTRAS=lint,mysql,postgresql,test
 # What clients need that pip does not have: Metal3's is a Go program, Nova makes config drives with genisoimage.
 CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage)
 
-# name | kind | minutes it may take | command. Kind `check` counts as one, `tests` as the tests that the command ran.
+BASE_PYTHON=$(find_python) # makes environments; later the first in PATH is the gate's own
+export BASE_PYTHON
+LONGEST=$((90 * 60))
+LONG_STEP_MINUTES=5
+
+# name | type | minutes on a quiet machine | command. Type `check` counts as one, `tests` as the tests that the command ran.
+# A step with a plus begins together with the one before it: neither needs the whole machine, and they share nothing.
 STEPS=(
-    "lint          | check | 1  | ruff check ."
-    "format        | check | 1  | ruff format --check ."
-    "types         | check | 3  | mypy"
-    "imports       | check | 1  | lint-imports"
-    "config-sample | check | 1  | compare_config_sample"
-    "policy-sample | check | 1  | compare_policy_sample"
-    "diagram       | check | 1  | python -m ingot.common.diagram --check doc/source/contributor/states.dot"
-    "openapi       | check | 1  | python -m ingot.api.openapi --check doc/openapi.json"
-    "releasenotes  | check | 1  | reno -q lint"
-    "unit          | tests | 8  | stestr --test-path ./tests/unit run"
+    "types           | check | 3  | mypy"
+    "+lint           | check | 2  | ruff check ."
+    "+format         | check | 2  | ruff format --check ."
+    "+imports        | check | 2  | lint-imports"
+    "+config-sample  | check | 2  | compare_config_sample"
+    "+policy-sample  | check | 2  | compare_policy_sample"
+    "+diagram        | check | 2  | python -m ingot.common.diagram --check doc/source/contributor/states.dot"
+    "+openapi        | check | 2  | python -m ingot.api.openapi --check doc/openapi.json"
+    "+releasenotes   | check | 2  | reno -q lint"
+    "unit            | tests | 8  | stestr run"
     # Functional tests wait more than they work, and none shares anything with others of its class.
-    "functional    | tests | 25 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 4"
-    "quickstart    | check | 7  | devstack/quickstart.sh --once"
-    "clients       | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
-    "keystone      | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
-    "glance        | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
-    "upgrade       | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
-    "faults        | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
-    "tempest       | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
-    "real-machine  | tests | 20 | devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
-    "wheel         | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
+    "functional      | tests | 25 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 4"
+    # Only makes what the step real-machine needs, while processors have time.
+    "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare"
+    "wheel           | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
+    "+quickstart     | check | 7  | devstack/quickstart.sh --once"
+    "clients         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
+    "+glance         | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
+    "tempest         | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
+    "+keystone       | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
+    "upgrade         | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
+    "faults          | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
+    "real-machine    | tests | 20 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
 )
 
 passed=0
 failed=0
 skipped=0
 failures=()
-running=
+slowness=1
+declare -A running=() # the steps that run, by their process
+declare -A began=()   # when each did, and the limit it got
+declare -A limits=()
 
-# Whoever stops the gate stops the step that runs, and with it the servers it started.
+# A gate that is stopped stops the steps that run, and with them the servers they started.
 interrupted() {
-    if [ -n "$running" ]; then
-        kill -TERM "$running"
-        wait "$running" || true
+    if [ "${#running[@]}" != 0 ]; then
+        kill -TERM "${!running[@]}"
+        wait "${!running[@]}" || true
     fi
     fail "stopped"
 }
 trap interrupted INT TERM HUP
 
-field() { printf '%s' "$2" | cut -d'|' -f"$1" | sed 's/^ *//; s/ *$//'; }
+field() { printf '%s' "$2" | cut -d'|' -f"$1" | sed 's/^[ +]*//; s/ *$//'; }
 
 usage() {
     say "usage: devstack/gate.sh [--list] [--only STEP[,STEP...]]"
@@ -71,7 +86,7 @@ list_steps() {
     for step in "${STEPS[@]}"; do printf '%-14s %s\n' "$(field 1 "$step")" "$(field 4 "$step")"; done
 }
 
-# The sample is generated: a difference means that someone changed an option and not the file, or the reverse.
+# The sample is generated: a difference means that an option was changed and not the file, or the reverse.
 compare_config_sample() {
     oslo-config-generator --config-file etc/config-generator.conf --output-file "$GATE/ingot.conf.sample" &&
         diff -u etc/ingot.conf.sample "$GATE/ingot.conf.sample" || {
@@ -89,7 +104,7 @@ compare_policy_sample() {
 export GATE
 export -f compare_config_sample compare_policy_sample say
 
-# Adds the results of a test run to the counters. A run that left no result (it crashed, timed out, or a module could
+# Add the results of a test run to the counters. A run that left no result (it crashed, timed out, or a module could
 # not be imported) is one failure.
 count_tests() {
     local status=$1 results=$2 stats ran_failed
@@ -103,25 +118,43 @@ count_tests() {
     printf ' (%s passed, %s failed, %s skipped)' "$(number Passed)" "$ran_failed" "$(number Skipped)"
 }
 
-# Whoever sees only the gate's own output must know at least which tests to look at.
+# The gate's own output, where it is all there is to see, names at least the tests to look at.
 list_failing() { stestr --repo-url "$1" failing --list 2>/dev/null | sed 's/^/failed: /' || true; }
 
-run_step() {
-    local name kind minutes command status=0 began=$SECONDS
-    name=$(field 1 "$1") kind=$(field 2 "$1") minutes=$(field 3 "$1") command=$(field 4 "$1")
-    printf '%-14s ' "$name"
-    if [ "$kind" = tests ]; then
+measure_machine() {
+    slowness=$(python devstack/speed.py)
+    export INGOT_TEST_PATIENCE=$slowness
+    say "this machine is now $slowness times as slow as a quiet one with two cores"
+}
+
+# start_step STEP: begin it in the background, within its limit and what is left of the gate's time.
+start_step() {
+    local name command limit left=$((LONGEST - SECONDS))
+    name=$(field 1 "$1") command=$(field 4 "$1")
+    if [ "$left" -le 0 ]; then
+        failed=$((failed + 1))
+        failures+=("$name")
+        printf '%-14s FAILED: not begun, the gate has taken %d minutes\n' "$name" $((SECONDS / 60))
+        return
+    fi
+    limit=$(awk -v minutes="$(field 3 "$1")" -v factor="$slowness" 'BEGIN { print int(minutes * 60 * factor) }')
+    if [ "$(field 2 "$1")" = tests ]; then
         rm -rf "${GATE:?}/results/$name"
         mkdir -p "$GATE/results/$name"
         command=${command/stestr /stestr --repo-url "$GATE/results/$name" }
     fi
-    timeout --kill-after=60 "${minutes}m" bash -c "$command" > "$LOGS/$name.log" 2>&1 < /dev/null &
-    running=$!
-    wait "$running" || status=$?
-    running=
-    printf '%s in %d s' "$([ "$status" = 0 ] && echo ok || echo FAILED)" $((SECONDS - began))
-    if [ "$status" = 124 ]; then printf ' (stopped after %d minutes)' "$minutes"; fi
-    if [ "$kind" = tests ]; then
+    limits[$name]=$((limit < left ? limit : left)) began[$name]=$SECONDS
+    timeout --kill-after=60 "${limits[$name]}" bash -c "$command" > "$LOGS/$name.log" 2>&1 < /dev/null &
+    running[$!]=$1
+}
+
+# report_step STEP STATUS: say how a step ended, and count it.
+report_step() {
+    local name type status=$2
+    name=$(field 1 "$1") type=$(field 2 "$1")
+    printf '%-14s %s in %d s' "$name" "$([ "$status" = 0 ] && echo ok || echo FAILED)" $((SECONDS - began[$name]))
+    if [ "$status" = 124 ]; then printf ' (stopped after %d s)' "${limits[$name]}"; fi
+    if [ "$type" = tests ]; then
         count_tests "$status" "$GATE/results/$name"
     elif [ "$status" = 0 ]; then
         passed=$((passed + 1))
@@ -132,8 +165,24 @@ run_step() {
     if [ "$status" != 0 ]; then
         failures+=("$name")
         tail -n 40 "$LOGS/$name.log" | sed 's/^/    /'
-        if [ "$kind" = tests ]; then list_failing "$GATE/results/$name"; fi
+        if [ "$type" = tests ]; then list_failing "$GATE/results/$name"; fi
     fi
+}
+
+# run_together STEP...: begin all, and report each as it ends.
+run_together() {
+    local step status ended
+    for step; do
+        if [ "$(field 3 "$step")" -ge "$LONG_STEP_MINUTES" ]; then measure_machine; break; fi
+    done
+    for step; do start_step "$step"; done
+    while [ "${#running[@]}" != 0 ]; do
+        status=0
+        wait -n -p ended "${!running[@]}" || status=$?
+        step=${running[$ended]}
+        unset "running[$ended]"
+        report_step "$step" "$status"
+    done
 }
 
 only=
@@ -169,10 +218,16 @@ if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then
     install_packages "${CLIENT_PACKAGES[@]}"
 fi
 
+measure_machine
+together=()
 for step in "${STEPS[@]}"; do
-    name=$(field 1 "$step")
-    if [ -z "$only" ] || [[ ,$only, == *,$name,* ]]; then run_step "$step"; fi
+    if [[ $step != +* ]]; then
+        run_together "${together[@]}"
+        together=()
+    fi
+    if [ -z "$only" ] || [[ ,$only, == *,$(field 1 "$step"),* ]]; then together+=("$step"); fi
 done
+run_together "${together[@]}"
 
 if [ "$failed" != 0 ]; then say "failed: ${failures[*]}; logs are in $LOGS"; fi
 say "$passed passed, $failed failed, $skipped skipped"

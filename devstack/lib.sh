@@ -41,10 +41,10 @@ find_python() {
 # make_environment DIRECTORY EXTRAS: a virtual environment with this checkout installed in place.
 # It is made again only when the packaging or the Python changed, or when making it did not finish.
 make_environment() {
-    local directory=$1 extras=$2 python wanted
+    local directory=$1 extras=$2 python sources
     python=$(find_python)
-    wanted=$("$python" --version; printf '%s\n' "$python" "$extras" "$CHECKOUT"; cat "$CHECKOUT/setup.cfg")
-    if [ -f "$directory/.made-from" ] && [ "$(cat "$directory/.made-from")" = "$wanted" ]; then
+    sources=$("$python" --version; printf '%s\n' "$python" "$extras" "$CHECKOUT"; cat "$CHECKOUT/setup.cfg")
+    if [ -f "$directory/.made-from" ] && [ "$(cat "$directory/.made-from")" = "$sources" ]; then
         return
     fi
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
@@ -53,5 +53,5 @@ make_environment() {
     "$python" -m venv --clear "$directory"
     "$directory/bin/python" -m pip install -q --upgrade pip
     "$directory/bin/python" -m pip install -q -e "$CHECKOUT[$extras]"
-    printf '%s\n' "$wanted" > "$directory/.made-from"
+    printf '%s\n' "$sources" > "$directory/.made-from"
 }

@@ -63,14 +63,14 @@ build_image() {
 
 # The environment is made once and again when the requirements change; the code in it is always the checkout's.
 install() {
-    local wanted
-    wanted=$({ echo "$root" && "$python" -VV && cat "$root/setup.cfg" "$root/pyproject.toml"; } | sha256sum)
-    if [ "$(cat "$build/installed" 2>/dev/null)" != "$wanted" ]; then
+    local sources
+    sources=$({ echo "$root" && "$python" -VV && cat "$root/setup.cfg" "$root/pyproject.toml"; } | sha256sum)
+    if [ "$(cat "$build/installed" 2>/dev/null)" != "$sources" ]; then
         echo "installing Ingot and openstacksdk into $build/venv"
         "$python" -m venv --clear "$build/venv"
         "$build/venv/bin/python" -m pip install -q --disable-pip-version-check -e "$root" "openstacksdk>=4.0" ||
             fail "the environment could not be installed; what pip said is above"
-        echo "$wanted" >"$build/installed"
+        echo "$sources" >"$build/installed"
     fi
 }
 

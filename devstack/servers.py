@@ -41,7 +41,7 @@ class Server:
 
     `prepare` answers the commands to run once before the server, `command` the server itself in the
     foreground, `helper` another process that it needs. It is ready when `hello`, sent to its port, is
-    answered by something that starts with `answer`. On `stop_signal` it ends in order, whoever is connected.
+    answered by something that starts with `answer`. On `stop_signal` it ends in order, though clients are connected.
     `more` are its other addresses, by the variables of the environment that have them.
     """
 
@@ -66,7 +66,7 @@ def hand_over(path: pathlib.Path) -> None:
 
 
 def find(*patterns: str) -> str:
-    """The newest program that one of the patterns names, "" when there is none."""
+    """Return the newest program that one of the patterns names, "" when there is none."""
     for pattern in patterns:
         if paths := sorted(glob.glob(pattern)):
             return paths[-1]
@@ -74,7 +74,7 @@ def find(*patterns: str) -> str:
 
 
 def binary(name: str) -> str:
-    """A server's program; Debian keeps some out of the PATH, and those match what else it installed."""
+    """Return a server's program; Debian keeps some out of the PATH, and those match what else it installed."""
     return (
         find(f"/usr/lib/postgresql/*/bin/{name}", f"/usr/lib/rabbitmq/lib/*/sbin/{name}")
         or shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
@@ -145,7 +145,7 @@ def postgresql_command(site: Site) -> list[str]:
 
 
 def postgresql_hello() -> bytes:
-    """A start-up packet, protocol 3.0: answered "R" (authenticate) once the server takes connections."""
+    """Return a start-up packet, protocol 3.0: answered "R" (authenticate) once the server takes connections."""
     body = (3 << 16).to_bytes(4, "big") + f"user\0{USER}\0database\0postgres\0\0".encode()
     return (len(body) + 4).to_bytes(4, "big") + body
 
@@ -176,7 +176,7 @@ def rabbitmq_url(site: Site, port: int | str) -> str:
 
 
 def rabbitmq_environment(site: Site) -> Mapping[str, str]:
-    """A node of its own in every respect: name, port mapper, cookie (in HOME), files."""
+    """Return a node's environment, its own in every respect: name, port mapper, cookie (in HOME), files."""
     place = str(site.directory)
     mapper, distribution, _encrypted = reserved_ports(site)
     return {
@@ -197,7 +197,7 @@ def rabbitmq_environment(site: Site) -> Mapping[str, str]:
 
 
 def reserved_ports(site: Site) -> list[str]:
-    """The ports of Erlang's mapper, of the node's distribution, and for TLS: chosen once, kept in a file."""
+    """Return the ports of Erlang's mapper, of the node's distribution, and for TLS: chosen once, kept in a file."""
     path = site.directory / "ports"
     if not path.exists():
         path.write_text(" ".join(str(port) for port in (ports.tcp(), ports.tcp(), ports.tcp())))
@@ -205,7 +205,7 @@ def reserved_ports(site: Site) -> list[str]:
 
 
 def epmd_command(site: Site) -> list[str]:
-    """Erlang would start its port mapper as a daemon of nobody's; as a child of ours it ends with us."""
+    """Return the port mapper's command: Erlang would start it as a daemon, as our child it ends with us."""
     return [binary("epmd"), "-address", "127.0.0.1", "-port", reserved_ports(site)[0]]
 
 

@@ -7,7 +7,7 @@
     devstack/services.py install          only install what is missing (apt, with sudo unless root calls)
 
 Every server listens on a port of 127.0.0.1 that no outgoing connection takes, keeps its files in one temporary
-directory, and runs as `nobody` when root starts it (as the caller otherwise). They are tuned for throw-away data:
+directory, and runs without privileges when root starts it (as the caller otherwise). They are tuned for temporary data:
 nothing is synced to disk, a power cut loses the lot. The kernel ends them if this program is killed: no server stays
 behind.
 Their addresses, each with a password of its own, are in the environment of COMMAND:
@@ -34,8 +34,9 @@ from collections.abc import Iterator, Sequence
 from rack import ports
 from servers import SERVERS, UNPRIVILEGED, Server, Site, binary, hand_over
 
-START_TIMEOUT_S = 120
-STOP_TIMEOUT_S = 30
+SLOWNESS = float(os.environ.get("INGOT_TEST_PATIENCE", "1"))  # as tests/patience.py; the gate sets it
+START_TIMEOUT_S = 120 * SLOWNESS
+STOP_TIMEOUT_S = 30 * SLOWNESS
 PROBE_TIMEOUT_S = 5
 POLICY = pathlib.Path("/usr/sbin/policy-rc.d")
 VARIABLES_FILE = "variables"
@@ -63,7 +64,7 @@ def install() -> None:
 
 @contextlib.contextmanager
 def services_not_started() -> Iterator[None]:
-    """Debian's switch against starting services while packages are installed, unless someone has set it."""
+    """Keep Debian from starting services while packages are installed, unless that is set already."""
     if POLICY.exists():
         yield
         return
@@ -86,7 +87,7 @@ def say(text: str) -> None:
 
 
 def as_server(command: list[str]) -> list[str]:
-    """The command, run without privileges and ended by the kernel when its parent ends."""
+    """Return the command, run without privileges and ended by the kernel when its parent ends."""
     drop = ["--reuid", UNPRIVILEGED, "--regid", "nogroup", "--clear-groups"] if os.geteuid() == 0 else []
     return ["setpriv", *drop, "--pdeathsig", "TERM", *command]
 
@@ -101,7 +102,7 @@ class Instance:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
-        """Starts the server, for the first time or after :meth:`stop`. The kernel ends it with the calling thread."""
+        """Start the server, for the first time or after :meth:`stop`. The kernel ends it with the calling thread."""
         if not self.site.directory.exists():
             self._prepare()
         if self.server.helper:
@@ -114,11 +115,11 @@ class Instance:
             if self._processes[-1].poll() is not None:
                 raise ServiceError(f"{self.server.name} ended while it started: {self._complaint()}")
             if time.monotonic() > deadline:
-                raise ServiceError(f"{self.server.name}: no answer in {START_TIMEOUT_S} s: {self._complaint()}")
+                raise ServiceError(f"{self.server.name}: no answer in {START_TIMEOUT_S:.0f} s: {self._complaint()}")
             time.sleep(0.2)
 
     def stop(self) -> None:
-        """Ends the server and keeps its files."""
+        """End the server and keep its files."""
         while self._processes:
             stop_group(self._processes.pop(), self.server.stop_signal)
 
@@ -177,18 +178,18 @@ def stop_group(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 @contextlib.contextmanager
-def servers(wanted: Sequence[Server] = SERVERS) -> Iterator[list[Instance]]:
-    """Servers that are ready; they and their files are gone afterwards."""
+def servers(chosen: Sequence[Server] = SERVERS) -> Iterator[list[Instance]]:
+    """Yield servers that are ready; they and their files are gone afterwards."""
     root = pathlib.Path(tempfile.mkdtemp(prefix="ingot-services-"))
     hand_over(root)
-    instances = [Instance(server, root, ports.tcp()) for server in wanted]
+    instances = [Instance(server, root, ports.tcp()) for server in chosen]
     began = time.monotonic()
     try:
         for instance in instances:
             instance.start()
         for instance in instances:
             instance.wait_until_ready()
-        say(f"{', '.join(s.name for s in wanted)} ready after {time.monotonic() - began:.1f} s in {root}")
+        say(f"{', '.join(s.name for s in chosen)} ready after {time.monotonic() - began:.1f} s in {root}")
         yield instances
     finally:
         for instance in reversed(instances):
@@ -197,7 +198,7 @@ def servers(wanted: Sequence[Server] = SERVERS) -> Iterator[list[Instance]]:
 
 
 def variables_of(instances: list[Instance]) -> dict[str, str]:
-    """What tests find the servers by."""
+    """Return the variables by which tests find the servers."""
     found = {instance.server.variable: instance.url for instance in instances}
     for instance in instances:
         found |= {name: url(instance.site) for name, url in instance.server.more.items()}
@@ -215,7 +216,7 @@ def run(command: list[str]) -> int:
 
 
 def serve(directory: pathlib.Path) -> int:
-    """The background half of `start`: hold the servers until a signal comes."""
+    """Hold the servers until a signal comes: the background half of `start`."""
     with servers() as started:
         partial = directory / f"{VARIABLES_FILE}.new"
         lines = [f"export {name}={shlex.quote(url)}\n" for name, url in variables_of(started).items()]
@@ -248,7 +249,7 @@ def start(directory: pathlib.Path) -> int:
 
 
 def stop(directory: pathlib.Path) -> int:
-    """Stop what `start` holds in this directory; a pid that is somebody else's by now is left alone."""
+    """Stop what `start` holds in this directory; a pid that another process has by now is left alone."""
     pid_file = directory / PID_FILE
     if not pid_file.exists():
         raise ServiceError(f"nothing was started in {directory}")

@@ -7,11 +7,12 @@ from typing import Any
 
 import fixtures
 import flask
+from werkzeug import routing
 
 from ingot.api import app as api_app
 from ingot.common import interfaces
 from ingot.db import conductors
-from ingot.rpcapi import client, methods, transport, wire
+from ingot.rpcapi import client, transport, versions
 from tests import database, described
 
 HOST = "conductor-1"
@@ -49,9 +50,9 @@ class FakeConductor:
         self.contexts: list[dict[str, Any]] = []
 
     def __getattr__(self, method: str) -> Any:
-        if method not in methods.METHODS:
+        if method not in versions.METHODS:
             raise AttributeError(method)
-        return lambda ctx, **arguments: wire.answer(ctx, self._answer, ctx, method, arguments)
+        return lambda ctx, **arguments: transport.answer(ctx, self._answer, ctx, method, arguments)
 
     def _answer(self, ctx: dict[str, Any], method: str, arguments: dict[str, Any]) -> Any:
         self.contexts.append(ctx)
@@ -71,7 +72,7 @@ def enabled(hardware_type: str, **names: list[str]) -> list[conductors.EnabledIn
     """Interfaces of a hardware type, ``fake`` of each kind unless told otherwise; the first is the default."""
     return [
         conductors.EnabledInterface(hardware_type, kind, name, name == offered[0])
-        for kind in interfaces.KINDS
+        for kind in interfaces.TYPES
         for offered in [names.get(kind, ["fake"])]
         for name in offered
     ]
@@ -103,6 +104,18 @@ class Answer:
         return f"{self.status} {self.text[:500]}"
 
 
+_builders: dict[tuple[str, bool], Any] = {}
+_compile_anew = routing.Rule._compile_builder
+
+
+def _compile_builder(rule: routing.Rule, append_unknown: bool = True) -> Any:
+    """Compile what builds the URLs of a rule, once a process: it is the same in every application."""
+    key = rule.rule, append_unknown
+    if key not in _builders:
+        _builders[key] = _compile_anew(rule, append_unknown)
+    return _builders[key]
+
+
 class ApiCase(database.TestCase):
     """``self.api(method, path, body)`` is a request; ``self.conductor`` is who is rung and called."""
 
@@ -131,11 +144,13 @@ class ApiCase(database.TestCase):
 
     def application(self) -> flask.Flask:
         """A new application with the configuration as it is now."""
-        return api_app.create_app(self.conf, self.db, self.client)
+        # Werkzeug writes and compiles code for each rule of each application; that takes longer than most tests.
+        with fixtures.MonkeyPatch("werkzeug.routing.Rule._compile_builder", _compile_builder):
+            return api_app.create_app(self.conf, self.db, self.client)
 
     def register(self, host: str, offered: list[conductors.EnabledInterface], group: str = "") -> None:
         """Enters an online conductor."""
-        about = {"conductor_group": group, "release": "0.1", "rpc_version": methods.RPC_VERSION}
+        about = {"conductor_group": group, "release": "0.1", "rpc_version": versions.RPC_VERSION}
         conductors.register(self.db, host, about, offered)
 
     def api(self, method: str, path: str, body: Any = None, version: str | None = LATEST, **headers: str) -> Answer:

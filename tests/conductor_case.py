@@ -8,11 +8,11 @@ import sqlalchemy as sa
 
 from ingot.common import clock, context, states
 from ingot.conductor import manager
-from ingot.db import models, nodes, records
+from ingot.db import models, nodes
 from ingot.db.engine import Database
-from tests import database
+from tests import database, patience
 
-PATIENCE = 60.0
+PATIENCE = patience.seconds(60.0)
 """Seconds after which a test stops waiting; only a failing test waits that long."""
 
 _FAKE = ("bios", "boot", "console", "deploy", "firmware", "inspect", "management", "power", "raid", "rescue", "vendor")
@@ -65,7 +65,7 @@ class ConductorCase(database.TestCase):
         conductor.start()
         self.addCleanup(conductor.stop)
 
-    def accept(self, node: records.Record, flow: str, state: str, **request: Any) -> None:
+    def accept(self, node: models.Node, flow: str, state: str, **request: Any) -> None:
         """What the API writes when it accepts a verb; the bell is not rung."""
         values = {
             "provision_state": state,
@@ -78,44 +78,44 @@ class ConductorCase(database.TestCase):
         }
         nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), values)
 
-    def ring(self, node: records.Record, why: str = "test") -> None:
+    def notify(self, node: models.Node, why: str = "test") -> None:
         self.conductor.endpoint.advance(context.admin().to_dict(), node_uuid=node.uuid, why=why)
 
-    def run_flow(self, node: records.Record, flow: str, state: str, **request: Any) -> records.Record:
+    def run_flow(self, node: models.Node, flow: str, state: str, **request: Any) -> models.Node:
         """Accepts, rings and waits for the end."""
         self.accept(node, flow, state, **request)
-        self.ring(node)
+        self.notify(node)
         return self.settled(node)
 
-    def settled(self, node: records.Record) -> records.Record:
+    def settled(self, node: models.Node) -> models.Node:
         """The node once nobody works on it and no flow is under way."""
 
-        def look() -> records.Record | None:
+        def look() -> models.Node | None:
             now = nodes.get(self.db, node.uuid)
             return now if now.reservation is None and now.flow is None and not now.power_request else None
 
-        found: records.Record = eventually(look, f"node {node.uuid} settles")
+        found: models.Node = eventually(look, f"node {node.uuid} settles")
         return found
 
-    def in_state(self, node: records.Record, state: str) -> records.Record:
+    def in_state(self, node: models.Node, state: str) -> models.Node:
         """The node once it is in a provision state and unlocked."""
 
-        def look() -> records.Record | None:
+        def look() -> models.Node | None:
             now = nodes.get(self.db, node.uuid)
             return now if now.provision_state == state and now.reservation is None else None
 
-        found: records.Record = eventually(look, f"node {node.uuid} is in {state}")
+        found: models.Node = eventually(look, f"node {node.uuid} is in {state}")
         return found
 
-    def journal(self, node: records.Record) -> list[records.Record]:
+    def step_runs(self, node: models.Node) -> list[models.StepRun]:
         """The finished attempts of all of the node's runs, oldest first."""
         table = models.table(models.StepRun)
         with self.db.single() as connection:
             rows = connection.execute(sa.select(table).where(table.c.node_id == node.id).order_by(table.c.id))
-            return records.many(rows)
+            return models.StepRun.all_of(rows)
 
-    def history(self, node: records.Record) -> list[records.Record]:
+    def history(self, node: models.Node) -> list[models.NodeHistory]:
         table = models.table(models.NodeHistory)
         with self.db.single() as connection:
             rows = connection.execute(sa.select(table).where(table.c.node_id == node.id).order_by(table.c.id))
-            return records.many(rows)
+            return models.NodeHistory.all_of(rows)

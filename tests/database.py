@@ -25,7 +25,7 @@ from oslo_config import cfg
 
 from ingot.common import states
 from ingot.common.conf import loader
-from ingot.db import models, nodes, records, rows, schema
+from ingot.db import models, nodes, rows, schema
 from ingot.db.engine import Database
 
 _idle: dict[str, list[str]] = {"mysql": [], "postgresql": []}
@@ -164,13 +164,13 @@ def statements(db: Database) -> Iterator[list[str]]:
             sa.event.remove(engine, "before_cursor_execute", note)
 
 
-def make_node(db: Database, **values: Any) -> records.Record:
+def make_node(db: Database, **values: Any) -> models.Node:
     """Enters a node straight into its table: available, on fake hardware, unless told otherwise.
 
     :returns: the whole row but the config drive, as :func:`ingot.db.nodes.get` reads it.
     """
     table = nodes.NODES
-    node = rows.empty(table) | {
+    node = rows.json_defaults(table) | {
         "uuid": str(uuid.uuid4()),
         "driver": "fake-hardware",
         "provision_state": states.AVAILABLE,
@@ -182,10 +182,10 @@ def make_node(db: Database, **values: Any) -> records.Record:
     return nodes.get(db, node["uuid"])
 
 
-def make_port(db: Database, node: records.Record, **values: Any) -> records.Record:
+def make_port(db: Database, node: models.Node, **values: Any) -> models.Node:
     """Enters a port of a node straight into its table."""
     table = models.table(models.Port)
-    port = rows.empty(table) | {
+    port = rows.json_defaults(table) | {
         "uuid": str(uuid.uuid4()),
         "node_id": node.id,
         "address": "52:54:00:" + uuid.uuid4().hex[:6],
@@ -193,7 +193,7 @@ def make_port(db: Database, node: records.Record, **values: Any) -> records.Reco
     }
     with db.single() as connection:
         connection.execute(sa.insert(table).values(port))
-        return records.Record(
+        return models.Record(
             **connection.execute(sa.select(table).where(table.c.uuid == port["uuid"])).mappings().one()
         )
 

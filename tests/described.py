@@ -43,14 +43,14 @@ def objection(app: flask.Flask, method: str, url: str, answer: Any) -> str | Non
     except exceptions.HTTPException:
         return None  # no such URL
     path = description.templated(str(endpoint))
-    told = f"{method} {path}: {answer.status}"
+    about = f"{method} {path}: {answer.status}"
     if method.lower() not in document()["paths"].get(path, ()) or answer.status == 405:
         return None
     try:
         validator = _validator(path, method, str(answer.status))
     except KeyError:
-        return f"{told} is not described"
+        return f"{about} is not described"
     if validator is None:
         return None
     found = next(validator.iter_errors(json.loads(answer.text or "null")), None)
-    return None if found is None else f"{told}: {'.'.join(map(str, found.absolute_path))}: {found.message[:300]}"
+    return None if found is None else f"{about}: {'.'.join(map(str, found.absolute_path))}: {found.message[:300]}"

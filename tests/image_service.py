@@ -75,8 +75,8 @@ class _Handler(http_handler.Handler):
             self.answer(200, known)
 
     def _content(self, whole: bytes) -> None:
-        wanted = _RANGE.fullmatch(self.headers.get("Range") or "")
-        if not wanted:
+        span = _RANGE.fullmatch(self.headers.get("Range") or "")
+        if not span:
             return self.answer(200, whole)
-        first, last = int(wanted[1]), min(int(wanted[2] or len(whole)), len(whole) - 1)
+        first, last = int(span[1]), min(int(span[2] or len(whole)), len(whole) - 1)
         return self.answer(206, whole[first : last + 1], **{"Content-Range": f"bytes {first}-{last}/{len(whole)}"})

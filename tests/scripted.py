@@ -12,9 +12,9 @@ import sqlalchemy as sa
 
 from ingot.common import clock, context, interfaces
 from ingot.conductor import manager
-from ingot.db import conductors, models, nodes, records
+from ingot.db import conductors, models, node_lists, nodes
 from ingot.db.engine import Database
-from ingot.rpcapi import methods, releases
+from ingot.rpcapi import versions
 from tests import conductor_case, database, scripted_agent
 from tests.scripted_hardware import Killed, Life, MortalDatabase, Stage, hardware
 
@@ -40,7 +40,7 @@ class ScriptedCase(conductor_case.ConductorCase):
 
     def configure(self) -> None:
         self.conf.set_override("enabled_hardware_types", ["scripted"])
-        for kind in interfaces.KINDS:
+        for kind in interfaces.TYPES:
             self.conf.set_override(f"enabled_{kind}_interfaces", ["scripted"])
         self.conf.set_override("require_tls", self.tls, group="agent")
 
@@ -56,7 +56,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         loaded = hardware(self.conf, self.stage)
         self._mortal = MortalDatabase(self.conf, self.stage.life)
         conductor = manager.Conductor(self.conf, self._mortal, loaded)
-        about = {"conductor_group": "", "release": releases.current(), "rpc_version": methods.RPC_VERSION}
+        about = {"conductor_group": "", "release": versions.current_version(), "rpc_version": versions.RPC_VERSION}
         conductors.register(db, host, {**about, "classic_drivers": []}, loaded.enabled())
         return conductor
 
@@ -65,7 +65,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         self.conductor.queues.stop(conductor_case.PATIENCE)
         self._mortal.dispose()
 
-    def machine(self, **columns: Any) -> records.Record:
+    def machine(self, **columns: Any) -> models.Node:
         """A node with a machine, and an agent for it."""
         image = {"image_source": "http://images/os.raw", "image_checksum": "ab" * 32}
         node = database.make_node(self.db, **{"driver": "scripted", "instance_info": image, **columns})
@@ -76,32 +76,32 @@ class ScriptedCase(conductor_case.ConductorCase):
         )
         return node
 
-    def agent(self, node: records.Record) -> scripted_agent.Agent:
+    def agent(self, node: models.Node) -> scripted_agent.Agent:
         return self.server.agents[node.uuid]
 
-    def now(self, node: records.Record) -> records.Record:
+    def now(self, node: models.Node) -> models.Node:
         return nodes.get(self.db, node.uuid)
 
     # Turns
 
-    def ring_for(self, node: records.Record) -> None:
+    def ring_for(self, node: models.Node) -> None:
         """The conductor hears a bell and has answered it when this returns. If hardware wanted time, it has passed."""
         if self.now(node).step_state == "polling":
             nodes.set_always(self.db, node.uuid, {"due_at": clock.now()})
         self.conductor.endpoint.advance(context.admin().to_dict(), node_uuid=node.uuid, why="test")
         self._answered(node)
 
-    def sweep_for(self, node: records.Record) -> None:
+    def sweep_for(self, node: models.Node) -> None:
         """No bell was heard; the conductor sweeps, and has answered what it found when this returns."""
         with contextlib.suppress(Killed):
-            self.conductor.sweep()
-        for one in (node, *nodes.children(self.db, node.uuid)):
+            self.conductor.sweeper.sweep()
+        for one in (node, *node_lists.list_children(self.db, node.uuid)):
             self._answered(one)
 
-    def _answered(self, node: records.Record) -> None:
+    def _answered(self, node: models.Node) -> None:
         self.conductor.queues.submit(node.uuid, lambda: None).result(conductor_case.PATIENCE)
 
-    def machine_turn(self, node: records.Record) -> None:
+    def machine_turn(self, node: models.Node) -> None:
         """If the conductor waits for the agent: it does its work, or boots, and gives a sign of life."""
         now, agent = self.now(node), self.agent(node)
         if now.step_state not in ("waiting", "watching", "ending") or current(now) == self.stage.silent_in:
@@ -119,11 +119,11 @@ class ScriptedCase(conductor_case.ConductorCase):
 
     def take_turns(
         self,
-        node: records.Record,
+        node: models.Node,
         sweeps: bool = False,
-        until: Callable[[records.Record], bool] = lambda _now: False,
+        until: Callable[[models.Node], bool] = lambda _now: False,
         most: int = 100,
-    ) -> records.Record:
+    ) -> models.Node:
         """Until the flow has ended, the conductor is dead, or three turns have changed nothing.
 
         :param sweeps: no bell is heard, whoever rings.
@@ -132,7 +132,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         same, before = 0, None
         for _ in range(most):
             (self.sweep_for if sweeps else self.ring_for)(node)
-            for child in () if sweeps else nodes.children(self.db, node.uuid):
+            for child in () if sweeps else node_lists.list_children(self.db, node.uuid):
                 self.ring_for(child)
             now = self.now(node)
             if (now.flow is None and now.reservation is None) or self.stage.life.dead or until(now):
@@ -144,7 +144,7 @@ class ScriptedCase(conductor_case.ConductorCase):
             self.machine_turn(now)
         raise AssertionError(f"no end after {most} turns: {now.as_dict()}")
 
-    def let_pass(self, node: records.Record, seconds: float) -> None:
+    def let_pass(self, node: models.Node, seconds: float) -> None:
         """Time passes, as the node's row sees it."""
         now, ago = self.now(node), datetime.timedelta(seconds=seconds)
         of_agent = ("agent_last_heartbeat", "step_heard")
@@ -158,12 +158,12 @@ class ScriptedCase(conductor_case.ConductorCase):
         self.retire()
         self.conductor = self.make_conductor(self.db)
 
-    def asked(self, node: records.Record, flow: str, state: str, **request: Any) -> None:
+    def asked(self, node: models.Node, flow: str, state: str, **request: Any) -> None:
         """What the API writes when it accepts a verb; a new request is no longer aborted."""
         nodes.set_always(self.db, node.uuid, {"abort_requested": False})
         self.accept(node, flow, state, **request)
 
-    def free(self, node: records.Record) -> None:
+    def free(self, node: models.Node) -> None:
         """Asserts that nobody owes the node anything."""
         now = self.now(node)
         kept = ("flow", "run_id", "due_at", "reservation", "lock_purpose", "step_state", "step_deadline")
@@ -179,7 +179,7 @@ def _earlier(memory: dict[str, Any], seconds: float) -> dict[str, Any]:
     }
 
 
-def current(now: records.Record) -> tuple[str, str]:
+def current(now: models.Node) -> tuple[str, str]:
     """Interface and name of the step that a node shows."""
     index = next((key for key in now.driver_internal_info if key.endswith("_step_index")), "")
     plan = now.driver_internal_info.get(f"{index.removesuffix('_step_index')}_steps") or [{}]

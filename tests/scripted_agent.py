@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from ingot.db import agents, inventory, nodes, records
+from ingot.db import agents, inventory, models, nodes
 from ingot.db.engine import Database
 from tests import http_handler
 from tests.unit.drivers import http_agent
@@ -46,19 +46,19 @@ class Agent:
         self.posted: list[tuple[str, dict[str, Any]]] = []
         self.malformed = False
 
-    def boot(self, db: Database, node: records.Record) -> None:
+    def boot(self, db: Database, node: models.Node) -> None:
         """The machine starts the agent: it knows nothing, looks its node up and is given a token."""
         self.commands = []
         self.token = agents.issue_token(db, nodes.get(db, node.uuid)) or self.token
 
-    def tell(self, db: Database, node: records.Record) -> None:
+    def tell(self, db: Database, node: models.Node) -> None:
         """What it found in its machine, as the API has taken it."""
         card = {"name": "eth0", "mac_address": "52:54:00:00:00:99", "ipv4_address": "10.0.0.9"}
         found = {"interfaces": [card], "cpu": {"architecture": "x86_64", "count": 4}, "memory": {"physical_mb": 512}}
         inventory.save(db, node.id, found, {})
         agents.record_inspection(db, node)
 
-    def beat(self, db: Database, node: records.Record) -> None:
+    def beat(self, db: Database, node: models.Node) -> None:
         """A sign of life that the API has taken."""
         values = {"agent_url": self.url, "agent_version": self.version, "agent_verify_ca": self.certificate}
         agents.record_heartbeat(db, nodes.get(db, node.uuid), {**values, "agent_status": None})
@@ -110,7 +110,7 @@ class Agent:
             if params[f"{extension}_version"] != self.managers:
                 fault = "mismatch"
             command |= {"kind": extension, "fault": fault, "command_result": {f"{extension}_result": None}}
-        return 200, self.told(command)
+        return 200, self.describe(command)
 
     def _result(self, extension: str, verb: str) -> Any:
         if verb == f"get_{extension}_steps":
@@ -120,7 +120,7 @@ class Agent:
             self.token = "ended"  # it serves nobody any more
         return {"system_logs": base64.b64encode(b"a tar file").decode()} if extension == "log" else None
 
-    def told(self, command: dict[str, Any]) -> dict[str, Any]:
+    def describe(self, command: dict[str, Any]) -> dict[str, Any]:
         """A command as the API shows it."""
         hidden = ("fault", "kind", *(["command_status"] if self.malformed else []))
         return {name: value for name, value in command.items() if name not in hidden}
@@ -166,7 +166,7 @@ class _Handler(http_handler.Handler):
     def do_GET(self) -> None:
         agent = self._agent()
         if agent:
-            self.answer(200, {"commands": [agent.told(command) for command in agent.commands]})
+            self.answer(200, {"commands": [agent.describe(command) for command in agent.commands]})
 
     def do_POST(self) -> None:
         body = self.body()

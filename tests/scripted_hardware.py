@@ -14,11 +14,15 @@ import sqlalchemy as sa
 
 from ingot.common import errors, interfaces
 from ingot.db.engine import Database
-from ingot.drivers import entry_points, factory, results
-from ingot.drivers.fake_hardware import FakeHardware
-from ingot.drivers.hardware_type import Supported
-from ingot.drivers.modules import agent_inspect, agent_rescue, direct, fake, noop
-from ingot.drivers.task import Task
+from ingot.drivers.agent import direct
+from ingot.drivers.agent import inspect as agent_inspect
+from ingot.drivers.agent import rescue as agent_rescue
+from ingot.drivers.generic import fake
+from ingot.drivers.generic.fake import FakeHardware
+from ingot.drivers.interfaces import noop, results
+from ingot.drivers.interfaces.hardware_type import Supported
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.loading import entry_points, factory
 from tests import scripted_agent
 
 PAUSE = 3600.0
@@ -173,7 +177,7 @@ class Stage:
             self.meanwhile()
             self.complain(act)
             return results.DONE
-        return results.WaitForAgent() if act.way == "waiting" else results.LookAgain(PAUSE)
+        return results.WaitForAgent() if act.way == "waiting" else results.PollAfter(PAUSE)
 
     def complain(self, act: Act) -> None:
         if act.fault == "raises":
@@ -189,7 +193,7 @@ class Stage:
         if act.fault == "killed":
             self.life.end()
         self.complain(act)
-        return results.LookAgain(PAUSE)
+        return results.PollAfter(PAUSE)
 
     def play_on_agent(self, agent: scripted_agent.Agent, kind: str, step: dict[str, Any], node_uuid: str) -> str | None:
         """A step begins on the machine.
@@ -213,23 +217,23 @@ class _Acts:
     :ivar stage: set by whoever made the hardware; one for each conductor, as interfaces are.
     """
 
-    kind: str
+    interface_type: str
     stage: Stage | None = None
 
     def declared_steps(self, kind: str) -> list[dict[str, Any]]:
         own: list[dict[str, Any]] = super().declared_steps(kind)  # type: ignore[misc]  # of the interface
-        return [*own, *(self.stage.declared(kind, self.kind) if self.stage else [])]
+        return [*own, *(self.stage.declared(kind, self.interface_type) if self.stage else [])]
 
     def run_declared(self, task: Task, kind: str, step: dict[str, Any]) -> Any:
         assert self.stage is not None
         self.stage.life.check()
-        act = self.stage.find(kind, self.kind, step["step"])
+        act = self.stage.find(kind, self.interface_type, step["step"])
         return self.stage.play(task, act) if act else super().run_declared(task, kind, step)  # type: ignore[misc]
 
     def entry(self, task: Task, name: str, *args: Any) -> Any:
         """A method that a flow calls around its steps: what goes wrong in it, or else what the interface does."""
         assert self.stage is not None
-        answer = self.stage.play_entry(self.kind, name)
+        answer = self.stage.play_entry(self.interface_type, name)
         return getattr(super(), name)(task, *args) if answer is None else answer
 
 
@@ -336,10 +340,10 @@ class ScriptedHardware(FakeHardware):
 def _source(group: str) -> list[importlib.metadata.EntryPoint]:
     """The entry points of an installation that has nothing but scripted hardware."""
     offered = {entry_points.TYPES: ScriptedHardware}
-    offered |= {entry_points.of_kind(kind): cls for kind, cls in _CLASSES.items()}
+    offered |= {entry_points.interface_group(kind): cls for kind, cls in _CLASSES.items()}
     if group not in offered:
         return []
-    return [importlib.metadata.EntryPoint("scripted", entry_points.target(offered[group]), group)]
+    return [importlib.metadata.EntryPoint("scripted", entry_points.class_path(offered[group]), group)]
 
 
 def hardware(conf: Any, stage: Stage) -> factory.Hardware:
@@ -352,6 +356,6 @@ def hardware(conf: Any, stage: Stage) -> factory.Hardware:
         made = factory.Hardware(conf, _source)
     finally:
         _Acts.stage = None
-    for kind in interfaces.KINDS:
+    for kind in interfaces.TYPES:
         made.interface(kind, "scripted").stage = stage  # type: ignore[attr-defined]
     return made

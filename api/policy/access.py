@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from ingot.common import context, errors
-from ingot.db import listing, records
+from ingot.db import listing, models
 
 Facts = tuple[tuple[str, str], ...]
 """Names with values."""
@@ -41,11 +41,11 @@ class Ownership(NamedTuple):
     """
 
     noun: str
-    whose: Callable[[records.Record], Whose]
+    whose: Callable[[models.Record], Whose]
     within: Callable[[str], listing.Condition | listing.Either]
 
 
-def of_node(node: records.Record) -> Whose:
+def of_node(node: models.Node) -> Whose:
     """
     :param node: needs owner and lessee.
     """

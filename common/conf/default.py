@@ -131,5 +131,5 @@ def _of_kind(kind: str) -> list[cfg.Opt]:
 
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
-    "DEFAULT": [*_GENERAL, *(opt for kind in interfaces.KINDS for opt in _of_kind(kind))],
+    "DEFAULT": [*_GENERAL, *(opt for kind in interfaces.TYPES for opt in _of_kind(kind))],
 }

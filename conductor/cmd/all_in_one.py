@@ -23,10 +23,10 @@ def main() -> int:
     stopped = threading.Event()
     try:
         db = Database(conf)
-        schema.ensure(db)
+        schema.ensure_current(db)
         conductor = manager.Conductor(conf, db)
-        conductor.on_namesake = stopped.set
-        conductor.claim_name()
+        conductor.membership.on_name_conflict = stopped.set
+        conductor.membership.claim_name()
         bus = transport.LocalTransport()
         bus.serve(conf.host, conductor.endpoint)
         web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))

@@ -13,7 +13,7 @@ from ingot.conductor import manager
 from ingot.conductor.cmd import drain, signals, workers
 from ingot.db import schema
 from ingot.db.engine import Database
-from ingot.rpcapi import lanes, transport
+from ingot.rpcapi import queue_sets, transport
 
 _IN_TRANSIT = 1.0
 """Seconds that a question may be on its way."""
@@ -41,12 +41,12 @@ def _run(conf: cfg.ConfigOpts) -> int:
     """
     stopped = threading.Event()
     db = Database(conf)
-    schema.require(db)
+    schema.require_current(db)
     conductor = manager.Conductor(conf, db)
-    conductor.on_namesake = stopped.set
-    conductor.claim_name()
+    conductor.membership.on_name_conflict = stopped.set
+    conductor.membership.claim_name()
     bus = transport.OsloTransport(conf)
-    server = bus.server(conf.host, conductor.endpoint, lanes.to_serve(db))
+    server = bus.server(conf.host, conductor.endpoint, queue_sets.select_to_serve(db))
     server.start()
     conductor.start()
     code = signals.wait_for_stop(stopped, conf)

@@ -12,9 +12,9 @@ from oslo_config import cfg
 
 from ingot.common import errors
 from ingot.conductor.cmd import workers
-from ingot.db import conductors, node_lists, nodes, records
+from ingot.db import conductors, models, node_lists
 from ingot.db.engine import Database
-from ingot.rpcapi import methods
+from ingot.rpcapi import versions
 
 _PAUSE = 0.5
 _SINCE = "1.1"
@@ -88,15 +88,15 @@ def _chosen(conf: cfg.ConfigOpts) -> list[str]:
     return list(conf.conductors) or workers.names(conf)
 
 
-def _every(db: Database, conf: cfg.ConfigOpts) -> list[records.Record]:
-    return conductors.every(db, conf.conductor.heartbeat_timeout)
+def _every(db: Database, conf: cfg.ConfigOpts) -> list[models.Record]:
+    return conductors.list_all(db, conf.conductor.heartbeat_timeout)
 
 
 def _locks(db: Database) -> Counter[str]:
-    return Counter(node.reservation for node in nodes.reserved(db))
+    return Counter(node.reservation for node in node_lists.list_locked(db))
 
 
-def _state(conductor: records.Record, locked: int) -> str:
+def _state(conductor: models.Record, locked: int) -> str:
     if conductor.drain is None:
         return "online" if conductor.alive else "offline"
     if not conductor.alive:
@@ -106,7 +106,7 @@ def _state(conductor: records.Record, locked: int) -> str:
 
 def _refuse_old(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> None:
     for one in _every(db, conf):
-        old = methods.version_tuple(one.rpc_version) < methods.version_tuple(_SINCE)
+        old = versions.version_tuple(one.rpc_version) < versions.version_tuple(_SINCE)
         if one.hostname in chosen and one.alive and old:
             raise errors.Conflict(
                 reason=f"Conductor {one.hostname} runs release {one.release}, which cannot be drained; stop it instead."
@@ -118,7 +118,7 @@ def _refuse_orphans(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -
     members = conductors.ring_members(db, conf.conductor.heartbeat_timeout)
     lost = {(group, driver) for host, group, driver in members if host in chosen}
     lost -= {(group, driver) for host, group, driver in members if host not in chosen}
-    orphans = Counter((node.conductor_group, node.driver) for node in node_lists.ring_keys(db))
+    orphans = Counter((node.conductor_group, node.driver) for node in node_lists.list_ring_keys(db))
     told = [
         f"{orphans[pair]} nodes of driver {pair[1]} in conductor group '{pair[0]}'"
         for pair in sorted(lost)

@@ -5,8 +5,8 @@ import re
 from typing import Any
 
 from ingot.common import errors
-from ingot.conductor.task_manager import Task
-from ingot.db import inventory, records
+from ingot.conductor.task.task_manager import Task
+from ingot.db import inventory, models
 
 _JSON = (dict,)
 _TEXT = (str, type(None))
@@ -50,7 +50,7 @@ class Draft:
     :ivar plugin_data: what else the ramdisk sent, and what hooks and rules add to it.
     """
 
-    def __init__(self, task: Task, found: records.Record) -> None:
+    def __init__(self, task: Task, found: models.Record) -> None:
         self.task = task
         self.node: Tree = copy.deepcopy({name: getattr(task.node, name) for name in _SHOWN})
         self.ports: list[Tree] = [copy.deepcopy(port.as_dict()) for port in task.ports]
@@ -65,8 +65,8 @@ class Draft:
         changed = {name: self.node[name] for name in NODE if self.node[name] != getattr(before, name)}
         self.task.set(**changed)
         written = [self._changes(port) for port in self.ports if port != self._before.get(port.get("id"))]
-        self.task.beside(inventory.plugin_data(before.id, self.plugin_data))
-        self.task.beside(inventory.conclusion(before.id, written, self.traits))
+        self.task.beside(inventory.write_plugin_data(before.id, self.plugin_data))
+        self.task.beside(inventory.write_conclusion(before.id, written, self.traits))
 
     def _changes(self, port: Tree) -> Tree:
         if "id" not in port:

@@ -90,7 +90,7 @@ def _ports(draft: Draft) -> None:
     known = {port["address"] for port in draft.ports}
     wanted = [mac for mac, card in cards.items() if _WANTED[options.add_ports](card, booted is not None)]
     new = [mac for mac in wanted if mac not in known]
-    taken = inventory.taken(draft.task.db, draft.task.node.id, new) if new else set()
+    taken = inventory.find_foreign_addresses(draft.task.db, draft.task.node.id, new) if new else set()
     for mac in taken:
         LOG.warning("Node %s: a port of another node has its MAC address %s", draft.task.node.uuid, mac)
     if options.update_pxe_enabled and booted is not None:

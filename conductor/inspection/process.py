@@ -5,10 +5,10 @@ import binascii
 from typing import Any
 
 from ingot.common import errors
-from ingot.conductor import agent_logs
 from ingot.conductor.inspection import hooks, rules
 from ingot.conductor.inspection.draft import Draft
-from ingot.conductor.task_manager import Task
+from ingot.conductor.task import agent_logs
+from ingot.conductor.task.task_manager import Task
 from ingot.db import inventory
 
 
@@ -30,7 +30,7 @@ def apply(task: Task) -> None:
         rules.run(draft)
     except errors.IngotError:
         _keep(task, logs, failed=True)
-        task.beside(inventory.plugin_data(task.node.id, found.plugin_data))
+        task.beside(inventory.write_plugin_data(task.node.id, found.plugin_data))
         raise
     draft.hand_over()
     _keep(task, logs, failed=False)

@@ -12,7 +12,7 @@ from ingot.conductor.inspection import variables
 from ingot.conductor.inspection.actions import ACTIONS
 from ingot.conductor.inspection.conditions import COMBINED, TESTS
 from ingot.conductor.inspection.draft import Draft
-from ingot.db import inspection_rules, records
+from ingot.db import inventory, models
 
 LOG = log.getLogger(__name__)
 
@@ -27,7 +27,7 @@ def run(draft: Draft) -> None:
 
     :raises StepFailed: an action failed, or a rule cannot be understood; the message names rule and place.
     """
-    for rule in inspection_rules.of_phase(draft.task.db, PHASE):
+    for rule in inventory.list_rules(draft.task.db, PHASE):
         if all(_part(rule, "condition", place, _is_met, draft) for place in enumerate(rule.conditions)):
             LOG.debug("Node %s: inspection rule %s applies", draft.node["uuid"], rule.uuid)
             for place in enumerate(rule.actions):
@@ -35,7 +35,7 @@ def run(draft: Draft) -> None:
 
 
 def _part(
-    rule: records.Record,
+    rule: models.Record,
     kind: str,
     place: tuple[int, Use],
     work: Callable[[Draft, Use], bool],

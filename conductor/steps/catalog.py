@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from ingot.common import errors, interfaces
 from ingot.conductor.steps import children, reserved
 from ingot.conductor.steps.flow import Key, Report, Step, key, label, planned
-from ingot.conductor.task_manager import Task
-from ingot.db import nodes, task_reads
-from ingot.drivers import steps as declared
-from ingot.rpcapi import releases
+from ingot.conductor.task.task_manager import Task
+from ingot.db import nodes, step_lists
+from ingot.drivers.interfaces import base
+from ingot.rpcapi import versions
 
 _OVERRIDES = {"clean": "clean_step_priority_override", "deploy": "deploy_step_priority_override"}
 """Options of [conductor] with the operator's priorities; steps of other kinds run only when they are asked for."""
@@ -67,13 +67,13 @@ def deploy(task: Task, in_band: list[Step] | None, report: Report) -> list[Step]
 
     While a rolling upgrade is pinned to a release without deploy steps, only what the driver does by itself.
     """
-    if not releases.uses_deploy_steps(task.conf):
+    if not versions.uses_deploy_steps(task.conf):
         _check_pinned(task, report)
         return chosen_by_default(task, "deploy", [])
     offer, requests = _offer(task, "deploy", in_band), deploy_requests(task)
     overridden = {key(wanted) for wanted, _origin in requests}
-    by_itself = [_plain(step) for step in offer.steps.values() if key(step) not in overridden]
-    return ordered(_placed(step, report) for step in [*_known(offer, requests, report), *by_itself])
+    default_steps = [_plain(step) for step in offer.steps.values() if key(step) not in overridden]
+    return ordered(_placed(step, report) for step in [*_known(offer, requests, report), *default_steps])
 
 
 def _check_pinned(task: Task, report: Report) -> None:
@@ -104,7 +104,7 @@ def template_steps(task: Task, traits: Collection[str]) -> list[tuple[Step, str]
             {"interface": row.interface, "step": row.step, "args": row.args, "priority": row.priority},
             f"template {row.template}",
         )
-        for row in (task_reads.template_steps(task.db, traits) if traits else [])
+        for row in (step_lists.list_template_steps(task.db, traits) if traits else [])
     ]
 
 
@@ -163,7 +163,7 @@ def _on_children(task: Task, kind: str, wanted: Step, origin: str, report: Repor
     step["only"] = wanted.get("limit_child_node_execution") or None
     for child in children.chosen(task, step):
         on_child = Task(task.services, task.context, nodes.get(task.db, child.uuid))
-        if unfit := children.taken_aside(child):
+        if unfit := children.unavailable_reason(child):
             report(errors.Invalid(f"Child node {child.uuid} {unfit}"))
         try:
             _requested(_offer(on_child, kind, []), wanted, origin)
@@ -273,7 +273,7 @@ def _check_args(step: Step, args: dict[str, Any]) -> None:
 
 def is_core(step: Step) -> bool:
     """Whether a step is one of the core steps of a deployment."""
-    return step["interface"] == "deploy" and step["step"] in declared.CORE_DEPLOY_STEPS
+    return step["interface"] == "deploy" and step["step"] in base.CORE_DEPLOY_STEPS
 
 
 def _check_core(wanted: Step) -> None:
@@ -287,7 +287,7 @@ def _check_core(wanted: Step) -> None:
 
 def _placed(step: Step, report: Report) -> Step:
     """The step; it is reported if it is an in-band deploy step outside of their range (specification 000)."""
-    places = declared.IN_BAND_DEPLOY_PRIORITIES
+    places = base.IN_BAND_DEPLOY_PRIORITIES
     inside = places.start <= step["priority"] <= places.stop - 1  # agents may have fractions
     if step["requires_ramdisk"] and not is_core(step) and step["priority"] and not inside:
         report(

@@ -10,9 +10,9 @@ from typing import Any
 
 from ingot.common import clock, errors, states
 from ingot.conductor.steps.flow import Step, label
-from ingot.conductor.task_manager import Task
-from ingot.db import nodes, records
-from ingot.drivers import results
+from ingot.conductor.task.task_manager import Task
+from ingot.db import models, node_lists, nodes
+from ingot.drivers.interfaces import results
 
 FLOW = "for_parent"
 """Name of the flow of the children."""
@@ -35,24 +35,24 @@ def run(task: Task, kind: str, step: Step) -> results.Result:
     if not running:
         return results.DONE
     waited = time.time() - task.memory.setdefault("since", time.time())
-    return results.LookAgain(min(max(_SHORTEST_PAUSE, waited / 10), _LONGEST_PAUSE))
+    return results.PollAfter(min(max(_SHORTEST_PAUSE, waited / 10), _LONGEST_PAUSE))
 
 
 def cut_off(task: Task, kind: str, step: Step) -> None:
     """Asks the children on which the step runs to abort it: nobody waits for them any more."""
     for child in chosen(task, step):
         ours = child.flow == FLOW and child.request.get("run") == _run_id(task, kind, child)
-        if ours and nodes.ask_to_abort(task.db, child.uuid, FLOW):
-            task.services.ring(child, f"abort of step {label(step)} of its parent")
+        if ours and nodes.request_abort(task.db, child.uuid, FLOW):
+            task.services.notify(child, f"abort of step {label(step)} of its parent")
 
 
-def chosen(task: Task, step: Step) -> list[records.Record]:
-    """The children that a step runs on; a record has what :func:`ingot.db.nodes.children` reads."""
-    found = nodes.children(task.db, task.node.uuid)
+def chosen(task: Task, step: Step) -> list[models.Node]:
+    """The children that a step runs on; a record has what :func:`ingot.db.node_lists.list_children` reads."""
+    found = node_lists.list_children(task.db, task.node.uuid)
     return [child for child in found if not step.get("only") or {child.uuid, child.name} & set(step["only"])]
 
 
-def taken_aside(child: records.Record) -> str | None:
+def unavailable_reason(child: models.Node) -> str | None:
     """Why steps of the parent must not touch a child: somebody's hands may be in a machine that is in maintenance, and
     the parent's user need not know. What is ``protected`` is the child's instance, and steps leave that."""
     if not child.maintenance:
@@ -61,12 +61,12 @@ def taken_aside(child: records.Record) -> str | None:
     return f"is in maintenance ({reason}): end that, or name the other children in limit_child_node_execution"
 
 
-def _run_id(task: Task, kind: str, child: records.Record) -> str:
+def _run_id(task: Task, kind: str, child: models.Node) -> str:
     place = task.node.driver_internal_info[f"{kind}_step_index"]
     return str(uuid.uuid5(uuid.UUID(child.uuid), f"{task.node.run_id} {place}"))
 
 
-def _ended(child: records.Record, run_id: str) -> bool:
+def _ended(child: models.Node, run_id: str) -> bool:
     outcome = child.driver_internal_info.get(_OUTCOME, {})
     if outcome.get("run") != run_id:
         return False
@@ -75,11 +75,11 @@ def _ended(child: records.Record, run_id: str) -> bool:
     return True
 
 
-def _start(task: Task, child: records.Record, kind: str, step: Step) -> None:
+def _start(task: Task, child: models.Node, kind: str, step: Step) -> None:
     """Accepts the flow for the child as the API does for a user; one that is busy is asked again at the next look."""
     if child.flow is not None or child.reservation is not None:
         return
-    unfit = taken_aside(child)
+    unfit = unavailable_reason(child)
     if child.provision_state not in states.STABLE:
         unfit = f"is in state {child.provision_state}; it must be at rest"
     if unfit:
@@ -98,7 +98,7 @@ def _start(task: Task, child: records.Record, kind: str, step: Step) -> None:
         nodes.compare_and_set(task.db, child, asked)
     except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound):
         return
-    task.services.ring(child, f"step {label(step)} of its parent")
+    task.services.notify(child, f"step {label(step)} of its parent")
 
 
 def note(task: Task, error: str | None) -> None:

@@ -11,15 +11,14 @@ from oslo_log import log
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors, states
-from ingot.conductor import agent_logs, history
 from ingot.conductor.steps import children, planning, runners
+from ingot.conductor.steps.cursor import ABORTED, AT_REST, COLLECTED, NEXT, FlowCursor
 from ingot.conductor.steps.flow import Flow, Step, key
-from ingot.conductor.steps.position import ABORTED, AT_REST, COLLECTED, NEXT, Position
-from ingot.conductor.task_manager import Task
+from ingot.conductor.task import agent_logs, history
+from ingot.conductor.task.task_manager import Task
 from ingot.db import nodes
-from ingot.drivers import results
-from ingot.drivers import steps as declared
 from ingot.drivers.agent import session
+from ingot.drivers.interfaces import base, results
 
 LOG = log.getLogger(__name__)
 
@@ -89,7 +88,7 @@ class Run:
     def __init__(self, task: Task, flow: Flow, flows: Mapping[str, Flow]) -> None:
         self.task = task
         self.flow = flow
-        self.at = Position(task, flow)
+        self.at = FlowCursor(task, flow)
         self.flows = flows
         self.ended = False
         self._came_from_wait = False
@@ -98,7 +97,7 @@ class Run:
         """Does what can be done now; see :func:`advance`."""
         node = self.task.node
         if not self.at.plan and node.provision_state == self.flow.waiting and self.flow.collect_after:
-            if not session.alive(self.task):
+            if not session.is_alive(self.task):
                 self._wait_without_plan()
                 return None
             self._adopt()
@@ -176,7 +175,7 @@ class Run:
         replaced = self.task.node.request.get("replaces")
         if replaced and replaced["flow"] in self.flows:
             self.task.set(run_id=replaced["run"])
-            before = Position(self.task, self.flows[replaced["flow"]])
+            before = FlowCursor(self.task, self.flows[replaced["flow"]])
             if before.step:
                 before.note_cut_off(self.flow.title)
                 self.at.take_over(before)
@@ -203,7 +202,7 @@ class Run:
         LOG.warning("Node %s: %s was begun without steps; it goes on so", self.task.node.uuid, self.flow.title)
         self._forget_past()
         self.task.set(driver_internal_info={**self.task.node.driver_internal_info, COLLECTED: True})
-        self.at.plan = planning.by_itself(self.task, self.flow)
+        self.at.plan = planning.default_steps(self.task, self.flow)
         agent_is_there = [place for place, step in enumerate(self.at.plan) if key(step) == self.flow.collect_after]
         self.at.index = agent_is_there[0] + 1 if agent_is_there else 0
         self.at.write_running(attempt=1)
@@ -292,7 +291,7 @@ class Run:
                 case results.WaitForAgent():
                     self.at.write_waiting(answer)
                     return None
-                case results.LookAgain():
+                case results.PollAfter():
                     self.at.write_polling(answer.after)
                     return answer.after
                 case results.Hold():
@@ -324,7 +323,7 @@ class Run:
     def _must_collect(self, step: Step) -> bool:
         return key(step) == self.flow.collect_after and not self.task.node.driver_internal_info.get(COLLECTED)
 
-    def _retry_later(self, exc: errors.IngotError, own: Mapping[str, Any]) -> results.LookAgain:
+    def _retry_later(self, exc: errors.IngotError, own: Mapping[str, Any]) -> results.PollAfter:
         """Hardware that does not answer gets another chance, if repeating the step is safe. A good answer in between
         gives it back all its chances."""
         retries, node = own.get("retries", 0), self.task.node
@@ -335,7 +334,7 @@ class Run:
         self.at.note_end("failed", exc.message)
         self.task.set(step_attempt=node.step_attempt + 1, step_started_at=clock.now())
         self.task.memory[_OWN] = {**own, "retries": retries + 1}
-        return results.LookAgain(RETRY_DELAYS[retries])
+        return results.PollAfter(RETRY_DELAYS[retries])
 
     def _start_again(self, exc: errors.AgentVersionMismatch) -> None:
         """The agent is not the one that the steps were planned with: they are planned, and run, anew (specification
@@ -355,7 +354,7 @@ class Run:
         """Ends the current step well and begins the next one; False when the flow has ended, or goes on elsewhere."""
         step, kind = self.at.current, self.flow.kind_for(self.task)
         if kind:
-            for hook in declared.hooks_after(kind, step["interface"], step["step"]):
+            for hook in base.find_hooks(kind, step["interface"], step["step"]):
                 hook(self.task, answer.hook_result)
         if not self.task.node.step_memory.get(_OWN, {}).get("again"):
             self.at.note_end("done", None)

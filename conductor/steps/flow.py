@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ingot.common import errors, states
-from ingot.conductor.task_manager import Task
+from ingot.conductor.task.task_manager import Task
 
 Step = dict[str, Any]
 """A planned step: interface, step, priority, args, origin (who asked for it), runner (who runs it, see ``runners``),
@@ -49,7 +49,7 @@ def label(step: Step) -> str:
     return f"{step['interface']}.{step['step']}"
 
 
-def nothing_begun(task: Task) -> bool:
+def has_not_started(task: Task) -> bool:
     """Whether a flow ends before its first step, in the state in which it starts."""
     return task.node.step_started_at is None and task.node.provision_state not in states.WAITING
 

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from ingot.common import errors
 from ingot.conductor.steps import catalog
 from ingot.conductor.steps.flow import Entry, Flow, Report, Step, key, label
-from ingot.conductor.task_manager import Task
-from ingot.rpcapi import releases
+from ingot.conductor.task.task_manager import Task
+from ingot.rpcapi import versions
 
 _NO_AGENT = (
     "No agent runs in this flow, so there are no steps that need one: the node boots from a volume, its deploy "
@@ -78,7 +78,7 @@ def _entries(task: Task, entries: tuple[Entry, ...]) -> list[Step]:
     return [] if task.node.request.get("disable_ramdisk") else [entry.as_step() for entry in entries]
 
 
-def by_itself(task: Task, flow: Flow) -> list[Step]:
+def default_steps(task: Task, flow: Flow) -> list[Step]:
     """The plan of a time before there were templates and steps of agents: what the driver does when nobody asks."""
     steps = catalog.chosen_by_default(task, str(flow.kind), [])
     return [*entering(task, flow), *steps, *leaving(task, flow)]
@@ -94,7 +94,7 @@ def agent_comes(task: Task, flow: Flow, plan: list[Step]) -> bool:
 
 def asks_agent(task: Task, flow: Flow, plan: list[Step]) -> bool:
     """Whether the agent that runs is asked for steps: not in a deployment of a release without them."""
-    return agent_comes(task, flow, plan) and (flow.kind != "deploy" or releases.uses_deploy_steps(task.conf))
+    return agent_comes(task, flow, plan) and (flow.kind != "deploy" or versions.uses_deploy_steps(task.conf))
 
 
 def with_agent(task: Task, flow: Flow, done: list[Step], offered: list[Step]) -> list[Step]:

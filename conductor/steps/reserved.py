@@ -7,19 +7,19 @@ from typing import Any
 
 from ingot.common import errors, states
 from ingot.conductor.steps.flow import Step, key, planned
-from ingot.conductor.task_manager import Task
-from ingot.drivers import power_control, results
+from ingot.conductor.task.task_manager import Task
 from ingot.drivers.agent import booting, session
+from ingot.drivers.interfaces import power_control, results
 
 _LONGEST_WAIT = 7 * 24 * 3600
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reserved:
+class ReservedStep:
     """A reserved step.
 
     :param run: called with the task and the step's arguments; answers as steps do.
-    :param argsinfo: as ``drivers.steps.Declared`` has it.
+    :param argsinfo: as ``drivers.interfaces.base.DeclaredStep`` has it.
     :param check: refuses arguments that make no sense; called when the step is planned.
     """
 
@@ -38,7 +38,7 @@ def _wait(task: Task, seconds: float | None = None) -> results.Result:
     if seconds is None:
         return results.WaitForAgent(again=False) if _has_agent(task) else results.DONE
     left = task.memory.setdefault("until", time.time() + seconds) - time.time()
-    return results.LookAgain(left) if left > 0 else results.DONE
+    return results.PollAfter(left) if left > 0 else results.DONE
 
 
 def _check_wait(args: Mapping[str, Any]) -> None:
@@ -52,18 +52,18 @@ def _check_wait(args: Mapping[str, Any]) -> None:
 
 def _has_agent(task: Task) -> bool:
     """Whether the flow has met an agent, which later steps may need, on the machine."""
-    return session.alive(task) or session.known(task, "offered") is not None
+    return session.is_alive(task) or "offered" in session.read_facts(task)
 
 
 def _power_on(task: Task) -> results.Result:
     """Switches the machine on: into the agent again, in a flow that has one."""
-    if _has_agent(task) and not session.alive(task):
-        return results.in_phases(task, *booting.REBOOT[1:3])
+    if _has_agent(task) and not session.is_alive(task):
+        return results.run_phases(task, *booting.REBOOT[1:3])
     return power_control.ensure(task, states.POWER_ON)
 
 
 def _power_off(task: Task) -> results.Result:
-    return results.in_phases(task, power_control.power_off, _forget_agent)
+    return results.run_phases(task, power_control.power_off, _forget_agent)
 
 
 def _forget_agent(task: Task) -> None:
@@ -74,20 +74,20 @@ def _forget_agent(task: Task) -> None:
 def _reboot(task: Task) -> results.Result:
     """Off and on: into the agent again, in a flow that has one."""
     if _has_agent(task):
-        return results.in_phases(task, *booting.REBOOT)
+        return results.run_phases(task, *booting.REBOOT)
     return power_control.reboot(task)
 
 
-STEPS: dict[str, Reserved] = {
-    "hold": Reserved(_hold),
-    "wait": Reserved(
+STEPS: dict[str, ReservedStep] = {
+    "hold": ReservedStep(_hold),
+    "wait": ReservedStep(
         _wait,
         {"seconds": {"description": "How long; without it, until the agent gives its next sign of life."}},
         _check_wait,
     ),
-    "power_on": Reserved(_power_on),
-    "power_off": Reserved(_power_off),
-    "reboot": Reserved(_reboot),
+    "power_on": ReservedStep(_power_on),
+    "power_off": ReservedStep(_power_off),
+    "reboot": ReservedStep(_reboot),
 }
 
 

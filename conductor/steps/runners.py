@@ -6,8 +6,8 @@ from typing import Any
 from ingot.common import errors
 from ingot.conductor.steps import children, reserved
 from ingot.conductor.steps.flow import Flow, Step, label
-from ingot.conductor.task_manager import Task
-from ingot.drivers import results
+from ingot.conductor.task.task_manager import Task
+from ingot.drivers.interfaces import results
 
 
 def call(task: Task, flow: Flow, step: Step) -> results.Result:
@@ -15,7 +15,7 @@ def call(task: Task, flow: Flow, step: Step) -> results.Result:
 
     :raises IngotError: it failed.
     """
-    return results.typed(RUNNERS[runner(step)](task, flow, step), label(step))
+    return results.parse_result(RUNNERS[runner(step)](task, flow, step), label(step))
 
 
 def cut_off(task: Task, flow: Flow, step: Step) -> None:

@@ -49,7 +49,7 @@ def _contract(db: Database, conf: cfg.ConfigOpts) -> int:
         raise errors.Conflict(
             reason=f"Conductors of older releases are online, replace them first: {', '.join(older)}."
         )
-    if left := online_data.left(db):
+    if left := online_data.list_unfinished(db):
         raise errors.Conflict(reason=f"Run ingot-dbsync online_data_migrations first; to do: {', '.join(left)}.")
     schema.upgrade(db)
     return 0
@@ -57,7 +57,7 @@ def _contract(db: Database, conf: cfg.ConfigOpts) -> int:
 
 def _older_conductors(db: Database, timeout: float) -> list[str]:
     own = _series(importlib.metadata.version("ingot"))
-    online = conductors.versions(db, timeout)
+    online = conductors.list_versions(db, timeout)
     return [f"{one.hostname} ({one.release})" for one in online if _series(one.release) < own]
 
 
@@ -67,7 +67,7 @@ def _series(release: str) -> tuple[int, ...]:
 
 
 def _version(db: Database, _conf: cfg.ConfigOpts) -> int:
-    needed, head = schema.needed(), schema.head()
+    needed, head = schema.required_revision(), schema.head()
     print(f"{schema.version(db) or 'empty'} (this release: {needed}, after contract: {head})")
     return 0
 

@@ -50,7 +50,7 @@ class Outcome(enum.IntEnum):
         ]
 
 
-def left(db: Database) -> list[str]:
+def list_unfinished(db: Database) -> list[str]:
     """The names of the migrations that have something left to move."""
     return [migration.name for migration in MIGRATIONS if migration.left(db)]
 

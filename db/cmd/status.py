@@ -18,7 +18,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 
 from ingot.common import errors, interfaces
 from ingot.common.conf import broker, loader
-from ingot.db import conductors, nodes, records, schema
+from ingot.db import conductors, models, nodes, schema
 from ingot.db.cmd import online_data
 from ingot.db.engine import Database
 
@@ -51,14 +51,14 @@ class Checks(upgradecheck.UpgradeCommands):
         if behind:
             return Result(
                 Code.FAILURE,
-                f"The schema is {found or 'empty'}, this release needs {schema.needed()}: run ingot-dbsync upgrade.",
+                f"The schema is {found or 'empty'}, this release needs {schema.required_revision()}: run ingot-dbsync upgrade.",
             )
-        if found not in (schema.needed(), schema.head()):
+        if found not in (schema.required_revision(), schema.head()):
             return Result(Code.WARNING, f"The schema is {found}, of a later release: this one's is {schema.head()}.")
         return _success()
 
     def _data(self) -> Result:
-        if left := online_data.left(self.db):
+        if left := online_data.list_unfinished(self.db):
             return Result(Code.FAILURE, f"Run ingot-dbsync online_data_migrations; to do: {', '.join(left)}.")
         return _success()
 
@@ -116,18 +116,18 @@ class Checks(upgradecheck.UpgradeCommands):
     )
 
 
-def _all_nodes(db: Database) -> list[records.Record]:
+def _all_nodes(db: Database) -> list[models.Node]:
     names = ("uuid", "driver", "conductor_group", *interfaces.FIELDS)
     with db.single() as connection:
-        return records.many(connection.execute(sa.select(*records.columns(nodes.NODES, names))))
+        return models.Node.all_of(connection.execute(sa.select(*models.columns(nodes.NODES, names))))
 
 
-def _lacking(node: records.Record, offers: _Offers) -> list[str]:
+def _lacking(node: models.Node, offers: _Offers) -> list[str]:
     """What a node is composed of and no conductor of its group offers, as an operator would write it."""
     group = node.conductor_group.lower()
     if not any(offer[:2] == (group, node.driver) for offer in offers):
         return [f"driver {node.driver}"]
-    chosen = [(kind, getattr(node, interfaces.field(kind))) for kind in interfaces.KINDS]
+    chosen = [(kind, getattr(node, interfaces.field(kind))) for kind in interfaces.TYPES]
     return [
         f"{interfaces.field(kind)} {name}"
         for kind, name in chosen

@@ -75,7 +75,7 @@ def _run(lab: Lab, given: argparse.Namespace, display: Display) -> None:
         Story(lab, given.image, display).tell()
         display.heading(f"done: everything was as it must be, in {display.elapsed:.1f} s")
         if display.is_terminal and not given.once:
-            display.say(_how_to_go_on(lab))
+            display.say(_describe_next_steps(lab))
             _serve(lab)
 
 
@@ -89,7 +89,7 @@ def _serve(lab: Lab) -> None:
         print("\nstopping")
 
 
-def _how_to_go_on(lab: Lab) -> str:
+def _describe_next_steps(lab: Lab) -> str:
     machine = lab.machines[0]
     ask = " ".join(bmc.command_line(machine, BMC_USER))
     return f"""

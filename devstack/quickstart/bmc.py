@@ -1,4 +1,4 @@
-"""Asking a machine's BMC with ipmitool, a client that nobody here wrote."""
+"""Asking a machine's BMC with ipmitool, a client of its own that is not part of Ingot."""
 
 import os
 import re
@@ -12,8 +12,8 @@ _TIMEOUT = 30
 _DEVICES = {"Force PXE": "pxe", "Force Boot from default Hard-Drive": "disk"}
 
 
-def available() -> bool:
-    """Whether ipmitool is installed."""
+def is_available() -> bool:
+    """Return whether ipmitool is installed."""
     return shutil.which("ipmitool") is not None
 
 

@@ -25,8 +25,8 @@ def _entry(inode: int, path: str, mode: int, content: bytes) -> bytes:
     # inode, mode, uid, gid, links, mtime, size, device and its node (4 numbers), length of the name, checksum
     numbers = (inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name), 0)
     head = (_MAGIC + "".join(f"{number:08x}" for number in numbers)).encode() + name
-    return _padded(head) + _padded(content)
+    return _pad(head) + _pad(content)
 
 
-def _padded(data: bytes) -> bytes:
+def _pad(data: bytes) -> bytes:
     return data + bytes(-len(data) % 4)

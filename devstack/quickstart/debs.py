@@ -45,8 +45,8 @@ class PackageSource:
         """
         for line in self._fields(name):
             key, _, value = line.partition(":")
-            wanted = [part.split()[0] for part in value.split(",") if part.strip()]
-            for dependency in wanted if key == "Depends" else ():
+            names = [part.split()[0] for part in value.split(",") if part.strip()]
+            for dependency in names if key == "Depends" else ():
                 if dependency.startswith(prefix):
                     return dependency
         raise PackageError(f"package {name} does not depend on any {prefix}*")

@@ -1,4 +1,4 @@
-"""Looking at the machines' disks behind everybody's back: filling them with rubbish, proving what is on them."""
+"""Looking at the machines' disks from outside: filling them with rubbish, proving what is on them."""
 
 import hashlib
 import io
@@ -14,7 +14,7 @@ from ingot.rack import partitions, readback
 from quickstart.failure import Failure
 from quickstart.gpt import SECTOR
 
-RUBBISH = b"somebody else's secrets\n"
+RUBBISH = b"secrets of another user\n"
 _BLOCK = 2**20
 _GPT_END = 34 * SECTOR
 _GPT = slice(SECTOR, _GPT_END)
@@ -40,7 +40,7 @@ def check_erased(disk: Path) -> None:
     :raises Failure: with the place of the first byte that is something else.
     """
     with disk.open("rb") as file:
-        for start, end in _written(file.fileno(), disk.stat().st_size):
+        for start, end in _find_written(file.fileno(), disk.stat().st_size):
             file.seek(start)
             for place in range(start, end, _BLOCK):
                 block = file.read(min(_BLOCK, end - place))
@@ -49,7 +49,7 @@ def check_erased(disk: Path) -> None:
                     raise Failure(f"{disk} was to be erased, but at byte {first} there is data")
 
 
-def _written(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+def _find_written(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of a sparse file that were ever written; the holes between them read as zeros."""
     end = 0
     while end < size:
@@ -92,19 +92,19 @@ def _digest(disk: Path, image: Path) -> str:
     return digest.hexdigest()
 
 
-def check_config_drive(disk: Path, wanted: Mapping[str, Any]) -> list[str]:
+def check_config_drive(disk: Path, expected: Mapping[str, Any]) -> list[str]:
     """Make sure that a disk's config drive holds what was asked for; return the files that were compared.
 
-    :param wanted: ``meta_data``, ``user_data`` and ``network_data``, as the API takes them.
+    :param expected: ``meta_data``, ``user_data`` and ``network_data``, as the API takes them.
     :raises Failure: saying which file is missing or different.
     """
     image = readback.config_drive(disk)
     if image is None:
         raise Failure(f"{disk} has no partition with a config drive")
     files = {
-        f"{_LATEST}/meta_data.json": wanted["meta_data"],
-        f"{_LATEST}/user_data": wanted["user_data"],
-        f"{_LATEST}/network_data.json": wanted["network_data"],
+        f"{_LATEST}/meta_data.json": expected["meta_data"],
+        f"{_LATEST}/user_data": expected["user_data"],
+        f"{_LATEST}/network_data.json": expected["network_data"],
     }
     for name, value in files.items():
         content = read_iso_file(image, name)

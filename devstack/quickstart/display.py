@@ -34,7 +34,7 @@ class Display:
 
     def heading(self, text: str) -> None:
         """Say what comes next."""
-        self._write(f"\n{self._styled('heading', f'[{self.elapsed:5.1f} s] {text}')}\n")
+        self._write(f"\n{self._style('heading', f'[{self.elapsed:5.1f} s] {text}')}\n")
 
     def say(self, text: str) -> None:
         """Write lines below everything so far."""
@@ -42,11 +42,11 @@ class Display:
 
     def good(self, text: str) -> None:
         """Write a line about something that is as it must be."""
-        self._write(f"  {self._styled('good', 'ok')}  {text}\n")
+        self._write(f"  {self._style('good', 'ok')}  {text}\n")
 
     def bad(self, text: str) -> None:
         """Write lines about something that is not."""
-        self._write(f"\n{self._styled('bad', text)}\n")
+        self._write(f"\n{self._style('bad', text)}\n")
 
     def progress(self, rows: Mapping[str, str], details: Mapping[str, str]) -> None:
         """Show where each machine is.
@@ -80,5 +80,5 @@ class Display:
         self._out.write(text)
         self._out.flush()
 
-    def _styled(self, style: str, text: str) -> str:
+    def _style(self, style: str, text: str) -> str:
         return f"{_STYLES[style]}{text}{_PLAIN}" if self.is_terminal else text

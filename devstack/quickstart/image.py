@@ -98,7 +98,7 @@ def build(directory: Path) -> Path:
 
 
 def _fingerprint() -> str:
-    """Changes when the code that builds the image does."""
+    """Return a digest of the code that builds the image."""
     sources = sorted(Path(__file__).parent / name for name in ("cpio.py", "debs.py", "gpt.py", "image.py"))
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
 
@@ -131,8 +131,8 @@ class _Builder:
         source = debs.PackageSource(self._downloads)
         kernel = source.dependency(source.first_known(self._target.kernels), "linux-image-")
         tools = ["mtools", "systemd-boot-efi", *(["syslinux", "syslinux-common"] if self._target.bios else [])]
-        wanted = [source.first_known([name]) for name in (kernel, "busybox-static", *tools)]
-        found = source.download(wanted)
+        packages = [source.first_known([name]) for name in (kernel, "busybox-static", *tools)]
+        found = source.download(packages)
         for name in ("busybox-static", *tools):
             debs.unpack(found[name], self._tools)
         busybox = self._file("bin/busybox", "usr/bin/busybox").read_bytes()

@@ -39,7 +39,7 @@ _MIRROR: Step = (
 
 
 def expected_steps(mirrored: bool) -> list[Step]:
-    """Return a deployment's steps in order: interface, step, priority, who asked for it."""
+    """Return a deployment's steps in order: interface, step, priority, what asked for it."""
     return sorted([*_CORE, *([_MIRROR] if mirrored else [])], key=lambda step: -step[2])
 
 
@@ -149,7 +149,7 @@ class Story:
         self._display.settle()
         self._display.say("\n".join(f"  {line}" for line in timeline.lines(self._user.timeline(machine.node))))
         self._check_erased(machine)
-        gone = self._user.look([machine.node])[0]
+        gone = self._user.read_nodes([machine.node])[0]
         if gone.instance_info:
             raise Failure(f"{machine.name} has still instance_info {gone.instance_info}")
         self._display.good(f"{machine.name}: available, instance_info empty")
@@ -179,14 +179,14 @@ class Story:
             machine.runs.append(self._user.timeline(machine.node))
 
     def _show_timelines(self) -> None:
-        self._display.heading("who did what, and how long it took")
+        self._display.heading("what each part did, and how long it took")
         for machine in self._machines:
             for run in machine.runs:
                 title, *table = timeline.lines(run)
                 self._display.say("\n".join([f"  {machine.name}: {title}", *(f"  {row}" for row in table), ""]))
 
     def _prove(self) -> None:
-        asked = "ipmitool over IPMI" if bmc.available() else "the service (ipmitool is not installed)"
+        asked = "ipmitool over IPMI" if bmc.is_available() else "the service (ipmitool is not installed)"
         self._display.heading(f"proofs, from the disks' bytes, and from {asked}")
         for machine in self._machines:
             self._check_steps(machine)
@@ -195,9 +195,9 @@ class Story:
 
     def _check_steps(self, machine: Machine) -> None:
         found = [(step.interface, step.step, step.priority, step.origin) for step in machine.runs[-1].done]
-        wanted = expected_steps(machine.mirrored)
-        if found != wanted:
-            raise Failure(f"{machine.name} was deployed by the steps {found}, but should be by {wanted}")
+        expected = expected_steps(machine.mirrored)
+        if found != expected:
+            raise Failure(f"{machine.name} was deployed by the steps {found}, but should be by {expected}")
         order = ", ".join(f"{step} {priority}" for _, step, priority, _ in found)
         self._display.good(f"{machine.name}: steps in order: {order}")
 
@@ -214,9 +214,9 @@ class Story:
 
     def _check_power(self, machine: Machine) -> None:
         running = self._lab.rack.wait_for_state(machine.name, "os")
-        node = self._user.look([machine.node])[0]
+        node = self._user.read_nodes([machine.node])[0]
         claims = {"the service": ((node.power_state or "").removeprefix("power "), *self._user.boot_device(node))}
-        if bmc.available():
+        if bmc.is_available():
             access = (machine.facts, BMC_USER, self._lab.bmc_password)
             claims["ipmitool"] = (bmc.power_state(*access), *bmc.boot_device(*access))
         for who, claim in claims.items():

@@ -76,7 +76,7 @@ def _time(text: str | None) -> datetime.datetime | None:
 
 
 def lines(run: Run) -> list[str]:
-    """Return a table of a run: when each step started, how long it took, who asked for it."""
+    """Return a table of a run: when each step started, how long it took, what asked for it."""
     cells = [_COLUMNS, *(_cells(attempt, run.started) for attempt in run.attempts)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(_COLUMNS))]
     title = f"{run.flow.replace('_', ' ')}, {run.seconds:.2f} s"

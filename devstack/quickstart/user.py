@@ -54,7 +54,7 @@ class Bmc:
 
 
 class User:
-    """Somebody with machines and an address of the API.
+    """A user with machines and an address of the API.
 
     :param report: called with the nodes each time they were looked at.
     :param timeout: seconds in which machines must reach the state that they are waited for in.
@@ -99,7 +99,7 @@ class User:
 
     def choose_image(self, node: Node, image: Image, mirrored: bool) -> None:
         """Say what is to be deployed on a node, and ask for the template if it is to be mirrored."""
-        wanted: dict[str, Any] = {
+        instance_info: dict[str, Any] = {
             "image_source": image.url,
             "image_os_hash_algo": "sha256",
             "image_os_hash_value": image.sha256,
@@ -108,8 +108,8 @@ class User:
         if mirrored:
             # By its ID: given the object, openstacksdk notes the trait in it and would send it again with what follows.
             self._api.add_node_trait(node.id, TEMPLATE)
-            wanted["traits"] = [TEMPLATE]
-        self._api.update_node(node.id, instance_info=wanted)
+            instance_info["traits"] = [TEMPLATE]
+        self._api.update_node(node.id, instance_info=instance_info)
 
     def validate(self, node: Node) -> None:
         """Have the service check everything that a deployment needs."""
@@ -127,7 +127,7 @@ class User:
         """
         deadline = time.monotonic() + self._timeout
         while True:
-            found = self.look(nodes)
+            found = self.read_nodes(nodes)
             self._report(found)
             for node in found:
                 _check(node, state)
@@ -138,7 +138,7 @@ class User:
                 raise Failure(f"not {state} after {self._timeout:.0f} s: {late}")
             time.sleep(_POLL_S)
 
-    def look(self, nodes: Sequence[Node]) -> list[Node]:
+    def read_nodes(self, nodes: Sequence[Node]) -> list[Node]:
         """Return the nodes as they are now, in the same order."""
         found = {node.id: node for node in self._api.nodes(details=True)}
         return [found[node.id] for node in nodes]
@@ -157,18 +157,18 @@ class User:
         return timeline.read(answer.json())
 
 
-def _check(node: Node, wanted: str) -> None:
+def _check(node: Node, target: str) -> None:
     """Make sure that a node is still on its way.
 
     :raises Failure: with its last_error.
     """
-    refused = wanted == "manageable" and node.provision_state == "enroll" and node.last_error
+    refused = target == "manageable" and node.provision_state == "enroll" and node.last_error
     if refused or node.provision_state in _FAILED:
         raise Failure(f"{node.name} is {node.provision_state}: {node.last_error}")
 
 
 def config_drive(node: Node, mac: str) -> dict[str, Any]:
-    """Return what a machine is to find on its config drive: who it is, what to do at first boot, its network."""
+    """Return what a machine is to find on its config drive: its name, what to do at first boot, its network."""
     return {
         "meta_data": {"uuid": node.id, "name": node.name, "hostname": f"{node.name}.quickstart.test"},
         "user_data": f"#cloud-config\nhostname: {node.name}\nfinal_message: deployed by Ingot\n",

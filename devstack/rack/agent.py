@@ -96,26 +96,26 @@ class Agent:
         if not self._dead.done():
             self._dead.set_result(why)
 
-    async def meet_fate(self, name: str) -> None:
+    async def apply_faults(self, name: str) -> None:
         """Suffer what was ordered for the step or command ``name``."""
         faults = self.machine.faults
         if faults.strike("agent_dies_at_step", name):
-            await self._end_in_the_middle(f"fault agent_dies_at_step {name}")
+            await self._stop_abruptly(f"fault agent_dies_at_step {name}")
         if faults.strike("agent_restarts_at_step", name):
             self.comes_back = True
-            await self._end_in_the_middle(f"fault agent_restarts_at_step {name}")
+            await self._stop_abruptly(f"fault agent_restarts_at_step {name}")
         if faults.strike("agent_hangs_at_step", name):
             self.machine.log(f"fault agent_hangs_at_step {name}")
-            await faults.cleared()
+            await faults.wait_until_cleared()
 
-    async def _end_in_the_middle(self, why: str) -> None:
+    async def _stop_abruptly(self, why: str) -> None:
         self.die(why)
         await asyncio.Event().wait()
 
     # Life
 
     async def _live(self) -> str:
-        """Return why the agent stopped by itself."""
+        """Return why the agent stopped on its own."""
         await asyncio.sleep(self._settings.agent_start_delay)
         try:
             await self._work()
@@ -126,7 +126,7 @@ class Agent:
     async def _work(self) -> None:
         self._client = client = self._service()
         if self.arguments.get("ipa-inspection-callback-url"):
-            await self._tell_inventory(client, self.arguments["ipa-inspection-callback-url"])
+            await self._send_inventory(client, self.arguments["ipa-inspection-callback-url"])
         client.version = await self._api_version(client)
         self.state = "lookup"
         config = await self._look_up(client)
@@ -134,10 +134,10 @@ class Agent:
         self.state = "heartbeat"
         await self._beat(client)
 
-    async def _tell_inventory(self, client: ServiceClient, url: str) -> None:
-        """Send what the machine is made of; whoever answers says which node it is."""
+    async def _send_inventory(self, client: ServiceClient, url: str) -> None:
+        """Send what the machine is made of; the answer says which node it is."""
         self.state = "inspection"
-        found = inventory.collected(self.machine, self.arguments)
+        found = inventory.collect(self.machine, self.arguments)
         if self.machine.faults.strike("inspection_error"):
             found["error"] = "the following errors were encountered: no disk could be read"
         self.node = {"uuid": await self._persist(client.continue_inspection, url, found)}
@@ -166,7 +166,7 @@ class Agent:
         except (KeyError, TypeError, ValueError) as error:
             raise Fatal(f"the answer to the lookup lacks {error}") from error
         if token == HIDDEN_TOKEN:
-            raise Fatal("the service gave this node's agent token to somebody else before")
+            raise Fatal("the service gave this node's agent token to another agent before")
         if not isinstance(token, str) or len(token) < MIN_TOKEN_LENGTH:
             raise Fatal(f"the service's agent token is shorter than {MIN_TOKEN_LENGTH} characters")
         self.token = token
@@ -212,8 +212,8 @@ class Agent:
                 config.get("tls_min_version"),
             )
         base = self._settings.agent_base_port
-        wanted = base + self.machine.spec.index if base else 0
-        port = await self._server.start(self._settings.address, wanted, context)
+        preferred = base + self.machine.spec.index if base else 0
+        port = await self._server.start(self._settings.address, preferred, context)
         self.callback_url = f"{'https' if with_tls else 'http'}://{host}:{port}"
         self.machine.log(f"agent {self.version} listens on {self.callback_url}")
 

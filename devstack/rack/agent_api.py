@@ -31,24 +31,24 @@ class AgentApi:
         return {"faultcode": "Client" if status < 500 else "Server", "faultstring": message}
 
     async def handle(self, request: Request) -> Response:
-        """Route a request. The version may be left out; who leaves out the slash at the end is sent there."""
+        """Route a request. The version may be left out; a request without the slash at the end is redirected."""
         path = request.path if request.path == "/v1/" else request.path.removeprefix("/v1")
         fixed = {"/": self._root, "/v1/": self._v1, "/status": self._status}
         if path in fixed:
-            _only(request, "GET")
+            _require_method(request, "GET")
             return Response(fixed[path]())
         if path in ("", "/commands"):
-            return self._elsewhere(request)
+            return self._redirect(request)
         name, _, ident = path.removeprefix("/").partition("/")
         if name != "commands" or "/" in ident:
             raise HttpError(404, _NOT_FOUND)
-        _only(request, "GET", *(() if ident else ("POST",)))
+        _require_method(request, "GET", *(() if ident else ("POST",)))
         self._check_token(request)
         if request.method == "POST":
             return await self._post(request)
         return self._show(ident) if ident else self._list()
 
-    def _elsewhere(self, request: Request) -> Response:
+    def _redirect(self, request: Request) -> Response:
         query = f"?{urlencode(request.query)}" if request.query else ""
         location = f"{self._agent.callback_url}{request.path}/{query}"
         return Response(status=308, headers={"Location": location})
@@ -111,6 +111,6 @@ class AgentApi:
         return Response(command.public())
 
 
-def _only(request: Request, *methods: str) -> None:
+def _require_method(request: Request, *methods: str) -> None:
     if request.method not in methods:
         raise HttpError(405, "405 Method Not Allowed: The method is not allowed for the requested URL.")

@@ -50,7 +50,7 @@ _CODES = {device: code for code, device in _DEVICES.items()}
 
 
 class BootSetting(Protocol):
-    """What a BMC is told about the next boot."""
+    """What a BMC was ordered for the next boot."""
 
     @property
     def device(self) -> str: ...
@@ -118,7 +118,7 @@ class RackSession(serversession.ServerSession):
 
 
 class Credentials(dict[str, str]):
-    """Password by user name; knows nobody's password while the machine's fault says so."""
+    """Password by user name; knows no password while the machine's fault says so."""
 
     def __init__(self, username: str, password: str, faults: Faults) -> None:
         super().__init__({username: password})

@@ -217,7 +217,7 @@ class ScriptRun:
     async def _command(self, words: list[str]) -> BootPlan | str | None:
         if not words or words[0] in _NO_EFFECT:
             return None
-        name, arguments = words[0], _without_options(words[1:])
+        name, arguments = words[0], _drop_options(words[1:])
         action = _COMMANDS.get(name)
         if action is None:
             raise CommandFailed(f"{self._base}: {name}: command not found")
@@ -323,7 +323,7 @@ _COMMANDS: dict[str, Callable[[ScriptRun, list[str]], Awaitable[BootPlan | str |
 }
 
 
-def _without_options(words: list[str]) -> list[str]:
+def _drop_options(words: list[str]) -> list[str]:
     words = list(words)
     while words and words[0].startswith("-"):
         option = words.pop(0)

@@ -42,9 +42,9 @@ class Command:
         }
 
     def succeed(self, result: Any) -> None:
-        """End well; a text as result is told with the command's name, as by a real agent."""
-        told = {"result": f"{self.name.partition('.')[2]}: {result}"} if isinstance(result, str) else result
-        self._end(SUCCEEDED, result=told)
+        """End well; a text as result begins with the command's name, as by a real agent."""
+        answer = {"result": f"{self.name.partition('.')[2]}: {result}"} if isinstance(result, str) else result
+        self._end(SUCCEEDED, result=answer)
 
     def fail(self, error: CommandError) -> None:
         self._end(error.status, error=error.public())
@@ -137,9 +137,9 @@ class CommandRunner:
 
     async def _run(self, command: Command, spec: CommandSpec, params: dict[str, Any]) -> None:
         try:
-            await self._agent.meet_fate(command.step or command.name)
+            await self._agent.apply_faults(command.step or command.name)
             command.succeed(await spec.run(self._agent, **params))
-            self._agent.machine.faults.step_ended(command.step or command.name)
+            self._agent.machine.faults.note_step_end(command.step or command.name)
         except CommandError as error:
             command.fail(error)
         except Exception as error:

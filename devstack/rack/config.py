@@ -110,7 +110,7 @@ class RackConfig:
     :param heartbeat_max: upper limit of the pause between two heartbeats (a real agent waits 0.3 to 0.6 of
         the service's heartbeat_timeout).
     :param retry_first: first pause after a refused lookup or heartbeat; doubles up to ``retry_max``.
-    :param lookup_timeout: an agent that nobody knows gives up after this long.
+    :param lookup_timeout: an agent whose machine is unknown gives up after this long.
     :param ca_file: certificates that agents trust for an https service.
     """
 

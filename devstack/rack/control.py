@@ -79,10 +79,10 @@ def _power(request: Request, machine: Machine, rest: list[str]) -> Response:
 
 
 def _boot_device(request: Request, machine: Machine, rest: list[str]) -> Response:
-    wanted = _object(request)
-    if wanted.get("device") not in BOOT_DEVICES:
-        raise HttpError(400, f"device {wanted.get('device')!r} is not one of {', '.join(BOOT_DEVICES)}")
-    machine.set_boot_setting(wanted["device"], bool(wanted.get("persistent")), bool(wanted.get("efi")))
+    requested = _object(request)
+    if requested.get("device") not in BOOT_DEVICES:
+        raise HttpError(400, f"device {requested.get('device')!r} is not one of {', '.join(BOOT_DEVICES)}")
+    machine.set_boot_setting(requested["device"], bool(requested.get("persistent")), bool(requested.get("efi")))
     return _show(request, machine, rest)
 
 
@@ -96,9 +96,9 @@ def _type(request: Request, machine: Machine, rest: list[str]) -> Response:
 
 
 def _order_fault(request: Request, machine: Machine, rest: list[str]) -> Response:
-    wanted = _object(request)
+    requested = _object(request)
     try:
-        machine.order_fault(str(wanted.get("name")), wanted.get("value"), wanted.get("times"))
+        machine.order_fault(str(requested.get("name")), requested.get("value"), requested.get("times"))
     except faults.FaultError as error:
         raise HttpError(400, str(error)) from error
     return Response({"faults": machine.faults.public()})

@@ -66,7 +66,7 @@ class Disk:
     def shred(self, zeros: bool) -> None:
         """Overwrite everything with random data and, with ``zeros``, with zeros after that.
 
-        What was never written stays a hole: nobody can tell, and a disk of terabytes fits onto a laptop.
+        What was never written stays a hole: readers see no difference, and a disk of terabytes fits onto a laptop.
         """
         if zeros:
             self.erase()

@@ -19,7 +19,7 @@ _NAMES = {"ata": "ATA secure erase", "nvme": "NVMe format"}
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the service wants. The defaults are those of a real agent that is told nothing."""
+    """Settings of the service. The defaults are those of a real agent that is given none."""
 
     agent_enable_ata_secure_erase: bool = True
     agent_enable_nvme_secure_erase: bool = True
@@ -31,9 +31,9 @@ class Wishes:
 
     @classmethod
     def of(cls, node: dict[str, Any]) -> Self:
-        """The wishes in a node's driver_internal_info, whose keys are the names of the fields."""
-        told = node.get("driver_internal_info") or {}
-        return cls(**{key: told[key] for key in cls.__dataclass_fields__ if key in told})
+        """Return the options in a node's driver_internal_info, whose keys are the names of the fields."""
+        given = node.get("driver_internal_info") or {}
+        return cls(**{key: given[key] for key in cls.__dataclass_fields__ if key in given})
 
     def secure(self, disk: Disk) -> bool:
         return bool(getattr(self, f"agent_enable_{disk.spec.kind}_secure_erase"))

@@ -94,8 +94,8 @@ class Faults:
         self._check(name)
         self._ordered.pop(name, None)
 
-    async def cleared(self) -> None:
-        """Wait until somebody clears faults."""
+    async def wait_until_cleared(self) -> None:
+        """Wait until faults are cleared."""
         before = self._clearings
         while self._clearings == before:
             await asyncio.sleep(_LOOK_INTERVAL)
@@ -122,7 +122,7 @@ class Faults:
         """Return a lasting fault's value, without using it up; None when it is not ordered."""
         return self._ordered[name].value if name in self._ordered else None
 
-    def step_ended(self, name: str) -> None:
+    def note_step_end(self, name: str) -> None:
         """Take note that a step or command has ended well: versions may change with it."""
         change = self._ordered.get("new_version_after_step")
         if change is None or change.value["step"] not in (name, name.rpartition(".")[2]):

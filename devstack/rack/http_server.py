@@ -101,7 +101,7 @@ class HttpServer:
     async def start(self, host: str, port: int, context: ssl.SSLContext | None = None) -> int:
         """Listen and return the port."""
         self._server = await asyncio.start_server(
-            self._connected, host, port, ssl=context, limit=MAX_HEADER, backlog=32
+            self._serve_connection, host, port, ssl=context, limit=MAX_HEADER, backlog=32
         )
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -114,7 +114,7 @@ class HttpServer:
         for task in self._tasks:
             task.cancel()
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         if task is None:
             return

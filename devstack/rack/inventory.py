@@ -12,7 +12,7 @@ _COLLECTOR = "logs"
 """The one optional collector that a simulated machine has something for."""
 
 
-def collected(machine: "SimulatedMachine", arguments: dict[str, str]) -> dict[str, Any]:
+def collect(machine: "SimulatedMachine", arguments: dict[str, str]) -> dict[str, Any]:
     """Return the body of a report.
 
     :param arguments: the kernel's arguments.
@@ -29,7 +29,7 @@ def collected(machine: "SimulatedMachine", arguments: dict[str, str]) -> dict[st
         "error": None,
     }
     if _COLLECTOR in collectors:
-        found["logs"] = logs.packed(machine.log_lines)
+        found["logs"] = logs.pack(machine.log_lines)
     return found
 
 

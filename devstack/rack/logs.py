@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 async def collect_system_logs(agent: "Agent") -> dict[str, str]:
-    return {"system_logs": packed(agent.machine.log_lines)}
+    return {"system_logs": pack(agent.machine.log_lines)}
 
 
-def packed(lines: Iterable[str]) -> str:
+def pack(lines: Iterable[str]) -> str:
     """Return a log as a tar.gz in base64."""
     content = ("\n".join(lines) + "\n").encode()
     entry = tarfile.TarInfo("journal")

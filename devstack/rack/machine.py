@@ -29,7 +29,7 @@ class Machine(abc.ABC):
     """One machine of the rack, as its BMC and the control API see it.
 
     A kind of machines implements :meth:`_begin`, :meth:`_cut` and :meth:`_button`; it calls :meth:`switch_off` or
-    :meth:`restart` when its machine does so by itself. ``state`` is ``off`` or a word of the kind's; ``reason`` says
+    :meth:`restart` when its machine does so on its own. ``state`` is ``off`` or a word of the class's; ``reason`` says
     more.
 
     :cvar possible_faults: names from ``faults.KNOWN``.
@@ -173,7 +173,7 @@ class Machine(abc.ABC):
         }
 
     def kernel_arguments(self) -> str:
-        """Return what a ramdisk on this machine must be told for others to reach it."""
+        """Return the kernel arguments with which a ramdisk on this machine is reached by others."""
         return ""
 
     def public(self) -> dict[str, Any]:

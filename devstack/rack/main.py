@@ -77,7 +77,7 @@ _TIMES = {
     "heartbeat_max": "at most, between two heartbeats",
     "retry_first": "before a refused lookup or heartbeat is repeated the first time",
     "retry_max": "at most, between two of these",
-    "lookup_timeout": "until an agent that nobody knows gives up",
+    "lookup_timeout": "until an agent whose machine is unknown gives up",
 }
 
 
@@ -116,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _leave_no_thread_waiting() -> None:
-    """End the process at once if a thread still waits for a server of others, whose answer nobody needs now.
+    """End the process at once if a thread still waits for a foreign server, whose answer is needed no more.
 
     Python would wait for it, as long as that server likes.
     """

@@ -1,4 +1,4 @@
-"""Boot devices that a BMC was told, kept over power cuts and restarts of the rack."""
+"""Boot devices that a BMC was ordered, kept over power cuts and restarts of the rack."""
 
 import json
 from dataclasses import asdict, dataclass

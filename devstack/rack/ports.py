@@ -18,17 +18,20 @@ _leases: list[socket.socket] = []
 
 
 def tcp() -> int:
-    """A TCP port of the loopback that stays free until this process, or a child that is told of it, binds it."""
+    """Return a TCP port of the loopback that stays free until this process, or a child that is given it, binds it."""
     return _row(socket.SOCK_STREAM, 1)
 
 
 def udp(count: int) -> int:
-    """The first of ``count`` UDP ports in a row; a rack whose ports nobody has to know binds port 0 instead."""
+    """Return the first of ``count`` UDP ports in a row; a rack whose ports need not be known binds port 0."""
     return _row(socket.SOCK_DGRAM, count)
 
 
 def _row(kind: socket.SocketKind, count: int) -> int:
-    """:raises OSError: no such row was found."""
+    """Lease the ports in a row and return the first.
+
+    :raises OSError: no such row was found.
+    """
     last = int(_EPHEMERAL.read_text().split()[0]) - count
     if last <= FIRST:
         raise OSError(f"{_EPHEMERAL} leaves no ports above {FIRST} that outgoing connections do not take")
@@ -43,7 +46,10 @@ def _row(kind: socket.SocketKind, count: int) -> int:
 
 
 def _lease(kind: socket.SocketKind, port: int) -> socket.socket:
-    """:raises OSError: the port is in use, or leased."""
+    """Lease a port.
+
+    :raises OSError: the port is in use, or leased.
+    """
     with socket.socket(socket.AF_INET, kind) as probe:
         probe.bind((LOOPBACK, port))
     lease = socket.socket(socket.AF_UNIX, kind)

@@ -50,7 +50,7 @@ class QemuMachine(Machine):
         self._said_last = ConsoleText()
 
     def kernel_arguments(self) -> str:
-        """The agent does not know by which address others see it.
+        """Return kernel arguments that give the agent the address by which others see it.
 
         A kernel counts ticks of the clock when it starts and panics if they come late, as on a host that is busy.
         """
@@ -77,10 +77,10 @@ class QemuMachine(Machine):
 
     def _button(self) -> None:
         self.state = "shutting down"
-        self._tell("system_powerdown")
+        self._send_command("system_powerdown")
 
     def interrupt(self) -> bool:
-        self._tell("inject-nmi")
+        self._send_command("inject-nmi")
         return super().interrupt()
 
     def type(self, text: str) -> bool:
@@ -89,7 +89,7 @@ class QemuMachine(Machine):
         self._console.send(text.encode())
         return True
 
-    def _tell(self, command: str) -> None:
+    def _send_command(self, command: str) -> None:
         """Have QEMU do something (QEMU Machine Protocol); what it answers is read where its events are."""
         if self._monitor is not None:
             self._monitor.send(json.dumps({"execute": command}).encode() + b"\n")
@@ -103,14 +103,14 @@ class QemuMachine(Machine):
         cause, _ = await asyncio.gather(*watched)
         status = await in_thread(self.site.quick, process.wait)
         # Not from here: what comes now cancels this task.
-        asyncio.get_running_loop().call_soon(self._ended, boot, cause, status)
+        asyncio.get_running_loop().call_soon(self._note_end, boot, cause, status)
 
     def _start(self) -> "subprocess.Popen[bytes]":
         setting = self.nvram.take()
         if setting and setting.efi and not (kept := qemu_command.variables(self.directory)).exists():
             shutil.copyfile(qemu_command.UEFI_VARIABLES, kept)
-        self._monitor, monitor = _connected()
-        self._console, console = _connected()
+        self._monitor, monitor = _connect_pair()
+        self._console, console = _connect_pair()
         with monitor, console:
             wiring = qemu_command.Wiring(monitor.fileno(), console.fileno(), self._boot_urls(), self._agent)
             command = qemu_command.build(self.spec, self.disks, self.directory, setting, wiring)
@@ -123,7 +123,7 @@ class QemuMachine(Machine):
                     stderr=log,
                     pass_fds=(monitor.fileno(), console.fileno()),
                 )
-        self._tell("qmp_capabilities")
+        self._send_command("qmp_capabilities")
         return self._process
 
     def _boot_urls(self) -> list[str]:
@@ -148,15 +148,15 @@ class QemuMachine(Machine):
         with self._console_log.open("a", buffering=1) as log:
             async for data in _pieces(self._console):
                 for line in text.feed(data):
-                    self._said(line, log)
+                    self._log_console(line, log)
             for line in text.end():
-                self._said(line, log)
+                self._log_console(line, log)
 
-    def _said(self, line: str, log: TextIO) -> None:
+    def _log_console(self, line: str, log: TextIO) -> None:
         log.write(f"{line}\n")
         self.log(f"console: {line}")
 
-    def _ended(self, boot: int, cause: str, status: int) -> None:
+    def _note_end(self, boot: int, cause: str, status: int) -> None:
         if not self.powered or self.boots != boot:
             return
         if cause == "guest-reset":
@@ -171,7 +171,10 @@ class QemuMachine(Machine):
 
 
 def _check_host() -> None:
-    """:raises ConfigError: this computer lacks what QEMU machines need."""
+    """Check that QEMU can run here.
+
+    :raises ConfigError: this computer lacks what QEMU machines need.
+    """
     missing = [name for name in (qemu_command.PROGRAM, "setpriv") if shutil.which(name) is None]
     missing += [str(path) for path in (qemu_command.UEFI_CODE, qemu_command.UEFI_VARIABLES) if not path.exists()]
     if missing:
@@ -181,14 +184,14 @@ def _check_host() -> None:
         )
 
 
-def _connected() -> tuple[socket.socket, socket.socket]:
+def _connect_pair() -> tuple[socket.socket, socket.socket]:
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     return ours, theirs
 
 
 async def _pieces(end: socket.socket | None) -> AsyncIterator[bytes]:
-    """What comes from QEMU until it ends."""
+    """Yield what comes from QEMU until it ends."""
     loop = asyncio.get_running_loop()
     while end is not None:
         try:

@@ -58,7 +58,10 @@ class Wiring:
 
 
 def check(disks: Sequence[Disk]) -> None:
-    """:raises ConfigError: a disk is to be in a state that QEMU cannot give it."""
+    """Check that QEMU can have the disks.
+
+    :raises ConfigError: a disk is to be in a state that QEMU cannot give it.
+    """
     for disk in disks:
         if disk.spec.state not in _READ_ONLY:
             raise ConfigError(
@@ -73,7 +76,7 @@ def build(
     """Return the command that runs a machine from power on to power off.
 
     :param directory: has the machine's UEFI variables.
-    :param setting: what its BMC was told about this boot; decides between UEFI and BIOS.
+    :param setting: what its BMC was ordered for this boot; decides between UEFI and BIOS.
     """
     kind, processor = accelerator()
     network_first = setting is not None and setting.device == "pxe"
@@ -126,7 +129,7 @@ def _firmware(directory: Path) -> list[str]:
 
 
 def _disks(disks: Sequence[Disk], first: int) -> list[str]:
-    """Disks without the cost of durability, and in which what is erased becomes a hole again.
+    """Return arguments for disks without the cost of durability, in which what is erased becomes a hole again.
 
     Those that can be booted come first, as a BIOS starts from its first disk only.
     """
@@ -145,7 +148,7 @@ def _disks(disks: Sequence[Disk], first: int) -> list[str]:
 
 
 def _network(spec: MachineSpec, wiring: Wiring, first: int) -> list[str]:
-    """A private network for each card, whose host is this computer; the agent is reached through the first."""
+    """Return arguments for a private network per card, with this computer as host; the first leads to the agent."""
     address, port = wiring.agent
     words = []
     for nic, (mac, url) in enumerate(zip(spec.macs, wiring.boot_urls, strict=True)):

@@ -109,24 +109,24 @@ def _role(member: tuple[int, Disk, int]) -> int:
 
 
 def create(disks: Sequence[Disk], raid_config: dict[str, Any], delete_existing: bool) -> list[dict[str, Any]]:
-    """Build the one logical disk of ``raid_config`` and return it; its size is told as it was asked for.
+    """Build the one logical disk of ``raid_config`` and return it; its size is reported as requested.
 
     :raises RaidError: for a configuration that this machine cannot have, naming the field.
     """
-    wanted = _checked(raid_config)
-    chosen = _members(disks, wanted.get("physical_disks"))
+    requested = _check_config(raid_config)
+    chosen = _members(disks, requested.get("physical_disks"))
     if delete_existing:
         delete(disks)
     taken = [disk.name for disk in chosen if _read_superblock(disk)]
     if taken:
         raise RaidError(f"{', '.join(taken)}: already in an array; delete_configuration first")
-    size = _size(chosen, wanted["size_gb"])
+    size = _size(chosen, requested["size_gb"])
     array_id = uuid.uuid4()
     for role, disk in enumerate(chosen):
         disk.erase_metadata()
         offset = _superblock_offset(disk.size)
         disk.write(offset, _superblock(array_id, role, size, offset))
-    return [wanted]
+    return [requested]
 
 
 def delete(disks: Sequence[Disk]) -> None:
@@ -136,18 +136,18 @@ def delete(disks: Sequence[Disk]) -> None:
             disk.erase_metadata()
 
 
-def _checked(raid_config: Any) -> dict[str, Any]:
+def _check_config(raid_config: Any) -> dict[str, Any]:
     logical_disks = raid_config.get("logical_disks") if isinstance(raid_config, dict) else None
     if not isinstance(logical_disks, list) or len(logical_disks) != 1:
         raise RaidError(f"raid_config.logical_disks must hold exactly one entry, got {logical_disks!r}")
-    wanted = logical_disks[0]
-    if str(wanted.get("raid_level")) != "1":
-        raise RaidError(f"raid_level {wanted.get('raid_level')!r}: this machine can do '1' only")
-    if wanted.get("controller", "software") != "software":
-        raise RaidError(f"controller {wanted['controller']!r}: this machine has 'software' only")
-    if wanted.get("size_gb") != "MAX" and not isinstance(wanted.get("size_gb"), int):
-        raise RaidError(f"size_gb {wanted.get('size_gb')!r}: must be a number of GiB or 'MAX'")
-    return dict(wanted)
+    requested = logical_disks[0]
+    if str(requested.get("raid_level")) != "1":
+        raise RaidError(f"raid_level {requested.get('raid_level')!r}: this machine can do '1' only")
+    if requested.get("controller", "software") != "software":
+        raise RaidError(f"controller {requested['controller']!r}: this machine has 'software' only")
+    if requested.get("size_gb") != "MAX" and not isinstance(requested.get("size_gb"), int):
+        raise RaidError(f"size_gb {requested.get('size_gb')!r}: must be a number of GiB or 'MAX'")
+    return dict(requested)
 
 
 def _members(disks: Sequence[Disk], hints: list[dict[str, Any]] | None) -> list[Disk]:

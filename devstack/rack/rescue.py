@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ingot.rack.agent import Agent
 
 _LAST_WORD = 1.0
-"""Seconds in which the answer reaches whoever gave the command."""
+"""Seconds in which the answer to the command reaches the service."""
 
 
 async def finalize_rescue(agent: "Agent", rescue_password: str = "", hashed: bool = False) -> None:

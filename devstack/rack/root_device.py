@@ -31,30 +31,30 @@ def choose(devices: Sequence[BlockDevice], node: dict[str, Any]) -> BlockDevice:
 
     :raises DeviceNotFound: naming the hints.
     """
-    wanted = hints(node)
-    unknown = sorted(set(wanted) - set(HINTS))
+    expected = hints(node)
+    unknown = sorted(set(expected) - set(HINTS))
     if unknown:
         raise DeviceNotFound(f"root device hint {', '.join(unknown)}: known are {', '.join(HINTS)}")
-    fitting = [device for device in devices if all(_fits(device, key, str(wanted[key])) for key in wanted)]
+    fitting = [device for device in devices if all(_fits(device, key, str(expected[key])) for key in expected)]
     if not fitting:
         names = ", ".join(device.name for device in devices)
-        raise DeviceNotFound(f"no device fits the root device hints {wanted}; there are {names}")
+        raise DeviceNotFound(f"no device fits the root device hints {expected}; there are {names}")
     return min(fitting, key=lambda device: (not device.members, device.size, device.name))
 
 
-def _fits(device: BlockDevice, key: str, wanted: str) -> bool:
+def _fits(device: BlockDevice, key: str, expected: str) -> bool:
     if key == "size":
-        return _compare_numbers(device.size // GIBIBYTE, wanted)
+        return _compare_numbers(device.size // GIBIBYTE, expected)
     actual = str(device.public().get(key, ""))
-    mark, _, value = wanted.partition(" ")
+    mark, _, value = expected.partition(" ")
     if mark in _TEXTS:
         return _TEXTS[mark](actual.lower(), value.strip().lower())
-    return actual.lower() == wanted.lower()
+    return actual.lower() == expected.lower()
 
 
-def _compare_numbers(actual: int, wanted: str) -> bool:
-    mark, _, value = wanted.rpartition(" ")
+def _compare_numbers(actual: int, expected: str) -> bool:
+    mark, _, value = expected.rpartition(" ")
     try:
         return _NUMBERS[mark or "=="](actual, int(value))
     except (KeyError, ValueError) as error:
-        raise DeviceNotFound(f"root device hint size: {wanted!r} is not a number of GiB or '>= 10'") from error
+        raise DeviceNotFound(f"root device hint size: {expected!r} is not a number of GiB or '>= 10'") from error

@@ -54,8 +54,8 @@ class ServiceClient:
     def continue_inspection(self, url: str, found: dict[str, Any]) -> str | None:
         """Tell what was found, at a URL of its own; return the node's UUID if the answer has it."""
         answer = self._request("POST", url, {202}, json=found)
-        told = answer.json()
-        return told.get("uuid") if isinstance(told, dict) else None
+        body = answer.json()
+        return body.get("uuid") if isinstance(body, dict) else None
 
     def lookup(self, macs: tuple[str, ...], node: str | None = None) -> dict[str, Any]:
         """Return the node and the agent's configuration."""

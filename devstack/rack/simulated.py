@@ -113,7 +113,7 @@ class SimulatedMachine(Machine):
         await self._run_agent(plan.arguments)
 
     async def _ask_network(self) -> boot.BootPlan | None:
-        """What the network has for this machine; one that is set to looks until there is something."""
+        """Return what the network has for this machine; with boot_retry, ask until there is something."""
         firmware = boot.Firmware(self, self.boot_setting_efi())
         while True:
             try:

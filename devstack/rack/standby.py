@@ -56,10 +56,10 @@ async def _root_device(agent: "Agent") -> BlockDevice:
     """Choose a device by the node's hints; an agent that knows of none asks the service whether there are some now."""
     if not root_device.hints(agent.node):
         await agent.learn_of_its_node()
-    return await in_thread(agent.machine.site.quick, _chosen, agent)
+    return await in_thread(agent.machine.site.quick, _choose_device, agent)
 
 
-def _chosen(agent: "Agent") -> BlockDevice:
+def _choose_device(agent: "Agent") -> BlockDevice:
     try:
         return root_device.choose(block_devices(agent.machine.disks), agent.node)
     except root_device.DeviceNotFound as error:
@@ -112,7 +112,7 @@ async def install_bootloader(
     ignore_bootloader_failure: bool | None = None,
 ) -> None:
     """Check that the firmware will find what was written; a whole-disk image brings its own loader."""
-    device = _chosen(agent)
+    device = _choose_device(agent)
     if partitions.boot_signature(device) is None and not ignore_bootloader_failure:
         raise CommandError("CommandExecutionError", f"{device.name} has no boot sector: nothing to start")
 

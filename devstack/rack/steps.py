@@ -78,7 +78,7 @@ async def _erase_devices_express(agent: "Agent", node: dict[str, Any]) -> None:
 
 
 async def _nothing_to_do(agent: "Agent", node: dict[str, Any], match_patterns: Any = None) -> None:
-    """Steps for parts that a simulated machine does not have (NVRAM entries, pstore); they are recorded."""
+    """Succeed: a simulated machine does not have these parts (NVRAM entries, pstore); the step is recorded."""
 
 
 async def _not_simulated(agent: "Agent", node: dict[str, Any], **args: Any) -> None:
@@ -86,8 +86,8 @@ async def _not_simulated(agent: "Agent", node: dict[str, Any], **args: Any) -> N
 
 
 async def _create_raid(agent: "Agent", node: dict[str, Any]) -> dict[str, Any]:
-    wanted = node.get("target_raid_config")
-    return await _build_raid(agent, wanted, delete_existing=False) if wanted else {}
+    target = node.get("target_raid_config")
+    return await _build_raid(agent, target, delete_existing=False) if target else {}
 
 
 async def _apply_raid(
@@ -96,10 +96,10 @@ async def _apply_raid(
     return await _build_raid(agent, raid_config, delete_existing)
 
 
-async def _build_raid(agent: "Agent", wanted: dict[str, Any], delete_existing: bool) -> dict[str, Any]:
+async def _build_raid(agent: "Agent", target: dict[str, Any], delete_existing: bool) -> dict[str, Any]:
     disks = agent.machine.disks
     try:
-        built = await in_thread(agent.machine.site.heavy, raid.create, disks, wanted, delete_existing)
+        built = await in_thread(agent.machine.site.heavy, raid.create, disks, target, delete_existing)
     except raid.RaidError as error:
         raise CommandError("SoftwareRAIDError", str(error)) from error
     return {"logical_disks": built}
@@ -137,7 +137,7 @@ STEPS = (
 )
 
 
-async def _run_configured(config: StepConfig, agent: "Agent", node: dict[str, Any], **args: Any) -> None:
+async def _run_for_duration(config: StepConfig, agent: "Agent", node: dict[str, Any], **args: Any) -> None:
     known = config.argsinfo or {}
     missing = [name for name, info in known.items() if info.get("required") and name not in args]
     unknown = [name for name in args if name not in known]
@@ -148,12 +148,12 @@ async def _run_configured(config: StepConfig, agent: "Agent", node: dict[str, An
         raise CommandError("CommandExecutionError", config.fail)
 
 
-def configured(config: StepConfig) -> Step:
+def build_step(config: StepConfig) -> Step:
     """Return the step that a rack's settings describe."""
     return Step(
         step=config.step,
         interface=config.interface,
-        run=partial(_run_configured, config),
+        run=partial(_run_for_duration, config),
         priorities=dict.fromkeys(config.kinds, config.priority),
         abortable=config.abortable,
         reboot_requested=config.reboot_requested,
@@ -162,12 +162,12 @@ def configured(config: StepConfig) -> Step:
     )
 
 
-def offered(agent: "Agent", kind: str) -> list[Step]:
+def offer_steps(agent: "Agent", kind: str) -> list[Step]:
     """Return the steps that an agent has for ``clean``, ``deploy`` or ``service``.
 
     Those of the rack's settings come first: of two hardware managers with one step the first is asked to run it.
     """
-    extra = [configured(step) for step in agent.machine.site.config.steps]
+    extra = [build_step(step) for step in agent.machine.site.config.steps]
     return [step for step in (*extra, *STEPS) if kind in step.priorities]
 
 
@@ -186,7 +186,7 @@ def versions(agent: "Agent") -> dict[str, str]:
 async def _get_steps(kind: str, agent: "Agent", node: dict[str, Any], ports: list[dict[str, Any]]) -> dict[str, Any]:
     agent.node = node or agent.node
     by_manager: dict[str, list[dict[str, Any]]] = {}
-    for step in offered(agent, kind):
+    for step in offer_steps(agent, kind):
         by_manager.setdefault(step.manager, []).append(step.public(kind))
     if agent.machine.faults.strike("malformed_steps"):
         by_manager[GENERIC][0]["priority"] = "high"
@@ -214,11 +214,11 @@ async def _execute_step(
     return {f"{kind}_result": result, f"{kind}_step": step}
 
 
-def _find(agent: "Agent", kind: str, wanted: dict[str, Any]) -> Step:
-    for step in offered(agent, kind):
-        if step.step == wanted["step"] and wanted.get("interface", step.interface) == step.interface:
+def _find(agent: "Agent", kind: str, requested: dict[str, Any]) -> Step:
+    for step in offer_steps(agent, kind):
+        if step.step == requested["step"] and requested.get("interface", step.interface) == step.interface:
             return step
-    name = f"{wanted.get('interface')}.{wanted['step']}"
+    name = f"{requested.get('interface')}.{requested['step']}"
     raise CommandError("HardwareManagerMethodNotFound", f"no hardware manager has the {kind} step {name}")
 
 

@@ -1,6 +1,6 @@
-"""Booting from a volume: what ``sanboot`` is told of an iSCSI target.
+"""Booting from a volume: what ``sanboot`` is given of an iSCSI target.
 
-The rack has no storage network. Its machines check what they are told, as the firmware's initiator would before it
+The rack has no storage network. Its machines check what they are given, as the firmware's initiator would before it
 logs in, and are then taken for started; the volume they started from is in their description.
 """
 
@@ -14,7 +14,7 @@ _URI = re.compile(
 
 
 class VolumeError(ValueError):
-    """The machine cannot use what the script told it."""
+    """The machine cannot use what the script gave it."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ EPOCH = 1_700_000_000
 
 
 KEPT_UNUSED_S = 30 * 24 * 3600
-"""How long a result is kept that nobody asks for."""
+"""How long an unused result is kept."""
 
 
 class BuildError(Exception):
@@ -41,7 +41,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def cached(result: Path, build: Callable[[Path, Path], None]) -> Path:
+def build_once(result: Path, build: Callable[[Path, Path], None]) -> Path:
     """Return the directory ``result``, made by ``build(scratch, fresh)`` unless it is there already.
 
     A build that fails, or is killed, leaves no result.
@@ -62,7 +62,7 @@ def cached(result: Path, build: Callable[[Path, Path], None]) -> Path:
 
 
 def forget_unused(directory: Path, *patterns: str) -> None:
-    """Remove the results in a directory that nobody has asked for in a long time."""
+    """Remove the results in a directory that have not been used in a long time."""
     for result in (path for pattern in patterns for path in directory.glob(pattern)):
         if time.time() - result.lstat().st_mtime > KEPT_UNUSED_S:
             shutil.rmtree(result)
@@ -86,7 +86,7 @@ def run(*command: str | Path, content: bytes = b"", env: Mapping[str, str] | Non
     return done.stdout.decode(errors="replace")
 
 
-def listed(path: Path) -> list[str]:
+def read_list(path: Path) -> list[str]:
     """Return the lines of a file that are neither empty nor comments."""
     return [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
 

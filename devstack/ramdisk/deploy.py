@@ -11,7 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ramdisk import modules
-from ramdisk.builds import HERE, BuildError, cached, fingerprint, listed, pack, run, settle_times, sha256, sources
+from ramdisk.builds import (
+    HERE,
+    BuildError,
+    build_once,
+    fingerprint,
+    pack,
+    read_list,
+    run,
+    settle_times,
+    sha256,
+    sources,
+)
 
 SUITE = "bookworm"
 ARCHITECTURE = "amd64"
@@ -38,7 +49,7 @@ def build(directory: Path) -> Path:
     :raises BuildError: a tool failed; packages or the package index cannot be reached.
     """
     key = fingerprint(sources("builds.py", "deploy.py", "modules.py", "*.txt", "files/deploy/*"), SUITE, ARCHITECTURE)
-    return cached(directory / f"deploy-{key}", _build)
+    return build_once(directory / f"deploy-{key}", _build)
 
 
 def _build(scratch: Path, result: Path) -> None:
@@ -62,7 +73,7 @@ def _install_debian(root: Path) -> None:
         "--quiet",
         "--variant=minbase",
         f"--architectures={ARCHITECTURE}",
-        f"--include={','.join(listed(HERE / 'packages.txt'))}",
+        f"--include={','.join(read_list(HERE / 'packages.txt'))}",
         "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
         '--aptopt=Apt::Install-Recommends "false"',
         "--dpkgopt=force-unsafe-io",
@@ -89,7 +100,7 @@ def _unpack_kernel(root: Path, result: Path) -> str:
     (root / "usr/lib/modules").mkdir(exist_ok=True)
     shutil.move(unpacked / "lib/modules" / version, root / "usr/lib/modules" / version)
     run("chroot", root, "depmod", version)
-    modules.keep_only(root / "usr/lib/modules" / version, listed(HERE / "modules.txt"))
+    modules.keep_only(root / "usr/lib/modules" / version, read_list(HERE / "modules.txt"))
     run("chroot", root, "depmod", version)
     return version
 
@@ -147,7 +158,7 @@ def _tar(root: Path, names: Sequence[str], archive: Path) -> None:
 
 
 def _prune(root: Path) -> None:
-    for pattern in listed(HERE / "prune.txt"):
+    for pattern in read_list(HERE / "prune.txt"):
         for path in root.glob(pattern):
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
     # A machine makes its own identity.

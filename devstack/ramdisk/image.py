@@ -11,7 +11,7 @@ import uuid
 from pathlib import Path
 
 from ramdisk import deploy
-from ramdisk.builds import EPOCH, HERE, BuildError, cached, fingerprint, pack, run, sha256, sources
+from ramdisk.builds import EPOCH, HERE, BuildError, build_once, fingerprint, pack, run, sha256, sources
 
 RAW, QCOW2, MANIFEST = "image.raw", "image.qcow2", "manifest.json"
 
@@ -42,7 +42,9 @@ def build(directory: Path, ramdisk: Path) -> Path:
     :raises BuildError: a tool failed.
     """
     key = fingerprint(sources("builds.py", "image.py", "files/image/*"), ramdisk.name)
-    return cached(directory / f"image-{key}", lambda scratch, result: _build(scratch, result, ramdisk, f"ingot-{key}"))
+    return build_once(
+        directory / f"image-{key}", lambda scratch, result: _build(scratch, result, ramdisk, f"ingot-{key}")
+    )
 
 
 def _build(scratch: Path, result: Path, ramdisk: Path, marker: str) -> None:

@@ -1,4 +1,4 @@
-"""Kernel modules: the wanted ones, what they need, and nothing else."""
+"""Kernel modules: those on a list, what they need, and nothing else."""
 
 import shutil
 from collections.abc import Iterable
@@ -7,17 +7,17 @@ from pathlib import Path
 from ramdisk.builds import BuildError
 
 
-def keep_only(directory: Path, wanted: Iterable[str]) -> list[str]:
-    """Remove all modules from a kernel's directory but the wanted ones and what those need; return their paths in it.
+def keep_only(directory: Path, names: Iterable[str]) -> list[str]:
+    """Remove all modules from a kernel's directory but those named and what they need; return their paths in it.
 
     :param directory: ``/lib/modules/VERSION`` with the lists that ``depmod`` makes.
     :raises BuildError: the kernel has one of them neither as a module nor built in.
     """
-    needs = _lists(directory / "modules.dep")
+    needs = _read_dependencies(directory / "modules.dep")
     paths = {_name(path): path for path in needs}
     built_in = {_name(line) for line in (directory / "modules.builtin").read_text().splitlines()}
     kept: set[str] = set()
-    for name in wanted:
+    for name in names:
         if name in paths:
             kept.update((paths[name], *needs[paths[name]]))
         elif name not in built_in:
@@ -33,7 +33,7 @@ def keep_only(directory: Path, wanted: Iterable[str]) -> list[str]:
     return sorted(kept)
 
 
-def _lists(path: Path) -> dict[str, list[str]]:
+def _read_dependencies(path: Path) -> dict[str, list[str]]:
     """Return the module's paths with those of the modules that each needs, all of them."""
     lines = (line.partition(":") for line in path.read_text().splitlines())
     return {module: needed.split() for module, _, needed in lines}

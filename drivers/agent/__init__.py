@@ -1,1 +1,1 @@
-"""The conversation with the agent in a machine's ramdisk."""
+"""The agent in a machine's ramdisk: its HTTP API, its session, its steps, and the interfaces that work through it."""

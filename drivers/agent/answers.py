@@ -1,49 +1,66 @@
-"""What agents answer, checked before anybody relies on it: what is malformed is the agent's error, not ours."""
+"""What agents answer, checked before it is used: what is malformed is the agent's error, not ours."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
-Command = dict[str, Any]
-"""A command as the agent tells of it: ``id``, ``command_name``, ``command_status``, and what became of it."""
 
-_PROMISED = ("id", "command_name", "command_status")
+class Command(TypedDict):
+    """A command as the agent reports it."""
+
+    id: str
+    command_name: str
+    command_status: str
+    command_error: object
+    command_result: object
+
+
 _SHOWN = 120
 
 
 class Malformed(ValueError):
     """The answer cannot be used; the text names the place in it, what stands there and what should."""
 
-    def __init__(self, place: str, found: Any, allowed: str) -> None:
-        shown = repr(found)
+    def __init__(self, place: str, value: object, allowed: str) -> None:
+        shown = repr(value)
         if len(shown) > _SHOWN:
             shown = f"{shown[:_SHOWN]}..."
         super().__init__(f"its answer has {shown} as {place}; {allowed}")
 
 
-def mapping(place: str, value: Any) -> Mapping[str, Any]:
-    """The value, which must be an object."""
+def read_object(place: str, value: object) -> Mapping[str, object]:
+    """Return the value, which must be an object."""
     if not isinstance(value, Mapping):
         raise Malformed(place, value, "it must be an object")
     return value
 
 
-def sequence(place: str, value: Any) -> list[Any]:
-    """The value, which must be a list."""
+def read_list(place: str, value: object) -> list[object]:
+    """Return the value, which must be a list."""
     if not isinstance(value, list):
         raise Malformed(place, value, "it must be a list")
     return value
 
 
-def command(value: Any, place: str = "command") -> Command:
-    """One command."""
-    found = mapping(place, value)
-    for key in _PROMISED:
-        if not isinstance(found.get(key), str):
-            raise Malformed(f"{place}.{key}", found.get(key), "it must be a text")
-    return {"command_error": None, "command_result": None, **found}
+def read_text(place: str, value: object) -> str:
+    """Return the value, which must be a text."""
+    if not isinstance(value, str):
+        raise Malformed(place, value, "it must be a text")
+    return value
 
 
-def commands(value: Any) -> list[Command]:
-    """The list of all commands."""
-    listed = sequence("commands", mapping("body", value).get("commands"))
-    return [command(one, f"commands[{number}]") for number, one in enumerate(listed)]
+def read_command(value: object, place: str = "command") -> Command:
+    """Return one command."""
+    command = read_object(place, value)
+    return {
+        "id": read_text(f"{place}.id", command.get("id")),
+        "command_name": read_text(f"{place}.command_name", command.get("command_name")),
+        "command_status": read_text(f"{place}.command_status", command.get("command_status")),
+        "command_error": command.get("command_error"),
+        "command_result": command.get("command_result"),
+    }
+
+
+def read_commands(value: object) -> list[Command]:
+    """Return the list of all commands."""
+    listed = read_list("commands", read_object("body", value).get("commands"))
+    return [read_command(one, f"commands[{number}]") for number, one in enumerate(listed)]

@@ -4,36 +4,47 @@ from oslo_log import log
 from oslo_utils import strutils
 
 from ingot.common import errors
-from ingot.drivers import power_control, results
 from ingot.drivers.agent import client, session
-from ingot.drivers.task import Task
+from ingot.drivers.interfaces import power_control, results
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.power import PowerInterface
+from ingot.drivers.interfaces.results import Phase
+from ingot.drivers.interfaces.task import Task
 
 LOG = log.getLogger(__name__)
 
 FORCE_OUT_OF_BAND = "deploy_forces_oob_reboot"
 """Key of driver_info: true for machines on which an agent that switches off leaves something behind."""
 
+_ASKED = "told"
+"""Key of ``task.memory``, as other releases know it: whether the agent was asked to power its machine off."""
+
 _PATIENCE = 30.0
 
 
-def unless_there(task: Task, *phases: power_control.Phase) -> results.Result:
-    """Runs the phases that get a machine ready for the agent, or boot it, unless the agent that runs there already can
-    be used (fast track, ``[deploy] fast_track``). That it was is noted: see :func:`was_used_as_found`."""
-    if not results.begun(task) and _can_be_used(task):
-        session.note(task, used_as_found=True)
+def run_unless_running(task: Task, *phases: Phase) -> results.Result:
+    """Run the phases that prepare the machine for the agent or boot it, unless an agent runs that can be used.
+
+    That is fast track, ``[deploy] fast_track``. That it was used is noted: see :func:`was_found_running`.
+    """
+    if not results.has_begun(task) and _can_use_running(task):
+        session.note_facts(task, used_as_found=True)
         return results.DONE
-    return results.in_phases(task, *phases)
+    return results.run_phases(task, *phases)
 
 
-def was_used_as_found(task: Task) -> bool:
-    """Whether the machine was left where its agent was found, so that a new one must be given its networks first: the
-    agent may be gone by the time it is asked again."""
-    return bool(session.known(task, "used_as_found", False))
+def was_found_running(task: Task) -> bool:
+    """Return whether the machine was left where its agent was found.
+
+    Then a new one must be given its networks first: the agent may be gone by the time it is asked again.
+    """
+    return session.read_facts(task).get("used_as_found", False)
 
 
-def _can_be_used(task: Task) -> bool:
-    """An agent that called lately may be gone since; one that answers is there."""
-    if not session.fast_track(task):
+def _can_use_running(task: Task) -> bool:
+    """Return whether the agent that called lately still answers."""
+    if not session.can_fast_track(task):
         return False
     try:
         client.AgentClient(task).commands()
@@ -43,67 +54,67 @@ def _can_be_used(task: Task) -> bool:
     return True
 
 
-def wait(task: Task) -> results.Result:
-    """Waits until the agent calls for the first time since it was forgotten."""
-    return results.DONE if session.alive(task) else results.WaitForAgent()
+def wait_for_agent(task: Task) -> results.Result:
+    """Wait until the agent calls for the first time since it was forgotten."""
+    return results.DONE if session.is_alive(task) else results.WaitForAgent()
 
 
 def _prepare(task: Task) -> None:
     session.forget(task)
-    _from_network(task)
+    _prepare_ramdisk(task)
 
 
 def _prepare_again(task: Task) -> None:
     session.forget_connection(task)
-    _from_network(task)
+    _prepare_ramdisk(task)
 
 
-def _from_network(task: Task) -> None:
-    task.driver.boot.prepare_ramdisk(task, {})
+def _prepare_ramdisk(task: Task) -> None:
+    get_interface(task, BootInterface).prepare_ramdisk(task, {})
     task.save()  # before the machine starts: its agent's first heartbeat must not be overwritten
 
 
-BOOT: tuple[power_control.Phase, ...] = (_prepare, power_control.power_on, wait)
+BOOT: tuple[Phase, ...] = (_prepare, power_control.power_on, wait_for_agent)
 """What follows when a machine is off: on from the network, and a wait until a new agent calls."""
 
-REBOOT: tuple[power_control.Phase, ...] = (power_control.power_off, _prepare_again, power_control.power_on, wait)
+REBOOT: tuple[Phase, ...] = (power_control.power_off, _prepare_again, power_control.power_on, wait_for_agent)
 """Off and the same, between two steps of one flow: what the agent offered, and in which versions, stays known."""
 
 
 def _switch_off(task: Task) -> results.Result:
-    """Watches the machine go off if its agent was told to; otherwise, or if that does not work, cuts the power."""
-    if "told" not in task.memory:
-        task.memory["told"] = _told(task)
-    if task.memory["told"] and task.driver.power.sees_changes:
+    """Watch the machine go off if its agent accepted that; otherwise, or if that does not work, cut the power."""
+    if _ASKED not in task.memory:
+        task.memory[_ASKED] = _ask_to_power_off(task)
+    if task.memory[_ASKED] and get_interface(task, PowerInterface).sees_changes:
         return power_control.watch_off(task, _PATIENCE)
     return power_control.power_off(task)
 
 
-def _told(task: Task) -> bool:
-    """Has the agent sync its disks and, unless that is not its to do, switch the machine off; whether it does so."""
+def _ask_to_power_off(task: Task) -> bool:
+    """Have the agent sync its disks and, if it may, power the machine off; return whether it does so."""
     agent = client.AgentClient(task)
     try:
         agent.ask("standby.sync", {})
-        if task.node.disable_power_off or _forced(task):
+        if task.node.disable_power_off or _is_forced_out_of_band(task):
             return False
         agent.start("standby.power_off", {})
     except errors.AgentError as exc:
-        LOG.warning("Node %s: its agent does not shut down by itself: %s", task.node.uuid, exc)
+        LOG.warning("Node %s: its agent does not power it off: %s", task.node.uuid, exc)
         return False
     return True
 
 
-def _forced(task: Task) -> bool:
-    """Whether the operator wants the BMC, and not the agent, to switch this machine off."""
+def _is_forced_out_of_band(task: Task) -> bool:
+    """Return whether the operator wants the BMC, and not the agent, to switch this machine off."""
     return strutils.bool_from_string(task.node.driver_info.get(FORCE_OUT_OF_BAND), default=False)
 
 
 def _forget(task: Task) -> None:
     session.forget(task)
-    task.driver.boot.clean_up_ramdisk(task)
+    get_interface(task, BootInterface).clean_up_ramdisk(task)
 
 
-SHUT_DOWN: tuple[power_control.Phase, ...] = (_switch_off, _forget)
+SHUT_DOWN: tuple[Phase, ...] = (_switch_off, _forget)
 """Lets the agent end cleanly, makes sure that the machine is off and forgets the agent.
 
 A machine that may not be switched off (``disable_power_off``) has its disks synced and goes on running.
@@ -111,5 +122,5 @@ A machine that may not be switched off (``disable_power_off``) has its disks syn
 
 
 def shut_down(task: Task) -> results.Result:
-    """Takes the agent down, as a step of its own; see :data:`SHUT_DOWN`."""
-    return results.in_phases(task, *SHUT_DOWN)
+    """Take the agent down, as a step of its own; see :data:`SHUT_DOWN`."""
+    return results.run_phases(task, *SHUT_DOWN)

@@ -1,7 +1,7 @@
-"""The agent's HTTP API: commands are posted, and looked up again at its heartbeats.
+"""The agent's HTTP API: commands are posted, and read again at its heartbeats.
 
-A request takes a thread for one attempt only, so that machines that have gone silent do not take the threads of those
-that have not; who may ask again does so later, by a due time.
+A request takes a thread for one attempt only, so that unresponsive machines do not take the threads of the others;
+a caller that may try again does so in a later call.
 
 The protocol, as measured from the real agent: ``POST /v1/commands/?wait=...&agent_token=...`` with ``name`` and
 ``params`` answers 200 with the command even if that failed, 409 while another one runs; ``GET`` of the same path lists
@@ -12,15 +12,16 @@ import dataclasses
 import ssl
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import requests
 from oslo_config import cfg
 
 from ingot.common import errors, masking
-from ingot.db import records
-from ingot.drivers.agent import answers, connection, erasing
-from ingot.drivers.task import Task
+from ingot.common.json_types import Json
+from ingot.db import models
+from ingot.drivers.agent import answers, connection
+from ingot.drivers.interfaces.task import Task
 
 Answer = TypeVar("Answer")
 
@@ -58,33 +59,41 @@ _PORT_FIELDS = (
     "extra",
     "internal_info",
 )
+_ERASE_OPTIONS = {
+    "agent_continue_if_secure_erase_failed": "continue_if_disk_secure_erase_fails",
+    "agent_enable_ata_secure_erase": "enable_ata_secure_erase",
+    "agent_enable_nvme_secure_erase": "enable_nvme_secure_erase",
+    "agent_erase_devices_iterations": "shred_random_overwrite_iterations",
+    "agent_erase_devices_zeroize": "shred_final_overwrite_with_zeros",
+    "agent_erase_skip_read_only": "erase_skip_read_only",
+    "disk_erasure_concurrency": "disk_erasure_concurrency",
+}
+"""Key of the node's driver_internal_info, as agents read it -> option of [deploy]: how disks are to be erased.
 
+They are read for each command and not kept with the node, so a changed option holds from the next step on."""
 
 _COMMANDS = "/v1/commands/"
 _CONNECTIONS = connection.Connections()
 
 
-def node_for_agent(node: records.Record, conf: cfg.ConfigOpts) -> dict[str, Any]:
-    """The node's record as commands carry it: secrets masked, without the plan of the flow, with the operator's options
-    that agents look for in it."""
+def node_for_agent(node: models.Node, conf: cfg.ConfigOpts) -> Json:
+    """Return the node's record as commands carry it.
+
+    Secrets are masked, the plan of the flow is left out, and the operator's options that agents look for are in it.
+    """
     record = {name: getattr(node, name) for name in _NODE_FIELDS}
-    record["driver_internal_info"] = {
-        key: value for key, value in node.driver_internal_info.items() if not key.endswith("_steps")
-    } | erasing.wishes(conf)
-    masked: dict[str, Any] = masking.mask(record)
+    kept = {key: value for key, value in node.driver_internal_info.items() if not key.endswith("_steps")}
+    record["driver_internal_info"] = kept | {key: conf.deploy[option] for key, option in _ERASE_OPTIONS.items()}
+    masked: Json = masking.mask(record)
     return masked
 
 
-def port_for_agent(port: records.Record) -> dict[str, Any]:
-    """A port's record as commands carry it."""
+def port_for_agent(port: models.Port) -> Json:
+    """Return a port's record as commands carry it."""
     return {name: getattr(port, name) for name in _PORT_FIELDS}
 
 
-def _as_it_is(result: Any) -> Any:
-    return result
-
-
-class NotThere(errors.AgentError):
+class CommandNotFound(errors.AgentError):
     """The agent answered 404: it has no such command or extension."""
 
 
@@ -94,7 +103,7 @@ class _Request:
 
     label: str
     method: str = "GET"
-    body: Mapping[str, Any] | None = None
+    body: Mapping[str, object] | None = None
     wait: bool | None = None
     repeatable: bool = True
 
@@ -103,11 +112,12 @@ class _Request:
 
 
 class AgentClient:
-    """One conversation with the agent of a node.
+    """A client of the agent of a node.
 
     :raises AgentUnreachable: from all methods: no agent is known, or it does not answer; AgentRefused, if its machine
         says at once that it is not there.
-    :raises AgentError: from all methods: it refuses; the message names the command and what it said, never the token.
+    :raises AgentError: from all methods: it refuses; the message names the command and the agent's answer, never the
+        token.
     """
 
     def __init__(self, task: Task) -> None:
@@ -119,74 +129,81 @@ class AgentClient:
         self._certificate: str | None = node.agent_verify_ca
         self._where = urllib.parse.urlsplit(self._url).netloc or "an unknown address"
 
-    def start(self, name: str, params: Mapping[str, Any]) -> answers.Command:
-        """Starts a command; it runs on after the answer.
+    def start(self, name: str, params: Mapping[str, object]) -> answers.Command:
+        """Start a command; it runs on after the answer.
 
         :raises AgentBusy: another one runs.
         """
         return self._post(name, params, wait=False)
 
-    def ask(self, name: str, params: Mapping[str, Any], read: Callable[[Any], Any] = _as_it_is) -> Any:
-        """Runs a quick command that changes nothing, or nothing more when repeated; returns its result.
+    def ask(self, name: str, params: Mapping[str, object]) -> object:
+        """Run a quick command that changes nothing, or nothing more when repeated; return its result.
 
-        :param read: makes of the agent's result what is returned; Malformed says what is wrong with it.
-        :raises NotThere: the agent does not know the command.
+        :raises CommandNotFound: the agent does not know the command.
         """
         command = self._post(name, params, wait=True)
         if command["command_status"] != SUCCEEDED:
-            raise errors.AgentError(what=self._what(f"command {name}"), reason=complaint(command))
-        return self._read(f"command {name}", command["command_result"], read)
+            raise errors.AgentError(what=self._describe(f"command {name}"), reason=error_text(command))
+        return command["command_result"]
+
+    def ask_for(self, name: str, params: Mapping[str, object], read: Callable[[object], Answer]) -> Answer:
+        """Run a command as :meth:`ask` does, and return what ``read`` makes of its result.
+
+        :param read: raises Malformed, which says what is wrong with the result.
+        """
+        return self._parse(f"command {name}", self.ask(name, params), read)
 
     def commands(self) -> list[answers.Command]:
-        """All commands since the agent started, oldest first."""
+        """Return all commands since the agent started, oldest first."""
         label = "request for its commands"
-        return self._read(label, self._answer(_Request(label)), answers.commands)
+        return self._parse(label, self._request_json(_Request(label)), answers.read_commands)
 
     def command(self, ident: str) -> answers.Command | None:
-        """A command by its id; None if the agent, perhaps started anew, does not know it."""
+        """Return a command by its id; None if the agent, perhaps restarted, does not know it."""
         return next((command for command in self.commands() if command["id"] == ident), None)
 
-    def _post(self, name: str, params: Mapping[str, Any], wait: bool) -> answers.Command:
+    def _post(self, name: str, params: Mapping[str, object], wait: bool) -> answers.Command:
         self._confirm_lock()
         request = _Request(f"command {name}", "POST", body={"name": name, "params": params}, wait=wait, repeatable=wait)
-        return self._read(request.label, self._answer(request), answers.command)
+        return self._parse(request.label, self._request_json(request), answers.read_command)
 
-    def _read(self, label: str, found: Any, read: Callable[[Any], Answer]) -> Answer:
+    def _parse(self, label: str, answer: object, read: Callable[[object], Answer]) -> Answer:
         try:
-            return read(found)
+            return read(answer)
         except answers.Malformed as exc:
-            raise errors.AgentError(what=self._what(label), reason=str(exc)) from None
+            raise errors.AgentError(what=self._describe(label), reason=str(exc)) from None
 
-    def _what(self, label: str) -> str:
+    def _describe(self, label: str) -> str:
         return f"Agent {label} at {self._where}"
 
-    def _answer(self, request: _Request) -> Any:
-        what = self._what(request.label)
+    def _request_json(self, request: _Request) -> object:
+        what = self._describe(request.label)
         if not self._url:
             raise errors.AgentUnreachable(what=what, reason="no agent has called for this node")
         if self._options.require_tls and not self._url.startswith("https://"):
             raise errors.AgentError(what=what, reason="it does not use TLS, which [agent] require_tls asks for")
-        response = self._sent(request)
+        response = self._send_with_retry(request)
         if not response.ok:
-            kind = _REFUSALS.get(response.status_code, errors.AgentError)
-            raise kind(what=what, reason=f"HTTP {response.status_code}: {self._said(response)}")
+            error_class = _ERRORS.get(response.status_code, errors.AgentError)
+            raise error_class(what=what, reason=f"HTTP {response.status_code}: {_fault_text(response)}")
         try:
-            return response.json()
+            answer: object = response.json()
         except ValueError:
             raise errors.AgentError(what=what, reason="its answer is not JSON") from None
+        return answer
 
-    def _sent(self, request: _Request) -> requests.Response:
+    def _send_with_retry(self, request: _Request) -> requests.Response:
         try:
             try:
                 return self._send(request)
             except requests.ConnectionError as exc:
-                if not (request.repeatable and _was_hung_up(exc)):
+                if not (request.repeatable and _is_dropped(exc)):
                     raise
                 return self._send(request)
         except requests.RequestException as exc:
             # Without a cause: it has the URL, and with it the token.
-            kind = errors.AgentRefused if _was_refused(exc) else errors.AgentUnreachable
-            raise kind(what=self._what(request.label), reason=self._reason(exc)) from None
+            error_class = errors.AgentRefused if _is_refused(exc) else errors.AgentUnreachable
+            raise error_class(what=self._describe(request.label), reason=self._reason(exc)) from None
 
     def _send(self, request: _Request) -> requests.Response:
         return _CONNECTIONS.to(self._url, self._certificate).request(
@@ -200,43 +217,46 @@ class AgentClient:
 
     def _reason(self, exc: requests.RequestException) -> str:
         *_outer, root = _causes(exc)
-        text = connection.without_token(str(root) or type(root).__name__)
+        text = connection.mask_token(str(root) or type(root).__name__)
         return text.replace(self._token, masking.MASK) if self._token else text
 
-    def _said(self, response: requests.Response) -> str:
-        try:
-            said = response.json()["faultstring"]
-        except (ValueError, KeyError, TypeError):
-            said = response.text[:200] or response.reason
-        return connection.without_token(str(said))
+
+_ERRORS: dict[int, type[errors.AgentError]] = {404: CommandNotFound, 409: errors.AgentBusy}
 
 
-_REFUSALS: dict[int, type[errors.AgentError]] = {404: NotThere, 409: errors.AgentBusy}
+def _fault_text(response: requests.Response) -> str:
+    try:
+        text = response.json()["faultstring"]
+    except (ValueError, KeyError, TypeError):
+        text = response.text[:200] or response.reason
+    return connection.mask_token(str(text))
 
 
-def _was_hung_up(exc: requests.ConnectionError) -> bool:
-    """Whether a connection that was open broke at once, as a kept one does that the agent closes just then."""
+def _is_dropped(exc: requests.ConnectionError) -> bool:
+    """Return whether an open connection broke at once, as a kept one does that the agent closes just then."""
     return any(isinstance(cause, ConnectionResetError | BrokenPipeError) for cause in _causes(exc))
 
 
-def _was_refused(exc: requests.RequestException) -> bool:
-    """Whether the machine answered, but not the agent whose address and certificate are known. Who takes the connection
-    and hangs up may be that agent, or something on the way to it."""
+def _is_refused(exc: requests.RequestException) -> bool:
+    """Return whether the machine answered, but not the agent whose address and certificate are known.
+
+    A connection that is taken and closed may be that agent, or something on the way to it.
+    """
     return any(isinstance(cause, ConnectionRefusedError | ssl.SSLCertVerificationError) for cause in _causes(exc))
 
 
 def _causes(exc: BaseException) -> Iterator[BaseException]:
-    """An exception, what caused it, what caused that."""
+    """Yield an exception, what caused it, what caused that."""
     cause: BaseException | None = exc
     while cause is not None:
         yield cause
         cause = cause.__cause__ or cause.__context__
 
 
-def complaint(command: answers.Command) -> str:
-    """What an agent says about a command that failed."""
-    error = command.get("command_error")
+def error_text(command: answers.Command) -> str:
+    """Return what an agent says about a command that failed."""
+    error = command["command_error"]
     if isinstance(error, Mapping):
-        kind, details = error.get("type"), error.get("details") or error.get("message")
-        return f"{kind}: {details}" if kind else str(details)
+        error_type, details = error.get("type"), error.get("details") or error.get("message")
+        return f"{error_type}: {details}" if error_type else str(details)
     return str(error or f"it ended as {command['command_status']}")

@@ -6,7 +6,6 @@ import logging
 import re
 import ssl
 import threading
-from typing import Any
 
 import requests
 from requests import adapters
@@ -17,23 +16,23 @@ _KEPT = 256
 _TOKEN = re.compile(r"(agent_token=)[^&\s\"']+")
 
 
-def without_token(text: str) -> str:
-    """The text with the value of an agent token in a URL masked."""
+def mask_token(text: str) -> str:
+    """Return the text with the value of an agent token in a URL masked."""
     return _TOKEN.sub(rf"\1{masking.MASK}", text)
 
 
-class _HidesTokens(logging.Filter):
-    """urllib3 logs the paths it requests, and the agent's protocol has the token there."""
+class _TokenFilter(logging.Filter):
+    """Masks tokens: urllib3 logs the paths it requests, and the agent's protocol has the token there."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = without_token(record.getMessage()), ()
+        record.msg, record.args = mask_token(record.getMessage()), ()
         return True
 
 
-logging.getLogger("urllib3.connectionpool").addFilter(_HidesTokens())
+logging.getLogger("urllib3.connectionpool").addFilter(_TokenFilter())
 
 
-class _TrustsOne(adapters.HTTPAdapter):
+class _PinnedAdapter(adapters.HTTPAdapter):
     """Verifies servers with the one certificate of its TLS context.
 
     A context and not ``verify``: that would need a file for each agent, and is overridden by variables of the
@@ -44,14 +43,14 @@ class _TrustsOne(adapters.HTTPAdapter):
         self._context = context
         super().__init__()
 
-    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:
-        super().init_poolmanager(*args, ssl_context=self._context, **kwargs)
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: object) -> None:
+        super().init_poolmanager(connections, maxsize, block, ssl_context=self._context, **options)
 
-    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        """The base class would add the public certificate authorities to the context."""
+    def cert_verify(self, conn: object, url: str, verify: object, cert: object) -> None:
+        """Do nothing: the base class would add the public certificate authorities to the context."""
 
 
-def _context(certificate: str) -> ssl.SSLContext:
+def _build_context(certificate: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=certificate)
@@ -66,7 +65,7 @@ class Connections:
         self._lock = threading.Lock()
 
     def to(self, url: str, certificate: str | None) -> requests.Session:
-        """The session for an agent.
+        """Return the session for an agent.
 
         :param certificate: PEM that the agent announced; None: the system's authorities decide.
         :raises AgentError: the certificate cannot be read.
@@ -91,9 +90,9 @@ class Connections:
         session.trust_env = False  # neither proxies nor certificate bundles of this host are meant for agents
         if certificate:
             try:
-                session.mount("https://", _TrustsOne(_context(certificate)))
+                session.mount("https://", _PinnedAdapter(_build_context(certificate)))
             except (ssl.SSLError, ValueError) as exc:
                 raise errors.AgentError(
-                    what=f"Talking to the agent at {url}", reason=f"its certificate cannot be read: {exc}"
+                    what=f"Calling the agent at {url}", reason=f"its certificate cannot be read: {exc}"
                 ) from exc
         return session

@@ -1,15 +1,14 @@
 """What is known of the agent that runs on a node's machine now: one owner for these facts.
 
 Address, token, certificate and version are columns that heartbeats fill. What the conductor learned by asking is in
-``driver_internal_info["agent"]``: ``versions`` of its hardware managers, ``offered`` (by kind of flow and step:
-whether the step wants a reboot), ``ended``, the last command whose outcome was taken, and ``used_as_found``, whether
-fast track has found it there.
+``driver_internal_info["agent"]``; its keys are those of ``AgentFacts``.
 """
 
-from typing import Any
+from typing import Unpack
 
 from ingot.common import clock, states
-from ingot.drivers.task import Task
+from ingot.common.internal_info import AgentFacts
+from ingot.drivers.interfaces.task import Task
 
 _KEY = "agent"
 
@@ -18,37 +17,35 @@ _COLUMNS: dict[str, None] = dict.fromkeys(
 )
 
 
-def known(task: Task, what: str, default: Any = None) -> Any:
-    """A fact noted with :func:`note`."""
-    return task.node.driver_internal_info.get(_KEY, {}).get(what, default)
+def read_facts(task: Task) -> AgentFacts:
+    """Return the facts noted with :func:`note_facts`."""
+    return task.node.driver_internal_info.get("agent", {})
 
 
-def note(task: Task, **facts: Any) -> None:
-    """Notes facts about the agent; they are written with the next write of the task."""
-    noted = {**task.node.driver_internal_info.get(_KEY, {}), **facts}
-    task.set(driver_internal_info={**task.node.driver_internal_info, _KEY: noted})
+def note_facts(task: Task, **facts: Unpack[AgentFacts]) -> None:
+    """Note facts about the agent; they are written with the next write of the task."""
+    task.set(driver_internal_info={**task.node.driver_internal_info, _KEY: {**read_facts(task), **facts}})
 
 
 def wants_reboot(task: Task, kind: str, label: str) -> bool | None:
-    """Whether the agent wants a reboot after a step of a kind, ``interface.step``; None: it did not offer that step."""
-    wanted: bool | None = known(task, "offered", {}).get(kind, {}).get(label)
-    return wanted
+    """Return whether the agent wants a reboot after the step ``interface.step``; None: it did not offer that step."""
+    return read_facts(task).get("offered", {}).get(kind, {}).get(label)
 
 
 def forget(task: Task) -> None:
-    """The machine is off, or runs something else: the token is worthless and the next agent gets a new one."""
+    """Forget the agent: the machine is off, or runs something else, and the next agent gets a new token."""
     left = {key: value for key, value in task.node.driver_internal_info.items() if key != _KEY}
     task.set(driver_internal_info=left, **_COLUMNS)
 
 
 def forget_connection(task: Task) -> None:
-    """As :func:`forget`, for a reboot between two steps: the versions that the plan was made with stay known."""
-    note(task, ended=None)
+    """Forget the agent for a reboot between two steps: the versions that the plan was made with stay known."""
+    note_facts(task, ended=None)
     task.set(**_COLUMNS)
 
 
-def alive(task: Task, within: float | None = None) -> bool:
-    """Whether an agent has called since the machine was booted, and lately.
+def is_alive(task: Task, within: float | None = None) -> bool:
+    """Return whether an agent has called since the machine was booted, and lately.
 
     :param within: seconds that its last heartbeat may be old; ``[api] ramdisk_heartbeat_timeout`` by default.
     """
@@ -59,8 +56,8 @@ def alive(task: Task, within: float | None = None) -> bool:
     return bool((clock.now() - heartbeat).total_seconds() <= limit)
 
 
-def fast_track(task: Task) -> bool:
-    """Whether a flow shall use the agent that is running instead of booting a new one, and leave it running."""
+def can_fast_track(task: Task) -> bool:
+    """Return whether a flow is to use the agent that is running instead of booting a new one, and leave it running."""
     options = task.conf.deploy
     powered = task.node.power_state == states.POWER_ON
-    return bool(options.fast_track) and powered and alive(task, within=options.fast_track_timeout)
+    return bool(options.fast_track) and powered and is_alive(task, within=options.fast_track_timeout)

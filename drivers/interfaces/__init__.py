@@ -1,1 +1,1 @@
-"""The contracts of the kinds of hardware interface: one module each, and their common base."""
+"""What a driver author writes against: the interfaces' contracts, the task, steps, results, and what does nothing."""

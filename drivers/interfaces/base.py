@@ -1,105 +1,272 @@
-"""What every interface is and does: its properties, its validation, its steps."""
+"""What every interface is and does: its properties, its validation, its steps, and how steps are declared.
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+Sources: specifications 001 (deploy steps), 002 (clean steps), 000 (post-step hooks).
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import ClassVar, TypeVar
 
 from oslo_config import cfg
 
 from ingot.common import errors
-from ingot.drivers import steps
-from ingot.drivers.task import Task
+from ingot.common.steps import StepJson
+from ingot.drivers.interfaces.results import Answer
+from ingot.drivers.interfaces.task import Task
+
+Function = TypeVar("Function", bound=Callable[..., object])
+Priority = int | Callable[[cfg.ConfigOpts], int | None]
+ArgsInfo = Mapping[str, Mapping[str, object]]
+"""Of a step's arguments: name -> {"description": str, "required": bool}."""
+Hook = Callable[[Task, object], None]
+
+KINDS: tuple[str, ...] = ("clean", "deploy", "service", "verify")
+
+CORE_DEPLOY_STEPS = frozenset(
+    (
+        "deploy",
+        "write_image",
+        "prepare_instance_boot",
+        "tear_down_agent",
+        "switch_to_tenant_network",
+        "boot_instance",
+    )
+)
+"""Steps of the deploy interface whose priority can only be overridden by 0 (specification 003)."""
+
+IN_BAND_DEPLOY_PRIORITIES = range(41, 100)
+"""Where in-band deploy steps may stand: after ``deploy`` and before ``tear_down_agent`` (specification 000)."""
 
 
-def needed(task: Task, kind: str) -> Any:
-    """The node's interface of a kind, for one of another kind that cannot do without it.
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeclaredStep:
+    """What a decorator says of a step.
 
-    :raises Invalid: it is not enabled any more.
+    :param priority: an integer, or a function of the configuration that returns one (None: 0); 0 is not run by default.
+    :param abortable: whether the step may be cut off while it waits.
+    :param argsinfo: None: it takes no arguments.
+    :param requires_ramdisk: whether the agent must be running.
+    :param idempotent: whether each of its calls may be repeated, with the memory of the last answer: after a conductor
+        died in it, or hardware did not answer. Otherwise that ends the flow.
     """
-    found = getattr(task.driver, kind)
-    if found is None:
-        raise errors.Invalid(
-            f"This conductor does not have the node's {kind} interface, which its other interfaces work with: enable "
-            "it, or give the node another one."
-        )
-    return found
+
+    priority: Priority
+    abortable: bool
+    argsinfo: ArgsInfo | None
+    requires_ramdisk: bool
+    idempotent: bool
+
+    def as_step(self, interface: str, name: str, conf: cfg.ConfigOpts) -> StepJson:
+        """Return the step as plans and the API carry it."""
+        priority = self.priority(conf) if callable(self.priority) else self.priority
+        return {
+            "interface": interface,
+            "step": name,
+            "priority": priority or 0,
+            "abortable": self.abortable,
+            "argsinfo": self.argsinfo and {arg: dict(about) for arg, about in self.argsinfo.items()},
+            "requires_ramdisk": self.requires_ramdisk,
+            "idempotent": self.idempotent,
+        }
+
+
+def from_option(group: str, name: str) -> Callable[[cfg.ConfigOpts], int | None]:
+    """Leave a priority to the operator: ``@clean_step(priority=from_option("deploy", "erase_devices_priority"))``."""
+    return lambda conf: conf[group][name]
+
+
+def _declare(kind: str, declared: DeclaredStep) -> Callable[[Function], Function]:
+    _check_argsinfo(declared.argsinfo)
+    if not callable(declared.priority) and (isinstance(declared.priority, bool) or declared.priority < 0):
+        raise errors.Invalid(field="priority", value=declared.priority, allowed="It must be an integer of at least 0.")
+
+    def mark(function: Function) -> Function:
+        function.__dict__.setdefault("ingot_steps", {})[kind] = declared
+        return function
+
+    return mark
+
+
+def _check_argsinfo(argsinfo: ArgsInfo | None) -> None:
+    for name, about in (argsinfo or {}).items():
+        unknown = set(about) - {"description", "required"}
+        if unknown or not about.get("description") or not isinstance(about.get("required", False), bool):
+            raise errors.Invalid(
+                field=f"argsinfo[{name}]",
+                value=about,
+                allowed="It must have a description, and may have required (true or false).",
+            )
+
+
+def deploy_step(
+    priority: Priority,
+    argsinfo: ArgsInfo | None = None,
+    *,
+    requires_ramdisk: bool = False,
+    idempotent: bool = False,
+) -> Callable[[Function], Function]:
+    """Declare a method of any interface as a deploy step; see :class:`DeclaredStep`.
+
+    In-band steps say ``requires_ramdisk`` and stand at 41..99.
+    """
+    return _declare("deploy", DeclaredStep(priority, False, argsinfo, requires_ramdisk, idempotent))
+
+
+def clean_step(
+    priority: Priority,
+    abortable: bool = False,
+    argsinfo: ArgsInfo | None = None,
+    requires_ramdisk: bool = True,
+) -> Callable[[Function], Function]:
+    """Declare a method as a clean step; see :class:`DeclaredStep`. Clean steps are idempotent by contract (002)."""
+    return _declare("clean", DeclaredStep(priority, abortable, argsinfo, requires_ramdisk, idempotent=True))
+
+
+def service_step(
+    priority: Priority = 0,
+    abortable: bool = False,
+    argsinfo: ArgsInfo | None = None,
+    requires_ramdisk: bool = True,
+) -> Callable[[Function], Function]:
+    """Declare a method as a service step; see :class:`DeclaredStep`."""
+    return _declare("service", DeclaredStep(priority, abortable, argsinfo, requires_ramdisk, idempotent=False))
+
+
+def verify_step(priority: Priority) -> Callable[[Function], Function]:
+    """Declare a method as a step of verifying a node that is being managed for the first time."""
+    return _declare("verify", DeclaredStep(priority, False, None, requires_ramdisk=False, idempotent=True))
+
+
+_HOOKS: dict[tuple[str, str, str], list[Hook]] = {}
+
+
+def _hook(kind: str, interface: str, step: str) -> Callable[[Hook], Hook]:
+    def register(function: Hook) -> Hook:
+        _HOOKS.setdefault((kind, interface, step), []).append(function)
+        return function
+
+    return register
+
+
+def post_clean_step_hook(interface: str, step: str) -> Callable[[Hook], Hook]:
+    """Register ``function(task, result)`` to run when a clean step has ended well.
+
+    The result is that of the agent's command, None for an out-of-band step.
+    """
+    return _hook("clean", interface, step)
+
+
+def post_deploy_step_hook(interface: str, step: str) -> Callable[[Hook], Hook]:
+    """Register a hook as :func:`post_clean_step_hook` does, for a deploy step (specification 000)."""
+    return _hook("deploy", interface, step)
+
+
+def post_service_step_hook(interface: str, step: str) -> Callable[[Hook], Hook]:
+    """Register a hook as :func:`post_clean_step_hook` does, for a service step."""
+    return _hook("service", interface, step)
+
+
+def find_hooks(kind: str, interface: str, step: str) -> list[Hook]:
+    """Return the hooks registered for a step."""
+    return _HOOKS.get((kind, interface, step), [])
 
 
 class BaseInterface:
     """Base of all interfaces. Implementations are singletons: they keep nothing of a node in themselves.
 
-    :cvar kind: kind of interface, one of ``ingot.common.interfaces.KINDS``.
+    :cvar interface_type: one of ``ingot.common.interfaces.TYPES``.
     :cvar supported: False for the ``no-*`` implementations, whose features the API reports as not supported.
     :ivar name: entry point under which it was enabled.
     """
 
-    kind: ClassVar[str]
+    interface_type: ClassVar[str]
     supported: ClassVar[bool] = True
 
     def __init__(self, conf: cfg.ConfigOpts, name: str) -> None:
         self.conf = conf
         self.name = name
-        self._declared: dict[str, dict[str, steps.Declared]] = {kind: {} for kind in steps.KINDS}
+        self._declared: dict[str, dict[str, DeclaredStep]] = {kind: {} for kind in KINDS}
         for attribute in dir(type(self)):
             for kind, declared in getattr(getattr(type(self), attribute), "ingot_steps", {}).items():
                 self._declared[kind][attribute] = declared
 
     def get_properties(self) -> dict[str, str]:
-        """driver_info keys that the interface reads, each with a description that says whether it is required."""
+        """Return the driver_info keys that the interface reads, with descriptions that say which are required."""
         return {}
 
     def validate(self, task: Task) -> None:
-        """Checks that the node has what the interface needs, without touching hardware where that is slow.
+        """Check that the node has what the interface needs, without touching hardware where that is slow.
 
         :raises Invalid: what is missing or wrong, with the key's name.
         """
 
-    def declared_steps(self, kind: str) -> list[dict[str, Any]]:
-        """The steps of this interface of one kind: highest priority first."""
-        found = [declared.as_step(self.kind, name, self.conf) for name, declared in self._declared[kind].items()]
-        return sorted(found, key=lambda step: (-step["priority"], step["step"]))
+    def declared_steps(self, kind: str) -> list[StepJson]:
+        """Return the steps of this interface of one kind: highest priority first."""
+        steps = [
+            declared.as_step(self.interface_type, name, self.conf) for name, declared in self._declared[kind].items()
+        ]
+        return sorted(steps, key=lambda step: (-step["priority"], step["step"]))
 
-    def run_declared(self, task: Task, kind: str, step: dict[str, Any]) -> Any:
-        """Calls the method of a declared step with the step's arguments.
+    def run_declared(self, task: Task, kind: str, step: StepJson) -> Answer:
+        """Call the method of a declared step with the step's arguments.
 
         :raises StepFailed: this interface has no such step.
         """
         if step["step"] not in self._declared[kind]:
-            raise errors.StepFailed(f"interface {self.name} ({self.kind}) has no {kind} step {step['step']}")
-        method: Callable[..., Any] = getattr(self, step["step"])
+            raise errors.StepFailed(f"interface {self.name} ({self.interface_type}) has no {kind} step {step['step']}")
+        method: Callable[..., Answer] = getattr(self, step["step"])
         return method(task, **(step.get("args") or {}))
 
-    def get_clean_steps(self, task: Task) -> list[dict[str, Any]]:
-        """All clean steps this interface can perform on the node, those with priority 0 too."""
+    def get_clean_steps(self, task: Task) -> list[StepJson]:
+        """Return all clean steps this interface can perform on the node, those with priority 0 too."""
         return self.declared_steps("clean")
 
-    def execute_clean_step(self, task: Task, step: dict[str, Any]) -> Any:
-        """Runs a clean step; the answer is one of ``ingot.drivers.results``."""
+    def execute_clean_step(self, task: Task, step: StepJson) -> Answer:
+        """Run a clean step."""
         return self.run_declared(task, "clean", step)
 
-    def get_deploy_steps(self, task: Task) -> list[dict[str, Any]]:
-        """All deploy steps this interface can perform on the node, those with priority 0 too."""
+    def get_deploy_steps(self, task: Task) -> list[StepJson]:
+        """Return all deploy steps this interface can perform on the node, those with priority 0 too."""
         return self.declared_steps("deploy")
 
-    def execute_deploy_step(self, task: Task, step: dict[str, Any]) -> Any:
-        """Runs a deploy step; the answer is one of ``ingot.drivers.results``."""
+    def execute_deploy_step(self, task: Task, step: StepJson) -> Answer:
+        """Run a deploy step."""
         return self.run_declared(task, "deploy", step)
 
-    def get_service_steps(self, task: Task) -> list[dict[str, Any]]:
-        """All service steps this interface can perform on the node."""
+    def get_service_steps(self, task: Task) -> list[StepJson]:
+        """Return all service steps this interface can perform on the node."""
         return self.declared_steps("service")
 
-    def execute_service_step(self, task: Task, step: dict[str, Any]) -> Any:
-        """Runs a service step; the answer is one of ``ingot.drivers.results``."""
+    def execute_service_step(self, task: Task, step: StepJson) -> Answer:
+        """Run a service step."""
         return self.run_declared(task, "service", step)
 
-    def get_verify_steps(self, task: Task) -> list[dict[str, Any]]:
-        """All verify steps of this interface."""
+    def get_verify_steps(self, task: Task) -> list[StepJson]:
+        """Return all verify steps of this interface."""
         return self.declared_steps("verify")
 
-    def execute_verify_step(self, task: Task, step: dict[str, Any]) -> Any:
-        """Runs a verify step; the answer is one of ``ingot.drivers.results``."""
+    def execute_verify_step(self, task: Task, step: StepJson) -> Answer:
+        """Run a verify step."""
         return self.run_declared(task, "verify", step)
 
     def not_supported(self, what: str) -> errors.UnsupportedInterface:
-        """The error of a feature that this implementation does not have; to be raised."""
-        return errors.UnsupportedInterface(driver=f"interface {self.name} ({self.kind})", what=what)
+        """Return the error of a feature that this implementation does not have."""
+        return errors.UnsupportedInterface(driver=f"interface {self.name} ({self.interface_type})", what=what)
+
+
+Interface = TypeVar("Interface", bound=BaseInterface)
+
+
+def get_interface(task: Task, contract: type[Interface]) -> Interface:
+    """Return one of the node's interfaces, for another one that cannot do without it.
+
+    :param contract: the base class of its type, like ``BootInterface``.
+    :raises Invalid: it is not enabled anymore.
+    """
+    interface: Interface | None = getattr(task.driver, contract.interface_type)
+    if interface is None:
+        raise errors.Invalid(
+            f"This conductor does not have the node's {contract.interface_type} interface, which its other interfaces "
+            "work with: enable it, or give the node another one."
+        )
+    return interface

@@ -1,28 +1,27 @@
 """The bios interface: settings of the machine's firmware."""
 
-from typing import Any
-
-from ingot.drivers import results
+from ingot.common.json_types import Json
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.task import Task
+from ingot.drivers.interfaces.results import Answer
+from ingot.drivers.interfaces.task import Task
 
 
 class BIOSInterface(BaseInterface):
     """Implementations declare :meth:`apply_configuration` and :meth:`factory_reset` as steps."""
 
-    kind = "bios"
+    interface_type = "bios"
 
-    def apply_configuration(self, task: Task, settings: list[dict[str, Any]]) -> results.Result | None:
-        """Sets firmware settings: objects with ``name`` and ``value``.
+    def apply_configuration(self, task: Task, settings: list[Json]) -> Answer:
+        """Set firmware settings: objects with ``name`` and ``value``.
 
-        :raises Invalid: a setting the machine does not have, or a value it does not take.
+        :raises Invalid: a setting the machine does not have, or a value it does not accept.
         """
         raise self.not_supported("apply_configuration")
 
-    def factory_reset(self, task: Task) -> results.Result | None:
-        """Brings all settings back to what the vendor delivered."""
+    def factory_reset(self, task: Task) -> Answer:
+        """Reset all settings to what the vendor delivered."""
         raise self.not_supported("factory_reset")
 
     def cache_bios_settings(self, task: Task) -> None:
-        """Reads the settings and hands them to ``task.keep_bios_settings``; an implementation without does nothing."""
+        """Read the settings and hand them to ``task.keep_bios_settings``; do nothing if there are none to read."""
         raise NotImplementedError

@@ -1,27 +1,55 @@
 """The boot interface: what a machine gets when it boots from the network, or from where it boots its instance."""
 
+from collections.abc import Mapping
+
+from ingot.common import errors
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.task import Task
+from ingot.drivers.interfaces.task import Task
+
+BOOT_MODES = ("uefi", "bios")
+
+
+def find_boot_mode(task: Task) -> str:
+    """Return the boot mode that the user requests, else the machine's, else ``[deploy] default_boot_mode``.
+
+    :raises Invalid: a capability ``boot_mode`` that is neither uefi nor bios.
+    """
+    node, requested = task.node, task.node.instance_info
+    mode = _read_capability(requested.get("capabilities")) or requested.get("deploy_boot_mode")
+    mode = mode or _read_capability(node.properties.get("capabilities")) or node.boot_mode
+    mode = mode or task.conf.deploy.default_boot_mode
+    if mode not in BOOT_MODES:
+        raise errors.Invalid(field="boot_mode", value=mode, allowed=f"One of {', '.join(BOOT_MODES)}.")
+    return str(mode)
+
+
+def _read_capability(capabilities: object) -> str | None:
+    """Return ``boot_mode`` of capabilities: an object, or ``name:value`` pairs separated by commas."""
+    if isinstance(capabilities, Mapping):
+        mode = capabilities.get("boot_mode")
+        return None if mode is None else str(mode)
+    pairs = (pair.partition(":") for pair in str(capabilities or "").split(","))
+    return next((value.strip() for name, _, value in pairs if name.strip() == "boot_mode"), None)
 
 
 class BootInterface(BaseInterface):
-    kind = "boot"
+    interface_type = "boot"
 
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
-        """Lets the next boot start the agent; sets the boot device to network, once.
+        """Let the next boot start the agent; set the boot device to network, once.
 
         :param kernel_parameters: what the agent must find on its kernel command line, besides the configured ones.
         """
         raise NotImplementedError
 
     def clean_up_ramdisk(self, task: Task) -> None:
-        """Undoes :meth:`prepare_ramdisk`. Safe to repeat."""
+        """Undo :meth:`prepare_ramdisk`. Safe to repeat."""
         raise NotImplementedError
 
     def prepare_instance(self, task: Task) -> None:
-        """Lets every boot from now on start what the user deployed: from disk, or its ramdisk from the network."""
+        """Let every boot from now on start what the user deployed: from disk, or its ramdisk from the network."""
         raise NotImplementedError
 
     def clean_up_instance(self, task: Task) -> None:
-        """Undoes :meth:`prepare_instance`. Safe to repeat."""
+        """Undo :meth:`prepare_instance`. Safe to repeat."""
         raise NotImplementedError

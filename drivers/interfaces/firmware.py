@@ -1,25 +1,23 @@
 """The firmware interface: versions of the machine's firmware, and their update."""
 
-from typing import Any
-
-from ingot.drivers import results
+from ingot.common.json_types import Json
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.task import Task
+from ingot.drivers.interfaces.results import Answer
+from ingot.drivers.interfaces.task import Task
 
 
 class FirmwareInterface(BaseInterface):
     """Implementations declare :meth:`update` as a step."""
 
-    kind = "firmware"
+    interface_type = "firmware"
 
-    def update(self, task: Task, settings: list[dict[str, Any]]) -> results.Result | None:
-        """Updates components: objects with ``component`` and ``url``.
+    def update(self, task: Task, settings: list[Json]) -> Answer:
+        """Update components: objects with ``component`` and ``url``.
 
         :raises Invalid: a component the machine does not have.
         """
         raise self.not_supported("update")
 
     def cache_firmware_components(self, task: Task) -> None:
-        """Reads the versions and hands them to ``task.keep_firmware_components``; an implementation without does
-        nothing."""
+        """Read the versions and hand them to ``task.keep_firmware_components``; do nothing if there are none."""
         raise NotImplementedError

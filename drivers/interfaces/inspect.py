@@ -1,19 +1,23 @@
 """The inspect interface: finds out what a machine is made of."""
 
-from ingot.drivers import results
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.task import Task
+from ingot.drivers.interfaces.results import Answer
+from ingot.drivers.interfaces.task import Task
 
 
 class InspectInterface(BaseInterface):
-    kind = "inspect"
+    interface_type = "inspect"
 
-    def inspect_hardware(self, task: Task) -> results.Result | None:
-        """Sets ``properties`` of the node from the hardware, or sees to it that the inventory of the machine is kept
-        (``task.inventory``), of which the flow makes the rest; may answer as steps do."""
+    def inspect_hardware(self, task: Task) -> Answer:
+        """Set ``properties`` of the node from the hardware, or make sure that the machine's inventory is kept.
+
+        Of the inventory (``task.inventory``) the flow makes the rest. May answer as steps do.
+        """
         raise NotImplementedError
 
     def clean_up(self, task: Task) -> None:
-        """Removes what an inspection left in and outside of the machine. Called, once, when it has failed or was
-        aborted; safe to repeat."""
+        """Remove what an inspection left in and outside of the machine. Safe to repeat.
+
+        Called, once, when it has failed or was aborted.
+        """
         raise NotImplementedError

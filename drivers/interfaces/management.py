@@ -1,9 +1,10 @@
 """The management interface: boot device and other settings that the BMC keeps."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
+from ingot.common.json_types import Json
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.task import Task
+from ingot.drivers.interfaces.task import Task
 
 BOOT_DEVICES: tuple[str, ...] = (
     "pxe",
@@ -22,12 +23,19 @@ INDICATOR_STATES: tuple[str, ...] = ("off", "on", "blinking")
 VIRTUAL_MEDIA: tuple[str, ...] = ("disk", "cdrom", "floppy")
 
 
+class BootDevice(TypedDict):
+    """What a machine boots from, as the hardware has it; None: not known."""
+
+    boot_device: str | None
+    persistent: bool | None
+
+
 class Indicator(NamedTuple):
     """A light on a machine.
 
     :param component: the part of the machine that it belongs to: ``system``, ``chassis``, ``disk`` ...
     :param name: unique within the component.
-    :param readonly: whether it can only be looked at.
+    :param readonly: whether it can only be read.
     :param states: those of :data:`INDICATOR_STATES` that it knows.
     """
 
@@ -38,14 +46,14 @@ class Indicator(NamedTuple):
 
 
 class ManagementInterface(BaseInterface):
-    kind = "management"
+    interface_type = "management"
 
     def get_supported_boot_devices(self, task: Task) -> list[str]:
-        """Boot devices that :meth:`set_boot_device` takes."""
+        """Return the boot devices that :meth:`set_boot_device` accepts."""
         raise NotImplementedError
 
     def set_boot_device(self, task: Task, device: str, persistent: bool = False) -> None:
-        """Sets what the machine boots from.
+        """Set what the machine boots from.
 
         :param persistent: for every boot from now on; otherwise for the next one only.
         :raises Invalid: the device is not supported; the message lists those that are.
@@ -53,16 +61,16 @@ class ManagementInterface(BaseInterface):
         """
         raise NotImplementedError
 
-    def get_boot_device(self, task: Task) -> dict[str, Any]:
-        """``{"boot_device": name or None, "persistent": bool or None}`` as the hardware has it."""
+    def get_boot_device(self, task: Task) -> BootDevice:
+        """Return what the machine boots from."""
         raise NotImplementedError
 
     def inject_nmi(self, task: Task) -> None:
-        """Sends a non-maskable interrupt."""
+        """Send a non-maskable interrupt."""
         raise self.not_supported("inject_nmi")
 
     def set_boot_mode(self, task: Task, mode: str) -> None:
-        """Sets which firmware the machine boots with from its next boot on.
+        """Set which firmware the machine boots with from its next boot on.
 
         :param mode: ``uefi`` or ``bios``.
         :raises HardwareError: the BMC refuses or does not answer; so with all methods below.
@@ -70,29 +78,30 @@ class ManagementInterface(BaseInterface):
         raise self.not_supported("set_boot_mode")
 
     def set_secure_boot(self, task: Task, enabled: bool) -> None:
-        """Lets the machine boot only what is signed, or anything, from its next boot on."""
+        """Let the machine boot only what is signed, or anything, from its next boot on."""
         raise self.not_supported("set_secure_boot")
 
     def get_supported_indicators(self, task: Task) -> list[Indicator]:
-        """The lights that the machine has."""
+        """Return the lights that the machine has."""
         raise self.not_supported("get_supported_indicators")
 
     def get_indicator_state(self, task: Task, indicator: Indicator) -> str:
-        """One of :data:`INDICATOR_STATES`.
+        """Return one of :data:`INDICATOR_STATES`.
 
-        :param indicator: one of those that :meth:`get_supported_indicators` answers.
+        :param indicator: one of those that :meth:`get_supported_indicators` returns.
         """
         raise self.not_supported("get_indicator_state")
 
     def set_indicator_state(self, task: Task, indicator: Indicator, state: str) -> None:
-        """
+        """Switch a light.
+
         :param indicator: as in :meth:`get_indicator_state`, not one that is readonly.
         :param state: one of the indicator's.
         """
         raise self.not_supported("set_indicator_state")
 
     def attach_virtual_media(self, task: Task, device_type: str, image_url: str, source: str | None) -> None:
-        """Shows the machine an image as if it were in a drive of its own.
+        """Show the machine an image as if it were in a drive of its own.
 
         :param device_type: one of :data:`VIRTUAL_MEDIA`.
         :param source: ``http``, ``local`` or ``swift``: from where the BMC gets the image; None for the usual.
@@ -100,13 +109,13 @@ class ManagementInterface(BaseInterface):
         raise self.not_supported("attach_virtual_media")
 
     def detach_virtual_media(self, task: Task, device_types: list[str]) -> None:
-        """Takes images out of the drives of these types. Safe to repeat, and where there is none."""
+        """Remove images from the drives of these types. Safe to repeat, and where there is none."""
         raise self.not_supported("detach_virtual_media")
 
-    def get_virtual_media(self, task: Task) -> list[dict[str, Any]]:
-        """What is in the drives: objects as the BMC tells them."""
+    def get_virtual_media(self, task: Task) -> list[Json]:
+        """Return what is in the drives: objects as the BMC has them."""
         raise self.not_supported("get_virtual_media")
 
-    def get_sensors_data(self, task: Task) -> dict[str, Any]:
-        """Sensor readings by type."""
+    def get_sensors_data(self, task: Task) -> Json:
+        """Return sensor readings by type."""
         raise self.not_supported("sensors")

@@ -1,73 +1,74 @@
 """The network interface: which networks a machine's ports are connected to in each phase of its life."""
 
-from typing import Any
-
+from ingot.common.json_types import Json
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.task import Task
+from ingot.drivers.interfaces.task import Task
 
 
 class NetworkInterface(BaseInterface):
     """Flows call these; an implementation that changes nothing does nothing. All of them are safe to repeat."""
 
-    kind = "network"
+    interface_type = "network"
 
     def add_provisioning_network(self, task: Task) -> None:
-        """Connects the machine to the network on which deployments run."""
+        """Connect the machine to the network on which deployments run."""
         raise NotImplementedError
 
     def remove_provisioning_network(self, task: Task) -> None:
-        """Undoes :meth:`add_provisioning_network`."""
+        """Undo :meth:`add_provisioning_network`."""
         raise NotImplementedError
 
     def add_cleaning_network(self, task: Task) -> None:
-        """Connects the machine to the network on which cleaning runs."""
+        """Connect the machine to the network on which cleaning runs."""
         raise NotImplementedError
 
     def remove_cleaning_network(self, task: Task) -> None:
-        """Undoes :meth:`add_cleaning_network`."""
+        """Undo :meth:`add_cleaning_network`."""
         raise NotImplementedError
 
     def add_servicing_network(self, task: Task) -> None:
-        """Connects the machine to the network on which it is serviced while an instance is on its disks. Without one
-        of its own that is the network of cleaning: both run the operator's agent."""
+        """Connect the machine to the network on which it is serviced while an instance is on its disks.
+
+        Without one of its own that is the network of cleaning: both run the operator's agent.
+        """
         self.add_cleaning_network(task)
 
     def remove_servicing_network(self, task: Task) -> None:
-        """Undoes :meth:`add_servicing_network`."""
+        """Undo :meth:`add_servicing_network`."""
         self.remove_cleaning_network(task)
 
     def add_inspection_network(self, task: Task) -> None:
-        """Connects the machine to the network on which it is inspected; without one of its own as above."""
+        """Connect the machine to the network on which it is inspected; without one of its own as above."""
         self.add_cleaning_network(task)
 
     def remove_inspection_network(self, task: Task) -> None:
-        """Undoes :meth:`add_inspection_network`."""
+        """Undo :meth:`add_inspection_network`."""
         self.remove_cleaning_network(task)
 
     def add_rescuing_network(self, task: Task) -> None:
-        """Connects the machine to the network on which it boots for a rescue; without one of its own as above."""
+        """Connect the machine to the network on which it boots for a rescue; without one of its own as above."""
         self.add_cleaning_network(task)
 
     def remove_rescuing_network(self, task: Task) -> None:
-        """Undoes :meth:`add_rescuing_network`."""
+        """Undo :meth:`add_rescuing_network`."""
         self.remove_cleaning_network(task)
 
     def configure_tenant_networks(self, task: Task) -> None:
-        """Connects the machine to its user's networks."""
+        """Connect the machine to its user's networks."""
         raise NotImplementedError
 
     def unconfigure_tenant_networks(self, task: Task) -> None:
-        """Undoes :meth:`configure_tenant_networks`."""
+        """Undo :meth:`configure_tenant_networks`."""
         raise NotImplementedError
 
     # The user's networks, a virtual interface (VIF) at a time; flows do not call these.
 
-    def list_vifs(self, task: Task) -> list[dict[str, Any]]:
-        """The VIFs that are attached to the machine: objects with ``id``."""
+    def list_vifs(self, task: Task) -> list[Json]:
+        """Return the VIFs that are attached to the machine: objects with ``id``."""
         raise NotImplementedError
 
-    def attach_vif(self, task: Task, vif: dict[str, Any]) -> None:
-        """Notes that a port of the machine shall be on a VIF's network, and connects it if its user has the machine.
+    def attach_vif(self, task: Task, vif: Json) -> None:
+        """Note that a port of the machine is to be on a VIF's network, and connect it if its user has the machine.
 
         :param vif: ``id``, and what else the user sent: ``port_uuid`` or ``portgroup_uuid``, and anything that the
             network service understands.
@@ -77,7 +78,7 @@ class NetworkInterface(BaseInterface):
         raise NotImplementedError
 
     def detach_vif(self, task: Task, vif_id: str) -> None:
-        """Undoes :meth:`attach_vif`.
+        """Undo :meth:`attach_vif`.
 
         :raises Invalid: it is not attached.
         """

@@ -1,7 +1,6 @@
 """The raid interface: arrays of disks, built by the machine's controller or by the agent."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from ingot.common import errors
 from ingot.drivers.interfaces.base import BaseInterface
@@ -20,21 +19,21 @@ LOGICAL_DISK_PROPERTIES: dict[str, str] = {
     "interface_type": "Interface of disks to use: sata, scsi or sas.",
     "share_physical_disks": "Whether other arrays may be on the same disks. Default: false.",
 }
-"""Keys of one of ``logical_disks`` in a raid configuration, with what the API tells about them."""
+"""Keys of one of ``logical_disks`` in a raid configuration, with what the API says about them."""
 
 
 class RAIDInterface(BaseInterface):
     """Implementations declare their work as steps: ``create_configuration`` and ``delete_configuration`` for cleaning,
     ``apply_configuration`` for deployments."""
 
-    kind = "raid"
+    interface_type = "raid"
 
     def get_logical_disk_properties(self) -> dict[str, str]:
-        """Keys of a logical disk that this implementation knows, with descriptions."""
+        """Return the keys of a logical disk that this implementation knows, with descriptions."""
         return LOGICAL_DISK_PROPERTIES
 
-    def validate_raid_config(self, raid_config: Any) -> None:
-        """Checks a raid configuration as users and templates give it.
+    def validate_raid_config(self, raid_config: object) -> None:
+        """Check a raid configuration as users and templates give it.
 
         :raises Invalid: names the disk by its number, the key and what is allowed.
         """
@@ -55,7 +54,7 @@ class RAIDInterface(BaseInterface):
                 allowed="Only one of them can be the root volume.",
             )
 
-    def _check_disk(self, where: str, disk: Any) -> None:
+    def _check_disk(self, where: str, disk: object) -> None:
         known = self.get_logical_disk_properties()
         if not isinstance(disk, Mapping):
             raise errors.Invalid(field=where, value=disk, allowed="It must be an object.")

@@ -154,10 +154,10 @@ class Keystone(fixtures.Fixture):
         keys = self.directory / "fernet"
         newest = max(keys.iterdir(), key=lambda key: int(key.name))
         box = fernet.Fernet(newest.read_bytes())
-        told = msgpack.unpackb(box.decrypt(_padded(token)))
-        ends = [index for index, value in enumerate(told) if isinstance(value, float)]
-        told[ends[0]] = time.time() - _AN_HOUR_S
-        return box.encrypt(msgpack.packb(told)).rstrip(b"=").decode()
+        payload = msgpack.unpackb(box.decrypt(_padded(token)))
+        ends = [index for index, value in enumerate(payload) if isinstance(value, float)]
+        payload[ends[0]] = time.time() - _AN_HOUR_S
+        return box.encrypt(msgpack.packb(payload)).rstrip(b"=").decode()
 
     def connect(self, person: str, where: str | None = None) -> connection.Connection:
         """openstacksdk, as a person."""
@@ -194,8 +194,8 @@ class Ingot(client.Ingot):
         self._keystone.publish(self.url)
 
     def _credentials(self) -> dict[str, str]:
-        told = {**self._keystone.credentials("operator"), "auth_type": "password", "region_name": REGION}
-        return {name.replace("_", "-"): value for name, value in told.items()}
+        options = {**self._keystone.credentials("operator"), "auth_type": "password", "region_name": REGION}
+        return {name.replace("_", "-"): value for name, value in options.items()}
 
     def _configuration(self, port: int) -> dict[str, dict[str, Any]]:
         settings = super()._configuration(port)

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import venv
 
+from tests import patience
+
 ROOT = pathlib.Path(__file__).parents[2]
-COMMAND_TIMEOUT_S = 60
-BUILD_TIMEOUT_S = 240
+COMMAND_TIMEOUT_S = patience.seconds(60)
+BUILD_TIMEOUT_S = patience.seconds(240)
 
 _CACHE = ROOT / ".gate"
 _MARK = ".made-from"
@@ -45,14 +47,14 @@ def cached(name: str, *requirements: str) -> pathlib.Path:
     workers that want it at once, one makes it.
     """
     place = _CACHE / name
-    wanted = "\n".join([sys.version, sys.base_prefix, *requirements])
+    content = "\n".join([sys.version, sys.base_prefix, *requirements])
     _CACHE.mkdir(exist_ok=True)
     with (_CACHE / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         mark = place / _MARK
-        if not mark.is_file() or mark.read_text() != wanted:
+        if not mark.is_file() or mark.read_text() != content:
             make(place, *requirements)
-            mark.write_text(wanted)
+            mark.write_text(content)
     return place / "bin"
 
 

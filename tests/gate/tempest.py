@@ -11,13 +11,14 @@ import fixtures
 import subunit
 import testtools
 
+from tests import patience
 from tests.gate import cloud, environments
 
 REQUIREMENTS = tuple((pathlib.Path(__file__).parent / "tempest-requirements.txt").read_text().split())
 TESTS = "ironic_tempest_plugin.tests.api"
 WORKERS = 2
 
-_PATIENCE_S = 60
+_PATIENCE_S = round(patience.seconds(60))
 """Of the plugin, for what a node does; and of tempest, for one test."""
 
 INTERFACES = {

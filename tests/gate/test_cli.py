@@ -144,15 +144,15 @@ class TestDrivers(CliTest):
         expected = {"fake-hardware": "dynamic", "ipmi": "dynamic", "example_classic": "classic"}
         listed = self.cli.show("driver list --long")
         self.assertEqual(expected, {driver["name"]: driver["type"] for driver in listed})
-        for wanted in ("classic", "dynamic"):
-            limited = self.cli.show(f"driver list --type {wanted} --fields name type")
+        for requested in ("classic", "dynamic"):
+            limited = self.cli.show(f"driver list --type {requested} --fields name type")
             named = {driver["name"]: driver["type"] for driver in limited}
-            self.assertEqual({name: kind for name, kind in expected.items() if kind == wanted}, named)
+            self.assertEqual({name: kind for name, kind in expected.items() if kind == requested}, named)
         self.assertIn("fake-hardware", self.cli("driver list"))
 
     def test_a_driver_is_shown_with_what_is_default_and_enabled(self) -> None:
         dynamic, classic = (self.cli.show(f"driver show {name}") for name in ("fake-hardware", "example_classic"))
-        for kind in interfaces.KINDS:
+        for kind in interfaces.TYPES:
             default, enabled = f"default_{kind}_interface", f"enabled_{kind}_interfaces"
             self.assertIn(dynamic[default], dynamic[enabled].split(", "))
             self.assertEqual((None, None), (classic[default], classic[enabled]))
@@ -162,16 +162,16 @@ class TestDrivers(CliTest):
 
     def test_a_node_is_created_with_an_argument_for_each_interface(self) -> None:
         other = {"bios": "no-bios", "boot": "ipxe", "deploy": "direct", "raid": "agent", "vendor": "no-vendor"}
-        wanted = {
-            kind: other.get(kind, "noop" if kind in ("network", "storage") else "fake") for kind in interfaces.KINDS
+        requested = {
+            kind: other.get(kind, "noop" if kind in ("network", "storage") else "fake") for kind in interfaces.TYPES
         }
-        arguments = " ".join(f"--{kind}-interface {name}" for kind, name in wanted.items())
+        arguments = " ".join(f"--{kind}-interface {name}" for kind, name in requested.items())
         created = self.cli.show(f"node create --driver fake-hardware --name chosen {arguments}")
-        self.assertEqual(wanted, {kind: created[f"{kind}_interface"] for kind in interfaces.KINDS})
+        self.assertEqual(requested, {kind: created[f"{kind}_interface"] for kind in interfaces.TYPES})
         created = self.cli.show("node create --driver fake-hardware --power-interface fake")
         self.assertEqual(("fake", "fake"), (created["power_interface"], created["deploy_interface"]))
         created = self.cli.show("node create --driver example_classic")
-        self.assertEqual({None}, {created[f"{kind}_interface"] for kind in interfaces.KINDS})
+        self.assertEqual({None}, {created[f"{kind}_interface"] for kind in interfaces.TYPES})
         self.check_refusals(
             {
                 "node create --driver fake-hardware --power-interface ipmitool": ("ipmitool", "fake", "HTTP 400"),
@@ -255,10 +255,10 @@ class TestFlows(CliTest):
         self.check_history("worker")
 
     def check_history(self, node: str) -> None:
-        told = self.events(node)
+        events = self.events(node)
         for flow, step in (("manual_clean", BIOS), ("deploy", BIOS), ("service", BIOS), ("deploy", RESET)):
             ran = f"Step {step['interface']}.{step['step']} (request) of flow {flow} completed."
-            self.assertIn(ran, told)
+            self.assertIn(ran, events)
         entries = self.cli.show(f"node history list {node} --long")
         (entry,) = [one for one in entries if one["event"] == "Servicing completed."]
         shown = self.cli.show(f"node history get {node} {entry['uuid']}")

@@ -1,4 +1,4 @@
-"""The API as several processes of gunicorn, as the guide says (operator/scaling): one is killed, and all are replaced,
+"""The API as several processes of gunicorn, as the guide says (operator/scaling-out): one is killed, and all are replaced,
 while somebody works with it."""
 
 import os

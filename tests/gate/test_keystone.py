@@ -33,7 +33,7 @@ class KeystoneTest(testtools.TestCase):
         )
         return self.as_("operator").update_node(made, lessee=projects["lessee"])
 
-    def test_everybody_sees_what_is_theirs(self) -> None:
+    def test_every_role_sees_its_own_objects(self) -> None:
         self.node("seen")
         for person, sees in (
             ("operator", True), ("auditor", True), ("owner-reader", True), ("lessee-member", True), ("stranger", False)

@@ -27,11 +27,11 @@ class Metal3Case(testtools.TestCase):
         super().setUpClass()
         cls.program = environments.go_program(SOURCE, LIBRARIES)
 
-    def outcome(self, visit: str, wanted: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    def outcome(self, visit: str, request: dict[str, Any]) -> subprocess.CompletedProcess[str]:
         """A visit of the operator, to its end, whatever that is."""
         return subprocess.run(
             [str(self.program), visit],
-            input=json.dumps(wanted),
+            input=json.dumps(request),
             capture_output=True,
             text=True,
             timeout=2 * lab.PATIENCE,
@@ -39,15 +39,15 @@ class Metal3Case(testtools.TestCase):
             env={"PATH": os.defpath, "NO_PROXY": "*"},
         )
 
-    def refused(self, visit: str, wanted: dict[str, Any]) -> str:
+    def refused(self, visit: str, request: dict[str, Any]) -> str:
         """The complaint of a visit, which must fail."""
-        ended = self.outcome(visit, wanted)
+        ended = self.outcome(visit, request)
         self.assertEqual(1, ended.returncode, f"{visit}: {ended.stdout}")
         return ended.stderr
 
-    def visit(self, visit: str, wanted: dict[str, Any]) -> Any:
+    def visit(self, visit: str, request: dict[str, Any]) -> Any:
         """What a visit of the operator found, which must succeed."""
-        ended = self.outcome(visit, wanted)
+        ended = self.outcome(visit, request)
         self.assertEqual(0, ended.returncode, f"{visit}: {ended.stderr}")
         return json.loads(ended.stdout)
 
@@ -113,7 +113,7 @@ class TestHost(Metal3Case):
         self.assertEqual(("available", {}), (node["provision_state"], node["instance_info"]))
         self.assertEqual([], self.do("delete")["left"])
 
-    def test_a_host_that_cannot_be_reached_is_told_with_the_reason(self) -> None:
+    def test_an_unreachable_host_is_reported_with_the_reason(self) -> None:
         self.order["driver_info"]["ipmi_password"] = "wrong"
         complaint = self.refused("register", self.order)
         for words in ("is enroll", "Incorrect password", "manage the node again"):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import testtools
 
+from tests import patience
 from tests.functional.deployment import lab
 from tests.gate import environments
 
@@ -47,6 +48,7 @@ class TestMetalsmith(testtools.TestCase):
             "NO_PROXY": "*",
             "OS_AUTH_TYPE": "none",
             "OS_ENDPOINT": self.bench.url,
+            patience.VARIABLE: str(patience.FACTOR),
         }
         return subprocess.run(
             [str(self.programs / command[0]), *command[1:]],
@@ -65,9 +67,9 @@ class TestMetalsmith(testtools.TestCase):
         self.assertEqual(0, ended.returncode, f"{ended.stdout}\n{ended.stderr}\n{self.bench.logs()}")
         return ended.stdout
 
-    def ask(self, command: str, **wanted: Any) -> Any:
+    def ask(self, command: str, **request: Any) -> Any:
         """What the program answers that uses metalsmith from Python."""
-        return json.loads(self.output("python", str(PROGRAM), command, given=json.dumps(wanted)))
+        return json.loads(self.output("python", str(PROGRAM), command, given=json.dumps(request)))
 
     def test_a_machine_is_deployed_and_given_back_on_the_command_line(self) -> None:
         uuid = self.enroll(0)

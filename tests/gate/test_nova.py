@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import fixtures
 import testtools
 
-from tests import http_handler
+from tests import http_handler, patience
 from tests.functional.deployment import lab
 from tests.gate import environments, imaging
 
@@ -28,7 +28,7 @@ UNKNOWN_IMAGE = "0e4b1a9c-3d52-4c6e-8a52-3f6de2bb1c58"
 VIF = "7a9f3e1c-64c2-4a7e-9d0b-3f1f8f0f2b11"
 USER_DATA = base64.b64encode(b"#cloud-config\n").decode()
 SHARD = "rack-7"
-CALL_TIMEOUT_S = 120
+CALL_TIMEOUT_S = patience.seconds(120)
 RUNNING, SHUTDOWN = 1, 4
 """Nova's states of power."""
 

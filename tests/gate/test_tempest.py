@@ -37,9 +37,9 @@ class TempestTest(testtools.TestCase):
         self._heard: list[dict[str, Any]] = []
         outcome = super().run(result)
         for test in self._heard:
-            told = {name: test[name] for name in ("details", "timestamps")}
+            attributes = {name: test[name] for name in ("details", "timestamps")}
             outcome_of = _OUTCOMES.get(test["status"], "addError")  # such as a test that never ended
-            testtools.PlaceHolder(test["id"], outcome=outcome_of, **told).run(result)
+            testtools.PlaceHolder(test["id"], outcome=outcome_of, **attributes).run(result)
         return outcome
 
     def test_as_many_pass_as_with_ironic(self) -> None:

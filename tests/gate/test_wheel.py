@@ -105,9 +105,9 @@ class WheelTest(testtools.TestCase):
     def test_every_module_can_be_imported(self) -> None:
         files = [pathlib.PurePosixPath(n) for n in self.names_in_wheel() if n.endswith(".py")]
         names = {".".join(f.parent.parts if f.stem == "__init__" else f.with_suffix("").parts) for f in files}
-        wanted = json.dumps(sorted(names - NOT_IMPORTABLE))
+        importable = json.dumps(sorted(names - NOT_IMPORTABLE))
         environment = {**os.environ, "INGOT_CONFIG_FILES": str(self.configured())}
-        answer = run(self.programs / "python", "-c", IMPORT_EACH, input=wanted, cwd=self.work, env=environment)
+        answer = run(self.programs / "python", "-c", IMPORT_EACH, input=importable, cwd=self.work, env=environment)
         failures = json.loads(answer)
         self.assertEqual([], sorted(failures), "\n".join(failures.values()))
 

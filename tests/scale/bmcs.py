@@ -18,12 +18,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ingot.common import errors
-from ingot.drivers import ipmi_loop, ipmi_session
+from ingot.drivers.ipmi import loop as ipmi_loop
+from ingot.drivers.ipmi import session
 from ingot.rack import bmc
 from ingot.rack.faults import Faults
 from tests.scale import results
 
-STATUS = ipmi_session.Request(0x00, 0x01)
+STATUS = session.Request(0x00, 0x01)
 
 
 class _Chassis:
@@ -48,7 +49,7 @@ class _Chassis:
         """Nobody boots it."""
 
 
-def _play(machines: int, silent: int, told: Connection) -> None:
+def _play(machines: int, silent: int, pipe: Connection) -> None:
     """Answers as all the BMCs, until it is ended.
 
     :param silent: every which one never answers; 0: none.
@@ -62,7 +63,7 @@ def _play(machines: int, silent: int, told: Connection) -> None:
         made = bmc.RackBmc(chassis, "127.0.0.1", 0, "admin", "password")
         ready.register(made, selectors.EVENT_READ)
         ports.append(made.port)
-    told.send(ports)
+    pipe.send(ports)
     while True:
         for key, _ in ready.select():
             made = key.fileobj  # type: ignore[assignment]
@@ -70,26 +71,26 @@ def _play(machines: int, silent: int, told: Connection) -> None:
 
 
 @contextlib.contextmanager
-def played(machines: int, silent: int) -> Iterator[list[ipmi_session.Address]]:
+def played(machines: int, silent: int) -> Iterator[list[session.Address]]:
     """The addresses of BMCs that another process plays."""
     processes = multiprocessing.get_context("spawn")  # this process has threads
     here, there = processes.Pipe()
     player = processes.Process(target=_play, args=(machines, silent, there), daemon=True)
     player.start()
     try:
-        yield [ipmi_session.Address("127.0.0.1", port, "admin", "password") for port in here.recv()]
+        yield [session.Address("127.0.0.1", port, "admin", "password") for port in here.recv()]
     finally:
         player.terminate()
         player.join()
 
 
-def in_threads(number: int) -> Callable[[list[ipmi_session.Address], int], list[float]]:
+def in_threads(number: int) -> Callable[[list[session.Address], int], list[float]]:
     """Reads with a pool of threads, each of which waits for one BMC at a time."""
 
-    def read(addresses: list[ipmi_session.Address], timeout: int) -> list[float]:
-        def one(address: ipmi_session.Address) -> float | None:
+    def read(addresses: list[session.Address], timeout: int) -> list[float]:
+        def one(address: session.Address) -> float | None:
             try:
-                ipmi_session.call(address, timeout, STATUS)
+                session.call(address, timeout, STATUS)
             except errors.HardwareUnreachable:
                 return None
             return time.monotonic()
@@ -100,7 +101,7 @@ def in_threads(number: int) -> Callable[[list[ipmi_session.Address], int], list[
     return read
 
 
-def at_once(addresses: list[ipmi_session.Address], timeout: int) -> list[float]:
+def at_once(addresses: list[session.Address], timeout: int) -> list[float]:
     """Reads all of them at the same time, without a thread for any."""
     moments: list[float] = []
 
@@ -108,14 +109,14 @@ def at_once(addresses: list[ipmi_session.Address], timeout: int) -> list[float]:
         if reading.exception() is None:
             moments.append(time.monotonic())
 
-    readings = [ipmi_loop.begin(ipmi_session.answers(address, timeout, STATUS)) for address in addresses]
+    readings = [ipmi_loop.submit(session.call_async(address, timeout, STATUS)) for address in addresses]
     for reading in readings:
         reading.add_done_callback(ended)
     futures.wait(readings)
     return moments
 
 
-def measured(read: Callable[[list[ipmi_session.Address], int], list[float]], given: argparse.Namespace) -> Any:
+def measured(read: Callable[[list[session.Address], int], list[float]], given: argparse.Namespace) -> Any:
     """What one round costs."""
     with played(given.machines, given.silent) as addresses:
         began, used = time.monotonic(), time.process_time()

@@ -17,17 +17,17 @@ import sqlalchemy as sa
 
 from ingot.common import states
 from ingot.db import conductors, models, nodes
-from tests import database
+from tests import database, patience
 from tests.functional import services
 
-PATIENCE = 300.0
+PATIENCE = patience.seconds(300.0)
 """Seconds after which a measurement gives up waiting."""
 
 
 def fleet(number: int) -> list[dict[str, Any]]:
     """Rows of nodes as a site has them, half of them deployed, on fake hardware; of each tenth the power state is not
     known yet."""
-    empty = {column.name: {} for column in nodes.NODES.c if isinstance(column.type, models.types.Json)}
+    empty = {column.name: {} for column in nodes.NODES.c if isinstance(column.type, models.JsonText)}
     return [{**empty, **_node(index)} for index in range(number)]
 
 
@@ -64,7 +64,7 @@ class Conductor:
 
     def __init__(self, directory: pathlib.Path, name: str, configuration: Mapping[str, Mapping[str, Any]]) -> None:
         self.name = name
-        self._told = directory / f"{name}.statements"
+        self._statements = directory / f"{name}.statements"
         self.log = directory / f"{name}.log"
         config = directory / f"{name}.conf"
         parts = [
@@ -72,7 +72,16 @@ class Conductor:
             for group, values in configuration.items()
         ]
         config.write_text("\n".join(parts))
-        command = [sys.executable, "-W", "ignore", "-m", "tests.scale.counting", self._told, "--config-file", config]
+        command = [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "tests.scale.counting",
+            self._statements,
+            "--config-file",
+            config,
+        ]
         with self.log.open("wb") as output:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
@@ -83,10 +92,10 @@ class Conductor:
 
     def statements(self) -> collections.Counter[str]:
         """Sent so far: how often each text."""
-        self._told.unlink(missing_ok=True)
+        self._statements.unlink(missing_ok=True)
         self._process.send_signal(signal.SIGUSR1)
-        wait_for(self._told.exists, f"{self.name} tells its statements")
-        return collections.Counter(json.loads(self._told.read_text()))
+        wait_for(self._statements.exists, f"{self.name} tells its statements")
+        return collections.Counter(json.loads(self._statements.read_text()))
 
     def signal(self, number: int) -> None:
         self._process.send_signal(number)

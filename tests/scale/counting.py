@@ -16,16 +16,16 @@ from ingot.conductor.cmd import conductor
 
 
 def main() -> int:
-    told = pathlib.Path(sys.argv.pop(1))
+    report = pathlib.Path(sys.argv.pop(1))
     sent: collections.Counter[str] = collections.Counter()
 
     def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
         sent[statement] += 1
 
     def tell(_number: int, _frame: object) -> None:
-        part = told.with_suffix(".part")
+        part = report.with_suffix(".part")
         part.write_text(json.dumps(dict(sent)))
-        part.rename(told)
+        part.rename(report)
 
     sa.event.listen(sa.Engine, "before_cursor_execute", note)
     signal.signal(signal.SIGUSR1, tell)

@@ -19,11 +19,13 @@ import sqlalchemy as sa
 from ingot.api import call as calls
 from ingot.common import clock, states
 from ingot.conductor import manager
-from ingot.db import nodes, records
-from ingot.drivers import factory, power_control, steps
-from ingot.drivers.fake_hardware import FakeHardware
-from ingot.drivers.modules import fake, ipmi
-from ingot.drivers.task import Task
+from ingot.db import models, nodes
+from ingot.drivers.generic import fake
+from ingot.drivers.generic.fake import FakeHardware
+from ingot.drivers.interfaces import base, power_control
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.ipmi import hardware as ipmi
+from ingot.drivers.loading import factory
 from tests import conductor_case, database
 from tests.scale import bmcs, cluster, results
 from tests.unit.drivers.plugins import here, with_plugins
@@ -37,7 +39,7 @@ _KINDS = (_LIVE, _DEAD, _NO_LANE)
 class Rebooting(fake.FakeDeploy):
     """Deploys by switching the machine off and on."""
 
-    @steps.deploy_step(priority=100, idempotent=True)
+    @base.deploy_step(priority=100, idempotent=True)
     def deploy(self, task: Task) -> Any:
         """The whole deployment."""
         return power_control.reboot(task)
@@ -73,7 +75,7 @@ class Bench(fixtures.Fixture):
         self.conductor.start()
         self.addCleanup(self.conductor.stop)
 
-    def enroll(self, address: Any) -> records.Record:
+    def enroll(self, address: Any) -> models.Node:
         info = {"ipmi_address": address.host, "ipmi_port": address.port, "ipmi_username": "admin"}
         return database.make_node(self.db, driver="machine", driver_info={**info, "ipmi_password": "password"})
 
@@ -101,22 +103,22 @@ class Bench(fixtures.Fixture):
     def _deploy(self, uuid: str) -> None:
         accepted = {"provision_state": states.DEPLOYING, "flow": "deploy", "run_id": None, "due_at": clock.now()}
         calls.retried(lambda: nodes.compare_and_set(self.db, nodes.get(self.db, uuid), accepted))
-        self.conductor.queues.ring(uuid, "deploy")
+        self.conductor.queues.notify(uuid, "deploy")
 
 
-def _fleet(given: argparse.Namespace, kind: str, ready: Any, told: Any) -> None:
+def _fleet(given: argparse.Namespace, kind: str, ready: Any, results: Any) -> None:
     """One kind of fleet, in a process of its own; tells how many deployments ended."""
     with bmcs.played(given.machines, given.dead) as addresses, Bench(given) as bench:
         asked = {bench.enroll(address).uuid: number % given.dead != 0 for number, address in enumerate(addresses)}
-        silences = bench.conductor.services.silences
+        circuit_breakers = bench.conductor.services.circuit_breakers
         dead = [uuid for uuid, alive in asked.items() if not alive]
-        cluster.wait_for(lambda: all(map(silences.is_silent, dead)), "the dead are known")
+        cluster.wait_for(lambda: all(map(circuit_breakers.is_unresponsive, dead)), "the dead are known")
         if kind == _LIVE:
             asked = {uuid: alive for uuid, alive in asked.items() if alive}
         if kind == _NO_LANE:
             bench.conductor.queues._is_slow = lambda _uuid: False
         ready.wait()
-        told.put(bench.deploy(asked))
+        results.put(bench.deploy(asked))
 
 
 def measured(given: argparse.Namespace) -> dict[str, Any]:

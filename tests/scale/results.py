@@ -16,7 +16,7 @@ _FILES = _HERE / "results"
 
 def keep(name: str, figures: Mapping[str, Any]) -> None:
     """Prints what was measured and writes ``results/<name>.json``, over what an earlier run left there."""
-    told = {
+    record = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": _git("rev-parse", "--short=12", "HEAD") + ("+" if _git("status", "--porcelain", "-uno") else ""),
         "machine": f"{os.cpu_count()} cores, {_processor()}, load {os.getloadavg()[0]:.1f} at the end",
@@ -25,7 +25,7 @@ def keep(name: str, figures: Mapping[str, Any]) -> None:
         "figures": dict(figures),
     }
     _FILES.mkdir(exist_ok=True)
-    text = json.dumps(told, indent=2) + "\n"
+    text = json.dumps(record, indent=2) + "\n"
     (_FILES / f"{name}.json").write_text(text)
     print(text, end="")
 

@@ -18,18 +18,19 @@ from typing import Any
 import fixtures
 import sqlalchemy as sa
 
-from ingot.common import clock, hash_ring
+from ingot.common import clock
 from ingot.common.conf import loader
 from ingot.db import conductors, nodes
+from ingot.rpcapi import client
 from tests.scale import cluster, results
 
 _DUE = nodes.NODES.c.due_at.is_not(None)
 
 
 def _owners(hosts: Collection[str], uuids: Collection[str]) -> dict[str, str]:
-    members = [hash_ring.Member(host, "", "fake-hardware") for host in hosts]
+    members = [conductors.RingMember(host, "", "fake-hardware") for host in hosts]
     conf = loader.load([], prog="ingot-tests", files=[])
-    rings = hash_ring.Rings(lambda: members, lambda: 0.0, 5, conf.hash_partition_exponent)
+    rings = client.Rings(lambda: members, lambda: 0.0, 5, conf.hash_partition_exponent)
     return {uuid: rings.owner(uuid, "", "fake-hardware") for uuid in uuids}
 
 

@@ -36,9 +36,9 @@ def differences() -> Iterator[tuple[str, int, int, str]]:
         request = f"{case['method']} {case['url']}"
         found = intended_differences.difference(case["area"], case["case"], request, case["status"])
         if found and found[0] != case["status"] and found[1] != intended_differences.CONDUCTOR:
-            wanted, reason = found
+            expected, reason = found
             what = case["case"] if case["case"] and case["case"] not in request else ""
-            yield f"``{request}``{f' ({_plain(what)})' if what else ''}", case["status"], wanted, reason
+            yield f"``{request}``{f' ({_plain(what)})' if what else ''}", case["status"], expected, reason
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import testtools
 
 from ingot.common import states
-from ingot.db.records import Record
+from ingot.db.models import Record
 from tests.gate.faults import invariants, schedule
 from tests.gate.faults.invariants import STEP_ORDER, Evidence
 from tests.gate.faults.kinds import KINDS
@@ -206,7 +206,7 @@ class ScheduleTest(testtools.TestCase):
         for seed in range(20):
             self.assertEqual(sorted(KINDS), sorted(fault.kind for fault in self.draw(seed, len(KINDS))))
 
-    def test_nobody_suffers_twice_at_once(self) -> None:
+    def test_no_process_has_two_faults_at_once(self) -> None:
         for seed in range(20):
             well_from: dict[str, float] = {}
             for fault in self.draw(seed):

@@ -80,9 +80,16 @@ def required() -> set[str]:
     return {normal(re.split(r"[\[<>=!~;]", line)[0]) for line in listed("options", "install_requires")}
 
 
+@functools.cache
+def distributions() -> dict[str, set[str]]:
+    """The installed distributions of each top-level name."""
+    found = importlib.metadata.packages_distributions()
+    return {module: {normal(name) for name in names} for module, names in found.items()}
+
+
 def providers(module: str) -> set[str]:
     """The installed distributions that a module's top-level name comes from."""
-    return {normal(name) for name in importlib.metadata.packages_distributions().get(module.split(".")[0], [])}
+    return distributions().get(module.split(".")[0], set())
 
 
 class PackagingTest(testtools.TestCase):

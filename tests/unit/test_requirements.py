@@ -10,11 +10,13 @@ import fixtures
 
 from ingot.common import context, errors, interfaces, states
 from ingot.db import nodes
-from ingot.drivers import driver, entry_points, factory, results, steps
-from ingot.drivers.hardware_type import AbstractHardwareType, GenericHardwareType
+from ingot.drivers.generic import fake
+from ingot.drivers.generic.hardware_type import GenericHardwareType
+from ingot.drivers.interfaces import base, noop, results, task
 from ingot.drivers.interfaces.deploy import DeployInterface
+from ingot.drivers.interfaces.hardware_type import AbstractHardwareType
 from ingot.drivers.interfaces.management import ManagementInterface
-from ingot.drivers.modules import fake, noop
+from ingot.drivers.loading import entry_points, factory
 from tests import conductor_case, database
 from tests.unit.api import test_provision
 from tests.unit.conductor import test_composition
@@ -61,16 +63,16 @@ class CleaningByConductor(conductor_case.ConductorCase):
     def test_an_operator_can_skip_a_cleaning_that_failed(self) -> None:
         """To available, uncleaned (specification 002, "Proposed change"), but not with the agent still running."""
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
-        wanted = [{"interface": "vendor", "step": "fail"}]
+        requested = [{"interface": "vendor", "step": "fail"}]
         self.assertEqual(
             states.CLEANFAIL,
-            self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted).provision_state,
+            self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=requested).provision_state,
         )
-        cleaned = len(self.journal(node))
+        cleaned = len(self.step_runs(node))
         nodes.set_always(self.db, node.uuid, {"automated_clean": False, "maintenance": False})
         skipped = self.run_flow(node, "automated_clean", states.CLEANING)
         self.assertEqual((states.AVAILABLE, None), (skipped.provision_state, skipped.last_error))
-        self.assertEqual(["tear_down_cleaning"], [row.step for row in self.journal(node)[cleaned:]])
+        self.assertEqual(["tear_down_cleaning"], [row.step for row in self.step_runs(node)[cleaned:]])
 
     def test_the_list_of_steps_has_the_enabled_ones_in_their_order(self) -> None:
         """``GET /v1/nodes/<id>/cleaning/steps`` (specification 002, "REST API impact")."""
@@ -89,14 +91,14 @@ class Steps(conductor_case.ConductorCase):
     def test_a_step_begins_when_the_one_before_has_ended(self) -> None:
         """Specification 001, "When are deploy steps executed?"; some of these steps wait and poll."""
         node = database.make_node(self.db)
-        wanted = [
+        requested = [
             {"interface": "vendor", "step": "pause", "priority": priority, "args": {"seconds": 0.2}}
             for priority in (150, 120, 60)
         ]
         self.assertEqual(
-            states.ACTIVE, self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=wanted).provision_state
+            states.ACTIVE, self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=requested).provision_state
         )
-        ran = self.journal(node)
+        ran = self.step_runs(node)
         self.assertEqual(["prepare", "pause", "pause", "deploy", "pause"], [row.step for row in ran])
         for before, after in itertools.pairwise(ran):
             self.assertLessEqual(before.started_at, before.finished_at)
@@ -120,15 +122,15 @@ class Migrating(test_composition.ClassicCase):
 
 
 class SortedManagement(ManagementInterface):
-    @steps.clean_step(priority=10)
+    @base.clean_step(priority=10)
     def low(self, task: Any) -> None:
         """Runs second."""
 
-    @steps.clean_step(priority=30)
+    @base.clean_step(priority=30)
     def high(self, task: Any) -> None:
         """Runs first."""
 
-    @steps.clean_step(priority=0)
+    @base.clean_step(priority=0)
     def never(self, task: Any) -> None:
         """Runs when somebody asks."""
 
@@ -187,9 +189,9 @@ class Interfaces(fakes.DriverTestCase):
 
     def test_which_deploy_interfaces_have_the_core_steps(self) -> None:
         conf = fakes.configuration()
-        group = {one.name: one for one in entry_points.installed(entry_points.of_kind("deploy"))}
-        told = {name: group[name].load()(conf, name).has_decomposed_deploy_steps() for name in group}
-        self.assertEqual({"direct": True, "ramdisk": True, "fake": False}, told)
+        group = {one.name: one for one in entry_points.list_installed(entry_points.interface_group("deploy"))}
+        decomposed = {name: group[name].load()(conf, name).has_decomposed_deploy_steps() for name in group}
+        self.assertEqual({"direct": True, "ramdisk": True, "fake": False}, decomposed)
 
     def test_a_deploy_interface_without_steps_is_warned_of(self) -> None:
         log = self.useFixture(fixtures.FakeLogger())
@@ -202,22 +204,22 @@ class Interfaces(fakes.DriverTestCase):
     def test_a_hardware_type_without_a_mandatory_kind_is_named(self) -> None:
         source = plugins.with_plugins(types_unfinished=plugins.here(Unfinished))
         conf = fakes.configuration(enabled_hardware_types=["unfinished"])
-        told = self.assertRaises(errors.ConfigurationError, factory.Hardware, conf, source).message
+        message = self.assertRaises(errors.ConfigurationError, factory.Hardware, conf, source).message
         for words in ("unfinished", "supported_deploy_interfaces", "supported_management_interfaces"):
-            self.assertIn(words, told)
+            self.assertIn(words, message)
 
     def test_a_driver_of_a_node_is_only_slots(self) -> None:
-        made = driver.BareDriver("fake-hardware")
+        made = task.BareDriver("fake-hardware")
         self.assertFalse(hasattr(made, "__dict__"))
-        self.assertLessEqual(set(interfaces.KINDS), set(driver.BareDriver.__slots__))
+        self.assertLessEqual(set(interfaces.TYPES), set(task.BareDriver.__slots__))
 
     def test_properties_of_a_hardware_type_are_those_of_its_default_interfaces(self) -> None:
         hardware = factory.Hardware(fakes.configuration(enabled_hardware_types=["ipmi"]))
-        wanted: set[str] = set()
-        for kind in interfaces.KINDS:
-            wanted |= set(hardware.interface(kind, hardware.default("ipmi", kind)).get_properties())
-        self.assertEqual(wanted, set(hardware.properties("ipmi")))
-        self.assertIn("ipmi_address", wanted)
+        expected: set[str] = set()
+        for kind in interfaces.TYPES:
+            expected |= set(hardware.interface(kind, hardware.default("ipmi", kind)).get_properties())
+        self.assertEqual(expected, set(hardware.properties("ipmi")))
+        self.assertIn("ipmi_address", expected)
 
 
 class Networks(fakes.DriverTestCase):

@@ -7,7 +7,7 @@ node only; what that means for its holds is decided when they are read (``ingot.
 import sqlalchemy as sa
 from alembic import op
 
-from ingot.db import types
+from ingot.db import models
 
 revision = "0003"
 down_revision = "0002"
@@ -16,4 +16,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("nodes", sa.Column("maintenance_holds", types.text()))
+    op.add_column("nodes", sa.Column("maintenance_holds", models.text()))

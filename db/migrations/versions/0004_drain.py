@@ -6,7 +6,7 @@ Revision 0004 of the schema: everything is added.
 import sqlalchemy as sa
 from alembic import op
 
-from ingot.db import types
+from ingot.db import models
 
 revision = "0004"
 down_revision = "0003"
@@ -15,4 +15,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("conductors", sa.Column("drain", types.string(16)))
+    op.add_column("conductors", sa.Column("drain", models.string(16)))

@@ -1,10 +1,10 @@
 """A classic driver: the same machines in one fixed composition."""
 
-from ingot.drivers.classic import ClassicDriver
-from ingot.drivers.modules.agent_raid import AgentRAID
-from ingot.drivers.modules.direct import DirectDeploy
-from ingot.drivers.modules.ipxe import IPXEBoot
-from ingot.drivers.modules.noop import NoopManagement
+from ingot.drivers.agent.direct import DirectDeploy
+from ingot.drivers.agent.raid import AgentRAID
+from ingot.drivers.interfaces.classic import ClassicDriver
+from ingot.drivers.interfaces.noop import NoopManagement
+from ingot.drivers.pxe.ipxe import IPXEBoot
 from ingot_example.power import PlugPower
 
 

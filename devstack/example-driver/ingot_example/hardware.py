@@ -1,7 +1,8 @@
 """The hardware type: which interfaces machines behind plugs support, the preferred one first."""
 
-from ingot.drivers.hardware_type import GenericHardwareType, Supported
-from ingot.drivers.modules import fake, noop
+from ingot.drivers.generic import fake
+from ingot.drivers.generic.hardware_type import GenericHardwareType, Supported
+from ingot.drivers.interfaces import noop
 from ingot_example.power import PlugPower
 
 

@@ -17,10 +17,10 @@ OPTIONS: list[cfg.Opt] = [
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Makes the options known. Safe to repeat: each of the driver's interfaces may need them."""
+    """Make the options known. Safe to repeat: each of the driver's interfaces may need them."""
     conf.register_opts(OPTIONS, group="example")
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """What oslo-config-generator asks for: with ``namespace = ingot_example`` the options get into a sample file."""
+    """Return the options for oslo-config-generator: ``namespace = ingot_example`` adds them to a sample file."""
     return [("example", OPTIONS)]

@@ -1,4 +1,4 @@
-"""Talks to a smart plug: one JSON document over HTTP, ``{"on": bool, "watts": number, "display": text}``."""
+"""Calls a smart plug: one JSON document over HTTP, ``{"on": bool, "watts": number, "display": text}``."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ class Plug(NamedTuple):
         return f"<plug {self.url}>"  # a named tuple would show the token
 
     def read(self) -> dict[str, Any]:
-        """The document.
+        """Return the document.
 
         :raises HardwareUnreachable: the plug does not answer.
         :raises HardwareError: it refuses, or answers something else.
@@ -37,7 +37,7 @@ class Plug(NamedTuple):
         return self._call("GET")
 
     def write(self, **values: Any) -> None:
-        """Changes the named values of the document; errors as in :meth:`read`."""
+        """Change the named values of the document; errors as in :meth:`read`."""
         self._call("PUT", values)
 
     def _call(self, method: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Plug(NamedTuple):
 
 
 def of(driver_info: Mapping[str, Any], timeout: float) -> Plug:
-    """The plug that a node's ``driver_info`` names.
+    """Return the plug that a node's ``driver_info`` names.
 
     :raises MissingParameter: there is no ``plug_url``.
     :raises Invalid: it is no address.

@@ -6,10 +6,10 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors, states
-from ingot.drivers import steps
+from ingot.drivers.interfaces import base
+from ingot.drivers.interfaces.periodic import Fleet, periodic
 from ingot.drivers.interfaces.power import PowerInterface
-from ingot.drivers.periodic import Fleet, periodic
-from ingot.drivers.task import Task
+from ingot.drivers.interfaces.task import Task
 from ingot_example import options, plug
 
 LOG = log.getLogger(__name__)
@@ -43,30 +43,30 @@ class PlugPower(PowerInterface):
 
     def start_power_change(self, task: Task, target: str) -> None:
         """Switches; does not wait. Ingot reads the state until it is what was asked for, and makes a reboot of off and
-        on by itself. A soft power off, which flows try first, ends here; they go on with a hard one."""
+        on automatically. A soft power off, which flows try first, ends here; they go on with a hard one."""
         if target not in _RELAY:
             raise errors.StepFailed(f"a plug cannot do '{target}', only {' and '.join(_RELAY)}")
         self._plug(task).write(on=_RELAY[target])
 
-    # Out of band: the conductor talks to the plug, and no agent has to run. A deployment does it by itself, before the
-    # machine boots; cleaning and service only when somebody asks for it.
-    @steps.service_step(argsinfo=_TEXT, requires_ramdisk=False)
-    @steps.clean_step(priority=0, argsinfo=_TEXT, requires_ramdisk=False)
-    @steps.deploy_step(priority=steps.from_option("example", "show_name_priority"), argsinfo=_TEXT, idempotent=True)
+    # Out of band: the conductor calls the plug, and no agent has to run. A deployment does it by default, before the
+    # machine boots; cleaning and service only on request.
+    @base.service_step(argsinfo=_TEXT, requires_ramdisk=False)
+    @base.clean_step(priority=0, argsinfo=_TEXT, requires_ramdisk=False)
+    @base.deploy_step(priority=base.from_option("example", "show_name_priority"), argsinfo=_TEXT, idempotent=True)
     def show_name(self, task: Task, text: str | None = None) -> None:
-        """Shows on the plug's display whose machine hangs on it."""
+        """Show on the plug's display whose machine hangs on it."""
         shown: Any = task.node.name or task.node.uuid if text is None else text
         if not isinstance(shown, str) or len(shown) > 40:
             raise errors.Invalid(field="text", value=shown, allowed="A text of at most 40 characters.")
         self._plug(task).write(display=shown)
 
-    @periodic(spacing=steps.from_option("example", "watch_interval"))
+    @periodic(spacing=base.from_option("example", "watch_interval"))
     def watch_load(self, fleet: Fleet) -> None:
-        """Logs which of this conductor's machines draw too much."""
+        """Log which of this conductor's machines draw too much."""
         most = fleet.conf.example.most_watts
         for node in fleet.nodes():
             try:
-                with fleet.look(node) as task:
+                with fleet.acquire_shared(node) as task:
                     watts = self._plug(task).read().get("watts", 0.0)
             except errors.IngotError as exc:
                 LOG.warning("Node %s: the load of its plug is not known: %s", node.uuid, exc.message)

@@ -20,9 +20,10 @@ import requests
 
 from ingot.drivers.agent import connection
 from ingot.rack import tls
+from tests import patience
 from tests.functional.agent_contract.recordings import Exchange, Recording
 
-_PATIENCE_S = 600
+_PATIENCE_S = patience.seconds(600)
 """For one answer: a command of the agent may be answered when it has ended."""
 
 _HEADERS = ("accept", "content-type", "user-agent", "x-openstack-ironic-api-version")

@@ -141,7 +141,8 @@ class Recording:
 
     def save(self, path: pathlib.Path) -> None:
         kinds = {
-            kind: {place: shapes.told(types) for place, types in shape.items()} for kind, shape in self.kinds.items()
+            kind: {place: shapes.join_types(types) for place, types in shape.items()}
+            for kind, shape in self.kinds.items()
         }
         path.write_text(json.dumps({"lives": self.lives, "kinds": kinds}, indent=1) + "\n")
 
@@ -151,7 +152,7 @@ class Recording:
         found, stored = cls(), json.loads(path.read_text())
         found.lives = stored["lives"]
         found.kinds = {
-            kind: {place: frozenset(told.split("|")) for place, told in shape.items()}
+            kind: {place: frozenset(shape_text.split("|")) for place, shape_text in shape.items()}
             for kind, shape in stored["kinds"].items()
         }
         return found

@@ -100,9 +100,9 @@ def differences(one: Shape, other: Shape) -> Iterator[tuple[str, str, str]]:
         types = [shape.get(place, frozenset({"absent"})) for shape in (one, other)]
         parents = [shape.get(_parent(place), frozenset()) for shape in (one, other)]
         if types[0] != types[1] and all({"object", "list"} & parent for parent in parents):
-            yield place, told(types[0]), told(types[1])
+            yield place, join_types(types[0]), join_types(types[1])
 
 
-def told(types: Iterable[str]) -> str:
+def join_types(types: Iterable[str]) -> str:
     """Types as one text: ``null|string``."""
     return "|".join(sorted(types))

@@ -115,4 +115,6 @@ class RecordingsTest(testtools.TestCase):
         (version,) = re.findall(r"^ironic-python-agent==(\S+)", requirements, re.MULTILINE)
         self.assertEqual(version, RackConfig().agent_version)
         shapes = [shape for act in ACTS for shape in recordings.stored(act).kinds.values()]
-        self.assertEqual({f"={version}"}, {told for shape in shapes for told in shape.get(AGENT_VERSION, ())})
+        self.assertEqual(
+            {f"={version}"}, {version_text for shape in shapes for version_text in shape.get(AGENT_VERSION, ())}
+        )

@@ -92,7 +92,11 @@ def difference(area: str, case: str, url: str, measured: int) -> tuple[int, str]
     """The status that Ingot should answer instead of the measured one, and why; None: it should answer as measured."""
     if (area, case or url) in DIFFERENCES:
         return DIFFERENCES[area, case or url]
-    crashes = (told for (where, part), told in CRASHES.items() if where == area and part in case and measured == 500)
+    crashes = (
+        description
+        for (where, part), description in CRASHES.items()
+        if where == area and part in case and measured == 500
+    )
     return next(crashes, None)
 
 

@@ -102,10 +102,10 @@ class Replay(api_case.ApiCase):
         wrong = []
         for case in (case for case in MEASURED if case["area"] == area):
             name = f"{case['method']} {case['url']}"
-            wanted = intended_differences.expected(area, case["case"], name, case["status"])
+            expected = intended_differences.expected(area, case["case"], name, case["status"])
             answer = self.send(case)
-            if answer.status != wanted:
-                wrong.append(f"{case['case']}: {name} {case.get('body')}: not {wanted} but {answer}")
+            if answer.status != expected:
+                wrong.append(f"{case['case']}: {name} {case.get('body')}: not {expected} but {answer}")
             self.assertTrue(answer.status < 400 or case["method"] == "HEAD" or answer.message, answer)
         self.assertEqual([], wrong)
 

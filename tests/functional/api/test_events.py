@@ -68,22 +68,22 @@ class Reader(threading.Thread):
 
     def _blocks(self, answer: requests.Response) -> Iterator[None]:
         """Reads on; comes back after each event, and after each silence."""
-        told: dict[str, str] = {}
+        event: dict[str, str] = {}
         for line in answer.iter_lines(chunk_size=None, decode_unicode=True):
             name, _colon, value = line.partition(": ")
             if name:
-                told[name] = value
+                event[name] = value
             elif not line:
-                self._take(told)
-                told = {}
+                self._take(event)
+                event = {}
                 yield
 
-    def _take(self, told: dict[str, str]) -> None:
-        self._last = told.get("id", self._last)
-        if told.get("event") == "missed":
-            self.missed.append(told["data"])
-        elif "data" in told:
-            self.seen.append(json.loads(told["data"]))
+    def _take(self, event: dict[str, str]) -> None:
+        self._last = event.get("id", self._last)
+        if event.get("event") == "missed":
+            self.missed.append(event["data"])
+        elif "data" in event:
+            self.seen.append(json.loads(event["data"]))
         self.connected.set()
 
 
@@ -178,7 +178,7 @@ class _OnTwoApis:
         """How many nodes a reader has seen come to a state."""
         return len({event["node_uuid"] for event in list(reader.seen) if event.get("provision_state") == state})
 
-    def test_readers_that_do_not_read_are_in_nobodys_way(self: Any) -> None:
+    def test_readers_that_do_not_read_block_no_other_request(self: Any) -> None:
         site = self.make()
         host, port = site.lab.url.removeprefix("http://").split(":")
         for _ in range(7):
@@ -191,8 +191,8 @@ class _OnTwoApis:
         uuid = site.lab.user.post("/v1/nodes", {"driver": "fake-hardware", **_FAKES})["uuid"]
         for number in range(300):
             site.lab.user.put(f"/v1/nodes/{uuid}/maintenance", {"reason": f"{number} {'x' * 20000}"})
-        told = "maintenance_reason"
-        site.lab.eventually(lambda: (reader.seen[-1] if reader.seen else {}).get(told, "")[:3] == "299", "all is read")
+        field = "maintenance_reason"
+        site.lab.eventually(lambda: (reader.seen[-1] if reader.seen else {}).get(field, "")[:3] == "299", "all is read")
         self.assertEqual(300, sum(event["kind"] == "maintenance" for event in reader.seen))
 
     def status(self: Any, url: str) -> int:

@@ -95,7 +95,7 @@ class FuzzCase(world.WorldCase):
         """Another number whenever somebody else wrote to the database."""
         return int(self.raw.execute("PRAGMA data_version").fetchone()[0])
 
-    def ask(self, method: str, url: str, send: Callable[[], api_case.Answer], told: object = "") -> api_case.Answer:
+    def ask(self, method: str, url: str, send: Callable[[], api_case.Answer], sent: object = "") -> api_case.Answer:
         """
         :param send: sends the request.
         :param told: what of it is not in the URL, for the message.
@@ -103,7 +103,7 @@ class FuzzCase(world.WorldCase):
         began = time.monotonic()
         answer = send()
         self.asked += 1
-        about = f"{method} {url} {told!r:.1000}: {answer}"
+        about = f"{method} {url} {sent!r:.1000}: {answer}"
         self.assertLess(answer.status, 500, about)
         self.assertLess(time.monotonic() - began, SECONDS, about)
         self.assertIsNone(described.objection(self.http.application, method, url, answer), about)

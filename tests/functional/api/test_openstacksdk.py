@@ -109,13 +109,13 @@ class OpenStackSdk(api_case.ApiCase):
 
     def test_allocations(self) -> None:
         node = database.make_node(self.db, name="sdk-4", resource_class="large")
-        wanted = self.sdk.create_allocation(resource_class="large", name="mine", candidate_nodes=["sdk-4"])
-        self.assertEqual(("allocating", [node.uuid]), (wanted.state, wanted.candidate_nodes))
+        allocation = self.sdk.create_allocation(resource_class="large", name="mine", candidate_nodes=["sdk-4"])
+        self.assertEqual(("allocating", [node.uuid]), (allocation.state, allocation.candidate_nodes))
         finder = finding.Allocator(self.db, api_case.HOST, lambda _key, job: job(), lambda _key: False, 60)
-        finder.ring(wanted.id)
+        finder.notify(allocation.id)
         found = self.sdk.wait_for_allocation("mine", timeout=60)
         self.assertEqual(("active", node.uuid), (found.state, found.node_id))
-        self.assertEqual(wanted.id, self.sdk.get_node("sdk-4").allocation_id)
+        self.assertEqual(allocation.id, self.sdk.get_node("sdk-4").allocation_id)
         self.assertEqual(["mine"], [one.name for one in self.sdk.allocations(node="sdk-4", state="active")])
         self.assertEqual({"a": 1}, self.sdk.update_allocation(found, extra={"a": 1}).extra)
         self.sdk.delete_allocation("mine")

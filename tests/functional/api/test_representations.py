@@ -83,10 +83,10 @@ class Representations(world.WorldCase):
 
     def compared(self, name: str, measured: dict[str, Any], url: str, minor: int) -> list[str]:
         answer = self.api("GET", url, version=f"1.{minor}")
-        wanted = status(measured, minor)
-        if answer.status != wanted:
-            return [f"{answer.status} and not {wanted}"]
-        if wanted != 200:
+        expected = status(measured, minor)
+        if answer.status != expected:
+            return [f"{answer.status} and not {expected}"]
+        if expected != 200:
             return []
         items = answer.json[measured["key"]] if measured["key"] else [answer.json]
         if not items:

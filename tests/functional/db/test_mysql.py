@@ -4,7 +4,7 @@ import sqlalchemy as sa
 import testtools
 
 from ingot.common import errors
-from ingot.db import agent_logs, nodes
+from ingot.db import node_history, nodes
 from ingot.db.engine import Database
 from tests import database
 
@@ -51,6 +51,6 @@ class MySQL(testtools.TestCase):
         (largest,) = self.catalogue("SELECT @@max_allowed_packet")[0]
         log = {"run_id": "a", "flow": "deploy", "content": b"x" * int(largest)}
 
-        self.assertRaises(errors.ServiceUnavailable, agent_logs.add, self.fixture.db, node.id, log, keep=1)
+        self.assertRaises(errors.ServiceUnavailable, node_history.add_log, self.fixture.db, node.id, log, keep=1)
 
         self.assertEqual(node.uuid, nodes.get(self.fixture.db, node.uuid).uuid)

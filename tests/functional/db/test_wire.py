@@ -37,7 +37,7 @@ class WireOnMySQL(testtools.TestCase):
     def test_single_statements_stand_for_themselves(self) -> None:
         held = nodes.lock(self.db, self.node.uuid, "one", "deploy")
         nodes.write_locked(self.db, held, nodes.UNLOCKED)
-        agents.record_heartbeat(self.db, agents.for_heartbeat(self.db, self.node.uuid), {})
+        agents.record_heartbeat(self.db, agents.read_for_heartbeat(self.db, self.node.uuid), {})
 
         self.assertEqual(2, self.line.sent.count(b"SELECT"))
         self.assertEqual(3, self.line.sent.count(b"UPDATE"))
@@ -66,7 +66,7 @@ class WireOnMySQL(testtools.TestCase):
 
         self.assertEqual(self.node.uuid, nodes.get(self.db, self.node.uuid).uuid)
 
-    def test_a_database_that_is_away_is_told_as_such_and_found_again(self) -> None:
+    def test_an_unavailable_database_is_reported_as_such_and_found_again(self) -> None:
         self.line.cut()
         for _ in range(2):  # the first has a dead connection, the second none
             refusal = self.assertRaises(errors.ServiceUnavailable, nodes.get, self.db, self.node.uuid)

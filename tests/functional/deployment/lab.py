@@ -18,11 +18,11 @@ import requests
 
 from ingot.rack import ports, readback
 from ingot.rack.process import RackProcess
+from tests import disk_images, patience
 from tests.functional import proxy, services
 from tests.functional.rack.base import FAST
-from tests.unit.rack import disk_images
 
-PATIENCE = 120.0
+PATIENCE = patience.seconds(120.0)
 """Seconds after which a test gives up waiting; a passing test waits far less."""
 
 HERE = pathlib.Path(sys.executable).parent
@@ -326,7 +326,7 @@ class Lab(fixtures.Fixture):
         node: dict[str, Any] = self.eventually(check, f"node {uuid} is {state}")
         return node
 
-    def journal(self, uuid: str) -> list[dict[str, Any]]:
+    def step_runs(self, uuid: str) -> list[dict[str, Any]]:
         """The steps of the node's latest run, as its timeline tells."""
         steps: list[dict[str, Any]] = self.user.get(f"/ingot/v1/nodes/{uuid}/timeline")["steps"]
         return steps
@@ -352,13 +352,13 @@ class Lab(fixtures.Fixture):
         return path
 
 
-def eventually(check: Callable[[], Any], what: str, patience: float, logs: Callable[[], str]) -> Any:
+def eventually(check: Callable[[], Any], what: str, limit: float, logs: Callable[[], str]) -> Any:
     """The first true answer of ``check``; after so many seconds an error with logs. While nobody listens at the API
     there is no answer."""
-    until = time.monotonic() + patience
+    until = time.monotonic() + limit
     while not (answer := _heard(check)):
         if time.monotonic() > until:
-            raise AssertionError(f"not within {patience:.0f} s: {what}\n{logs()}")
+            raise AssertionError(f"not within {limit:.0f} s: {what}\n{logs()}")
         time.sleep(0.1)
     return answer
 

@@ -38,7 +38,7 @@ class TestDeployment(AgentsTestCase):
         self.bench.user.patch(f"/v1/nodes/{uuid}", {"/instance_info/traits": ["CUSTOM_MIRROR"]})
         self.bench.user.provision(uuid, "active")
         self.bench.reach(uuid, "active")
-        self.assertEqual([CORE[0], ("apply_configuration", 90), *CORE[1:]], ran(self.bench.journal(uuid)))
+        self.assertEqual([CORE[0], ("apply_configuration", 90), *CORE[1:]], ran(self.bench.step_runs(uuid)))
         self.assertEqual([1, 2], self.commands("deploy.execute_deploy_step"))
         self.assertEqual([1, 2], self.commands("deploy.get_deploy_steps"))
         self.assertTrue(self.bench.holds_image(0))
@@ -79,7 +79,7 @@ class TestDeployment(AgentsTestCase):
         self.control.order_fault(MACHINE, "agent_lacks_extension", "deploy")
         self.bench.user.provision(uuid, "active")
         self.bench.reach(uuid, "active")
-        self.assertEqual(CORE, ran(self.bench.journal(uuid)))
+        self.assertEqual(CORE, ran(self.bench.step_runs(uuid)))
         self.assertEqual([1], self.commands("standby.prepare_image"))
         self.assertTrue(self.bench.holds_image(0))
 
@@ -93,17 +93,17 @@ class TestService(AgentsTestCase):
         return uuid
 
     def serve(self, uuid: str, end: str, *steps: tuple[str, str]) -> dict[str, Any]:
-        wanted = [{"interface": interface, "step": step} for interface, step in steps]
-        self.bench.user.provision(uuid, "service", service_steps=wanted)
+        requested = [{"interface": interface, "step": step} for interface, step in steps]
+        self.bench.user.provision(uuid, "service", service_steps=requested)
         return self.bench.reach(uuid, end)
 
     def test_a_machine_is_serviced_and_its_system_runs_again(self) -> None:
         uuid = self.active(FLASH)
         node = self.serve(uuid, "active", ("bios", "flash"), ("deploy", "burnin_cpu"))
-        self.assertEqual(["flash", "burnin_cpu"], [step for step, _priority in ran(self.bench.journal(uuid))])
+        self.assertEqual(["flash", "burnin_cpu"], [step for step, _priority in ran(self.bench.step_runs(uuid))])
         self.assertEqual(
             ["prepare_service", "flash", "burnin_cpu", "tear_down_service"],
-            [row["step"] for row in self.bench.journal(uuid)],
+            [row["step"] for row in self.bench.step_runs(uuid)],
         )
         self.assertEqual([3, 4], self.commands("service.execute_service_step"), "before and after the reboot")
         self.assertEqual(("power on", {}, None), (node["power_state"], node["service_step"], node["last_error"]))

@@ -38,8 +38,8 @@ class TestDeployment(testtools.TestCase):
         for uuid in (plain, mirrored):
             bench.reach(uuid, "active")
 
-        self.assertEqual(CORE, ran(bench.journal(plain)))
-        self.assertEqual([CORE[0], ("apply_configuration", 90), *CORE[1:]], ran(bench.journal(mirrored)))
+        self.assertEqual(CORE, ran(bench.step_runs(plain)))
+        self.assertEqual([CORE[0], ("apply_configuration", 90), *CORE[1:]], ran(bench.step_runs(mirrored)))
         self.assertTrue(bench.holds_image(0))
         self.assertTrue(bench.holds_image(1, disk=0) and bench.holds_image(1, disk=1))
         node = bench.user.node(mirrored)
@@ -69,16 +69,16 @@ class TestDeployment(testtools.TestCase):
             body = {"boot_device": device, "persistent": persistent}
             bench.user.put(f"/v1/nodes/{uuid}/management/boot_device", body)
             self.assertEqual(body, bench.user.get(f"/v1/nodes/{uuid}/management/boot_device"))
-            told = bench.ipmitool("chassis", "bootparam", "get", "5")
-            self.assertIn(expected, told)
-            self.assertIn("all future boots" if persistent else "only next boot", told)
+            output = bench.ipmitool("chassis", "bootparam", "get", "5")
+            self.assertIn(expected, output)
+            self.assertIn("all future boots" if persistent else "only next boot", output)
         bench.ipmitool("chassis", "bootdev", "bios")
         device = bench.user.get(f"/v1/nodes/{uuid}/management/boot_device")
         self.assertEqual({"boot_device": "bios", "persistent": False}, device)
         bench.ipmitool("power", "on")
         bench.eventually(lambda: bench.user.node(uuid)["power_state"] == "power on", "the change is found")
 
-    def test_killed_while_the_agent_writes_it_goes_on_by_itself(self) -> None:
+    def test_killed_while_the_agent_writes_it_goes_on_automatically(self) -> None:
         """The agent works on while nobody listens; its next heartbeat continues the deployment, no attempt is lost."""
         bench = self.useFixture(lab.Lab())
         uuid = bench.enroll()
@@ -98,7 +98,7 @@ class TestDeployment(testtools.TestCase):
         bench.rack.control.clear_faults("machine-0")
         bench.process.start()
         bench.reach(uuid, "active")
-        attempts = [(row["attempt"], row["state"]) for row in bench.journal(uuid) if row["step"] == "write_image"]
+        attempts = [(row["attempt"], row["state"]) for row in bench.step_runs(uuid) if row["step"] == "write_image"]
         self.assertEqual([(1, "done")], attempts)
         self.assertTrue(bench.holds_image(0))
 
@@ -120,6 +120,6 @@ class TestDeployment(testtools.TestCase):
         bench.process.stop(signal.SIGKILL)
         bench.process.start()
         bench.reach(uuid, "active")
-        attempts = [(row["attempt"], row["state"]) for row in bench.journal(uuid) if row["step"] == "write_image"]
+        attempts = [(row["attempt"], row["state"]) for row in bench.step_runs(uuid) if row["step"] == "write_image"]
         self.assertEqual([(1, "interrupted"), (2, "done")], attempts)
         self.assertTrue(bench.holds_image(0))

@@ -18,10 +18,9 @@ from ingot.db import nodes
 from ingot.rack import ports
 from ingot.rack.process import RackProcess
 from ingot.rpcapi import client, transport
-from tests import conductor_case, database, sql_counter
+from tests import conductor_case, database, disk_images, sql_counter
 from tests.functional.deployment import lab
 from tests.functional.rack.base import FAST
-from tests.unit.rack import disk_images
 
 _STEPS = [{"step": name, "interface": "deploy", "priority": priority, "kinds": ["deploy"]} for name, priority in
           (("prepare_disks", 95), ("configure_loader", 70), ("configure_system", 45))]  # fmt: skip

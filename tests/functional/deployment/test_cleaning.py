@@ -51,7 +51,7 @@ class CleaningTestCase(testtools.TestCase):
 
     def ran(self, uuid: str) -> list[tuple[str, int, str]]:
         """(step, priority, state) of the attempts of the latest run, without what the flow itself did."""
-        rows = self.bench.journal(uuid)
+        rows = self.bench.step_runs(uuid)
         return [(row["step"], row["priority"], row["state"]) for row in rows if row["origin"] != "flow"]
 
     def disks(self) -> list[pathlib.Path]:
@@ -127,7 +127,7 @@ class TestAutomated(CleaningTestCase):
         listed = self.bench.user.get(f"/v1/nodes/{uuid}/cleaning/steps")
         self.assertEqual([{"interface": "raid", "step": "delete_configuration", "priority": 6}], listed)
         self.clean(uuid)
-        rows = [row for row in self.bench.journal(uuid) if row["origin"] != "flow"]
+        rows = [row for row in self.bench.step_runs(uuid) if row["origin"] != "flow"]
         self.assertEqual(
             [
                 ("power", "audit", 30, "agent"),
@@ -263,8 +263,8 @@ class TestSecureErase(CleaningTestCase):
 class TestManual(CleaningTestCase):
     def test_arrays_are_built_and_recorded_and_dissolved(self) -> None:
         uuid = self.manageable()
-        wanted = lab.MIRROR["raid_config"]
-        self.bench.user.put(f"/v1/nodes/{uuid}/states/raid", wanted)
+        requested = lab.MIRROR["raid_config"]
+        self.bench.user.put(f"/v1/nodes/{uuid}/states/raid", requested)
         self.clean(uuid, "manageable", clean_steps=[{"interface": "raid", "step": "create_configuration"}])
         self.assertEqual(1, len(self.control.machine(MACHINE)["volumes"]))
         built = self.bench.user.node(uuid)["raid_config"]["logical_disks"]
@@ -317,7 +317,7 @@ class TestVersions(CleaningTestCase):
             again = [("early", 110), ("flash", 100), ("erase_devices_metadata", 99), ("erase_devices", 10)]
             expected = [("early", 110, "done"), ("flash", 100, "interrupted"), *((*step, "done") for step in again)]
             self.assertEqual(expected, self.ran(uuid), what)
-            interrupted = next(row for row in self.bench.journal(uuid) if row["state"] == "interrupted")
+            interrupted = next(row for row in self.bench.step_runs(uuid) if row["state"] == "interrupted")
             self.assertIn(next(reversed(change.values())), interrupted["error"])
             self.assertEqual([GONE] * 2, self.left())
 

@@ -40,7 +40,7 @@ class _OnTwoConductors:
             bench.user.provision(uuid, "active")
         for number, uuid in enumerate(uuids):
             bench.reach(uuid, "active")
-            self.assertEqual(CORE, ran(bench.journal(uuid)))
+            self.assertEqual(CORE, ran(bench.step_runs(uuid)))
             self.assertTrue(bench.holds_image(number))
 
     def test_the_other_conductor_finishes_what_a_killed_one_began(self: Any) -> None:
@@ -60,7 +60,7 @@ class _OnTwoConductors:
         victim = bench.eventually(asked_to_write, "a conductor asks the agent to write")
         bench.conductors[victim].stop(signal.SIGKILL)
         bench.reach(uuid, "active")
-        attempts = [row for row in bench.journal(uuid) if row["step"] == "write_image"]
+        attempts = [row for row in bench.step_runs(uuid) if row["step"] == "write_image"]
         self.assertEqual(["interrupted", "done"], [row["state"] for row in attempts])
         self.assertNotEqual(victim, attempts[-1]["conductor"])
         self.assertTrue(bench.holds_image(0))

@@ -12,7 +12,7 @@ from typing import Any
 import testtools
 
 from ingot.common import clock, states
-from ingot.db import allocations, listing, nodes, records
+from ingot.db import allocations, listing, models, nodes
 from tests import conductor_case, scripted
 from tests.scripted_hardware import Act
 from tests.unit.conductor import fault_table
@@ -125,7 +125,7 @@ class TestEveryAccess(StoryCase):
         steps = [first, _HOLD, *others] if self.row.held else [first, *others]
         return [step for step in steps if step]
 
-    def take_turns(self, node: records.Record, *args: Any, **more: Any) -> records.Record:
+    def take_turns(self, node: models.Node, *args: Any, **more: Any) -> models.Node:
         """What is held goes on."""
         now = super().take_turns(node, *args, **more)
         while now.provision_state in states.HELD and not self.stage.life.dead:
@@ -134,7 +134,7 @@ class TestEveryAccess(StoryCase):
             now = super().take_turns(node, *args, **more)
         return now
 
-    def assert_somebody_will_look(self, node: records.Record) -> None:
+    def assert_somebody_will_look(self, node: models.Node) -> None:
         found = self.now(node)
         self.died_in.add(found.provision_state)
         if found.provision_state not in states.HELD or found.reservation:  # else it is the operator's turn
@@ -174,7 +174,7 @@ class TestEveryAccessBesideFlows(scripted.ScriptedCase):
     def turn(self, key: str) -> None:
         """The conductor sweeps, and has done what it found."""
         try:
-            self.conductor.sweep()
+            self.conductor.sweeper.sweep()
         except scripted.Killed:
             return
         self.conductor.queues.submit(key, lambda: None).result(conductor_case.PATIENCE)
@@ -205,8 +205,8 @@ class TestEveryAccessBesideFlows(scripted.ScriptedCase):
         while not lived:
             machines = [self.machine(resource_class="baremetal") for _ in range(2)]
             wish = str(uuid.uuid4())
-            wanted = {"uuid": wish, "resource_class": "baremetal", "state": allocations.ALLOCATING}
-            allocations.create(self.db, wanted)
+            requested = {"uuid": wish, "resource_class": "baremetal", "state": allocations.ALLOCATING}
+            allocations.create(self.db, requested)
             lived = self.die_everywhere(f"allocation {wish}", lambda wish=wish: self.is_allocated(wish))
             having = [node.uuid for node in map(self.now, machines) if node.instance_uuid == wish]
             self.assertEqual([listing.get(self.db, allocations.SOURCE, wish).node_uuid], having)
@@ -214,5 +214,5 @@ class TestEveryAccessBesideFlows(scripted.ScriptedCase):
                 nodes.set_always(self.db, node.uuid, {"resource_class": "used"})
 
     def is_allocated(self, wish: str) -> bool:
-        found: records.Record = listing.get(self.db, allocations.SOURCE, wish)
+        found: models.Node = listing.get(self.db, allocations.SOURCE, wish)
         return found.state == allocations.ACTIVE

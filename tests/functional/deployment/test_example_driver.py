@@ -100,8 +100,8 @@ class TestExampleDriver(testtools.TestCase):
             bench.user.provision(uuid, "active")
         for number, uuid in enumerate(uuids):
             self.assertEqual("power on", bench.reach(uuid, "active")["power_state"])
-            self.assertEqual([("show_name", 150), *CORE], ran(bench.journal(uuid)))
-            (shown,) = [row for row in bench.journal(uuid) if row["step"] == "show_name"]
+            self.assertEqual([("show_name", 150), *CORE], ran(bench.step_runs(uuid)))
+            (shown,) = [row for row in bench.step_runs(uuid) if row["step"] == "show_name"]
             self.assertEqual(("power", "driver", "done"), (shown["interface"], shown["origin"], shown["state"]))
             self.assertEqual({"on": True, "watts": 140.0, "display": names[number]}, bar.plugs[names[number]])
             self.assertTrue(bench.holds_image(number))
@@ -145,7 +145,7 @@ class TestExampleDriver(testtools.TestCase):
         bench.reach(uuid, "manageable")
         bench.user.patch(f"/v1/nodes/{uuid}", {"/driver_info/plug_url": f"{bar.url}/machine-9"})
         bench.user.put(f"/v1/nodes/{uuid}/states/power", {"target": "power on"})
-        told = bench.eventually(lambda: bench.user.node(uuid)["last_error"], "the power change fails")
+        last_error = bench.eventually(lambda: bench.user.node(uuid)["last_error"], "the power change fails")
         for part in (f"{bar.url}/machine-9", "HTTP 404", "check driver_info plug_url and plug_token"):
-            self.assertIn(part, told)
-        self.assertNotIn(TOKEN, told + bench.process.log.read_text())
+            self.assertIn(part, last_error)
+        self.assertNotIn(TOKEN, last_error + bench.process.log.read_text())

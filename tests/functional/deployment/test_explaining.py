@@ -46,9 +46,9 @@ class TestExplaining(ExplainingCase):
         with tarfile.open(fileobj=io.BytesIO(answer.content), mode="r:gz") as archive:
             journal = archive.extractfile("journal")
             assert journal is not None
-            told = journal.read().decode()
-        self.assertIn("write_image", told)
-        self.assertIn("404", told)
+            text = journal.read().decode()
+        self.assertIn("write_image", text)
+        self.assertIn("404", text)
 
         entries = [
             entry
@@ -70,7 +70,7 @@ class TestExplaining(ExplainingCase):
         names = ("interface", "step", "priority", "args", "origin")
         self.assertEqual(
             [[step[name] for name in names] for step in plan["steps"]],
-            [[step[name] for name in names] for step in self.bench.journal(self.uuid)],
+            [[step[name] for name in names] for step in self.bench.step_runs(self.uuid)],
         )
         self.assertEqual([], user.get(f"{self.own}/logs")["logs"])
 

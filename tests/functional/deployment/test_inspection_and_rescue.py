@@ -11,8 +11,8 @@ MACHINE = "machine-0"
 PASSWORD = "correct horse battery staple"
 
 
-def ran(journal: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    return [(row["step"], row["state"]) for row in journal]
+def ran(step_runs: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(row["step"], row["state"]) for row in step_runs]
 
 
 class TestInspection(testtools.TestCase):
@@ -55,7 +55,7 @@ class TestInspection(testtools.TestCase):
         found = bench.user.get(f"/v1/nodes/{self.uuid}/inventory")
         self.assertEqual("Ingot", found["inventory"]["system_vendor"]["manufacturer"])
         self.assertNotIn("logs", found["plugin_data"])
-        self.assertEqual([("inspect_hardware", "done"), ("apply_inventory", "done")], ran(bench.journal(self.uuid)))
+        self.assertEqual([("inspect_hardware", "done"), ("apply_inventory", "done")], ran(bench.step_runs(self.uuid)))
         bench.eventually(lambda: bench.rack.control.machine(MACHINE)["power"] == "off", "the machine is off")
 
     def test_an_agent_that_finds_something_wrong_fails_it_and_it_can_be_repeated(self) -> None:
@@ -101,12 +101,12 @@ class TestRescue(testtools.TestCase):
         self.assertEqual((None, None, "power on"), (node["last_error"], node["target_provision_state"],
                                                     node["power_state"]))  # fmt: skip
         bench.eventually(lambda: bench.rack.control.machine(MACHINE)["state"] == "rescue", "the agent has left")
-        told = bench.rack.control.machine(MACHINE)["rescue_password"]
-        self.assertTrue(told["hashed"])
-        self.assertTrue(sha512_crypt.verify(PASSWORD, told["value"]))
-        self.assertEqual([("rescue", "done")], ran(bench.journal(self.uuid)))
+        stored = bench.rack.control.machine(MACHINE)["rescue_password"]
+        self.assertTrue(stored["hashed"])
+        self.assertTrue(sha512_crypt.verify(PASSWORD, stored["value"]))
+        self.assertEqual([("rescue", "done")], ran(bench.step_runs(self.uuid)))
         said = bench.logs(10**6) + str(bench.user.node(self.uuid)) + str(bench.user.get("/v1/nodes/detail"))
-        for secret in (PASSWORD, told["value"]):
+        for secret in (PASSWORD, stored["value"]):
             self.assertNotIn(secret, said)
         bench.user.provision(self.uuid, "unrescue")
         bench.reach(self.uuid, "active")
@@ -149,4 +149,4 @@ class TestRescue(testtools.TestCase):
         self.assertEqual((None, "power on"), (node["last_error"], node["power_state"]))
         machine = bench.rack.control.machine(MACHINE)
         self.assertEqual((boots, "os"), (machine["boots"], machine["state"]))
-        self.assertEqual([("verify_power", "done"), ("adopt", "done")], ran(bench.journal(self.uuid)))
+        self.assertEqual([("verify_power", "done"), ("adopt", "done")], ran(bench.step_runs(self.uuid)))

@@ -61,8 +61,8 @@ class TestLeaving(testtools.TestCase):
     def assert_each_step_ran_once(self) -> None:
         for number, uuid in enumerate(self.uuids):
             self.bench.reach(uuid, "active")
-            self.assertEqual(CORE, ran(self.bench.journal(uuid)))
-            self.assertEqual({(1, "done")}, {(row["attempt"], row["state"]) for row in self.bench.journal(uuid)})
+            self.assertEqual(CORE, ran(self.bench.step_runs(uuid)))
+            self.assertEqual({(1, "done")}, {(row["attempt"], row["state"]) for row in self.bench.step_runs(uuid)})
             self.assertTrue(self.bench.holds_image(number))
 
     def test_one_that_is_stopped_hands_over(self) -> None:

@@ -128,7 +128,7 @@ class TestManySteps(ManyStepsTest):
         self.bench.rack.control.order_fault(MACHINE, "agent_hangs_at_step", "burn_in")
         self.user.provision(self.uuid, "active", **body)
         self.reach_step("burn_in")
-        collected = self.bench.journal(self.uuid)
+        collected = self.bench.step_runs(self.uuid)
         self.assertEqual(WHOLE, compared(collected))
         place = WHOLE.index(BURN_IN)
         states = [step["state"] for step in collected]
@@ -138,7 +138,7 @@ class TestManySteps(ManyStepsTest):
 
         self.bench.rack.control.clear_faults(MACHINE)
         self.bench.reach(self.uuid, "active")
-        ran = self.bench.journal(self.uuid)
+        ran = self.bench.step_runs(self.uuid)
         self.assertEqual(compared(collected), compared(ran))
         self.assertEqual({("done", 1)}, {(step["state"], step["attempt"]) for step in ran})
         self.assertEqual(sorted(step["started_at"] for step in ran), [step["started_at"] for step in ran])
@@ -150,9 +150,9 @@ class TestManySteps(ManyStepsTest):
 
     def check_history(self) -> None:
         """One entry for each step, in their order."""
-        told = [entry["event"] for entry in self.user.get(f"/v1/nodes/{self.uuid}/history")["history"]]
+        history = [entry["event"] for entry in self.user.get(f"/v1/nodes/{self.uuid}/history")["history"]]
         expected = [f"Step {step[0]}.{step[1]} ({step[4]}) of flow deploy completed." for step in WHOLE]
-        self.assertEqual(expected, [event for event in told if "of flow deploy" in event])
+        self.assertEqual(expected, [event for event in history if "of flow deploy" in event])
 
     def test_killed_in_a_step_and_in_its_reboot_it_does_nothing_twice(self) -> None:
         self.prepare(*TEMPLATES, boot_delay=2.0)
@@ -173,7 +173,7 @@ class TestManySteps(ManyStepsTest):
         self.bench.rack.control.clear_faults(MACHINE)
         self.bench.process.start()
         self.bench.reach(self.uuid, "active")
-        rows = self.bench.journal(self.uuid)
+        rows = self.bench.step_runs(self.uuid)
         self.assertEqual(WHOLE, compared([row for row in rows if row["state"] == "done"]))
         self.assertEqual({"done"}, {row["state"] for row in rows} - {"interrupted"})
         self.check_result(boots)
@@ -191,8 +191,8 @@ class TestService(ManyStepsTest):
 
     def serve(self, *steps: dict[str, Any]) -> dict[str, Any]:
         """Asks for a service with steps that have a place in templates, too; returns its plan."""
-        wanted = [{name: value for name, value in step.items() if name != "priority"} for step in steps]
-        path, body = f"/ingot/v1/nodes/{self.uuid}/plan?flow=service", {"service_steps": wanted}
+        requested = [{name: value for name, value in step.items() if name != "priority"} for step in steps]
+        path, body = f"/ingot/v1/nodes/{self.uuid}/plan?flow=service", {"service_steps": requested}
         plan: dict[str, Any] = self.user.post(path, body)
         self.user.provision(self.uuid, "service", **body)
         return plan
@@ -224,7 +224,7 @@ class TestService(ManyStepsTest):
         self.user.provision(self.uuid, "unhold")
         node = self.bench.reach(self.uuid, "active")
         self.assertEqual({"VMX": "on"}, node["driver_internal_info"]["fake_bios_settings"])
-        ran = self.bench.journal(self.uuid)
+        ran = self.bench.step_runs(self.uuid)
         self.assertEqual(compared(plan["steps"]), compared(ran))
         self.assertEqual({("done", 1)}, {(step["state"], step["attempt"]) for step in ran})
         self.assertEqual([("burn_in", 1), ("flash_nic", 1)], self.executed(boots))
@@ -237,7 +237,7 @@ class TestService(ManyStepsTest):
         self.user.provision(self.uuid, "abort")
         self.check_given_back(boots + 2)
         self.assertIn("was aborted in step power.hold", self.user.node(self.uuid)["last_error"])
-        states = {step["step"]: step["state"] for step in self.bench.journal(self.uuid)}
+        states = {step["step"]: step["state"] for step in self.bench.step_runs(self.uuid)}
         self.assertEqual({"prepare_service": "done", "hold": "aborted", "tear_down_service": "done"}, states)
         self.assertEqual([], self.executed(boots))
 

@@ -54,11 +54,11 @@ class OutageCase(testtools.TestCase):
     def ended_well(self, bench: lab.Lab, uuid: str) -> list[dict[str, Any]]:
         """The journal of a deployment that has ended well, each step of it once."""
         self.assertIsNone(bench.reach(uuid, "active")["last_error"])
-        journal = bench.journal(uuid)
-        done = [row["step"] for row in journal if row["state"] == "done"]
+        step_runs = bench.step_runs(uuid)
+        done = [row["step"] for row in step_runs if row["state"] == "done"]
         self.assertEqual(sorted(set(done)), sorted(done))
         self.assertTrue(bench.holds_image(0))
-        return journal
+        return step_runs
 
 
 class TestFrozenConductor(OutageCase):
@@ -143,9 +143,9 @@ class TestKilledAPI(OutageCase):
             bench.eventually(lambda uuid=uuid: self.managed(bench, uuid) or self.manage(bench, uuid), "it is accepted")
         for uuid in uuids:
             self.assertIsNone(bench.reach(uuid, "manageable")["last_error"])
-            told = bench.user.get(f"/v1/nodes/{uuid}/history?detail=true")["history"]
-            ended = [entry for entry in told if entry["event_type"] == "provisioning"]
-            self.assertEqual(1, len(ended), told)
+            history = bench.user.get(f"/v1/nodes/{uuid}/history?detail=true")["history"]
+            ended = [entry for entry in history if entry["event_type"] == "provisioning"]
+            self.assertEqual(1, len(ended), history)
 
     def manage(self, bench: lab.Lab, uuid: str) -> bool:
         """Whether it was accepted, as far as the user knows."""

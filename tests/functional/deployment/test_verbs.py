@@ -23,7 +23,7 @@ class TestVerbs(testtools.TestCase):
         bench.reach(uuid, "manageable")
         self.assertEqual(
             ["prepare_cleaning", "erase_devices", "erase_devices_metadata", "tear_down_cleaning"],
-            [row["step"] for row in bench.journal(uuid)],
+            [row["step"] for row in bench.step_runs(uuid)],
         )
         self.assertEqual("power off", bench.user.node(uuid)["power_state"])
 
@@ -41,7 +41,7 @@ class TestVerbs(testtools.TestCase):
         self.assertFalse(bench.holds_image(0))
         bench.user.provision(uuid, "rebuild")
         bench.reach(uuid, "active")
-        self.assertEqual(CORE, ran(bench.journal(uuid)))
+        self.assertEqual(CORE, ran(bench.step_runs(uuid)))
         self.assertTrue(bench.holds_image(0))
         self.assertIn(b"the same", readback.config_drive(disk) or b"")
 
@@ -77,8 +77,8 @@ class TestVerbs(testtools.TestCase):
         flash = {"interface": "bios", "step": "flash", "args": {}, "priority": 85}
         bench.user.provision(uuid, "active", deploy_steps=[flash])
         bench.reach(uuid, "active")
-        self.assertEqual([CORE[0], ("flash", 85), *CORE[1:]], ran(bench.journal(uuid)))
-        asked_by = {row["step"]: row["origin"] for row in bench.journal(uuid)}
+        self.assertEqual([CORE[0], ("flash", 85), *CORE[1:]], ran(bench.step_runs(uuid)))
+        asked_by = {row["step"]: row["origin"] for row in bench.step_runs(uuid)}
         self.assertEqual("request", asked_by["flash"])
 
         for wrong, expected in (({"step": "juggle"}, "bios.juggle"), ({"priority": 30}, "41")):
@@ -94,7 +94,7 @@ class TestVerbs(testtools.TestCase):
         bench.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": info})
         bench.user.provision(uuid, "active")
         bench.reach(uuid, "active")
-        self.assertNotIn("write_image", [row["step"] for row in bench.journal(uuid)])
+        self.assertNotIn("write_image", [row["step"] for row in bench.step_runs(uuid)])
         self.assertEqual("power on", bench.user.node(uuid)["power_state"])
 
     def test_a_deployment_without_an_image_says_so_at_once(self) -> None:

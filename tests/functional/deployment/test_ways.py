@@ -52,7 +52,7 @@ class BootFromVolume(WayCase):
         before = self.machine(bench)
         bench.user.provision(uuid, "active")
         bench.reach(uuid, "active")
-        self.assertEqual(CORE, ran(bench.journal(uuid)))
+        self.assertEqual(CORE, ran(bench.step_runs(uuid)))
         bench.rack.control.wait_for_state(MACHINE, "os")
         machine = self.machine(bench)
         started = {"uri": URI, "target": f"{IQN}:volume", "initiator": f"{IQN}:machine", "username": "chap"}
@@ -144,7 +144,7 @@ class FastTrack(WayCase):
         bench.user.provision(uuid, "active")
         bench.reach(uuid, "active")
         bench.rack.control.wait_for_state(MACHINE, "os")
-        self.assertEqual(CORE, ran(bench.journal(uuid)))
+        self.assertEqual(CORE, ran(bench.step_runs(uuid)))
         self.assertTrue(bench.holds_image(0))
 
     def test_cleaning_and_deployment_use_the_agent_that_runs(self) -> None:
@@ -162,7 +162,7 @@ class FastTrack(WayCase):
         powered = [line for line in bench.rack.control.log(MACHINE)[log:] if "power" in line and "requested" in line]
         self.assertEqual(["on"], [line.split()[-2] for line in powered])  # the agent switches itself off
 
-    def test_an_agent_that_went_silent_is_replaced(self) -> None:
+    def test_an_agent_whose_heartbeats_stopped_is_replaced(self) -> None:
         bench, uuid = self.bench(timeout=2)
         bench.rack.control.order_fault(MACHINE, "heartbeat_lost")
         bench.eventually(lambda: self.silent_for(bench, uuid) > 2, "its last heartbeat is too old")
@@ -203,7 +203,7 @@ class OldAgent(WayCase):
         bench.rack.control.order_fault(MACHINE, "agent_lacks_extension", "deploy")
         bench.user.provision(uuid, "active", configdrive={"meta_data": {"a": "b"}})
         bench.reach(uuid, "active")
-        self.assertEqual(CORE, ran(bench.journal(uuid)))
+        self.assertEqual(CORE, ran(bench.step_runs(uuid)))
         self.assertTrue(bench.holds_image(0))
         self.assertIn("standby.prepare_image", self.commands(bench))
         self.assertNotIn("deploy.execute_deploy_step", self.commands(bench))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ingot.common import clock
-from ingot.drivers import results
+from ingot.drivers.interfaces import results
 from tests.functional.rack.base import RackTest
 from tests.unit.drivers import fakes
 
@@ -79,10 +79,10 @@ class DriverRackTest(RackTest):
         self.task.memory.clear()
         deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline:
-            answer = results.typed(call(self.task), "under test")
+            answer = results.parse_result(call(self.task), "under test")
             if isinstance(answer, results.Done):
                 return answer
-            if isinstance(answer, results.LookAgain):
+            if isinstance(answer, results.PollAfter):
                 time.sleep(min(answer.after, 0.2))
             else:
                 self.task.await_heartbeat()

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ingot.common import errors, states
-from ingot.drivers import configdrive, results, steps
 from ingot.drivers.agent import session
+from ingot.drivers.images import configdrive
+from ingot.drivers.interfaces import base, results
 from ingot.rack import readback
+from tests import disk_images
 from tests.functional.drivers.base import DriverRackTest
-from tests.unit.rack import disk_images
 
 CORE = (
     "deploy",
@@ -46,7 +47,7 @@ class TestDirect(DriverRackTest):
         offered = self.task.driver.deploy.get_in_band_steps(self.task, "deploy")
         self.assertIn("erase_devices_metadata", [step["step"] for step in offered])
         built = self.step("apply_configuration", "raid", raid_config=MIRROR)
-        for hook in steps.hooks_after("deploy", "raid", "apply_configuration"):
+        for hook in base.find_hooks("deploy", "raid", "apply_configuration"):
             hook(self.task, built.hook_result)
         self.assertEqual("1", self.task.node.raid_config["logical_disks"][0]["raid_level"])
         for name in CORE[1:]:
@@ -109,7 +110,7 @@ class TestDirect(DriverRackTest):
         self.finish(self.task.driver.deploy.tear_down)
         self.task.driver.deploy.clean_up(self.task)
         self.assertEqual({}, self.task.node.boot_config)
-        self.assertFalse(session.alive(self.task))
+        self.assertFalse(session.is_alive(self.task))
         self.rack.control.wait_for_state(self.name, "off")
 
 
@@ -147,7 +148,7 @@ class TestCleaning(DriverRackTest):
         self.assertEqual(boots + 1, self.rack.control.machine(self.name)["boots"])
         self._in_band(offered["erase_devices_metadata"])
 
-    def test_another_version_after_the_reboot_is_told_apart(self) -> None:
+    def test_another_version_after_the_reboot_is_detected(self) -> None:
         self.finish(self.task.driver.deploy.prepare_cleaning)
         offered = {step["step"]: step for step in self.task.driver.deploy.get_in_band_steps(self.task, "clean")}
         self.rack.control.order_fault(self.name, "agent_version_after_reboot", "14.0.0")

@@ -11,16 +11,17 @@ from typing import Any, ClassVar, Self
 import fixtures
 
 from ingot.common import errors, states
-from ingot.drivers import ipmi_loop, ipmi_session, power_control, results
+from ingot.drivers.interfaces import power_control, results
+from ingot.drivers.ipmi import loop, session
 from tests.functional.drivers.base import DriverRackTest
 
 RAKP2 = 0x13
-STATUS = ipmi_session.Request(0x00, 0x01)
+STATUS = session.Request(0x00, 0x01)
 
 
-def begin(address: ipmi_session.Address, timeout: float) -> "futures.Future[list[bytes]]":
+def begin(address: session.Address, timeout: float) -> "futures.Future[list[bytes]]":
     """Asks for the status without waiting for the answer."""
-    return ipmi_loop.begin(ipmi_session.answers(address, timeout, STATUS))
+    return loop.submit(session.call_async(address, timeout, STATUS))
 
 
 class LossyRelay:
@@ -67,9 +68,9 @@ class LossyRelay:
 class IPMITest(DriverRackTest):
     settings: ClassVar[dict[str, Any]] = {"machines": 20}
 
-    def _address(self, index: int = 0, **changes: Any) -> ipmi_session.Address:
+    def _address(self, index: int = 0, **changes: Any) -> session.Address:
         port = self.rack.machines[index]["bmc_port"]
-        return ipmi_session.Address("127.0.0.1", port, "admin", "password")._replace(**changes)
+        return session.Address("127.0.0.1", port, "admin", "password")._replace(**changes)
 
     def test_power_is_what_another_client_sees(self) -> None:
         for target, seen in ((states.POWER_ON, "on"), (states.REBOOT, "on"), (states.POWER_OFF, "off")):
@@ -104,53 +105,51 @@ class IPMITest(DriverRackTest):
             refused = self.assertRaises(errors.UnsupportedInterface, getattr(management, method), self.task, argument)
             self.assertIn(f"ipmitool (management) does not support {method}", refused.message)
 
-    def test_wrong_credentials_are_told_apart_from_silence(self) -> None:
+    def test_wrong_credentials_and_no_answer_are_distinct(self) -> None:
         for changes in ({"password": "wrong"}, {"username": "nobody"}):
-            error = self.assertRaises(errors.HardwareError, ipmi_session.call, self._address(**changes), 5, STATUS)
+            error = self.assertRaises(errors.HardwareError, session.call, self._address(**changes), 5, STATUS)
             self.assertNotIsInstance(error, errors.HardwareUnreachable)
             self.assertIn("ipmi_username and ipmi_password", error.message)
 
-    def test_a_silent_bmc_is_reported_in_time_and_works_again_later(self) -> None:
+    def test_an_unresponsive_bmc_is_reported_in_time_and_works_again_later(self) -> None:
         self.rack.control.order_fault(self.name, "bmc_silent")
         began = time.monotonic()
-        error = self.assertRaises(errors.HardwareUnreachable, ipmi_session.call, self._address(), 2, STATUS)
+        error = self.assertRaises(errors.HardwareUnreachable, session.call, self._address(), 2, STATUS)
         self.assertTrue(1.5 < time.monotonic() - began < 20)
         self.assertIn(self._address().where, error.message)
         self.rack.control.clear_faults(self.name)
-        self.assertEqual(0, ipmi_session.call(self._address(), 5, STATUS)[0][0] & 1)
+        self.assertEqual(0, session.call(self._address(), 5, STATUS)[0][0] & 1)
 
     def test_what_was_lost_is_sent_again(self) -> None:
         self.rack.control.order_fault(self.name, "bmc_silent")
         timer = threading.Timer(1.5, self.rack.control.clear_faults, (self.name,))
         timer.start()
         self.addCleanup(timer.join)
-        self.assertEqual(0, ipmi_session.call(self._address(), 10, STATUS)[0][0] & 1)
+        self.assertEqual(0, session.call(self._address(), 10, STATUS)[0][0] & 1)
 
     def test_an_answer_that_was_lost_is_asked_for_again(self) -> None:
         for number in range(1, 12):  # one packet is lost, at each place of log-in and request in turn
             with LossyRelay(self._address().port, lambda passed, _packet, n=number: passed == n) as relay:
-                answers = ipmi_session.call(self._address(port=relay.port), 10, STATUS, STATUS)
+                answers = session.call(self._address(port=relay.port), 10, STATUS, STATUS)
                 self.assertEqual(2, len(answers), number)
 
-    def test_a_bmc_that_does_not_answer_its_users_name_is_told_apart(self) -> None:
+    def test_a_bmc_that_rejects_the_user_name_by_not_answering_is_reported_as_such(self) -> None:
         with LossyRelay(self._address().port, lambda _passed, packet: packet[5] == RAKP2) as relay:
-            error = self.assertRaises(
-                errors.HardwareError, ipmi_session.call, self._address(port=relay.port), 8, STATUS
-            )
+            error = self.assertRaises(errors.HardwareError, session.call, self._address(port=relay.port), 8, STATUS)
         self.assertNotIsInstance(error, errors.HardwareUnreachable)
         self.assertIn("check driver_info ipmi_username", error.message)
 
     def test_a_log_in_that_had_no_time_says_nothing_about_the_name(self) -> None:
         with LossyRelay(self._address().port, lambda _passed, packet: packet[5] == RAKP2) as relay:
             address = self._address(port=relay.port)
-            self.assertRaises(errors.HardwareUnreachable, ipmi_session.call, address, 1.5, STATUS)
+            self.assertRaises(errors.HardwareUnreachable, session.call, address, 1.5, STATUS)
 
     def test_a_name_without_address_is_reported(self) -> None:
         nowhere = self._address(host="no-such-host.invalid")
-        error = self.assertRaises(errors.HardwareUnreachable, ipmi_session.call, nowhere, 5, STATUS)
+        error = self.assertRaises(errors.HardwareUnreachable, session.call, nowhere, 5, STATUS)
         self.assertIn("ipmi_address", error.message)
 
-    def test_nobody_waits_for_name_servers_that_others_ask(self) -> None:
+    def test_no_thread_waits_for_name_servers_that_others_ask(self) -> None:
         ask, answered = socket.getaddrinfo, threading.Event()
         self.addCleanup(answered.set)
 
@@ -162,24 +161,22 @@ class IPMITest(DriverRackTest):
         self.useFixture(fixtures.MonkeyPatch("socket.getaddrinfo", slowly))
         named = self._address(host="slow.invalid")
         unanswered = [begin(named._replace(port=port), 60) for port in range(1, 101)]
-        self.assertEqual(1, len(ipmi_session.call(self._address(), 30, STATUS)))
+        self.assertEqual(1, len(session.call(self._address(), 30, STATUS)))
         answered.set()
         self.assertEqual({errors.HardwareUnreachable}, {type(reading.exception()) for reading in unanswered})
 
     def test_a_request_that_the_bmc_refuses_is_named(self) -> None:
-        error = self.assertRaises(
-            errors.HardwareError, ipmi_session.call, self._address(), 5, ipmi_session.Request(0x2C, 0x77)
-        )
+        error = self.assertRaises(errors.HardwareError, session.call, self._address(), 5, session.Request(0x2C, 0x77))
         self.assertIn("0x2c/0x77", error.message)
 
-    def test_many_threads_and_many_bmcs_with_a_silent_one_among_them(self) -> None:
+    def test_many_threads_and_many_bmcs_with_an_unresponsive_one_among_them(self) -> None:
         self.rack.control.order_fault(self.name, "bmc_silent")
         self.rack.control.order_fault(self.rack.machines[1]["name"], "bmc_wrong_password")
         outcomes: dict[int, list[str]] = {index: [] for index in range(20)}
 
         def ask(index: int) -> None:
             try:
-                ipmi_session.call(self._address(index), 2 if index == 0 else 60, STATUS)
+                session.call(self._address(index), 2 if index == 0 else 60, STATUS)
                 outcomes[index].append("answered")
             except errors.HardwareError as exc:
                 outcomes[index].append(type(exc).__name__)
@@ -195,13 +192,13 @@ class IPMITest(DriverRackTest):
         self.assertEqual(["HardwareError"] * 5, outcomes[1])
         self.assertEqual([["answered"] * 5] * 18, [outcomes[index] for index in range(2, 20)])
 
-    def test_silent_bmcs_take_no_threads_and_hold_nobody_up(self) -> None:
+    def test_unresponsive_bmcs_take_no_threads_and_delay_no_other(self) -> None:
         for machine in self.rack.machines[1:]:
             self.rack.control.order_fault(machine["name"], "bmc_silent")
-        ipmi_session.call(self._address(), 60, STATUS)
+        session.call(self._address(), 60, STATUS)
         threads = threading.active_count()
         silent = [begin(self._address(index), 3) for index in range(1, 20) for _again in range(10)]
-        self.assertEqual(1, len(ipmi_session.call(self._address(), 60, STATUS)))
+        self.assertEqual(1, len(session.call(self._address(), 60, STATUS)))
         self.assertLess(threading.active_count(), threads + len(silent) // 4)
         self.assertEqual({errors.HardwareUnreachable}, {type(reading.exception()) for reading in silent})
 
@@ -216,15 +213,19 @@ class IPMITest(DriverRackTest):
         self.assertIsInstance(power.start_reading(self.task).exception(60), errors.HardwareUnreachable)
 
     def test_calls_note_whether_the_bmc_answers(self) -> None:
-        power, silences, node = self.task.driver.power, self.task.silences, self.task.node.uuid
+        power, circuit_breakers, node = self.task.driver.power, self.task.circuit_breakers, self.task.node.uuid
         self.rack.control.order_fault(self.name, "bmc_silent")
         self.assertRaises(errors.HardwareUnreachable, power.get_power_state, self.task)
-        self.assertEqual((True, False), (silences.is_silent(node), silences.may_ask(power.bmc(self.task))))
+        self.assertEqual(
+            (True, False), (circuit_breakers.is_unresponsive(node), circuit_breakers.can_call(power.bmc(self.task)))
+        )
         self.rack.control.clear_faults(self.name)
         power.get_power_state(self.task)
-        self.assertEqual((False, True), (silences.is_silent(node), silences.may_ask(power.bmc(self.task))))
+        self.assertEqual(
+            (False, True), (circuit_breakers.is_unresponsive(node), circuit_breakers.can_call(power.bmc(self.task)))
+        )
 
-    def test_a_soft_power_off_that_nobody_obeys_becomes_a_hard_one_in_flows(self) -> None:
+    def test_an_ignored_soft_power_off_becomes_a_hard_one_in_flows(self) -> None:
         self.task.conf.set_override("power_state_change_timeout", 2, "conductor")
         self.finish(power_control.power_on)
         self.assertEqual(results.DONE, self.finish(power_control.soft_power_off))

@@ -163,8 +163,8 @@ class AgentClient:
 
     def step(self, kind: str, step: str, interface: str = "deploy", **args: Any) -> dict[str, Any]:
         """Execute a clean, deploy or service step to its end."""
-        wanted = {"step": step, "interface": interface, "priority": 0, "args": args}
-        return self.run(f"{kind}.execute_{kind}_step", {"step": wanted, "node": {}, "ports": []})
+        requested = {"step": step, "interface": interface, "priority": 0, "args": args}
+        return self.run(f"{kind}.execute_{kind}_step", {"step": requested, "node": {}, "ports": []})
 
 
 def wait_until(condition: Callable[[], bool], timeout: float, what: str) -> None:

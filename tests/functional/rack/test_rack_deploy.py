@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from ingot.rack import readback
+from tests import disk_images
 from tests.functional.rack.base import RackTest, config_drive
-from tests.unit.rack import disk_images
 
 MIRROR = {"logical_disks": [{"size_gb": "MAX", "raid_level": "1", "controller": "software", "is_root_volume": True}]}
 

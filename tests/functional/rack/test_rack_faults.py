@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import requests
 
 from ingot.rack.process import RackError
+from tests import disk_images
 from tests.functional.rack.base import RackTest
 from tests.functional.rack.stand_in import AgentClient, wait_until
-from tests.unit.rack import disk_images
 
 
 class BmcFaultTest(RackTest):
@@ -211,7 +211,7 @@ class VersionAndTokenFaultTest(RackTest):
         offered = agent.offered("clean")["command_result"]["clean_steps"]
         self.assertEqual("high", offered["GenericHardwareManager"][0]["priority"])
 
-    def test_arguments_that_nobody_described(self) -> None:
+    def test_undescribed_arguments(self) -> None:
         answer = self.run_step(self.boot_agent(), "service", {}, colour="red")
         self.assertEqual("ServicingError", answer["command_error"]["type"])
         self.assertIn("does not take ['colour']", answer["command_error"]["details"])

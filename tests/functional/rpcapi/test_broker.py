@@ -16,7 +16,7 @@ from oslo_config import fixture as config
 
 from ingot.common import context, errors
 from ingot.common.conf import broker, loader
-from ingot.rpcapi import lanes, methods, releases, transport, wire
+from ingot.rpcapi import queue_sets, transport, versions
 from tests.functional import proxy, queues, services
 from tests.functional.deployment import lab
 
@@ -26,14 +26,14 @@ CTX = context.RequestContext()
 class Endpoint:
     """A conductor that says when it was asked."""
 
-    target = oslo_messaging.Target(version=methods.RPC_VERSION)
+    target = oslo_messaging.Target(version=versions.RPC_VERSION)
 
     def __init__(self) -> None:
         self.bells: list[str] = []
 
     @oslo_messaging.expose
     def get_boot_device(self, ctx: Mapping[str, Any], node_uuid: str) -> dict[str, Any]:
-        return wire.answer(ctx, lambda: {"node": node_uuid})
+        return transport.answer(ctx, lambda: {"node": node_uuid})
 
     @oslo_messaging.expose
     def advance(self, ctx: Mapping[str, Any], node_uuid: str, why: str) -> None:
@@ -57,16 +57,16 @@ class Bus(testtools.TestCase):
         self.addCleanup(made.close)
         return made
 
-    def serve(self, bus: transport.OsloTransport, *served: lanes.Lane) -> None:
+    def serve(self, bus: transport.OsloTransport, *served: queue_sets.QueueSet) -> None:
         server = bus.server(self.host, self.endpoint, served)
         server.start()
         self.addCleanup(server.wait)
         self.addCleanup(server.stop)
 
-    def ask(self, bus: transport.OsloTransport, version: str = methods.RPC_VERSION) -> Any:
-        return wire.unpack(bus.call(self.host, "get_boot_device", version, CTX, {"node_uuid": "one"}))["node"]
+    def ask(self, bus: transport.OsloTransport, version: str = versions.RPC_VERSION) -> Any:
+        return transport.unpack(bus.call(self.host, "get_boot_device", version, CTX, {"node_uuid": "one"}))["node"]
 
-    def ring(self, bus: transport.OsloTransport, version: str = methods.RPC_VERSION) -> None:
+    def notify(self, bus: transport.OsloTransport, version: str = versions.RPC_VERSION) -> None:
         bus.cast(self.host, "advance", version, CTX, {"node_uuid": "one", "why": "test"})
 
     def eventually(self, check: Callable[[], Any], what: str) -> Any:
@@ -79,22 +79,22 @@ class Bus(testtools.TestCase):
             time.sleep(0.1)
 
 
-class Lanes(Bus):
+class QueueSets(Bus):
     def test_queues_are_quorum_queues_beside_those_of_the_release_before(self) -> None:
         bus = self.bus(services.broker_url())
 
-        self.serve(bus, *lanes.LANES)
+        self.serve(bus, *queue_sets.QUEUE_SETS)
 
         self.assertEqual("one", self.ask(bus))
-        self.assertTrue(queues.is_quorum(f"{lanes.QUORUM.topic}.{self.host}"))
-        self.assertFalse(queues.is_quorum(f"{lanes.CLASSIC.topic}.{self.host}"))
+        self.assertTrue(queues.is_quorum(f"{queue_sets.QUORUM.topic}.{self.host}"))
+        self.assertFalse(queues.is_quorum(f"{queue_sets.CLASSIC.topic}.{self.host}"))
 
     def test_a_conductor_of_the_release_before_is_reached(self) -> None:
         bus = self.bus(services.broker_url())
-        self.serve(bus, lanes.CLASSIC)
-        version = releases.RELEASES["0.1"].rpc
+        self.serve(bus, queue_sets.CLASSIC)
+        version = versions.RELEASES["0.0"].rpc
 
-        self.ring(bus, version)
+        self.notify(bus, version)
 
         self.assertEqual("one", self.ask(bus, version))
         self.eventually(lambda: self.endpoint.bells, "the bell is heard")
@@ -102,10 +102,10 @@ class Lanes(Bus):
     def test_a_conductor_may_leave_the_release_before_behind(self) -> None:
         bus = self.bus(services.broker_url())
 
-        self.serve(bus, lanes.QUORUM)
+        self.serve(bus, queue_sets.QUORUM)
 
         self.assertEqual("one", self.ask(bus))
-        self.assertIsNone(queues.listeners(f"{lanes.CLASSIC.topic}.{self.host}"))
+        self.assertIsNone(queues.listeners(f"{queue_sets.CLASSIC.topic}.{self.host}"))
 
 
 class SeveralBrokers(Bus):
@@ -122,7 +122,7 @@ class SeveralBrokers(Bus):
 
     def test_one_after_the_other_is_away(self) -> None:
         bus = self.bus(self.url)
-        self.serve(bus, lanes.QUORUM)
+        self.serve(bus, queue_sets.QUORUM)
         self.assertEqual("one", self.ask(bus))
         for line in self.lines:
             line.cut()
@@ -132,7 +132,7 @@ class SeveralBrokers(Bus):
 
     def test_all_are_away_for_a_while(self) -> None:
         bus = self.bus(self.url)
-        self.serve(bus, lanes.QUORUM)
+        self.serve(bus, queue_sets.QUORUM)
         self.assertEqual("one", self.ask(bus))
         for line in self.lines:
             line.cut()
@@ -142,7 +142,7 @@ class SeveralBrokers(Bus):
         for line in self.lines:
             line.restore()
         self.eventually(lambda: self.ask(bus), "they are back")
-        self.ring(bus)
+        self.notify(bus)
         self.eventually(lambda: self.endpoint.bells, "the bell is heard")
 
     def test_all_are_away_from_the_beginning(self) -> None:
@@ -154,12 +154,12 @@ class SeveralBrokers(Bus):
 
         for line in self.lines:
             line.restore()
-        self.serve(bus, lanes.QUORUM)
+        self.serve(bus, queue_sets.QUORUM)
         self.eventually(lambda: self.ask(bus), "they are back")
 
-    def test_one_falls_silent(self) -> None:
+    def test_one_stops_its_heartbeats(self) -> None:
         bus = self.bus(self.url, heartbeat_timeout_threshold=2)
-        self.serve(bus, lanes.QUORUM)
+        self.serve(bus, queue_sets.QUORUM)
         self.assertEqual("one", self.ask(bus))
         for line in self.lines:
             line.hold()
@@ -182,11 +182,11 @@ class Encrypted(Bus):
 
     def test_a_broker_with_a_certificate_of_the_authority_is_used(self) -> None:
         bus = self.bus(self.url, ssl=True, ssl_ca_file=str(self.authority))
-        self.serve(bus, lanes.QUORUM)
+        self.serve(bus, queue_sets.QUORUM)
 
         self.assertEqual("one", self.ask(bus))
 
-    def test_a_broker_whose_certificate_nobody_vouches_for_is_refused(self) -> None:
+    def test_a_broker_with_an_untrusted_certificate_is_refused(self) -> None:
         self.assertIn("certificate verify failed", self.refused(self.url))
 
     def test_a_certificate_for_another_host_is_refused(self) -> None:
@@ -194,7 +194,7 @@ class Encrypted(Bus):
 
         self.assertIn("certificate", self.refused(elsewhere, ssl_ca_file=str(self.authority)))
 
-    def test_of_several_brokers_each_is_refused_that_nobody_vouches_for(self) -> None:
+    def test_of_several_brokers_each_untrusted_one_is_refused(self) -> None:
         login = self.url.removeprefix("rabbit://").removesuffix("/")
 
         self.assertIn("certificate verify failed", self.refused(f"rabbit://{login},{login}/"))

@@ -89,8 +89,8 @@ class Operator(lab.User):
             if node["provision_state"] in states and node["reservation"] is None:
                 return node
             if time.monotonic() > until:
-                told = {name: node[name] for name in ("provision_state", "reservation", "deploy_step", "clean_step")}
-                raise Overdue(f"node {uuid} did not reach {sorted(states)} in {self._patience:.0f} s: {told}")
+                shown = {name: node[name] for name in ("provision_state", "reservation", "deploy_step", "clean_step")}
+                raise Overdue(f"node {uuid} did not reach {sorted(states)} in {self._patience:.0f} s: {shown}")
             time.sleep(_PAUSE_S)
 
     def _attempt(self, method: str, path: str, body: Any) -> requests.Response | None:

@@ -7,10 +7,10 @@ import os
 import pathlib
 import time
 
-from ingot.drivers import steps
+from ingot.drivers.interfaces import base
+from ingot.drivers.interfaces.task import Task
 from ingot.drivers.interfaces.vendor import VendorInterface
-from ingot.drivers.ipmi import IPMIHardware
-from ingot.drivers.task import Task
+from ingot.drivers.ipmi.hardware import IPMIHardware
 
 PLATES = "INGOT_FAULTS_PLATES"
 """Environment variable that names the file."""
@@ -21,7 +21,7 @@ _ENGRAVES_S = 0.5
 class Engraver(VendorInterface):
     """What is engraved cannot be undone, so nobody may repeat the step, also if its conductor dies in the middle."""
 
-    @steps.deploy_step(priority=0, idempotent=False)
+    @base.deploy_step(priority=0, idempotent=False)
     def engrave(self, task: Task) -> None:
         """Adds to the file which run of which node this was. The pause is the conductor's opportunity to die."""
         with pathlib.Path(os.environ[PLATES]).open("a") as plates:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ingot.common import states
-from ingot.db import records
+from ingot.db import models
 from tests.functional.deployment.test_all_in_one import CORE
 from tests.gate.faults.schedule import Fault
 from tests.gate.faults.site import STAMP
@@ -48,10 +48,10 @@ class Evidence:
 
     requests: list[Request]
     complaints: list[str]
-    nodes: list[records.Record]
-    attempts: list[records.Record]
-    writes: list[records.Record]
-    signs: list[records.Record]
+    nodes: list[models.Record]
+    attempts: list[models.Record]
+    writes: list[models.Record]
+    signs: list[models.Record]
     machines: list[dict[str, Any]]
     plates: list[tuple[str, str]]
     faults: list[tuple[float, float, Fault]]
@@ -113,12 +113,12 @@ def steps_are_in_order(seen: Evidence) -> Finding:
     """A run begins with its first step, no step begins before the one before it has ended, and none is done twice."""
     for run, rows in _runs(seen.attempts):
         if rows[0].step_index != 0:
-            yield f"run {run} begins with {_told(rows[0])}"
+            yield f"run {run} begins with {_describe(rows[0])}"
         for before, after in itertools.pairwise(rows):
             again = after.step_index == before.step_index and before.state != "done"
             next_one = after.step_index == before.step_index + 1 and before.state == "done"
             if not (again or next_one):
-                yield f"run {run}: after {_told(before)} came {_told(after)}"
+                yield f"run {run}: after {_describe(before)} came {_describe(after)}"
 
 
 def deployments_are_complete(seen: Evidence) -> Finding:
@@ -183,7 +183,7 @@ def writes_carry_the_lock(seen: Evidence) -> Finding:
 def locks_have_one_holder(seen: Evidence) -> Finding:
     """The history of each lock is that of one lock: each write begins where the one before ended, every epoch has one
     holder, and nobody's lock was taken who gave signs of life."""
-    last: dict[int, records.Record] = {}
+    last: dict[int, models.Record] = {}
     for write in seen.writes:
         before = last.get(write.node_id)
         if before and _lock(before, "new") != _lock(write, "old"):
@@ -202,7 +202,7 @@ def locks_have_one_holder(seen: Evidence) -> Finding:
                 yield f"{_written(write)} took the lock of {write.old_reservation}, silent for {silence:.1f} s only"
 
 
-def is_takeover(write: records.Record) -> bool:
+def is_takeover(write: models.Record) -> bool:
     """Whether a write takes a lock from somebody else."""
     return write.old_reservation not in (None, write.account) and write.new_lock_epoch != write.old_lock_epoch
 
@@ -214,21 +214,21 @@ def _silence(seen: Evidence, host: str, moment: float) -> float:
     return moment - max(given, default=0.0)
 
 
-def _lock(write: records.Record, when: str) -> tuple[str | None, int]:
+def _lock(write: models.Record, when: str) -> tuple[str | None, int]:
     return getattr(write, f"{when}_reservation"), getattr(write, f"{when}_lock_epoch")
 
 
-def _runs(attempts: Iterable[records.Record]) -> Iterator[tuple[str, list[records.Record]]]:
+def _runs(attempts: Iterable[models.Record]) -> Iterator[tuple[str, list[models.Record]]]:
     rows = sorted(attempts, key=lambda row: (row.run_id, row.id))
     for run, group in itertools.groupby(rows, key=lambda row: row.run_id):
         yield run, list(group)
 
 
-def _told(row: records.Record) -> str:
+def _describe(row: models.Node) -> str:
     return f"{row.step_index} {row.interface}.{row.step} ({row.state}, attempt {row.attempt}, {row.conductor})"
 
 
-def _written(write: records.Record) -> str:
+def _written(write: models.Record) -> str:
     return f"write {write.id} of node {write.node_id} by {write.account} at {write.at:.1f}"
 
 

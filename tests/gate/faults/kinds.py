@@ -58,7 +58,7 @@ def _cut(site: Site, name: str) -> None:
     site.wires[name].hold()
 
 
-def _mend(site: Site, name: str) -> None:
+def _reconnect(site: Site, name: str) -> None:
     site.wires[name].resume()
 
 
@@ -85,7 +85,7 @@ def _agent_dies(step: str) -> tuple[Act, Act]:
 KINDS: dict[str, Kind] = {
     "conductor killed": Kind("conductors", 4, (0, 12), _kill, _revive),
     "conductor frozen": Kind("conductors", 3, (10, 20), _freeze, _thaw),
-    "conductor cut off from bus": Kind("conductors", 3, (5, 20), _cut, _mend),
+    "conductor cut off from bus": Kind("conductors", 3, (5, 20), _cut, _reconnect),
     "api killed": Kind("apis", 3, (0, 5), _kill, _revive),
     "api frozen": Kind("apis", 2, (2, 8), _freeze, _thaw),
     "broker stopped": Kind("brokers", 2, (2, 15), _stop_server, _start_server),

@@ -10,7 +10,8 @@ import fixtures
 import sqlalchemy as sa
 import testtools
 
-from ingot.db import models, records
+from ingot.db import models
+from tests import patience as waiting
 from tests.functional.deployment import lab
 from tests.gate.faults import audit, invariants, schedule, takeover
 from tests.gate.faults.injector import Injector
@@ -19,6 +20,9 @@ from tests.gate.faults.kinds import KINDS, WEIGHTS
 from tests.gate.faults.schedule import Fault
 from tests.gate.faults.site import DATABASES, Site
 from tests.gate.faults.workload import Workload
+
+STUCK_AFTER_S = waiting.seconds(400.0)
+"""After this long, what was accepted is stuck."""
 
 QUICK: Mapping[str, Mapping[str, Any]] = {
     "conductor": {
@@ -55,7 +59,7 @@ class Storm:
     faults: int = 60
     every: float = 5.0
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
-    patience: float = 400.0
+    patience: float = STUCK_AFTER_S
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: QUICK)
 
 
@@ -116,7 +120,9 @@ def storm(stage: fixtures.Fixture | testtools.TestCase, backend: str, plan: Stor
     )
 
 
-def kill(stage: fixtures.Fixture | testtools.TestCase, backend: str, machines: int, patience: float = 400.0) -> Outcome:
+def kill(
+    stage: fixtures.Fixture | testtools.TestCase, backend: str, machines: int, patience: float = STUCK_AFTER_S
+) -> Outcome:
     """Kills the conductor that deploys all machines, for good, and judges."""
     site = stage.useFixture(Site(backend, machines, USUAL, stamp_s=takeover.STAMP_S))
     work = Workload(site, lambda begun: begun < machines, patience)
@@ -168,8 +174,8 @@ def gather(
     engine = sa.create_engine(site.url, poolclass=sa.NullPool)
     with engine.connect() as connection:
 
-        def rows(table: sa.Table) -> list[records.Record]:
-            return records.many(connection.execute(sa.select(table).order_by(table.c.id)))
+        def rows(table: sa.Table) -> list[models.Record]:
+            return models.Record.all_of(connection.execute(sa.select(table).order_by(table.c.id)))
 
         return Evidence(
             requests=work.requests,

@@ -17,11 +17,10 @@ from servers import SERVERS
 
 from ingot.rack import readback
 from ingot.rack.process import RackControl
-from tests import database
+from tests import database, disk_images
 from tests.functional import proxy
 from tests.functional.deployment import lab
 from tests.gate.faults import audit, engraver, wire
-from tests.unit.rack import disk_images
 
 BROKER = "RabbitMQ"
 DATABASES = {"mysql": "MariaDB", "postgresql": "PostgreSQL"}
@@ -100,10 +99,10 @@ class Site(fixtures.Fixture):
         step = {"interface": "vendor", "step": "engrave", "args": {}, "priority": 150}
         self.lab.user.post("/v1/deploy_templates", {"name": ENGRAVED, "steps": [step]})
 
-    def _start_servers(self, wanted: set[str]) -> None:
+    def _start_servers(self, names: set[str]) -> None:
         stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
-        started = stack.enter_context(services.servers([one for one in SERVERS if one.name in wanted]))
+        started = stack.enter_context(services.servers([one for one in SERVERS if one.name in names]))
         self.servers = {one.server.name: one for one in started}
         for name, url in services.variables_of(started).items():
             self.useFixture(fixtures.EnvironmentVariable(name, url))

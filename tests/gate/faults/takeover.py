@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from oslo_utils import uuidutils
 
-from ingot.common import hash_ring, states
+from ingot.common import states
 from ingot.common.conf import loader
+from ingot.db import conductors
+from ingot.rpcapi import client
 from tests.gate.faults.invariants import Evidence
 from tests.gate.faults.site import Site
 from tests.gate.faults.workload import Workload
@@ -45,8 +47,8 @@ def play(site: Site, work: Workload) -> Killed:
 def _owned_by(victim: str, names: list[str]) -> Iterator[str]:
     """Uuids of nodes that are a conductor's."""
     exponent = loader.load([], prog="ingot-tests", files=[]).hash_partition_exponent
-    members = [hash_ring.Member(name, "", "ipmi") for name in names]
-    rings = hash_ring.Rings(lambda: members, time.monotonic, float("inf"), exponent)
+    members = [conductors.RingMember(name, "", "ipmi") for name in names]
+    rings = client.Rings(lambda: members, time.monotonic, float("inf"), exponent)
     while True:
         if rings.owner(uuid := uuidutils.generate_uuid(), "", "ipmi") == victim:
             yield uuid

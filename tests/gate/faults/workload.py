@@ -55,12 +55,12 @@ class Workload:
     :ivar complaints: what tenants found to be wrong.
     """
 
-    def __init__(self, site: Site, wanted: Callable[[int], bool], patience: float) -> None:
+    def __init__(self, site: Site, is_needed: Callable[[int], bool], patience: float) -> None:
         self.site = site
         self.patience = patience
         self.requests: list[Request] = []
         self.complaints: list[str] = []
-        self._wanted = wanted
+        self._is_needed = is_needed
         self._begun = 0
         self._lock = threading.Lock()
         self.tenants = [Tenant(self, index) for index in range(len(site.victims["machines"]))]
@@ -76,9 +76,9 @@ class Workload:
     def another(self) -> bool:
         """Whether another deployment is wanted, of whoever asks."""
         with self._lock:
-            wanted = self._wanted(self._begun)
-            self._begun += wanted
-            return wanted
+            needed = self._is_needed(self._begun)
+            self._begun += needed
+            return needed
 
     def answers(self) -> Counter[str]:
         """How the API answered, and how often."""

@@ -4,6 +4,7 @@ Run in metalsmith's environment: Ingot's test starts it. ``OS_*`` variables say 
 """
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -11,10 +12,10 @@ import metalsmith
 from metalsmith import instance_config, sources
 from openstack import config
 
-PATIENCE_S = 60
+PATIENCE_S = round(60 * float(os.environ.get("INGOT_TEST_PATIENCE", "1")))
 
 
-def told(instance: metalsmith.Instance) -> dict[str, Any]:
+def describe(instance: metalsmith.Instance) -> dict[str, Any]:
     """An instance, without its addresses: those are Neutron's."""
     return {
         "uuid": instance.uuid,
@@ -25,31 +26,31 @@ def told(instance: metalsmith.Instance) -> dict[str, Any]:
     }
 
 
-def deploy(api: metalsmith.Provisioner, wanted: dict[str, Any]) -> dict[str, Any]:
+def deploy(api: metalsmith.Provisioner, request: dict[str, Any]) -> dict[str, Any]:
     """Reserves by capability, trait and a condition of its own; deploys; waits."""
     node = api.reserve_node(
-        wanted["resource_class"],
-        capabilities=wanted["capabilities"],
-        traits=wanted["traits"],
-        predicate=lambda node: node.name == wanted["name"],
-        hostname=wanted["hostname"],
+        request["resource_class"],
+        capabilities=request["capabilities"],
+        traits=request["traits"],
+        predicate=lambda node: node.name == request["name"],
+        hostname=request["hostname"],
     )
-    image = sources.HttpWholeDiskImage(wanted["image"], checksum_url=wanted["checksums"], disk_format="raw")
+    image = sources.HttpWholeDiskImage(request["image"], checksum_url=request["checksums"], disk_format="raw")
     settings = instance_config.CloudInitConfig(ssh_keys=["ssh-ed25519 AAAA operator"])
     settings.add_user("operator", sudo=True)
-    begun = told(api.provision_node(node, image, config=settings))
+    begun = describe(api.provision_node(node, image, config=settings))
     (instance,) = api.wait_for_provisioning([node], timeout=PATIENCE_S)
     return {
         "begun": begun,
-        "instance": told(instance),
-        "shown": told(api.show_instance(wanted["hostname"])),
-        "listed": [told(one) for one in api.list_instances()],
+        "instance": describe(instance),
+        "shown": describe(api.show_instance(request["hostname"])),
+        "listed": [describe(one) for one in api.list_instances()],
     }
 
 
-def undeploy(api: metalsmith.Provisioner, wanted: dict[str, Any]) -> dict[str, Any]:
-    node = api.unprovision_node(wanted["hostname"], wait=PATIENCE_S)
-    return {"state": node.provision_state, "listed": [told(one) for one in api.list_instances()]}
+def undeploy(api: metalsmith.Provisioner, request: dict[str, Any]) -> dict[str, Any]:
+    node = api.unprovision_node(request["hostname"], wait=PATIENCE_S)
+    return {"state": node.provision_state, "listed": [describe(one) for one in api.list_instances()]}
 
 
 if __name__ == "__main__":

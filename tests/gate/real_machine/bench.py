@@ -14,12 +14,13 @@ import fixtures
 
 from ingot.rack import ports
 from ingot.rack.process import RackProcess
+from tests import patience
 from tests.functional.agent_contract.recorder import Recorder
 from tests.functional.deployment import lab
 from tests.gate.environments import ROOT
 from tests.gate.real_machine.held_files import HeldFiles
 
-PATIENCE_S = 900
+PATIENCE_S = patience.seconds(900)
 """For one phase of a deployment. Without KVM, on a computer that does other things, most take one or two minutes."""
 
 HOST = "10.0.2.2"

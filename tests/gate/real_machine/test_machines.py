@@ -11,8 +11,9 @@ from typing import Any
 import testtools
 
 from ingot.rack.process import RackProcess
+from tests import patience
 
-PATIENCE_S = 120
+PATIENCE_S = patience.seconds(120)
 
 # In 16-bit code: send what follows the code to the serial line, byte by byte until a zero.
 _TEXT_AT = 25

@@ -6,7 +6,7 @@ import fixtures
 import sqlalchemy as sa
 
 from ingot.common import clock, states
-from ingot.db import agents, nodes, records
+from ingot.db import agents, models, nodes
 from tests import api_case, database, sql_counter
 
 MAC = "52:54:00:aa:bb:cc"
@@ -24,7 +24,7 @@ class AgentCase(api_case.ApiCase):
             connection.execute(sa.update(nodes.NODES).values(values))
 
     @property
-    def row(self) -> records.Record:
+    def row(self) -> models.Node:
         return nodes.get(self.db, self.known.uuid)
 
 
@@ -99,7 +99,7 @@ class Heartbeat(AgentCase):
         body = {name: value for name, value in {**self.body, **changes}.items() if value is not None}
         return self.api("POST", f"/v1/heartbeat/{self.known.uuid}", body, version)
 
-    def test_it_is_noted_and_the_waiting_conductor_rung(self) -> None:
+    def test_it_is_written_and_the_waiting_conductor_notified(self) -> None:
         answer = self.beat()
         self.assertEqual((202, ""), (answer.status, answer.text))
         row = self.row
@@ -125,8 +125,8 @@ class Heartbeat(AgentCase):
         self.assertEqual(400, self.beat().status)
         self.assertIsNone(self.row.agent_url)
 
-    def test_an_agent_that_is_given_up_while_it_calls_is_told_the_same(self) -> None:
-        checked = agents.for_heartbeat
+    def test_an_agent_that_is_given_up_while_it_calls_gets_the_same_answer(self) -> None:
+        checked = agents.read_for_heartbeat
 
         def given_up(*args: Any) -> Any:
             node = checked(*args)
@@ -151,7 +151,7 @@ class Heartbeat(AgentCase):
         self.assertEqual(202, self.beat(callback_url="http://10.0.0.9:9999").status)
 
     def test_wrong_bodies(self) -> None:
-        for changes, version, told in (
+        for changes, version, expected in (
             ({"callback_url": "ftp://x"}, "1.68", "http or https"),
             ({"callback_url": None}, "1.68", "'callback_url' is a required property"),
             ({"agent_version": None}, "1.68", "agent_version"),
@@ -161,7 +161,7 @@ class Heartbeat(AgentCase):
         ):
             answer = self.beat(version, **changes)
             self.assertEqual(400, answer.status)
-            self.assertIn(told, answer.message)
+            self.assertIn(expected, answer.message)
 
     def test_unknown_nodes_and_versions(self) -> None:
         self.refused(404, "POST", "/v1/heartbeat/nobody", self.body, "1.68")
@@ -182,10 +182,10 @@ class BootScripts(AgentCase):
         return answer.text
 
     def test_a_ramdisk_is_loaded_with_its_arguments(self) -> None:
-        wanted = {"kernel": "http://h/vmlinuz", "initrd": "http://h/d/initrd.img?v=1", "kernel_args": "a=1  b\nc"}
+        parameters = {"kernel": "http://h/vmlinuz", "initrd": "http://h/d/initrd.img?v=1", "kernel_args": "a=1  b\nc"}
         expected = "#!ipxe\nkernel http://h/vmlinuz a=1 b c initrd=initrd.img\ninitrd http://h/d/initrd.img?v=1\nboot\n"
         for target in ("ramdisk", "instance"):
-            self.assertEqual(expected, self.script(MAC, target=target, **wanted))
+            self.assertEqual(expected, self.script(MAC, target=target, **parameters))
         self.assertEqual(expected, self.script(MAC.replace(":", "-").upper()))
 
     def test_everything_else_boots_from_the_disk(self) -> None:

@@ -21,11 +21,11 @@ class AllocationCase(api_case.ApiCase):
     def allocated(self, node: Any, **values: Any) -> dict[str, Any]:
         """An allocation that has got a node."""
         made = self.allocation(**values)
-        self.assertTrue(allocations.take(self.db, self.wish(made["uuid"]), node))
+        self.assertTrue(allocations.assign(self.db, self.wish(made["uuid"]), node))
         return made
 
     def wish(self, ident: str) -> Any:
-        found = allocations.find(self.db, ident)
+        found = allocations.find_waiting(self.db, ident)
         self.assertIsNotNone(found)
         return found
 
@@ -49,11 +49,11 @@ class CreatingAllocations(AllocationCase):
         )
         self.assertIn(("process_allocation", {"allocation_uuid": made["uuid"]}), self.conductor.asked)
 
-    def test_a_bell_that_cannot_be_rung_loses_nothing(self) -> None:
+    def test_a_notification_that_cannot_be_sent_loses_nothing(self) -> None:
         self.bus.stop(api_case.HOST)
         made = self.allocation()
-        self.assertEqual([made["uuid"]], allocations.waiting(self.db, 10))
-        self.assertEqual(1, self.client.lost_bells)
+        self.assertEqual([made["uuid"]], allocations.list_waiting(self.db, 10))
+        self.assertEqual(1, self.client.lost_wakeups)
 
     def test_no_conductor_has_to_be_there(self) -> None:
         with self.db.single() as connection:
@@ -70,7 +70,7 @@ class CreatingAllocations(AllocationCase):
 
     def test_what_is_wrong_is_named(self) -> None:
         body: dict[str, Any] = {"resource_class": CLASS}
-        for wrong, told in (
+        for wrong, expected in (
             ({"resource_class": None}, "resource_class"),
             ({"resource_class": ""}, "resource_class"),
             ({"resource_class": "x" * 81}, "too long"),
@@ -83,7 +83,7 @@ class CreatingAllocations(AllocationCase):
             ({"node_uuid": str(uuid.uuid4())}, "node_uuid"),
             ({"extra": []}, "extra"),
         ):
-            self.assertIn(told, self.refused(400, "POST", "/v1/allocations", {**body, **wrong}), wrong)
+            self.assertIn(expected, self.refused(400, "POST", "/v1/allocations", {**body, **wrong}), wrong)
         self.assertEqual([], self.good("GET", "/v1/allocations")["allocations"])
 
     def test_names_and_uuids_are_taken_once(self) -> None:
@@ -123,7 +123,7 @@ class ReadingAllocations(AllocationCase):
         node = self.machine(name="n", owner="p")
         active = self.allocated(node, name="a", owner="p")
         other = self.good("POST", "/v1/allocations", {"resource_class": "other", "name": "b"})
-        for query, wanted in (
+        for query, expected in (
             ("node=n", [active]),
             (f"node={node.uuid}", [active]),
             ("state=active", [active]),
@@ -134,7 +134,7 @@ class ReadingAllocations(AllocationCase):
             ("sort_key=name&sort_dir=desc", [other, active]),
         ):
             found = self.good("GET", f"/v1/allocations?{query}")["allocations"]
-            self.assertEqual([one["uuid"] for one in wanted], [one["uuid"] for one in found], query)
+            self.assertEqual([one["uuid"] for one in expected], [one["uuid"] for one in found], query)
         self.refused(400, "GET", "/v1/allocations?node=missing")
         self.assertIn("detail", self.refused(400, "GET", "/v1/allocations?detail=true"))
         for key in ("node_uuid", "traits", "candidate_nodes", "extra", "links"):
@@ -183,8 +183,8 @@ class ReadingAllocations(AllocationCase):
             ("traits", []),
             ("node", "n"),
         ):
-            told = self.refused(400, "PATCH", path, [{"op": "add", "path": f"/{name}", "value": value}])
-            self.assertIn("extra, name", told)
+            message = self.refused(400, "PATCH", path, [{"op": "add", "path": f"/{name}", "value": value}])
+            self.assertIn("extra, name", message)
 
 
 class GivingNodesBack(AllocationCase):
@@ -209,7 +209,7 @@ class GivingNodesBack(AllocationCase):
 
     def test_one_without_a_node_just_goes(self) -> None:
         self.good("DELETE", f"/v1/allocations/{self.allocation()['uuid']}")
-        self.assertEqual([], allocations.waiting(self.db, 10))
+        self.assertEqual([], allocations.list_waiting(self.db, 10))
 
     def test_not_while_the_node_is_in_use(self) -> None:
         made = self.allocated(self.known)
@@ -269,13 +269,13 @@ class Backfilling(AllocationCase):
 
     def test_what_does_not_fit_is_named(self) -> None:
         other = self.machine(name="other", provision_state=states.MANAGEABLE)
-        for body, told in (
+        for body, expected in (
             ({"node": "other"}, "manageable"),
             ({"node": "n", "resource_class": "x"}, CLASS),
             ({"node": "n", "traits": ["CUSTOM_A"]}, "CUSTOM_A"),
             ({"node": "n", "candidate_nodes": [other.uuid]}, "candidate"),
         ):
-            self.assertIn(told, self.refused(409, "POST", "/v1/allocations", body))
+            self.assertIn(expected, self.refused(409, "POST", "/v1/allocations", body))
         self.assertIn("gone", self.refused(400, "POST", "/v1/allocations", {"node": "gone"}))
         self.assertEqual([], self.good("GET", "/v1/allocations")["allocations"])
 

@@ -20,10 +20,10 @@ def basic(name: str, password: str) -> str:
 
 
 class NoAuth(api_case.ApiCase):
-    def test_a_new_node_belongs_to_the_project_that_is_told(self) -> None:
-        told = {"X_Project_Id": "mine"}
-        self.assertEqual("mine", self.api("POST", "/v1/nodes", api_case.NODE, **told).json["owner"])
-        for headers in (told, {}):
+    def test_a_new_node_belongs_to_the_project_in_the_headers(self) -> None:
+        project = {"X_Project_Id": "mine"}
+        self.assertEqual("mine", self.api("POST", "/v1/nodes", api_case.NODE, **project).json["owner"])
+        for headers in (project, {}):
             answer = self.api("POST", "/v1/nodes", {**api_case.NODE, "owner": "other"}, **headers)
             self.assertEqual(400, answer.status)
             self.assertIn("owner", answer.message)
@@ -87,13 +87,13 @@ class HttpBasic(api_case.ApiCase):
         self.assertEqual(401, self.status(Authorization=basic("ada", "secret")))
         self.assertEqual(200, self.status(Authorization=basic("eve", "other password")))
 
-    def test_a_file_that_gets_lost_is_told_in_the_log_only(self) -> None:
+    def test_a_file_that_gets_lost_is_reported_in_the_log_only(self) -> None:
         self.file.unlink()
         answer = self.api("GET", "/v1/nodes", Authorization=basic("ada", "secret"))
         self.assertEqual(503, answer.status)
         self.assertNotIn(str(self.file), answer.text)
 
-    def test_a_file_that_cannot_be_used_is_told_at_the_start(self) -> None:
+    def test_an_unusable_file_is_reported_at_the_start(self) -> None:
         for text in ("ada:plain", "ada", "ada:$2y$05$cut short", "ada:$2y$99$" + "a" * 53):
             self.file.write_text(text + "\n")
             refusal = self.assertRaises(errors.ConfigurationError, auth.strategy, self.conf)

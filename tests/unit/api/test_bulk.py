@@ -136,7 +136,7 @@ class Bulk(api_case.ApiCase):
         ):
             self.assertIn(named, self.refused(400, "POST", PATH, body, version=None), body)
 
-    def test_nodes_that_time_does_not_suffice_for_are_told(self) -> None:
+    def test_nodes_that_time_does_not_suffice_for_are_reported(self) -> None:
         self.conf.set_override("bulk_timeout", 3, group="api")
         self.conductor.answers = Slow(self.conductor.answers)
         for name in ("free", "late"):

@@ -4,7 +4,7 @@ from typing import Any
 
 from ingot.common import errors, interfaces
 from ingot.db import conductors, nodes
-from ingot.rpcapi import methods
+from ingot.rpcapi import versions
 from tests import api_case
 from tests.unit.api.test_patch import add, remove
 
@@ -15,7 +15,7 @@ class CompositionCase(api_case.ApiCase):
     def setUp(self) -> None:
         super().setUp()
         ipmi = api_case.enabled("ipmi", boot=["ipxe", "fake"], **IPMI)
-        about = {"conductor_group": "", "release": "0.1", "rpc_version": methods.RPC_VERSION}
+        about = {"conductor_group": "", "release": "0.1", "rpc_version": versions.RPC_VERSION}
         conductors.register(self.db, "conductor-2", {**about, "classic_drivers": ["fixed", "solid"]}, ipmi)
 
     def composition(self, node: dict[str, Any]) -> list[str | None]:
@@ -37,7 +37,7 @@ class CompositionCase(api_case.ApiCase):
         return message
 
 
-NOTHING = [None] * len(interfaces.KINDS)
+NOTHING = [None] * len(interfaces.TYPES)
 
 
 class Classic(CompositionCase):
@@ -148,7 +148,7 @@ class Filters(CompositionCase):
         self.node(name="booted", boot_interface="ipxe")
         self.node(name="plain")
         self.node(name="classic", driver="fixed")
-        for kind in interfaces.KINDS:
+        for kind in interfaces.TYPES:
             expected = "noop" if kind in api_case.PLAIN else "fake"
             names = ["plain"] if kind == "boot" else ["booted", "plain"]
             self.assertEqual(names, self.listed(f"{kind}_interface={expected}"), kind)
@@ -182,12 +182,12 @@ class Drivers(CompositionCase):
             names = [driver["name"] for driver in self.good("GET", "/v1/drivers", version=version)["drivers"]]
             self.assertEqual(["fake-hardware", "fixed", "ipmi", "solid"], names)
 
-    def test_the_type_is_told_and_filters_from_its_version_on(self) -> None:
+    def test_the_type_is_shown_and_filters_from_its_version_on(self) -> None:
         shown = {one["name"]: one["type"] for one in self.good("GET", "/v1/drivers", version="1.30")["drivers"]}
         self.assertEqual({"fake-hardware": "dynamic", "fixed": "classic", "ipmi": "dynamic", "solid": "classic"}, shown)
-        for wanted in ("classic", "dynamic"):
-            found = self.good("GET", f"/v1/drivers?type={wanted}", version="1.30")["drivers"]
-            self.assertEqual([name for name, of in shown.items() if of == wanted], [one["name"] for one in found])
+        for requested in ("classic", "dynamic"):
+            found = self.good("GET", f"/v1/drivers?type={requested}", version="1.30")["drivers"]
+            self.assertEqual([name for name, of in shown.items() if of == requested], [one["name"] for one in found])
         self.assertNotIn("type", self.good("GET", "/v1/drivers", version="1.29")["drivers"][0])
         self.refused(406, "GET", "/v1/drivers?type=classic", version="1.29")
         self.assertIn("classic, dynamic", self.refused(400, "GET", "/v1/drivers?type=steam"))
@@ -195,19 +195,19 @@ class Drivers(CompositionCase):
     def test_a_classic_one_has_neither_defaults_nor_a_choice(self) -> None:
         shown = self.good("GET", "/v1/drivers/fixed")
         self.assertEqual((["conductor-2"], "classic"), (shown["hosts"], shown["type"]))
-        for kind in interfaces.KINDS:
-            told = shown[f"default_{kind}_interface"], shown[f"enabled_{kind}_interfaces"]
-            self.assertEqual((None, None), told)
+        for kind in interfaces.TYPES:
+            offer = shown[f"default_{kind}_interface"], shown[f"enabled_{kind}_interfaces"]
+            self.assertEqual((None, None), offer)
         detailed = {one["name"]: one for one in self.good("GET", "/v1/drivers?detail=true")["drivers"]}
         self.assertIsNone(detailed["fixed"]["enabled_boot_interfaces"])
         self.assertEqual(["ipxe", "fake"], detailed["ipmi"]["enabled_boot_interfaces"])
 
     def test_a_hardware_type_tells_its_defaults_and_what_is_enabled(self) -> None:
         shown = self.good("GET", "/v1/drivers/ipmi")
-        for kind in interfaces.KINDS:
+        for kind in interfaces.TYPES:
             offered = {"boot": ["ipxe", "fake"], **IPMI}.get(kind, ["fake"])
-            told = shown[f"default_{kind}_interface"], shown[f"enabled_{kind}_interfaces"]
-            self.assertEqual((offered[0], offered), told)
+            offer = shown[f"default_{kind}_interface"], shown[f"enabled_{kind}_interfaces"]
+            self.assertEqual((offered[0], offered), offer)
 
     def test_properties_of_a_classic_one_come_from_its_conductor(self) -> None:
         self.bus.serve("conductor-2", self.conductor)
@@ -223,10 +223,10 @@ class Drivers(CompositionCase):
 class VendorMethods(CompositionCase):
     URL = "/v1/drivers/fake-hardware/vendor_passthru"
 
-    def test_they_are_told_by_a_conductor_of_the_driver(self) -> None:
-        told = {"versions": {"http_methods": ["GET"], "description": "", "async": False, "attach": False}}
-        self.conductor.answers["get_driver_methods"] = told
-        self.assertEqual(told, self.good("GET", f"{self.URL}/methods", version="1.1"))
+    def test_they_are_listed_by_a_conductor_of_the_driver(self) -> None:
+        methods = {"versions": {"http_methods": ["GET"], "description": "", "async": False, "attach": False}}
+        self.conductor.answers["get_driver_methods"] = methods
+        self.assertEqual(methods, self.good("GET", f"{self.URL}/methods", version="1.1"))
         self.assertEqual(("get_driver_methods", {"driver": "fake-hardware"}), self.conductor.asked[-1])
 
     def test_one_is_called_by_path_or_query_with_the_body_as_arguments(self) -> None:
@@ -244,7 +244,7 @@ class VendorMethods(CompositionCase):
         self.good("GET", f"{self.URL}/count")
         self.assertEqual({}, self.conductor.asked[-1][1]["arguments"])
 
-    def test_what_nobody_can_call_is_refused(self) -> None:
+    def test_what_cannot_be_called_is_refused(self) -> None:
         self.assertIn("Missing mandatory parameter: method", self.refused(400, "POST", self.URL, {}))
         self.assertIn("JSON object", self.refused(400, "POST", f"{self.URL}/count", [1]))
         self.conductor.answers["call_driver_method"] = errors.Invalid("No handler for method zz.")

@@ -17,9 +17,9 @@ def read(chunks: Any, count: int) -> list[dict[str, Any]]:
     while len(found) < count:
         for block in next(chunks).decode().split("\n\n"):
             lines = [line.split(": ", 1) for line in block.splitlines() if not line.startswith(":")]
-            told = dict(lines)
-            if "data" in told:
-                found.append({**told, "data": json.loads(told["data"])})
+            event = dict(lines)
+            if "data" in event:
+                found.append({**event, "data": json.loads(event["data"])})
     return found
 
 
@@ -53,12 +53,12 @@ class Streams(api_case.ApiCase):
         self.change(provision_state=states.CLEANING, target_provision_state=states.AVAILABLE)
         (event,) = read(chunks, 1)
         self.assertEqual("provision", event["event"])
-        told = event["data"]
+        data = event["data"]
         self.assertEqual(
-            (self.known.uuid, "n", "cleaning"), (told["node_uuid"], told["node_name"], told["provision_state"])
+            (self.known.uuid, "n", "cleaning"), (data["node_uuid"], data["node_name"], data["provision_state"])
         )
-        self.assertEqual(event["id"], str(told["id"]))
-        self.assertTrue(told["at"].endswith("+00:00"))
+        self.assertEqual(event["id"], str(data["id"]))
+        self.assertTrue(data["at"].endswith("+00:00"))
 
     def test_goes_on_where_the_client_was(self) -> None:
         for number in range(5):
@@ -66,8 +66,8 @@ class Streams(api_case.ApiCase):
         events.collect(self.db, 60)
         first = events.bounds(self.db)[1] - 5
         for _response, chunks in (self.follow(f"?after={first + 2}"), self.follow(Last_Event_ID=str(first + 2))):
-            told = [event["data"]["maintenance_reason"] for event in read(chunks, 3)]
-            self.assertEqual(["2", "3", "4"], told)
+            reasons = [event["data"]["maintenance_reason"] for event in read(chunks, 3)]
+            self.assertEqual(["2", "3", "4"], reasons)
         _response, chunks = self.follow(f"?after={first}", Last_Event_ID=str(first + 4))
         self.assertEqual("4", read(chunks, 1)[0]["data"]["maintenance_reason"])
 
@@ -82,7 +82,7 @@ class Streams(api_case.ApiCase):
         self.assertEqual(["power", "maintenance", "maintenance"], [event["event"] for event in read(chunks, 3)])
         self.assertEqual(["other"], [event["data"]["node_name"] for event in read(only, 1)])
 
-    def test_a_client_that_was_away_for_too_long_is_told(self) -> None:
+    def test_a_client_that_was_away_for_too_long_gets_a_missed_event(self) -> None:
         for number in range(5):
             self.change(maintenance=True, maintenance_reason=str(number))
         events.collect(self.db, 60)

@@ -1,112 +1,371 @@
-"""The generic behaviour of the API on every URL, made from the table of routes."""
+"""What holds for every route: one walk over the table with all that must be refused, one with all that must be done."""
 
 import contextlib
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
+import jsonschema
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
-from ingot.api import fields, patch, routes
-from ingot.api.call import Operation
-from tests import api_case, world
+from ingot.api import fields, patch
+from ingot.common import errors, masking
+from tests import api_case, route_walk, world
+from tests.route_walk import Visit
 
+METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"}
 LIMIT = 2**20
-STREAM = "text/event-stream"  # does not end
-
 REQUEST_ID = r"^req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+REFERENCES = ("node_uuid", "node", "node_ident", "portgroup_uuid", "chassis_uuid", "parent_node")
+SECRET = "correct horse"
+WRONG: tuple[Any, ...] = (7, 1.5, True, SECRET, "", "\0", "x" * 70_000, [7], [SECRET], {"password": SECRET}, {}, [])
+TEXTS = ("", "\0", "nope", "-1", "x" * 300, "a b", "é")
+
+BROKEN: tuple[tuple[bytes, int, tuple[str, ...]], ...] = (
+    (b'{"a": ', 400, ("not JSON",)),
+    (b"a=b&c=d", 400, ("not JSON",)),
+    (b"\xff", 400, ("not JSON",)),
+    (b"null", 400, ("null",)),
+    (b'{"a": "' + b"x" * LIMIT + b'"}', 413, ("too large", str(LIMIT), "faultcode")),
+    (b'{"a": ' * 30 + b"1" + b"}" * 30, 400, ("too deep", "faultcode")),
+)
+"""Bodies that are no JSON, too large or too deep; the status and what the answer says."""
+
+NOT_APPLICABLE = (
+    ("remove", "/extra/nope"),
+    ("replace", "/extra/nope/deeper"),
+    ("add", "/extra/a/b/c"),
+    ("add", "/nope"),
+    ("replace", "/uuid"),
+    ("remove", "/created_at"),
+    ("move", "/extra"),
+    ("test", "/extra"),
+    ("add", "extra/a"),
+    ("add", "/extra/"),
+    ("add", "/extra/a~2b"),
+)
+"""Operations of a patch that end it."""
+
+NESTED: tuple[tuple[list[tuple[str, str, Any]], Any], ...] = (
+    ([("add", "/extra/a", {"b": 1})], {"a": {"b": 1}}),
+    ([("add", "/extra/a/c", [1]), ("replace", "/extra/a/b", 2)], {"a": {"b": 2, "c": [1]}}),
+    ([("add", "/extra/a/c/-", 2), ("add", "/extra/a/c/0", 0)], {"a": {"b": 2, "c": [0, 1, 2]}}),
+    ([("remove", "/extra/a/c/1", None), ("remove", "/extra/a/b", None)], {"a": {"c": [0, 2]}}),
+    ([("add", "/extra/x~1y~0z", 1), ("remove", "/extra/a", None)], {"x/y~z": 1}),
+    ([("remove", "/extra", None)], {}),
+)
+"""Patches one after the other, and what ``extra`` is after each."""
+
+ADVICE = re.compile(
+    r"of type|one of|at most|at least|expected|send |allowed|accepted|are:|must|can be|reserved|required|called by|"
+    r"has \d|has: |leave |not a uuid|could not be found|cannot be found|enabled|before version|there is one|supports? ",
+    re.IGNORECASE,
+)
+"""What tells a client how to go on."""
 
 
-class Methods(world.WorldCase):
-    def test_head_is_not_served_and_told_what_is(self) -> None:
-        for route in routes.ROUTES:
-            answer = self.api("HEAD", self.url(route.path))
-            self.assertEqual((405, ", ".join(route.operations)), (answer.status, answer.headers["Allow"]), route.path)
-
-    def test_options_tells_the_methods(self) -> None:
-        for route in routes.ROUTES:
-            answer = self.api("OPTIONS", self.url(route.path))
-            told = (answer.status, answer.text, answer.headers["Allow"])
-            self.assertEqual((200, "", ", ".join(route.operations)), told, route.path)
-
-    def test_any_other_method_is_refused_with_those_there_are(self) -> None:
-        for route in routes.ROUTES:
-            for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"} - set(route.operations):
-                answer = self.api(method, self.url(route.path), {})
-                self.assertEqual(
-                    (405, ", ".join(route.operations)), (answer.status, answer.headers["Allow"]), route.path
-                )
-                for told in (method, *route.operations):
-                    self.assertIn(told, answer.message)
+def parts(value: Any) -> list[str]:
+    """Return the ways in which a message may show a value: whole, its beginning, or what of it is wrong."""
+    text = repr(masking.mask(value))
+    whole = [text, json.dumps(value), str(value)] if len(text) < 100 else [text[:40], str(value)[:40]]
+    if isinstance(value, list):
+        return whole + [part for inner in value for part in parts(inner)]
+    return whole + [repr(key) for key in value] if isinstance(value, dict) else whole
 
 
-class Answers(world.WorldCase):
-    def test_have_a_request_id_and_a_content_type_whatever_they_say(self) -> None:
-        for route, method, operation in self.operations():
-            if operation.answer.media == STREAM:
-                continue
-            for query in ("", "colour=red"):
-                body = self.body(route.path, method)
-                answer = self.api(method, self.url(route.path, query), body, Accept="*/*")
-                told = f"{method} {route.path}: {answer}"
-                self.assertLess(answer.status, 500, told)
-                self.assertRegex(answer.headers["OpenStack-Request-Id"], REQUEST_ID, told)
-                self.assertEqual(answer.headers["OpenStack-Request-Id"], answer.headers["X-OpenStack-Request-Id"])
-                if answer.status >= 400:
-                    self.assertEqual("application/json", answer.headers["Content-Type"], told)
-                    self.assertTrue(answer.message, told)
-                if answer.status in (202, 204) and not operation.answer.shows:
-                    self.assertEqual("", answer.text, told)
-
-    def test_are_json_or_nothing(self) -> None:
-        for route, method, _operation in self.operations():
-            if not route.text:
-                answer = self.api(method, self.url(route.path), self.body(route.path, method), Accept="text/html")
-                self.assertEqual((406, True), (answer.status, "application/json" in answer.message), route.path)
-
-    def test_name_range_and_version(self) -> None:
-        for route, method, operation in self.operations():
-            if operation.answer.media == STREAM:
-                continue
-            answer = self.api(method, self.url(route.path), self.body(route.path, method), "1.115")
-            names = ("Minimum-Version", "Maximum-Version", "Version")
-            told = tuple(answer.headers.get(f"X-OpenStack-Ironic-API-{name}") for name in names)
-            self.assertEqual(("1.1", "1.115", "1.115"), told, f"{method} {route.path}: {answer}")
-            self.assertIn("X-OpenStack-Ironic-API-Version", answer.headers["Vary"])
+def refused_values(field: fields.Field) -> Iterator[tuple[str, Any]]:
+    """Return values that a field does not take, and whether its schema or its parser says so."""
+    assert field.kind
+    fits = jsonschema.Draft202012Validator(field.kind.schema)
+    yield from (("values", value) for value in WRONG if not fits.is_valid(value))
+    for value in (*WRONG, *TEXTS) if field.kind.parse else ():
+        if fits.is_valid(value):
+            try:
+                field.kind.parse(field.name, value)
+            except errors.Invalid:
+                yield "parsed values", value
 
 
-class Urls(world.WorldCase):
-    def test_may_end_with_a_slash(self) -> None:
-        for route, method, operation in self.operations():
-            if method == "GET" and operation.answer.media != STREAM:
-                path, mark, query = self.url(route.path).partition("?")
-                plain, slashed = (
-                    self.api("GET", path + mark + query),
-                    self.api("GET", f"{path.rstrip('/')}/{mark}{query}"),
-                )
-                self.assertEqual(plain.status, slashed.status, f"{route.path}: {slashed}")
+class EveryRoute(route_walk.Walk):
+    def setUp(self) -> None:
+        super().setUp()
+        self.fields_at: dict[tuple[str, int], frozenset[str]] = {}
 
-    def test_that_nobody_serves_are_404(self) -> None:
-        for route in routes.ROUTES:
-            answer = self.api("GET", self.url(route.path).partition("?")[0].rstrip("/") + "/a/b/c/d")
-            self.assertEqual(404, answer.status, route.path)
+    def test_refusals(self) -> None:
+        checks = (
+            self.check_methods, self.check_deeper_url, self.check_identifier, self.check_accept,
+            self.check_unknown_parameter, self.check_repeated_parameter, self.check_parameter_value,
+            self.check_version, self.check_shown_fields, self.check_broken_body, self.check_body_type,
+            self.check_unknown_key, self.check_missing_key, self.check_value, self.check_reference,
+            self.check_patched_value, self.check_patched_field, self.check_patch_operation, self.check_failed_patch,
+        )  # fmt: skip
+        least = {
+            "routes": 80, "parameters": 60, "keys": 40, "patched keys": 35, "selected": 100, "sorted": 80,
+            "fields": 180, "values": 900, "parsed values": 200, "patched values": 500, "parameter values": 800,
+            "body types": 40, "failed patches": 8 * len(NOT_APPLICABLE), "references": 9,
+        }  # fmt: skip
+        self.walk(self.visits(), checks, least)
 
-    def test_parameters_that_nobody_knows_are_named_with_those_there_are(self) -> None:
-        for route, method, operation in self.operations():
-            answer = self.api(method, self.url(route.path, "colour=red"), self.body(route.path, method))
-            self.assertEqual(400, answer.status, f"{method} {route.path}: {answer}")
-            self.assertIn("colour", answer.message)
-            for name in operation.query:
+    def test_requests_that_fit(self) -> None:
+        order = ("GET", "PATCH", "POST", "PUT", "DELETE")
+        checks = (self.check_slash, self.check_nested_patch, self.check_from_version, self.check_answer)
+        visits = [visit for visit in self.visits() if not visit.stream]
+        least = {"nested patches": 8 * len(NESTED), "routes": 80, "parameters": 60, "selected": 100, "answers": 150}
+        self.walk(sorted(visits, key=lambda visit: order.index(visit.method)), checks, least)
+
+    # URLs and methods
+
+    def check_methods(self, visit: Visit) -> Iterator[str]:
+        """HEAD and methods that a route does not have are refused with those that it has; OPTIONS lists them."""
+        route, allowed = visit.route, ", ".join(visit.route.operations)
+        if not visit.first:
+            return
+        for method in {*METHODS, "HEAD"} - set(route.operations):
+            answer = self.api(method, visit.url, None if method == "HEAD" else {})
+            self.assertEqual((405, allowed), (answer.status, answer.headers["Allow"]), method)
+            for part in (method, *route.operations) if method != "HEAD" else ():
+                self.assertIn(part, answer.message)
+            yield "methods"
+        answer = self.api("OPTIONS", visit.url)
+        self.assertEqual((200, "", allowed), (answer.status, answer.text, answer.headers["Allow"]))
+
+    def check_deeper_url(self, visit: Visit) -> Iterator[str]:
+        if visit.first:
+            answer = self.api("GET", visit.url.partition("?")[0].rstrip("/") + "/a/b/c/d")
+            self.assertEqual(404, answer.status)
+            yield "deeper URLs"
+
+    def check_slash(self, visit: Visit) -> Iterator[str]:
+        """A slash at the end changes nothing."""
+        if visit.method == "GET":
+            path, mark, query = visit.url.partition("?")
+            plain, slashed = self.api("GET", visit.url), self.api("GET", f"{path.rstrip('/')}/{mark}{query}")
+            self.assertEqual(plain.status, slashed.status, slashed)
+            yield "slashes"
+
+    def check_identifier(self, visit: Visit) -> Iterator[str]:
+        """What is not there, or cannot be named like this, is named."""
+        path = visit.route.path
+        if "<" not in path or "<mac>" in path or "<ticket>" in path:  # strangers see nothing
+            return
+        for given in ("nobody", "a b", "x" * 300):
+            url = re.sub(r"<\w+>", "x", re.sub(r"<\w+>", quote(given), path, count=1))
+            answer = self.api(visit.method, url, visit.body)
+            if answer.status >= 400 and not ("vendor_passthru" in url and answer.status == 400):
+                self.assertIn(answer.status, (400, 404), f"{url}: {answer}")
+                if answer.status == 404 and "resource could not be found" not in answer.message:
+                    self.assertIn(given[:40], answer.message, url)
+            yield "identifiers"
+
+    # Headers and versions
+
+    def check_signed(self, answer: api_case.Answer) -> None:
+        """Every answer has a request id; one that refuses has a message in JSON."""
+        self.assertLess(answer.status, 500, answer)
+        self.assertRegex(answer.headers["OpenStack-Request-Id"], REQUEST_ID, answer)
+        self.assertEqual(answer.headers["OpenStack-Request-Id"], answer.headers["X-OpenStack-Request-Id"])
+        if answer.status >= 400:
+            self.assertEqual("application/json", answer.headers["Content-Type"], answer)
+            self.assertTrue(answer.message, answer)
+
+    def check_answer(self, visit: Visit) -> Iterator[str]:
+        answer = self.api(visit.method, visit.url, visit.body, Accept="*/*")
+        self.check_signed(answer)
+        if answer.status in (202, 204) and not visit.operation.answer.shows:
+            self.assertEqual("", answer.text)
+        names = ("Minimum-Version", "Maximum-Version", "Version")
+        shown = tuple(answer.headers.get(f"X-OpenStack-Ironic-API-{name}") for name in names)
+        self.assertEqual(("1.1", api_case.LATEST, api_case.LATEST), shown, answer)
+        self.assertIn("X-OpenStack-Ironic-API-Version", answer.headers["Vary"])
+        yield "answers"
+
+    def check_accept(self, visit: Visit) -> Iterator[str]:
+        """Answers are JSON or nothing."""
+        if not visit.route.text:
+            answer = self.api(visit.method, visit.url, visit.body, Accept="text/html")
+            self.assertEqual((406, True), (answer.status, "application/json" in answer.message), answer)
+            yield "media"
+
+    def check_version(self, visit: Visit) -> Iterator[str]:
+        for newer in self.newer(visit):
+            self.check_before(newer)
+            yield newer.what
+
+    def check_from_version(self, visit: Visit) -> Iterator[str]:
+        for newer in self.newer(visit):
+            self.check_from(newer)
+            yield newer.what
+
+    def check_shown_fields(self, visit: Visit) -> Iterator[str]:
+        """A field is shown from its version on."""
+        if visit.method != "GET" or visit.route.any_version or not visit.shown or visit.shown[1]:
+            return
+        for field in visit.shown[0].fields.values():
+            since = max(field.since, visit.since)
+            self.assertEqual(not field.hidden, field.name in self.fields_in(visit, since), f"{field.name} at 1.{since}")
+            if field.since > visit.since:
+                self.assertNotIn(field.name, self.fields_in(visit, since - 1), f"1.{since - 1}")
+            yield "fields"
+
+    def fields_in(self, visit: Visit, minor: int) -> frozenset[str]:
+        key = (visit.route.path, minor)
+        if key not in self.fields_at:
+            self.fields_at[key] = frozenset(self.good("GET", visit.url, version=f"1.{minor}"))
+        return self.fields_at[key]
+
+    # Parameters
+
+    def check_unknown_parameter(self, visit: Visit) -> Iterator[str]:
+        answer = self.api(visit.method, self.url(visit.route.path, "colour=red"), visit.body, Accept="*/*")
+        self.check_signed(answer)
+        self.assertEqual(400, answer.status, answer)
+        for name in ("colour", *visit.operation.query):
+            self.assertIn(name, answer.message)
+        yield "unknown parameters"
+
+    def check_repeated_parameter(self, visit: Visit) -> Iterator[str]:
+        for param in visit.operation.query.values():
+            if not param.repeats and f"{param.name}=" not in visit.url:
+                url = self.url(visit.route.path, f"{param.name}=1&{param.name}=1")
+                self.assertEqual(400, self.api(visit.method, url, []).status, url)
+                yield "repeated parameters"
+
+    def check_parameter_value(self, visit: Visit) -> Iterator[str]:
+        for param in visit.operation.query.values() if not visit.stream else ():
+            for value in TEXTS if f"{param.name}=" not in visit.url else ():
+                url = self.url(visit.route.path, f"{param.name}={quote(value)}")
+                answer = self.api(visit.method, url, visit.body)
+                if answer.status in (400, 406):
+                    self.check_message(answer, param.name, value)
+                    yield "parameter values"
+
+    def check_message(self, answer: api_case.Answer, name: str, value: Any) -> None:
+        """A refusal names field and value and says how to go on. It does not repeat secrets, and is not endless."""
+        message, about = answer.message, f"{name} with {str(value)[:60]!r}: {answer}"
+        self.assertEqual(400, answer.status, about)
+        self.assertIn(name, message, about)
+        self.assertRegex(message, ADVICE, about)
+        self.assertLess(len(message), 2500, about)
+        if masking.shown(name, value) == masking.MASK:
+            self.assertNotIn(SECRET, message, about)
+        elif "is a required property" not in message:
+            self.assertTrue(any(part in message for part in parts(value)), about)
+
+    # Bodies
+
+    def check_broken_body(self, visit: Visit) -> Iterator[str]:
+        for body, status, words in BROKEN if visit.operation.body is not None else ():
+            answer = self.api(visit.method, visit.url, body)
+            self.assertEqual(status, answer.status, answer)
+            for part in words:
+                self.assertIn(part, answer.text)
+            yield "broken bodies"
+
+    def check_body_type(self, visit: Visit) -> Iterator[str]:
+        if visit.operation.body is not None:
+            wrong: Any = {} if visit.operation.body is patch.BODY else [1]
+            answer = self.api(visit.method, visit.url, wrong)
+            self.assertEqual(400, answer.status, answer)
+            yield "body types"
+
+    def check_unknown_key(self, visit: Visit) -> Iterator[str]:
+        if isinstance(visit.operation.body, fields.Body):
+            answer = self.api(visit.method, visit.url, {**visit.body, "colour": "red"})
+            self.assertEqual(400, answer.status, answer)
+            for name in ("colour", *(field.name for field in visit.keys)):
                 self.assertIn(name, answer.message)
+            yield "unknown keys"
 
-    def test_parameters_are_given_once(self) -> None:
-        for route, method, operation in self.operations():
-            for param in operation.query.values():
-                if not param.repeats and f"{param.name}=" not in self.url(route.path):
-                    answer = self.api(method, self.url(route.path, f"{param.name}=1&{param.name}=1"), [])
-                    self.assertEqual(400, answer.status, f"{method} {route.path} {param.name}: {answer}")
+    def declared(self, visit: Visit) -> list[fields.Field]:
+        """Keys of a body that may be sent."""
+        return [field for field in visit.keys if field.kind and isinstance(visit.operation.body, fields.Body)]
+
+    def check_missing_key(self, visit: Visit) -> Iterator[str]:
+        for field in self.declared(visit):
+            if field.required:
+                body = {name: value for name, value in visit.body.items() if name != field.name}
+                answer = self.api(visit.method, visit.url, body)
+                self.assertEqual(
+                    (400, True), (answer.status, f"'{field.name}' is a required" in answer.message), answer
+                )
+                yield "missing keys"
+
+    def check_value(self, visit: Visit) -> Iterator[str]:
+        for field in self.declared(visit):
+            for what, value in refused_values(field):
+                answer = self.api(visit.method, visit.url, {**visit.body, field.name: value})
+                self.check_message(answer, field.name, value)
+                yield what
+
+    def check_reference(self, visit: Visit) -> Iterator[str]:
+        """A key that names what is not there is named with it."""
+        gone = str(uuid.uuid4())
+        for field in (field for field in self.declared(visit) if field.name in REFERENCES):
+            body = {name: value for name, value in visit.body.items() if name != "node_uuid"}
+            needed = {"node_uuid": self.uuid} if field.name == "portgroup_uuid" else {}
+            answer = self.api(visit.method, visit.url, {**body, **needed, field.name: gone})
+            self.assertEqual((400, True), (answer.status, f"{field.name}: " in answer.message), answer)
+            self.assertIn(gone, answer.message)
+            yield "references"
+
+    # Patches
+
+    def check_patched_value(self, visit: Visit) -> Iterator[str]:
+        for field in visit.patched.patchable().values() if visit.patched else ():
+            for value in (value for what, value in refused_values(field) if what == "values"):
+                answer = self.api("PATCH", visit.url, [{"op": "add", "path": f"/{field.name}", "value": value}])
+                self.check_message(answer, field.name, value)
+                yield "patched values"
+
+    def check_patched_field(self, visit: Visit) -> Iterator[str]:
+        for name in ("colour", "uuid", "links") if visit.patched else ():
+            assert visit.patched
+            message = self.refused(400, "PATCH", visit.url, [{"op": "replace", "path": f"/{name}", "value": 1}])
+            for part in (name, *visit.patched.patchable()):
+                self.assertIn(part, message)
+            yield "patched fields"
+
+    def check_patch_operation(self, visit: Visit) -> Iterator[str]:
+        if visit.patched and "extra" in visit.patched.fields:
+            for operation, expected in (
+                ({"op": "remove", "path": "/extra/a/b"}, "/extra/a/b"),
+                ({"op": "replace", "path": "/extra/a", "value": 1}, "/extra/a"),
+                ({"op": "move", "path": "/extra"}, "move"),
+                ({"op": "add", "path": "extra"}, "extra"),
+                ({"path": "/extra"}, "'op' is a required"),
+            ):
+                self.assertIn(expected, self.refused(400, "PATCH", visit.url, [operation]), operation)
+                yield "patch operations"
+
+    def has_extra(self, visit: Visit) -> bool:
+        """Whether a patch can change ``extra``, of each kind of object once."""
+        return bool(visit.patched and "extra" in visit.patched.fields and "deploy-templates" not in visit.url)
+
+    def check_failed_patch(self, visit: Visit) -> Iterator[str]:
+        """What cannot be applied whole changes nothing."""
+        if self.has_extra(visit):
+            before = self.api("GET", visit.url)
+            for op, path in NOT_APPLICABLE:
+                answer = self.api("PATCH", visit.url, [*world.ADD, {"op": op, "path": path, "value": 1}])
+                self.assertEqual(400, answer.status, f"{op} {path}: {answer}")
+                self.assertTrue(answer.message)
+                yield "failed patches"
+            after = self.api("GET", visit.url)
+            self.assertEqual((before.text, before.headers["ETag"]), (after.text, after.headers["ETag"]))
+
+    def check_nested_patch(self, visit: Visit) -> Iterator[str]:
+        for operations, after in NESTED if self.has_extra(visit) else ():
+            sent = [{"op": op, "path": path, "value": value} for op, path, value in operations]
+            self.assertEqual(after, self.good("PATCH", visit.url, sent)["extra"], sent)
+            yield "nested patches"
+
+
+class Objects(world.WorldCase):
+    """How objects are named in URLs."""
 
     def test_uuids_are_found_in_any_spelling(self) -> None:
         for collection, known in self.made.items():
@@ -130,112 +389,17 @@ class Urls(world.WorldCase):
                 answer = self.api("GET", f"{collection}/{wrong}")
                 self.assertIn(answer.status, (400, 404), f"{collection}/{wrong}: {answer}")
 
-
-class Bodies(world.WorldCase):
-    """Whatever takes a body takes only one that is JSON, not too large, not too deep, and of the declared form."""
-
-    def taking(self) -> list[tuple[str, str, Operation]]:
-        found = [(route.path, method, op) for route, method, op in self.operations() if op.body is not None]
-        self.assertGreater(len(found), 40)
-        return found
-
-    def refused_everywhere(self, body: bytes, status: int, *told: str) -> None:
-        for path, method, _operation in self.taking():
-            answer = self.api(method, self.url(path), body)
-            self.assertEqual(status, answer.status, f"{method} {path}: {answer}")
-            for words in told:
-                self.assertIn(words, answer.text, f"{method} {path}")
-
-    def test_that_are_no_json(self) -> None:
-        self.refused_everywhere(b'{"a": ', 400, "not JSON")
-        self.refused_everywhere(b"a=b&c=d", 400, "not JSON")
-        self.refused_everywhere(b"\xff", 400, "not JSON")
-        self.refused_everywhere(b"null", 400, "null")
-
-    def test_that_are_too_large(self) -> None:
-        self.refused_everywhere(b'{"a": "' + b"x" * LIMIT + b'"}', 413, "too large", str(LIMIT), "faultcode")
-
-    def test_that_are_too_deep(self) -> None:
-        self.refused_everywhere(b'{"a": ' * 30 + b"1" + b"}" * 30, 400, "too deep", "faultcode")
-
-    def test_of_another_type(self) -> None:
-        for path, method, operation in self.taking():
-            wrong: Any = {} if operation.body is patch.BODY else [1]
-            answer = self.api(method, self.url(path), wrong)
-            self.assertEqual(400, answer.status, f"{method} {path}: {answer}")
-
-    def test_with_keys_that_nobody_knows(self) -> None:
-        for path, method, operation in self.taking():
-            if isinstance(operation.body, fields.Body):
-                answer = self.api(method, self.url(path), {**self.body(path, method), "colour": "red"})
-                self.assertEqual((400, True), (answer.status, "colour" in answer.message), f"{method} {path}: {answer}")
-                for field in operation.body.declared:
-                    self.assertIn(field.name, answer.message, f"{method} {path}")
-
-    def test_are_json_whatever_their_type_says(self) -> None:
-        for number, kind in enumerate(("application/json", "text/plain", "application/json-patch+json", "")):
+    def test_bodies_are_json_whatever_their_type_says(self) -> None:
+        for kind in ("application/json", "text/plain", "application/json-patch+json", ""):
             answer = self.http.post("/v1/chassis", data=b'{"description": "d"}', content_type=kind)
-            self.assertEqual(201, answer.status_code, f"{number}: {kind}")
-        patched = self.http.patch(
-            "/v1/nodes/n", data=json.dumps(world.ADD), headers=self.latest(), content_type="text/plain"
-        )
+            self.assertEqual(201, answer.status_code, kind)
+        latest = {"X-OpenStack-Ironic-API-Version": api_case.LATEST}
+        patched = self.http.patch("/v1/nodes/n", data=json.dumps(world.ADD), headers=latest, content_type="text/plain")
         self.assertEqual(200, patched.status_code)
-
-    def latest(self) -> dict[str, str]:
-        return {"X-OpenStack-Ironic-API-Version": api_case.LATEST}
-
-
-class Patches(world.WorldCase):
-    """JSON patch, the same on every resource that has it."""
-
-    def test_nested_keys_are_added_replaced_and_removed(self) -> None:
-        for url in self.patchable():
-            for operations, after in (
-                ([("add", "/extra/a", {"b": 1})], {"a": {"b": 1}}),
-                ([("add", "/extra/a/c", [1]), ("replace", "/extra/a/b", 2)], {"a": {"b": 2, "c": [1]}}),
-                ([("add", "/extra/a/c/-", 2), ("add", "/extra/a/c/0", 0)], {"a": {"b": 2, "c": [0, 1, 2]}}),
-                ([("remove", "/extra/a/c/1", None), ("remove", "/extra/a/b", None)], {"a": {"c": [0, 2]}}),
-                ([("add", "/extra/x~1y~0z", 1), ("remove", "/extra/a", None)], {"x/y~z": 1}),
-                ([("remove", "/extra", None)], {}),
-            ):
-                sent = [{"op": op, "path": path, "value": value} for op, path, value in operations]
-                self.assertEqual(after, self.good("PATCH", url, sent)["extra"], f"{url} {sent}")
-
-    def test_what_cannot_be_applied_changes_nothing(self) -> None:
-        for url in self.patchable():
-            before = self.api("GET", url)
-            for op, path in (
-                ("remove", "/extra/nope"),
-                ("replace", "/extra/nope/deeper"),
-                ("add", "/extra/a/b/c"),
-                ("add", "/nope"),
-                ("replace", "/uuid"),
-                ("remove", "/created_at"),
-                ("move", "/extra"),
-                ("test", "/extra"),
-                ("add", "extra/a"),
-                ("add", "/extra/"),
-                ("add", "/extra/a~2b"),
-            ):
-                sent = [*world.ADD, {"op": op, "path": path, "value": 1}]
-                answer = self.api("PATCH", url, sent)
-                self.assertEqual(400, answer.status, f"{url} {op} {path}: {answer}")
-                self.assertTrue(answer.message)
-            after = self.api("GET", url)
-            self.assertEqual((before.text, before.headers["ETag"]), (after.text, after.headers["ETag"]), url)
-
-    def patchable(self) -> list[str]:
-        """One URL for each kind of object, and nothing that is named twice."""
-        urls = [self.url(route.path) for route, method, operation in self.operations() if operation.body is patch.BODY]
-        found = [
-            url for url in dict.fromkeys(urls) if "deploy-templates" not in url and "extra" in self.good("GET", url)
-        ]
-        self.assertGreater(len(found), 7)
-        return found
 
 
 class Deadlocks(world.WorldCase):
-    """The database ends one of two transactions that wait for each other: nobody hears of it."""
+    """The database ends one of two transactions that wait for each other: no client sees it."""
 
     @contextlib.contextmanager
     def deadlock(self) -> Iterator[list[str]]:

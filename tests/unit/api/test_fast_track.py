@@ -32,7 +32,7 @@ class FastTrack(api_case.ApiCase):
         for state in states.ALL:
             self.assertEqual((200, 202) if state in WITH_FAST_TRACK else (404, 400), self.served(state), state)
 
-    def test_what_is_heard_is_kept_and_nobody_is_rung(self) -> None:
+    def test_a_heartbeat_is_kept_and_no_conductor_is_notified(self) -> None:
         self.conf.set_override("fast_track", True, group="deploy")
         self.served(states.AVAILABLE)
         node = nodes.get(self.db, self.good("GET", "/v1/nodes")["nodes"][0]["uuid"])

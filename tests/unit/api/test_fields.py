@@ -98,7 +98,7 @@ class NodeValues(api_case.ApiCase):
 
     def test_a_node_without_a_conductor_says_so(self) -> None:
         self.register("other", api_case.enabled("ipmi", **api_case.PLAIN), group="far")
-        self.client.advance = None  # type: ignore[assignment,method-assign]
+        self.client.notify = None  # type: ignore[assignment,method-assign]
         self.assertEqual(api_case.HOST, self.node()["conductor"])
 
     def test_times_have_a_zone(self) -> None:

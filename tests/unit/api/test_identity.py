@@ -38,7 +38,7 @@ BODIES: dict[str, Any] = {
 
 
 class GettingIn(identity_case.IdentityCase):
-    def test_no_token_is_told_where_to_get_one(self) -> None:
+    def test_without_a_token_the_answer_says_where_to_get_one(self) -> None:
         answer = self.api("GET", "/v1/nodes")
         self.assertEqual(401, answer.status)
         self.assertEqual('Keystone uri="https://keystone.example/v3"', answer.headers["WWW-Authenticate"])
@@ -47,15 +47,15 @@ class GettingIn(identity_case.IdentityCase):
         self.assertEqual(401, self.ask("made up", "GET", "/v1/nodes").status)
 
     def test_what_a_client_says_of_itself_is_not_believed(self) -> None:
-        told = {
+        forged = {
             "X_Roles": "admin",
             "X_Identity_Status": "Confirmed",
             "OpenStack_System_Scope": "all",
             "X_User_Id": "me",
         }
-        self.assertEqual(401, self.api("GET", "/v1/nodes", **told).status)
+        self.assertEqual(401, self.api("GET", "/v1/nodes", **forged).status)
         self.own_node()
-        answer = self.api("GET", "/v1/nodes", **told, X_Auth_Token="stranger reader")
+        answer = self.api("GET", "/v1/nodes", **forged, X_Auth_Token="stranger reader")
         self.assertEqual((200, []), (answer.status, answer.json["nodes"]))
 
     def test_public_routes_need_none(self) -> None:
@@ -68,10 +68,10 @@ class GettingIn(identity_case.IdentityCase):
         node = self.own_node(provision_state=states.MANAGEABLE)
         answer = self.ask("owner member", "PUT", f"/v1/nodes/{node.uuid}/states/power", {"target": "power on"})
         self.assertEqual(202, answer.status, answer)
-        (told,) = self.conductor.contexts
-        self.assertEqual(("user-owner-member", "owner"), (told["user"], told["project_id"]))
-        self.assertNotIn("owner member", json.dumps(told))
-        self.assertNotIn("auth_token", told)
+        (context,) = self.conductor.contexts
+        self.assertEqual(("user-owner-member", "owner"), (context["user"], context["project_id"]))
+        self.assertNotIn("owner member", json.dumps(context))
+        self.assertNotIn("auth_token", context)
 
 
 class Careless(identity_case.IdentityCase):
@@ -85,7 +85,7 @@ class Careless(identity_case.IdentityCase):
         self.useFixture(fixtures.MonkeyPatch("ingot.api.routes.ROUTES", (*routes.ROUTES, *added)))
         return super().application()
 
-    def test_what_declares_no_rule_is_for_nobody(self) -> None:
+    def test_a_route_without_a_rule_is_refused(self) -> None:
         self.assertEqual(403, self.ask("system admin", "GET", "/v1/undeclared").status)
 
     def test_what_asks_no_rule_answers_nothing(self) -> None:
@@ -98,12 +98,12 @@ class WithoutKeystone(api_case.ApiCase):
     def configure(self) -> None:
         identity_case.configure(self.conf)
 
-    def test_nobody_starts_without_a_user_of_keystone(self) -> None:
+    def test_no_service_starts_without_a_user_of_keystone(self) -> None:
         self.conf.set_override("auth_type", None, group="keystone_authtoken")
         refusal = self.assertRaises(errors.ConfigurationError, auth.strategy, self.conf)
         self.assertIn("auth_type", refusal.message)
 
-    def test_nobody_is_told_that_a_token_is_wrong(self) -> None:
+    def test_no_answer_says_that_a_token_is_wrong(self) -> None:
         answer = self.api("GET", "/v1/nodes", X_Auth_Token="a token")
         self.assertEqual(503, answer.status)
         self.assertIn("Retry-After", answer.headers)
@@ -157,8 +157,8 @@ class Matrix(identity_case.IdentityCase):
 
     def refused(self, rule: str) -> list[str]:
         """Who may not, by what was measured of Ironic; for Ingot's own rules, by the rules."""
-        told = test_policy.MEASURED.get(rule) or test_policy.who_may(rule, self.rules)
-        may = {f"{part.partition(':')[0]} {role.strip()}" for part in told.split(" | ")
+        measured = test_policy.MEASURED.get(rule) or test_policy.who_may(rule, self.rules)
+        may = {f"{part.partition(':')[0]} {role.strip()}" for part in measured.split(" | ")
                for role in part.partition(":")[2].split(",")}  # fmt: skip
         own = {"baremetal:node:create": "admin service", "baremetal:node:delete": ""}.get(rule)
         if own is not None:  # these have a second rule, for nodes of the own project
@@ -184,12 +184,12 @@ class Matrix(identity_case.IdentityCase):
                 path, body = self.concrete(route), self.body(method, route)
                 for person in self.refused(rule):
                     answer = self.ask(person, method, path, body)
-                    told = f"{person}: {method} {path} ({rule}): {answer}"
+                    about = f"{person}: {method} {path} ({rule}): {answer}"
                     # A request that is wrong in itself may be told so before anything is looked at.
                     expected = (403, 404) if body is not None or method in ("GET", "DELETE") else (400, 403, 404, 406)
                     if rule == "baremetal:allocation:get":  # a node that is not there is told with 400
                         expected = (400, 403, 404)
-                    self.assertIn(answer.status, expected, told)
+                    self.assertIn(answer.status, expected, about)
 
     def test_strangers_do_not_learn_what_there_is(self) -> None:
         paths = [route for route in routes.ROUTES if "<node>" in route.path and not route.public]
@@ -221,7 +221,7 @@ class Lists(identity_case.IdentityCase):
         self.mine = self.own_node(name="mine", lessee=None)
         self.lent = self.own_node(name="lent")
         self.other = self.own_node(name="other", owner="other", lessee=None)
-        self.nobodys = self.own_node(name="nobodys", owner=None, lessee=None)
+        self.unowned = self.own_node(name="nobodys", owner=None, lessee=None)
         for number, node in enumerate((self.mine, self.lent, self.other)):
             for path, body in (
                 ("/v1/ports", {"address": f"52:54:00:00:00:0{number}"}),
@@ -432,8 +432,8 @@ class Changing(identity_case.IdentityCase):
 
     def test_a_refusal_says_what_is_missing(self) -> None:
         message = self.ask("owner reader", "PATCH", "/v1/nodes/n", PATCH).message
-        for told in ("Access was denied to the following resource: baremetal:node:update_extra", "reader", "owner"):
-            self.assertIn(told, message)
+        for part in ("Access was denied to the following resource: baremetal:node:update_extra", "reader", "owner"):
+            self.assertIn(part, message)
 
 
 class Allocations(identity_case.IdentityCase):
@@ -482,7 +482,7 @@ class Runbooks(identity_case.IdentityCase):
         self.assertEqual(["CUSTOM_PUBLIC"], self.names("stranger reader"))
         self.assertEqual(["CUSTOM_HIDDEN", "CUSTOM_OWN", "CUSTOM_PUBLIC"], self.names("system reader"))
 
-    def test_public_ones_are_shown_to_everybody(self) -> None:
+    def test_public_ones_are_shown_to_every_user(self) -> None:
         found = {name: self.ask("stranger reader", "GET", f"/v1/runbooks/CUSTOM_{name}").status
                  for name in ("OWN", "PUBLIC", "HIDDEN")}  # fmt: skip
         self.assertEqual({"OWN": 403, "PUBLIC": 200, "HIDDEN": 403}, found)

@@ -18,7 +18,7 @@ class Images(api_case.ApiCase):
         node = database.make_node(self.db, boot_config={"links": {name: f"{TICKET}/{ident}"}})
         return f"/boot/images/{node.uuid}/{TICKET}/{ident}", ident
 
-    def test_whoever_has_the_link_gets_the_image(self) -> None:
+    def test_every_client_with_the_link_gets_the_image(self) -> None:
         for name in ("kernel", "initrd", "image"):
             path, _ident = self.linked(name)
             answer = self.http.get(path)
@@ -55,7 +55,7 @@ class Images(api_case.ApiCase):
             self.assertIn("There is no image here", answer.message)
         self.assertEqual([], self.glance.asked)
 
-    def test_a_glance_that_is_away_is_told_and_its_place_is_free_again(self) -> None:
+    def test_an_unavailable_glance_is_reported_and_its_slot_is_released(self) -> None:
         path, _ident = self.linked()
         for status, expected in ((500, 503), (404, 400), (None, 200)):
             self.glance.status = status

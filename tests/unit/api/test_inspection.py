@@ -41,9 +41,9 @@ class InspectionRules(api_case.ApiCase):
 
     def test_its_loops_have_an_end(self) -> None:
         for loop in (["a"] * 1001, dict.fromkeys(map(str, range(1001)))):
-            told = self.refused(400, "POST", PATH, {"actions": [{**ACTIONS[0], "loop": loop}], "conditions": []})
-            self.assertIn("actions.0.loop", told)
-            self.assertIn("1000", told)
+            message = self.refused(400, "POST", PATH, {"actions": [{**ACTIONS[0], "loop": loop}], "conditions": []})
+            self.assertIn("actions.0.loop", message)
+            self.assertIn("1000", message)
 
     def test_its_links_lead_to_it(self) -> None:
         made = self.rule()
@@ -80,14 +80,14 @@ class InspectionRules(api_case.ApiCase):
             body: dict[str, Any] = {"actions": ACTIONS, "conditions": least if name == "conditions" else []}
             for operator, needed in known.items():
                 for args in ({}, [], dict.fromkeys(needed[1:], "x"), ["x"] * (len(needed) - 1)):
-                    told = self.refused(400, "POST", PATH, {**body, name: [{"op": operator, "args": args}]})
-                    self.assertIn(f"{name}.0 ({operator})", told)
-                    self.assertIn("missing required argument(s)", told)
+                    message = self.refused(400, "POST", PATH, {**body, name: [{"op": operator, "args": args}]})
+                    self.assertIn(f"{name}.0 ({operator})", message)
+                    self.assertIn("missing required argument(s)", message)
                 for good in (dict.fromkeys(needed, "x"), ["x"] * len(needed)):
                     self.good("POST", PATH, {**body, name: [{"op": operator, "args": good}]})
 
     def test_what_is_wrong_is_named(self) -> None:
-        for wrong, told in (
+        for wrong, expected in (
             ({"conditions": ...}, "conditions"),
             ({"conditions": None}, "conditions"),
             ({"actions": ...}, "actions"),
@@ -110,7 +110,7 @@ class InspectionRules(api_case.ApiCase):
         ):
             body = {"actions": ACTIONS, "conditions": [], **wrong}
             sent = {name: value for name, value in body.items() if value is not ...}
-            self.assertIn(told, self.refused(400, "POST", PATH, sent), wrong)
+            self.assertIn(expected, self.refused(400, "POST", PATH, sent), wrong)
         path = f"{PATH}/{self.rule()['uuid']}"
         for change in (
             {"op": "replace", "path": "/phase", "value": None},
@@ -139,7 +139,7 @@ class Inspected(api_case.ApiCase):
         database.make_port(self.db, self.known, address=MAC)
         self.found = {"inventory": {"interfaces": [{"mac_address": MAC.upper()}, {"name": "lo"}], "cpu": {"count": 8}}}
 
-    def test_the_inventory_is_kept_and_the_conductor_rung(self) -> None:
+    def test_the_inventory_is_kept_and_the_conductor_notified(self) -> None:
         answer = self.api("POST", "/v1/continue_inspection", {**self.found, "root_disk": {"name": "/dev/sda"}})
         self.assertEqual((202, self.known.uuid), (answer.status, answer.json["node"]["uuid"]))
         self.assertEqual(["inspection"], self.conductor.bells)
@@ -162,10 +162,10 @@ class Inspected(api_case.ApiCase):
         path = f"/v1/continue_inspection?node_uuid={self.known.uuid}"
         self.assertEqual(202, self.api("POST", path, {"inventory": {}}, version="1.1").status)
 
-    def test_a_stranger_and_a_node_that_does_not_wait_are_told_the_same(self) -> None:
-        told = self.refused(404, "POST", "/v1/continue_inspection", {"inventory": {}})
+    def test_an_unknown_machine_and_a_node_that_does_not_wait_get_the_same_answer(self) -> None:
+        message = self.refused(404, "POST", "/v1/continue_inspection", {"inventory": {}})
         unknown = f"/v1/continue_inspection?node_uuid={uuid.uuid4()}"
-        self.assertEqual(told, self.refused(404, "POST", unknown, self.found))
+        self.assertEqual(message, self.refused(404, "POST", unknown, self.found))
         for state, flow in (
             (states.MANAGEABLE, None),
             (states.INSPECTFAIL, None),
@@ -173,7 +173,7 @@ class Inspected(api_case.ApiCase):
             (states.CLEANWAIT, "manual_clean"),
         ):
             nodes.set_always(self.db, self.known.uuid, {"provision_state": state, "flow": flow})
-            self.assertEqual(told, self.refused(404, "POST", "/v1/continue_inspection", self.found))
+            self.assertEqual(message, self.refused(404, "POST", "/v1/continue_inspection", self.found))
 
     def test_a_machine_may_be_quicker_than_its_bmc(self) -> None:
         locked = {"provision_state": states.INSPECTING, "reservation": "conductor-1", "lock_purpose": "booting it"}

@@ -61,7 +61,7 @@ class Pages(api_case.ApiCase):
         self.refused(404, "GET", f"/v1/nodes?marker={'0' * 8}-0000-0000-0000-{'0' * 12}")
 
     def test_wrong_paging_is_refused_with_what_is_allowed(self) -> None:
-        for query, told in (
+        for query, expected in (
             ("limit=0", "from 1 on"),
             ("limit=-3", "from 1 on"),
             ("limit=ten", "whole number"),
@@ -73,7 +73,7 @@ class Pages(api_case.ApiCase):
             ("detail=true&fields=uuid", "leave one out"),
             ("detail=maybe", "true or false"),
         ):
-            self.assertIn(told, self.refused(400, "GET", f"/v1/nodes?{query}"), query)
+            self.assertIn(expected, self.refused(400, "GET", f"/v1/nodes?{query}"), query)
 
     def test_detail_shows_everything(self) -> None:
         self.assertIn("driver_info", self.good("GET", "/v1/nodes/detail")["nodes"][0])
@@ -133,14 +133,14 @@ class NodeFilters(api_case.ApiCase):
             self.assertEqual(expected, self.found(query), query)
 
     def test_a_wrong_value_is_refused_with_what_is_allowed(self) -> None:
-        for query, told in (
+        for query, expected in (
             ("provision_state=asleep", "deploy failed"),
             ("fault=boredom", "clean failure"),
             ("maintenance=maybe", "true or false"),
             ("instance_uuid=x", "UUID"),
             ("driver=%00", "NUL"),
         ):
-            self.assertIn(told, self.refused(400, "GET", f"/v1/nodes?{query}"), query)
+            self.assertIn(expected, self.refused(400, "GET", f"/v1/nodes?{query}"), query)
 
     def test_a_filter_is_406_before_its_version(self) -> None:
         self.assertIn("1.21", self.refused(406, "GET", "/v1/nodes?resource_class=x", version="1.20"))

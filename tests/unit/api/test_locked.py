@@ -27,8 +27,8 @@ class Locked(world.WorldCase):
             if answer.status != 409 or "already" in answer.text:  # what the world has, whoever works on the node
                 continue
             refused.add((method, route.path))
-            for told in ("conductor-9", self.since, "flashing the BIOS"):
-                self.assertIn(told, answer.text, f"{method} {route.path}")
+            for part in ("conductor-9", self.since, "flashing the BIOS"):
+                self.assertIn(part, answer.text, f"{method} {route.path}")
         self.assertEqual(set(), {(method, path) for method, path in refused if method == "GET"})
         for expected in (
             ("DELETE", "/v1/nodes/<node>"),
@@ -47,7 +47,7 @@ class Housekeeping(world.WorldCase):
             token = self.good("GET", f"/v1/lookup?addresses={world.MAC}")["config"]["agent_token"]
             beat = {"callback_url": "https://192.0.2.1:9999", "agent_version": "13.0.0", "agent_token": token}
             self.good("POST", f"/v1/heartbeat/{self.uuid}", beat)
-            agents.doubt(self.db, nodes.get(self.db, self.uuid))
+            agents.request_check(self.db, nodes.get(self.db, self.uuid))
         self.assertEqual([], [one for one in sent if one.startswith("UPDATE nodes SET reservation")])
         self.assertEqual(0, nodes.get(self.db, self.uuid).lock_epoch)
 

@@ -26,8 +26,8 @@ class MaintenanceCase(api_case.ApiCase):
         self.assertEqual(204, self.api("PUT", f"{HOLDS}/{name}", hold).status)
 
     def fail(self, fault: str) -> None:
-        hold = maintenance.of_fault(fault, "broken", "conductor-1")
-        maintenance.write(self.db, self.known.uuid, lambda node: maintenance.put(node, hold))
+        hold = maintenance.fault_hold(fault, "broken", "conductor-1")
+        maintenance.write_holds(self.db, self.known.uuid, lambda node: maintenance.add_hold(node, hold))
 
 
 class Holds(MaintenanceCase):
@@ -79,7 +79,7 @@ class Flag(MaintenanceCase):
             self.assertEqual((True, reason, None), self.flag())
         self.assertEqual(["flag:"], self.names())
 
-    def test_is_down_after_it_was_cleared_whoever_had_raised_it(self) -> None:
+    def test_is_down_after_it_was_cleared_by_any_conductor(self) -> None:
         self.put("fan", reason="new fan")
         self.put("bmc", scope="sync")
         self.api("PUT", FLAG, {"reason": "hot"})
@@ -105,7 +105,7 @@ class Flag(MaintenanceCase):
         (hold,) = self.good("GET", f"/ingot/v1/nodes/{made['uuid']}/maintenance")["holds"]
         self.assertEqual(("flag:", "all"), (hold["name"], hold["scope"]))
 
-    def test_goes_up_and_down_whoever_has_the_lock(self) -> None:
+    def test_goes_up_and_down_whichever_conductor_has_the_lock(self) -> None:
         nodes.lock(self.db, "n", "conductor-1", "deploying")
         self.assertEqual(202, self.api("PUT", FLAG, {"reason": "hot"}).status)
         self.put("fan")

@@ -28,7 +28,7 @@ MIGRATION = '''"""{table}: colour."""
 import sqlalchemy as sa
 from alembic import op
 
-from ingot.db import types
+from ingot.db import models
 
 revision = "9999"
 down_revision = "{head}"
@@ -37,7 +37,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column("{table}", sa.Column("colour", types.string(20)))
+    op.add_column("{table}", sa.Column("colour", models.string(20)))
 
 
 def downgrade() -> None:
@@ -84,7 +84,7 @@ unittest.main(argv=["colour"])
 
 VERSION = ("api/versions.py", "\n}\n\nMIN = 1", f'\n    {NEW}: "colour",\n}}\n\nMIN = 1')
 FIELD = f'        Field("colour", {NEW}, kinds.text(20), sortable=True),\n'
-COLUMN = "    colour: Mapped[str | None] = mapped_column(types.string(20))\n"
+COLUMN = "    colour: Mapped[str | None] = mapped_column(models.string(20))\n"
 
 
 class NewField(testtools.TestCase):
@@ -116,12 +116,12 @@ class NewField(testtools.TestCase):
 
     def test_of_nodes(self) -> None:
         name = "    instance_name: Mapped[str | None]\n"
-        row = "        *map(_interface, interfaces.KINDS),\n"
+        row = "        *map(_interface, interfaces.TYPES),\n"
         self.prove(
             "nodes",
             "/v1/nodes",
             {"driver": "fake-hardware"},
-            ("db/models.py", name, name + COLUMN),
+            ("db/models/node.py", name, name + COLUMN),
             ("api/node_fields.py", row, FIELD + row),
         )
 
@@ -132,6 +132,6 @@ class NewField(testtools.TestCase):
             "ports",
             "/v1/ports",
             {"node_uuid": "", "address": "52:54:00:00:00:01"},
-            ("db/models.py", column, column + COLUMN),
+            ("db/models/port.py", column, column + COLUMN),
             ("api/ports.py", row, row + FIELD),
         )

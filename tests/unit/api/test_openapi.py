@@ -17,9 +17,11 @@ class Document(testtools.TestCase):
         openapi_spec_validator.validate(described.document())
 
     def test_has_every_route_and_method(self) -> None:
-        told = {(path, method.upper()) for path, methods in described.document()["paths"].items() for method in methods}
+        documented = {
+            (path, method.upper()) for path, methods in described.document()["paths"].items() for method in methods
+        }
         served = {(description.templated(route.path), method) for route in routes.ROUTES for method in route.operations}
-        self.assertEqual(served, told)
+        self.assertEqual(served, documented)
 
     def test_every_method_says_what_it_does(self) -> None:
         names = set()
@@ -39,7 +41,7 @@ class Document(testtools.TestCase):
             for content in answer.get("content", {}).values()
             if not {"type", "$ref"} & content["schema"].keys() or isinstance(content["schema"].get("type"), list)
         ]
-        self.assertEqual([], [told for told in vague if "vendor_passthru" not in told])
+        self.assertEqual([], [text for text in vague if "vendor_passthru" not in text])
 
     def test_tells_the_version_that_brought_something(self) -> None:
         paths, known = described.document()["paths"], described.document()["components"]["schemas"]
@@ -75,14 +77,14 @@ class Served(api_case.ApiCase):
 class Command(testtools.TestCase):
     def run_with(self, *arguments: str) -> tuple[int, str]:
         self.useFixture(fixtures.MonkeyPatch("sys.argv", ["openapi", *arguments]))
-        told = io.StringIO()
-        with contextlib.redirect_stderr(told):
-            return openapi.main(), told.getvalue()
+        errors = io.StringIO()
+        with contextlib.redirect_stderr(errors):
+            return openapi.main(), errors.getvalue()
 
     def test_writes_a_file_and_compares_it(self) -> None:
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "openapi.json"
-        status, told = self.run_with("--check", str(path))
-        self.assertEqual((1, True), (status, f"python -m ingot.api.openapi {path}" in told))
+        status, errors = self.run_with("--check", str(path))
+        self.assertEqual((1, True), (status, f"python -m ingot.api.openapi {path}" in errors))
         self.assertEqual((0, ""), self.run_with(str(path)))
         self.assertEqual((0, ""), self.run_with("--check", str(path)))
         path.write_text(path.read_text().replace("/v1/nodes", "/v1/machines"))

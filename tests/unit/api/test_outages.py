@@ -44,20 +44,20 @@ class Outages(world.WorldCase):
     def kept(self) -> dict[str, list[Any]]:
         """What the database holds, but for what differs each time."""
         self.left = None
-        told = {}
+        tables = {}
         with self.db.single() as connection:
             for table in models.Base.metadata.sorted_tables:
                 names = [column.name for column in table.c if column.name not in _VOLATILE]
                 rows = connection.execute(sa.select(*(table.c[name] for name in names)))
-                told[table.name] = sorted(map(repr, rows))
-        return told
+                tables[table.name] = sorted(map(repr, rows))
+        return tables
 
     def requests(self) -> Iterator[tuple[str, str, Any]]:
         for route, method, operation in self.operations():
             if operation.answer.media != STREAM:
                 yield method, self.url(route.path), self.body(route.path, method)
 
-    def test_are_told_as_such_and_leave_nothing_half_done(self) -> None:
+    def test_are_reported_as_such_and_leave_nothing_half_done(self) -> None:
         before = self.kept()
         outages = 0
         for method, url, body in self.requests():
@@ -69,14 +69,14 @@ class Outages(world.WorldCase):
                 self.left = statements
                 answer = self.api(method, url, body)
                 survived = self.left >= 0
-                told = f"{method} {url}, away after {statements} statements: {answer}"
+                about = f"{method} {url}, away after {statements} statements: {answer}"
                 if survived:
-                    self.assertEqual(whole.status, answer.status, told)
+                    self.assertEqual(whole.status, answer.status, about)
                     break
                 outages += 1
-                self.assertIn(self.kept(), (before, after), told)
+                self.assertIn(self.kept(), (before, after), about)
                 if answer.status != whole.status:  # a bell that could not be rung after the end does no harm
-                    self.assertEqual((503, "5"), (answer.status, answer.headers.get("Retry-After")), told)
+                    self.assertEqual((503, "5"), (answer.status, answer.headers.get("Retry-After")), about)
             else:
                 self.fail(f"{method} {url} takes more than {_MOST} statements")
         self.assertGreater(outages, 200)

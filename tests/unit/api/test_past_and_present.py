@@ -5,7 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import clock
-from ingot.db import agent_logs, models, nodes
+from ingot.db import models, node_history, nodes
 from tests import api_case, database, sql_counter
 
 RUN = "11111111-1111-1111-1111-111111111111"
@@ -126,26 +126,26 @@ class OneRun(Journal):
         self.node(name="other")
         failed = self.attempt("write_image", 1, "failed", error="disk on fire", args={"password": "x"})
         self.write(models.StepRun, self.attempt("deploy", 0), failed)
-        told = self.run_of(RUN)
+        run = self.run_of(RUN)
         self.assertEqual(
-            ("n", RUN, "deploy", "failed"), tuple(told[key] for key in ("node_name", "run", "flow", "state"))
+            ("n", RUN, "deploy", "failed"), tuple(run[key] for key in ("node_name", "run", "flow", "state"))
         )
-        self.assertEqual("disk on fire", told["last_error"])
-        self.assertAlmostEqual(30, told["duration"], delta=1)
-        self.assertEqual(["deploy", "write_image"], [step["step"] for step in told["steps"]])
-        self.assertEqual({"password": "******"}, told["steps"][1]["args"])
+        self.assertEqual("disk on fire", run["last_error"])
+        self.assertAlmostEqual(30, run["duration"], delta=1)
+        self.assertEqual(["deploy", "write_image"], [step["step"] for step in run["steps"]])
+        self.assertEqual({"password": "******"}, run["steps"][1]["args"])
 
     def test_that_runs(self) -> None:
         info = {"deploy_steps": [planned("deploy", 100), planned("boot", 20)], "deploy_step_index": 0}
         self.present(flow="deploy", run_id=RUN, driver_internal_info=info, step_state="running", step_attempt=1,
                      step_started_at=clock.after(-5), reservation="conductor-1")  # fmt: skip
-        told = self.run_of(RUN)
-        self.assertEqual(("running", "conductor-1", None), (told["state"], told["conductor"], told["finished_at"]))
-        self.assertEqual(["running", "planned"], [step["state"] for step in told["steps"]])
+        run = self.run_of(RUN)
+        self.assertEqual(("running", "conductor-1", None), (run["state"], run["conductor"], run["finished_at"]))
+        self.assertEqual(["running", "planned"], [step["state"] for step in run["steps"]])
         self.write(models.StepRun, self.attempt("deploy", 0))
         self.assertEqual(("running", None), (self.run_of(RUN)["state"], self.run_of(RUN)["finished_at"]))
 
-    def test_that_nobody_knows(self) -> None:
+    def test_that_are_unknown(self) -> None:
         self.assertIn(OLD, self.refused(404, "GET", f"/ingot/v1/runs/{OLD}"))
         self.assertIn("UUID", self.refused(400, "GET", "/ingot/v1/runs/latest"))
 
@@ -185,9 +185,9 @@ class Runs(Journal):
         self.assertLess(cleaning["started_at"], cleaning["finished_at"])
 
     def test_one_that_was_aborted_or_lost_says_so(self) -> None:
-        for number, (state, told) in enumerate((("aborted", "aborted"), ("interrupted", "failed"))):
+        for number, (state, expected) in enumerate((("aborted", "aborted"), ("interrupted", "failed"))):
             self.write(models.StepRun, self.attempt("deploy", 0, state, run_id=self.ids(2)[number], error="x"))
-            self.assertEqual(told, self.runs()["runs"][0]["state"])
+            self.assertEqual(expected, self.runs()["runs"][0]["state"])
 
     def test_the_one_that_runs_has_no_end(self) -> None:
         self.present(flow="deploy", run_id=RUN, step_started_at=clock.after(-5), reservation="conductor-1")
@@ -221,7 +221,7 @@ class AgentLogs(PastCase):
     def setUp(self) -> None:
         super().setUp()
         row = {"run_id": RUN, "flow": "deploy"}
-        self.uuids = [agent_logs.add(self.db, self.known.id, {**row, "content": content}, keep=2) for content in (
+        self.uuids = [node_history.add_log(self.db, self.known.id, {**row, "content": content}, keep=2) for content in (
             b"gone", b"\x1f\x8b\0older", b"\x1f\x8b\0newer")]  # fmt: skip
 
     def test_the_newest_are_listed_without_their_content(self) -> None:

@@ -58,7 +58,7 @@ class Operations(PatchCase):
         self.assertIn("/extra/none", self.not_patched(400, add("/extra/x", 1), remove("/extra/none")))
 
     def test_a_wrong_patch_says_why(self) -> None:
-        for operation, told in (
+        for operation, expected in (
             ({"op": "test", "path": "/name", "value": "n"}, "'test' is not one of"),
             ({"op": "add", "path": "name", "value": "n"}, "does not match"),
             ({"op": "add", "path": "/extra/x"}, "value"),
@@ -71,7 +71,7 @@ class Operations(PatchCase):
             (add("/name", 5), "name: 5 is not of type"),
             (remove("/driver"), "'driver' is a required property"),
         ):
-            self.assertIn(told, self.not_patched(400, operation))
+            self.assertIn(expected, self.not_patched(400, operation))
 
     def test_no_refusal_repeats_a_secret(self) -> None:
         self.patched(add("/driver_info", {"ipmi_password": "s3cr3t", "nested": {"password": "s3cr3t"}}))
@@ -152,14 +152,14 @@ class Rules(PatchCase):
 
     def test_names_have_rules(self) -> None:
         self.node(name="taken")
-        for status, name, told in (
+        for status, name, expected in (
             (409, "taken", "already exists"),
             (400, "a b", "1 to 255 characters"),
             (400, "detail", "reserved"),
             (400, OTHER, "not a UUID"),
             (400, "x" * 256, "1 to 255 characters"),
         ):
-            self.assertIn(told, self.not_patched(status, add("/name", name)))
+            self.assertIn(expected, self.not_patched(status, add("/name", name)))
 
     def test_references_must_exist(self) -> None:
         self.assertIn(OTHER, self.not_patched(400, add("/chassis_uuid", OTHER)))

@@ -27,10 +27,10 @@ def identity(person: str) -> access.Identity:
     scope = {"system_scope": "all"} if where == "system" else {"project_id": where, "project_name": where}
     if person == identity_case.ELEVATED:
         scope = {"project_id": "services", "project_name": "service"}
-    return somebody(*identity_case.ROLES[role], **scope)
+    return identity_with(*identity_case.ROLES[role], **scope)
 
 
-def somebody(*roles: str, **values: str) -> access.Identity:
+def identity_with(*roles: str, **values: str) -> access.Identity:
     return access.Identity.of(context.RequestContext(roles=list(roles), overwrite=False, **values))
 
 
@@ -80,11 +80,13 @@ class Defaults(PolicyCase):
         answers = self.enforcer()
         self.assertFalse(answers.met("baremetal:node:list_all", (), identity(identity_case.ELEVATED)))
 
-    def test_what_belongs_to_nobody_does_not_belong_to_who_has_no_project(self) -> None:
-        nobody = somebody("admin", "member", "reader")
-        self.assertFalse(self.enforcer().met("baremetal:node:get", access.whose("node", owner=None).facts, nobody))
+    def test_an_unowned_node_does_not_belong_to_a_user_without_a_project(self) -> None:
+        without_project = identity_with("admin", "member", "reader")
+        self.assertFalse(
+            self.enforcer().met("baremetal:node:get", access.whose("node", owner=None).facts, without_project)
+        )
 
-    def test_what_is_not_declared_is_for_nobody(self) -> None:
+    def test_an_undeclared_rule_is_refused(self) -> None:
         self.assertFalse(self.enforcer().met("baremetal:node:paint", (), identity("system admin")))
         self.assertFalse(self.enforcer().met("", (), identity("system admin")))
 
@@ -109,7 +111,7 @@ class Questions(PolicyCase):
 
     def persons(self) -> list[access.Identity]:
         named = [identity(person) for person in ("system admin", "owner member", "lessee reader", "stranger none")]
-        return [*named, somebody("ADMIN", project_id="p'q"), somebody("reader", project_id="lessee")]
+        return [*named, identity_with("ADMIN", project_id="p'q"), identity_with("reader", project_id="lessee")]
 
     def test_are_answered_as_if_each_were_asked(self) -> None:
         for text in ("{}", self.POLICY):
@@ -118,19 +120,19 @@ class Questions(PolicyCase):
             values = itertools.product(self.persons(), self.VALUES, self.VALUES, self.RULES)
             for person, owner, lessee, rule in values:
                 facts = access.whose("node", owner=owner, lessee=lessee).facts
-                told, name = answers.told_apart(facts, person), f"baremetal:node:{rule}"
+                known, name = answers.told_apart(facts, person), f"baremetal:node:{rule}"
                 self.assertEqual(
-                    answers.met(name, facts, person), answers.met(name, told, person), (name, facts, person)
+                    answers.met(name, facts, person), answers.met(name, known, person), (name, facts, person)
                 )
 
     def test_are_few(self) -> None:
         reader = identity("lessee reader")
         answers = self.enforcer()
-        told = {
+        rules = {
             answers.told_apart(access.whose("node", owner=str(uuid.uuid4()), lessee="lessee").facts, reader)
             for _node in range(50)
         }
-        self.assertEqual(1, len(told))
+        self.assertEqual(1, len(rules))
 
     def test_are_all_asked_of_what_does_more_than_compare(self) -> None:
         strange = access.whose("node", owner="strange", lessee="other").facts
@@ -175,11 +177,11 @@ class Files(PolicyCase):
         self.assertTrue(answers.met("baremetal:node:delete", (), reader))
         self.assertFalse(answers.met("baremetal:node:create", (), reader))
 
-    def test_redefine_who_somebody_is(self) -> None:
+    def test_redefine_what_a_role_is(self) -> None:
         self.write('"system_admin": "role:root"\n')
-        self.assertTrue(self.enforcer().met("baremetal:node:delete", (), somebody("root", project_id="any")))
+        self.assertTrue(self.enforcer().met("baremetal:node:delete", (), identity_with("root", project_id="any")))
 
-    def test_that_cannot_be_used_are_told_at_the_start(self) -> None:
+    def test_that_cannot_be_used_are_reported_at_the_start(self) -> None:
         for text in ("{", "- a list"):
             self.write(text)
             refusal = self.assertRaises(errors.ConfigurationError, self.enforcer)

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.api import routes
-from ingot.db import agents, nodes, traits
+from ingot.db import agents, node_crud, nodes
 from tests import api_case, world
 
 ADD = world.ADD
@@ -50,7 +50,7 @@ class Answers(Tagged):
 
     def test_a_heartbeat_changes_what_is_shown_but_no_version(self) -> None:
         before = self.tag()
-        node = agents.for_heartbeat(self.db, self.uuid)
+        node = agents.read_for_heartbeat(self.db, self.uuid)
         agents.record_heartbeat(
             self.db, node, {"agent_url": "https://a", "agent_version": "9", "agent_verify_ca": None}
         )
@@ -109,8 +109,8 @@ class Writing(Tagged):
     def test_a_refusal_names_the_current_and_the_given_tag(self) -> None:
         answer = self.api("PATCH", "/v1/nodes/n", ADD, If_Match=OLD)
         self.assertEqual(412, answer.status)
-        for told in (self.uuid, OLD, self.tag().partition("-")[0].strip('"'), "If-Match"):
-            self.assertIn(told, answer.message)
+        for part in (self.uuid, OLD, self.tag().partition("-")[0].strip('"'), "If-Match"):
+            self.assertIn(part, answer.message)
         self.assertEqual({}, self.good("GET", "/v1/nodes/n")["extra"])
 
     def test_a_weak_tag_fits_nothing(self) -> None:
@@ -203,11 +203,11 @@ class Overtaken(Tagged):
             ("PUT", "/states/provision", {"target": "provide"}),
             ("DELETE", "", None),
         ):
-            before, told = self.tag(), self.good("GET", "/v1/nodes/n")
+            before, shown = self.tag(), self.good("GET", "/v1/nodes/n")
             with self.overtaken() as waiting:
                 answer = self.api(method, f"/v1/nodes/n{name}", body, If_Match=before)
             self.assertEqual((412, []), (answer.status, waiting), f"{method} {name}: {answer}")
-            self.assertEqual(told, self.good("GET", "/v1/nodes/n"), f"{method} {name}")
+            self.assertEqual(shown, self.good("GET", "/v1/nodes/n"), f"{method} {name}")
             self.assertEqual([], self.conductor.bells)
 
     def test_without_a_condition_the_write_is_made_on_what_is_there(self) -> None:
@@ -219,6 +219,6 @@ class Overtaken(Tagged):
 class Traits(Tagged):
     def test_are_changed_as_they_were_read(self) -> None:
         read = nodes.get(self.db, self.uuid, ("id", "uuid", "revision"))
-        traits.change(self.db, read, add=["CUSTOM_A"])
+        node_crud.change_traits(self.db, read, add=["CUSTOM_A"])
         self.good("PUT", "/v1/nodes/n/traits/CUSTOM_B")  # a request reads what is there now
         self.assertEqual(["CUSTOM_A", "CUSTOM_B"], self.good("GET", "/v1/nodes/n/traits")["traits"])

@@ -10,7 +10,7 @@ from passlib.hash import sha512_crypt
 
 from ingot.api import provision
 from ingot.common import errors, interfaces, states
-from ingot.db import conductors, nodes, records
+from ingot.db import conductors, models, nodes
 from tests import api_case, sql_counter
 
 CLEAN = [{"interface": "deploy", "step": "erase_devices"}]
@@ -30,13 +30,13 @@ class ProvisionCase(api_case.ApiCase):
             connection.execute(sa.update(nodes.NODES).where(nodes.NODES.c.uuid == self.uuid).values(values))
 
     @property
-    def row(self) -> records.Record:
+    def row(self) -> models.Node:
         return nodes.get(self.db, self.uuid, [column.name for column in nodes.NODES.c])
 
     def ask(self, target: str, version: str = api_case.LATEST, **arguments: Any) -> api_case.Answer:
         return self.api("PUT", "/v1/nodes/n/states/provision", {"target": target, **arguments}, version)
 
-    def accepted(self, target: str, version: str = api_case.LATEST, **arguments: Any) -> records.Record:
+    def accepted(self, target: str, version: str = api_case.LATEST, **arguments: Any) -> models.Node:
         answer = self.ask(target, version, **arguments)
         self.assertEqual((202, ""), (answer.status, answer.text))
         self.assertEqual(f"http://localhost/v1/nodes/{self.uuid}/states", answer.headers["Location"])
@@ -105,7 +105,7 @@ class Accepting(ProvisionCase):
         self.assertEqual(("validate_deploy", self.row.request), (method, arguments["request"]))
         self.assertEqual(90, self.row.request["deploy_steps"][0]["priority"])
 
-    def test_what_the_conductor_finds_wrong_is_told_and_nothing_changes(self) -> None:
+    def test_the_conductors_findings_are_reported_and_nothing_changes(self) -> None:
         self.put(provision_state=states.AVAILABLE)
         self.conductor.answers["validate_deploy"] = errors.MissingParameter(where="instance_info", names="image_source")
         self.assertIn("image_source", self.not_accepted(400, "active"))
@@ -187,12 +187,12 @@ class Accepting(ProvisionCase):
             seen.append((row.request, row.instance_info, [asked for asked, _arguments in self.conductor.asked]))
         self.assertEqual([seen[0]] * 3, seen)
 
-    def test_the_work_is_kept_when_the_bell_is_lost(self) -> None:
+    def test_the_work_is_kept_when_the_wake_up_is_lost(self) -> None:
         conductors.register(self.db, "elsewhere", {"conductor_group": "far", "release": "0.1", "rpc_version": "1.0"}, [
             *api_case.enabled("fake-hardware", **api_case.PLAIN)])  # fmt: skip
         self.put(conductor_group="far")
         self.assertEqual("verify", self.accepted("manage").flow)
-        self.assertEqual(1, self.client.lost_bells)
+        self.assertEqual(1, self.client.lost_wakeups)
 
     def test_another_write_in_between_does_not_fail_the_request(self) -> None:
         self.put(provision_state=states.AVAILABLE)
@@ -298,7 +298,7 @@ class Refusing(ProvisionCase):
         self.assertEqual({"node_uuid": self.uuid, "flow": "rescue", "request": {}}, self.conductor.asked[-1][1])
 
     def test_arguments_that_the_verb_does_not_take(self) -> None:
-        for verb, arguments, told in (
+        for verb, arguments, expected in (
             ("manage", {"clean_steps": CLEAN}, '"clean_steps" is only valid when setting'),
             ("manage", {"configdrive": DRIVE}, "to active, deploy, rebuild, not manage"),
             ("manage", {"rescue_password": "x"}, "rescue"),
@@ -309,11 +309,11 @@ class Refusing(ProvisionCase):
             ("rescue", {"rescue_password": "  "}, "rescue_password"),
             ("manage", {"colour": 1}, "colour"),
         ):
-            self.assertIn(told, self.not_accepted(400, verb, **arguments))
+            self.assertIn(expected, self.not_accepted(400, verb, **arguments))
 
     def test_steps_of_the_wrong_form(self) -> None:
         self.put(provision_state=states.MANAGEABLE)
-        for step, told in (
+        for step, expected in (
             ({"step": "x"}, "clean_steps.0: 'interface' is a required property"),
             ({"interface": "moon", "step": "x"}, "'moon' is not one of ['vendor', 'power'"),
             ({**CLEAN[0], "priority": 1}, "'priority' was unexpected"),
@@ -321,7 +321,7 @@ class Refusing(ProvisionCase):
             ({**CLEAN[0], "execute_on_child_nodes": "yes"}, "clean_steps.0.execute_on_child_nodes"),
             ({**CLEAN[0], "limit_child_node_execution": "x"}, "clean_steps.0.limit_child_node_execution"),
         ):
-            self.assertIn(told, self.not_accepted(400, "clean", clean_steps=[step]))
+            self.assertIn(expected, self.not_accepted(400, "clean", clean_steps=[step]))
 
     def test_config_drives_of_the_wrong_form(self) -> None:
         self.put(provision_state=states.AVAILABLE)
@@ -343,7 +343,7 @@ class WhileTheParentWorks(ProvisionCase):
         self.parent = self.node(name="parent")["uuid"]
         self.put(provision_state=states.AVAILABLE, parent_node=self.parent, flow="for_parent")
 
-    def test_verbs_are_refused_and_told_what_runs(self) -> None:
+    def test_verbs_are_refused_with_what_runs(self) -> None:
         for state, verb in ((states.AVAILABLE, "active"), (states.SERVICEFAIL, "abort"), (states.CLEANFAIL, "provide")):
             self.put(provision_state=state, flow="for_parent")
             message = self.not_accepted(409, verb)
@@ -391,7 +391,7 @@ class OnChildren(ProvisionCase):
 
     def test_only_children_are_meant(self) -> None:
         gone = str(uuid.uuid4())
-        for limit, told in (
+        for limit, expected in (
             (["first", "stranger"], f"'stranger'. Node {self.uuid} is the parent of: "),
             (["n"], "'n'. Node"),
             ([gone], f"'{gone}'. Node"),
@@ -399,7 +399,7 @@ class OnChildren(ProvisionCase):
         ):
             message = self.not_accepted(400, "clean", clean_steps=[self.step(limit_child_node_execution=limit)])
             self.assertIn("clean_steps.0.limit_child_node_execution", message)
-            self.assertIn(told, message)
+            self.assertIn(expected, message)
 
     def test_a_limit_without_children_is_refused(self) -> None:
         step = {**CLEAN[0], "limit_child_node_execution": ["first"]}
@@ -433,7 +433,7 @@ class Power(ProvisionCase):
     def power(self, target: Any, version: str = api_case.LATEST, **arguments: Any) -> api_case.Answer:
         return self.api("PUT", "/v1/nodes/n/states/power", {"target": target, **arguments}, version)
 
-    def test_a_request_is_written_and_the_conductor_rung(self) -> None:
+    def test_a_request_is_written_and_the_conductor_notified(self) -> None:
         for asked, target in (
             ("power on", "power on"),
             ("power off", "power off"),
@@ -448,7 +448,7 @@ class Power(ProvisionCase):
             self.assertEqual(asked, self.conductor.bells[-1])
 
     def test_what_is_refused(self) -> None:
-        for target, arguments, told in (
+        for target, arguments, expected in (
             ("sleep", {}, "power on, power off, rebooting"),
             (None, {}, "power on"),
             (5, {}, "target: 5"),
@@ -460,7 +460,7 @@ class Power(ProvisionCase):
         ):
             answer = self.power(target, **arguments)
             self.assertEqual(400, answer.status)
-            self.assertIn(told, answer.message)
+            self.assertIn(expected, answer.message)
         self.assertEqual(406, self.power("soft rebooting", "1.26").status)
 
     def test_nothing_is_switched_during_cleaning(self) -> None:

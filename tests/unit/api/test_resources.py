@@ -54,13 +54,13 @@ class Ports(ResourceCase):
     def test_a_taken_value_is_named(self) -> None:
         port = self.port(name="eth0")
         other = "52:54:00:00:00:02"
-        for values, told in (
+        for values, expected in (
             ({"address": MAC}, f"MAC address {MAC}"),
             ({"address": other, "uuid": port["uuid"]}, f"UUID {port['uuid']}"),
             ({"address": other, "name": "eth0"}, "name eth0"),
         ):
             message = self.refused(409, "POST", "/v1/ports", {"node_uuid": self.uuid, **values})
-            self.assertEqual(f"A port with {told} already exists.", message)
+            self.assertEqual(f"A port with {expected} already exists.", message)
 
     def test_what_it_refers_to_must_exist(self) -> None:
         gone = str(uuid.uuid4())
@@ -69,7 +69,7 @@ class Ports(ResourceCase):
         self.assertIn(gone, self.refused(400, "POST", "/v1/ports", body))
         self.assertIn("node_uuid", self.refused(400, "POST", "/v1/ports", {"address": MAC}))
 
-    def test_it_is_available_for_dynamic_portgroups_unless_told_otherwise(self) -> None:
+    def test_it_is_available_for_dynamic_portgroups_by_default(self) -> None:
         port = self.port(name="eth0")
         self.assertIs(True, port["available_for_dynamic_portgroup"])
         path, change = "/v1/ports/eth0", add("/available_for_dynamic_portgroup", False)
@@ -91,9 +91,9 @@ class Ports(ResourceCase):
         same = self.good("POST", "/v1/ports", {**body, "address": "52:54:00:00:00:02"})["uuid"]
         for other in ("net2", None):
             sent = {**body, "address": "52:54:00:00:00:03", "physical_network": other}
-            told = self.refused(409, "POST", "/v1/ports", sent)
-            self.assertIn(group, told)
-            self.assertIn("'net1'", told)
+            message = self.refused(409, "POST", "/v1/ports", sent)
+            self.assertIn(group, message)
+            self.assertIn("'net1'", message)
         self.refused(409, "PATCH", f"/v1/ports/{same}", add("/physical_network", "net2"))
         body = {"node_uuid": self.uuid, "address": "52:54:00:00:00:03", "physical_network": "net2"}
         outside = self.good("POST", "/v1/ports", body)["uuid"]
@@ -227,8 +227,8 @@ class DeployTemplates(ResourceCase):
         created = self.template()
         for url, key in (("/v1/deploy-templates", "deploy-templates"), ("/v1/deploy_templates", "deploy_templates")):
             listed = self.good("GET", url)[key]
-            told = {name: created[name] for name in ("uuid", "name", "links", "steps")}
-            self.assertEqual([told], listed)
+            summary = {name: created[name] for name in ("uuid", "name", "links", "steps")}
+            self.assertEqual([summary], listed)
 
     def test_a_list_costs_the_same_however_long(self) -> None:
         costs = []
@@ -271,7 +271,7 @@ class DeployTemplates(ResourceCase):
             self.assertEqual(400, self.api("GET", f"{url}?colour=1").status)
 
     def test_wrong_ones_say_why(self) -> None:
-        for values, told in (
+        for values, expected in (
             ({"name": "raid"}, "CUSTOM_"),
             ({"name": "HW_NOPE"}, "os-traits"),
             ({"steps": []}, "steps: [] should be non-empty"),
@@ -281,7 +281,7 @@ class DeployTemplates(ResourceCase):
             ({"steps": [{**STEP, "colour": 1}]}, "'colour' was unexpected"),
         ):
             body = {"name": "CUSTOM_RAID", "steps": [STEP], **values}
-            self.assertIn(told, self.refused(400, "POST", "/v1/deploy_templates", body))
+            self.assertIn(expected, self.refused(400, "POST", "/v1/deploy_templates", body))
         self.good("POST", "/v1/deploy_templates", {"name": "HW_CPU_X86_VMX", "steps": [STEP]})
 
     def test_a_taken_name_is_refused_and_nothing_changes(self) -> None:
@@ -319,13 +319,13 @@ class Traits(ResourceCase):
 
     def test_what_is_refused(self) -> None:
         many = [f"CUSTOM_{number}" for number in range(51)]
-        for body, told in (
+        for body, expected in (
             ({"traits": ["bad"]}, "CUSTOM_"),
             ({"traits": "x"}, "traits: 'x'"),
             ({"traits": many}, "51 vs. 50"),
             ({}, "'traits' is a required property"),
         ):
-            self.assertIn(told, self.refused(400, "PUT", "/v1/nodes/n/traits", body))
+            self.assertIn(expected, self.refused(400, "PUT", "/v1/nodes/n/traits", body))
         self.assertIn("CUSTOM_X", self.refused(404, "DELETE", "/v1/nodes/n/traits/CUSTOM_X"))
         self.assertIn("'bad'", self.refused(400, "PUT", "/v1/nodes/n/traits/bad"))
         self.refused(400, "PUT", f"/v1/nodes/n/traits/CUSTOM_{'A' * 250}")
@@ -344,7 +344,7 @@ class Deleting(ResourceCase):
 
     def test_what_keeps_a_node(self) -> None:
         instance = str(uuid.uuid4())
-        for status, values, told in (
+        for status, values, expected in (
             (409, {"provision_state": states.ACTIVE}, "any state in maintenance"),
             (409, {"reservation": "conductor-9", "lock_purpose": "verify"}, "conductor-9 for verify"),
             (409, {"instance_uuid": instance}, instance),
@@ -352,7 +352,7 @@ class Deleting(ResourceCase):
         ):
             before = {"provision_state": states.ENROLL, "reservation": None, "instance_uuid": None, "protected": False}
             self.put(**{**before, **values})
-            self.assertIn(told, self.refused(status, "DELETE", "/v1/nodes/n"))
+            self.assertIn(expected, self.refused(status, "DELETE", "/v1/nodes/n"))
         self.put(provision_state=states.ACTIVE, protected=False, maintenance=True)
         self.good("DELETE", "/v1/nodes/n")
 
@@ -369,7 +369,7 @@ class Creating(ResourceCase):
         self.assertEqual("available", old["provision_state"])
 
     def test_wrong_ones_say_why(self) -> None:
-        for status, values, told in (
+        for status, values, expected in (
             (400, {"driver": "moon"}, "moon"),
             (400, {"conductor_group": "far"}, '"far"'),
             (400, {"boot_interface": "moon"}, "fake, ipxe"),
@@ -379,6 +379,6 @@ class Creating(ResourceCase):
             (409, {"name": "n"}, "A node with name n already exists."),
             (409, {"uuid": self.uuid}, f"A node with UUID {self.uuid} already exists."),
         ):
-            self.assertIn(told, self.refused(status, "POST", "/v1/nodes", {**api_case.NODE, **values}))
+            self.assertIn(expected, self.refused(status, "POST", "/v1/nodes", {**api_case.NODE, **values}))
         self.assertIn("host name", self.refused(400, "POST", "/v1/nodes", {**api_case.NODE, "name": "a_b"}, "1.9"))
         self.assertEqual(1, len(self.good("GET", "/v1/nodes")["nodes"]))

@@ -72,7 +72,7 @@ class RunbookCrud(RunbookCase):
 
     def test_what_cannot_be_changed(self) -> None:
         self.runbook()
-        for patch, told in (
+        for patch, expected in (
             (replace("/uuid", str(uuid.uuid4())), "Cannot patch /uuid"),
             (replace("/traits", ["CUSTOM_A"]), "Cannot patch /traits"),
             ([{"op": "remove", "path": "/name"}], "'name' is a required property"),
@@ -80,7 +80,7 @@ class RunbookCrud(RunbookCase):
             (replace("/steps", [STEP, {**STEP, "order": 3}]), "steps: 'raid.apply_configuration'"),
             (replace("/public", "yes"), "public: 'yes' is not of type 'boolean', 'null'"),
         ):
-            self.assertIn(told, self.refused(400, "PATCH", "/v1/runbooks/tidy-up", patch))
+            self.assertIn(expected, self.refused(400, "PATCH", "/v1/runbooks/tidy-up", patch))
         self.assertEqual([STEP], self.good("GET", "/v1/runbooks/tidy-up")["steps"])
 
     def test_is_deleted_with_its_steps_and_traits(self) -> None:
@@ -133,7 +133,7 @@ class RunbookRules(RunbookCase):
         self.assertEqual([STEP], self.good("GET", "/v1/runbooks/other")["steps"])
 
     def test_wrong_ones_say_why(self) -> None:
-        for values, told in (
+        for values, expected in (
             ({"steps": []}, "steps: [] should be non-empty"),
             ({"steps": "x"}, "steps: 'x' is not of type 'array'"),
             ({"steps": [{**STEP, "interface": "moon"}]}, "steps.0.interface: 'moon' is not one of"),
@@ -152,7 +152,7 @@ class RunbookRules(RunbookCase):
             ({"uuid": "x"}, "uuid: 'x'"),
         ):
             body = {"name": "tidy-up", "steps": [STEP], **values}
-            self.assertIn(told, self.refused(400, "POST", "/v1/runbooks", body))
+            self.assertIn(expected, self.refused(400, "POST", "/v1/runbooks", body))
         self.assertIn("'name' is a required", self.refused(400, "POST", "/v1/runbooks", {"steps": [STEP]}))
         self.assertEqual([], self.names())
 
@@ -164,7 +164,7 @@ class RunbookRules(RunbookCase):
             ]
             self.assertEqual(steps, self.runbook(f"on-{interface}", steps=steps)["steps"])
 
-    def test_a_new_one_belongs_to_nobody_or_to_the_project_that_asks(self) -> None:
+    def test_a_new_one_has_no_owner_or_the_project_that_asks(self) -> None:
         body = {"name": "tidy-up", "steps": [STEP], "owner": "me"}
         self.assertIn("owner: 'me'", self.refused(400, "POST", "/v1/runbooks", body))
         answer = self.api("POST", "/v1/runbooks", body, X_Project_Id="me")
@@ -172,8 +172,8 @@ class RunbookRules(RunbookCase):
 
     def test_a_public_one_has_no_owner(self) -> None:
         self.assertTrue(self.runbook(public=True)["public"])
-        told = self.refused(400, "PATCH", "/v1/runbooks/tidy-up", replace("/owner", "p"))
-        self.assertIn("owner: 'p'. A public runbook has no owner", told)
+        message = self.refused(400, "PATCH", "/v1/runbooks/tidy-up", replace("/owner", "p"))
+        self.assertIn("owner: 'p'. A public runbook has no owner", message)
         patch = [*replace("/owner", "p"), *replace("/public", False)]
         self.assertEqual("p", self.good("PATCH", "/v1/runbooks/tidy-up", patch)["owner"])
         self.assertIsNone(self.good("PATCH", "/v1/runbooks/tidy-up", replace("/public", True))["owner"])
@@ -227,13 +227,13 @@ class RunbookTraits(RunbookCase):
         self.assertEqual(204, self.api("DELETE", "/v1/runbooks/tidy-up/traits/CUSTOM_A").status)
 
     def test_what_is_refused(self) -> None:
-        for body, told in (
+        for body, expected in (
             ({"traits": ["bad"]}, "'bad'. A trait is CUSTOM_"),
             ({"traits": "x"}, "traits: 'x'"),
             ({"traits": [f"CUSTOM_{number}" for number in range(51)]}, "at most 50"),
             ({}, "'traits' is a required property"),
         ):
-            self.assertIn(told, self.refused(400, "PUT", "/v1/runbooks/tidy-up/traits", body))
+            self.assertIn(expected, self.refused(400, "PUT", "/v1/runbooks/tidy-up/traits", body))
         self.assertIn("'bad'", self.refused(400, "PUT", "/v1/runbooks/tidy-up/traits/bad"))
         self.refused(400, "PUT", f"/v1/runbooks/tidy-up/traits/CUSTOM_{'A' * 250}")
         self.assertIn("nope", self.refused(404, "PUT", "/v1/runbooks/nope/traits/CUSTOM_A"))

@@ -36,7 +36,7 @@ class ServerTests(api_case.ApiCase):
 
     def test_a_body_that_does_not_arrive_whole_is_refused(self) -> None:
         self.serve()
-        for length, body, told in (
+        for length, body, expected in (
             ("Content-Length: 100", "{}", "100"),
             ("Content-Length: -5", "{}", "Content-Length"),
             ("Transfer-Encoding: chunked", "zz\r\n{}\r\n0\r\n\r\n", "chunk"),
@@ -45,7 +45,7 @@ class ServerTests(api_case.ApiCase):
             head = f"POST /v1/chassis HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{length}\r\n\r\n"
             answer = self.exchange(head + body)
             self.assertIn(" 400 ", answer.splitlines()[0])
-            self.assertIn(told, answer)
+            self.assertIn(expected, answer)
 
     def test_connections_of_many_clients_stay_open_between_requests(self) -> None:
         self.serve()
@@ -58,8 +58,8 @@ class ServerTests(api_case.ApiCase):
     def test_who_asks_once_a_minute_finds_the_connection_open(self) -> None:
         self.serve()
         ask = "GET /v1 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"
-        told = [line for line in self.exchange(ask).splitlines() if line.startswith("Keep-Alive: timeout=")]
-        self.assertGreater(int(told[0].partition("=")[2]), 60)
+        headers = [line for line in self.exchange(ask).splitlines() if line.startswith("Keep-Alive: timeout=")]
+        self.assertGreater(int(headers[0].partition("=")[2]), 60)
 
     def test_who_stops_in_the_middle_of_a_request_keeps_no_thread(self) -> None:
         self.useFixture(fixtures.MonkeyPatch("ingot.api.server._SENDING_SECONDS", 0.1))
@@ -77,7 +77,7 @@ class ServerTests(api_case.ApiCase):
             with connection.makefile() as answer:
                 return answer.read()
 
-    def test_a_port_that_is_taken_is_told(self) -> None:
+    def test_a_port_in_use_is_reported(self) -> None:
         self.serve()
         refusal = self.assertRaises(errors.ConfigurationError, server.Server(self.conf, self.http.application).start)
         self.assertIn(str(self.conf.api.port), refusal.message)
@@ -102,9 +102,9 @@ class Starting(api_case.ApiCase):
         )
         self.useFixture(fixtures.MonkeyPatch("sys.argv", ["ingot-api", "--config-file", str(config)]))
         self.useFixture(fixtures.MonkeyPatch("oslo_log.log.setup", lambda *_arguments: None))
-        with contextlib.redirect_stderr(io.StringIO()) as told:
+        with contextlib.redirect_stderr(io.StringIO()) as output:
             self.assertEqual(1, cmd.main())
-        self.assertIn("ingot-api cannot start", told.getvalue())
-        self.assertIn("ingot-dbsync upgrade", told.getvalue())
-        self.assertNotIn("Traceback", told.getvalue())
+        self.assertIn("ingot-api cannot start", output.getvalue())
+        self.assertIn("ingot-dbsync upgrade", output.getvalue())
+        self.assertNotIn("Traceback", output.getvalue())
         self.assertTrue(sys.argv)

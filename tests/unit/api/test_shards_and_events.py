@@ -40,7 +40,7 @@ class NetworkEvents(api_case.ApiCase):
             self.good("POST", "/v1/events", {"events": [self.event, {**self.event, "event": name}]})
 
     def test_what_is_wrong_is_named(self) -> None:
-        for wrong, told in (
+        for wrong, expected in (
             ({"event": "bogus"}, "bogus"),
             ({"port_id": "x"}, "port_id"),
             ({"mac_address": "x"}, "mac_address"),
@@ -48,7 +48,7 @@ class NetworkEvents(api_case.ApiCase):
             *(({name: ...}, name) for name in ("event", "port_id", "mac_address", "status")),
         ):
             event = {name: value for name, value in {**self.event, **wrong}.items() if value is not ...}
-            self.assertIn(told, self.refused(400, "POST", "/v1/events", {"events": [event]}))
+            self.assertIn(expected, self.refused(400, "POST", "/v1/events", {"events": [event]}))
         for body in ({}, {"events": []}, {"events": "x"}, {"events": [1]}, {"foo": 1}):
             self.refused(400, "POST", "/v1/events", body)
 

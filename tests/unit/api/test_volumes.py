@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import errors, states
-from ingot.db import listing, nodes, task_reads, volumes
+from ingot.db import listing, nodes, volumes
 from tests import api_case
 
 MAC = "52:54:00:00:00:01"
@@ -96,11 +96,11 @@ class ChangingVolumes(VolumeCase):
 
     def test_a_machine_that_is_on_or_in_an_unknown_state_is_left_alone(self) -> None:
         path = f"/v1/volume/connectors/{self.connector()['uuid']}"
-        for power, told in ((states.POWER_ON, "power on"), (None, "unknown")):
+        for power, shown in ((states.POWER_ON, "power on"), (None, "unknown")):
             self.put(power_state=power)
             message = self.refused(400, "PATCH", path, replace("/connector_id", "other"))
             asked = 'The requested action "volume connector update" can not be performed on node'
-            self.assertIn(f'{asked} "{self.uuid}" while it is in state "{told}"', message)
+            self.assertIn(f'{asked} "{self.uuid}" while it is in state "{shown}"', message)
 
     def test_nothing_is_taken_from_a_machine_that_runs(self) -> None:
         path = f"/v1/volume/targets/{self.target()['uuid']}"
@@ -109,7 +109,7 @@ class ChangingVolumes(VolumeCase):
         self.put(power_state=states.POWER_OFF)
         self.good("DELETE", path)
 
-    def test_what_nobody_uses_yet_is_deleted_whether_it_is_on_or_not(self) -> None:
+    def test_an_unused_node_is_deleted_whether_it_is_on_or_not(self) -> None:
         for state in (states.ENROLL, states.MANAGEABLE, states.ADOPTFAIL):
             self.put(power_state=states.POWER_ON, provision_state=state)
             self.good("DELETE", f"/v1/volume/targets/{self.target()['uuid']}")
@@ -163,7 +163,7 @@ class ReadingVolumes(VolumeCase):
         for shown in (made, self.good("GET", path), self.good("GET", "/v1/volume/targets?detail=1")["targets"][0]):
             self.assertEqual({**PROPERTIES, "auth_password": "******"}, shown["properties"])
         self.good("PATCH", path, replace("/properties", {**made["properties"], "target_lun": 2}))
-        stored = task_reads.volume_targets(self.db, nodes.get(self.db, self.uuid).id)[0].properties
+        stored = volumes.TARGETS.list_of_node(self.db, nodes.get(self.db, self.uuid).id)[0].properties
         self.assertEqual({**PROPERTIES, "target_lun": 2}, stored)
 
 
@@ -196,7 +196,7 @@ class BootingFromVolumes(VolumeCase):
         self.assertEqual(200, answer.status)
         return answer.text.splitlines()
 
-    def test_the_machine_is_told_the_volume_and_its_secrets(self) -> None:
+    def test_the_machine_gets_the_volume_and_its_secrets(self) -> None:
         self.connector()
         self.target(properties=PROPERTIES)
         self.assertEqual(
@@ -226,7 +226,7 @@ class BootingFromVolumes(VolumeCase):
             self.assertEqual(("sleep 60", "reboot"), tuple(script[-2:]))
             self.assertNotIn("sanboot", "".join(script))
 
-    def test_others_are_told_nothing(self) -> None:
+    def test_others_see_nothing(self) -> None:
         self.connector()
         self.target(properties=PROPERTIES)
         self.put(boot_config={"target": "disk"})

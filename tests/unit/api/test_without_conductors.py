@@ -61,11 +61,11 @@ class Unanswered(world.WorldCase):
         with self.db.single() as connection:
             connection.execute(sa.update(conductors.CONDUCTORS).values(heartbeat_at=moment))
 
-    def test_what_the_database_knows_is_told(self) -> None:
+    def test_what_the_database_knows_is_shown(self) -> None:
         for route in self.reads():
             answer = self.api("GET", self.url(route.path))
-            wanted = 503 if route.path.startswith(ASKED) else 404 if route.path in EMPTY else route.operations["GET"]
-            status = wanted if isinstance(wanted, int) else wanted.answer.status
+            expected = 503 if route.path.startswith(ASKED) else 404 if route.path in EMPTY else route.operations["GET"]
+            status = expected if isinstance(expected, int) else expected.answer.status
             self.assertEqual(status, answer.status, f"{route.path}: {answer}")
             if status == 503:
                 self.assertIn(api_case.HOST, answer.message)
@@ -97,7 +97,7 @@ class Unanswered(world.WorldCase):
     def test_work_is_accepted_and_waits(self) -> None:
         for url, body in (("power", {"target": "power on"}), ("provision", {"target": "provide"})):
             self.assertEqual(202, self.api("PUT", f"/v1/nodes/n/states/{url}", body).status)
-        self.assertEqual(2, self.client.lost_bells)
+        self.assertEqual(2, self.client.lost_wakeups)
 
 
 class Unregistered(Unanswered):
@@ -117,7 +117,7 @@ class Unregistered(Unanswered):
         ):
             self.assertIn(f"just stopped, when it is back: {api_case.HOST}", self.refused(503, method, url, body))
 
-    def test_what_the_database_knows_is_told(self) -> None:
+    def test_what_the_database_knows_is_shown(self) -> None:
         for route in self.reads():
             if not route.path.startswith(ASKED) and not route.path.startswith("/v1/drivers/"):
                 status = 404 if route.path in EMPTY else route.operations["GET"].answer.status
@@ -139,12 +139,12 @@ class Silent(Unanswered):
         self.entry_of_host = conductors.Entry(known.id, None)
         self.last_seen(clock.after(-7 * 24 * 3600))
 
-    def test_what_the_database_knows_is_told(self) -> None:
+    def test_what_the_database_knows_is_shown(self) -> None:
         for route in self.reads():
             asked = route.path.startswith(ASKED) or route.path.startswith("/v1/drivers/")
-            wanted = 503 if asked else 404 if route.path in EMPTY else route.operations["GET"].answer.status
+            expected = 503 if asked else 404 if route.path in EMPTY else route.operations["GET"].answer.status
             answer = self.api("GET", self.url(route.path))
-            self.assertEqual(wanted, answer.status, f"{route.path}: {answer}")
+            self.assertEqual(expected, answer.status, f"{route.path}: {answer}")
             if asked:
                 self.assertIn("Retry-After", answer.headers)
 
@@ -153,6 +153,6 @@ class Silent(Unanswered):
         conductors.touch(self.db, self.entry_of_host)
         super().test_nodes_and_ports_come_change_and_go()
 
-    def test_a_driver_that_nobody_ever_had_is_the_users_mistake(self) -> None:
+    def test_a_driver_that_never_existed_is_a_bad_request(self) -> None:
         self.refused(400, "POST", "/v1/nodes", {"driver": "ipmi"})
         self.refused(404, "GET", "/v1/drivers/ipmi")

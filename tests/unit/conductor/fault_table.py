@@ -235,11 +235,11 @@ EXPECTED: dict[str, dict[str, Expected]] = {
     "hangs": _everywhere(
         ("entry", "boot", "polling", "waiting", "agent"),
         _fails(r"it has not ended after \d+ s \(\[conductor\] step_timeout\)$"),
-        reserved=_fails(r"the machine is still in state 'power o\w+' \d+ s after it was told .*power_state_change_"),
+        reserved=_fails(r"the machine is still in state 'power o\w+' \d+ s after the command .*power_state_change_"),
         children=_fails(r"on child node \S+: it has not ended after \d+ s \(\[conductor\] step_timeout\)$"),
     ),
     "agent dies": _everywhere(("boot", "waiting", "agent", "reserved"), _fails(_TIMED_OUT)),
-    "agent starts anew": {"agent": _fails(r"the agent does not know command .* any more: it was started anew$")},
+    "agent starts anew": {"agent": _fails(r"the agent does not know command .* anymore: it was restarted$")},
     "upgraded": {"agent": _fails(r"not the one that the steps were planned with: it ended as \w+_VERSION_MISMATCH$")},
     "replaced": {"agent": _fails(r"after the reboot .* agent 14\.0\.0 answers; the steps were planned with 13\.0\.0$")},
     "heartbeat lost": _everywhere(("boot", "waiting", "agent", "reserved"), _DONE),

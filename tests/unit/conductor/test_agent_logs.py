@@ -9,8 +9,8 @@ from unittest import mock
 import sqlalchemy as sa
 
 from ingot.common import clock, context, errors, states
-from ingot.conductor import agent_logs, task_manager
-from ingot.db import models, records
+from ingot.conductor.task import agent_logs, task_manager
+from ingot.db import models
 from tests import conductor_case, database
 
 RUN = "11111111-1111-1111-1111-111111111111"
@@ -36,19 +36,19 @@ class LogsCase(conductor_case.ConductorCase):
     def option(self, name: str, value: Any) -> None:
         self.conf.set_override(name, value, group="agent")
 
-    def heard(self, ago: float = 1.0, **values: Any) -> records.Record:
+    def heard(self, ago: float = 1.0, **values: Any) -> models.Node:
         """A node whose agent gave a sign of life."""
         agent = {"agent_url": "https://127.0.0.1:9", "agent_last_heartbeat": clock.after(-ago)}
         return database.make_node(self.db, **agent, **values)
 
-    def collect(self, node: records.Record, failed: bool = True, run: str = RUN) -> None:
+    def collect(self, node: models.Node, failed: bool = True, run: str = RUN) -> None:
         with task_manager.acquire(self.conductor.services, context.admin(), node.uuid, "test", shared=True) as task:
             agent_logs.collect(task, "deploy", run, failed)
 
-    def kept(self, node: records.Record) -> list[records.Record]:
+    def kept(self, node: models.Node) -> list[models.AgentLog]:
         with self.db.single() as connection:
             found = connection.execute(sa.select(LOGS).where(LOGS.c.node_id == node.id).order_by(LOGS.c.id))
-            return records.many(found)
+            return models.AgentLog.all_of(found)
 
 
 class Collecting(LogsCase):
@@ -83,7 +83,7 @@ class Collecting(LogsCase):
         self.assertEqual(["run 2", "run 3"], [log.run_id for log in self.kept(node)])
         self.assertEqual(1, len(self.kept(other)))
 
-    def test_what_is_too_large_is_told_instead(self) -> None:
+    def test_what_is_too_large_is_described_instead(self) -> None:
         self.option("deploy_logs_max_size", len(ARCHIVE) - 1)
         node = self.heard()
         self.collect(node)
@@ -139,7 +139,7 @@ class Collecting(LogsCase):
 class Ending(LogsCase):
     """The engine asks when a run fails, whatever becomes of it."""
 
-    def deploy_in_vain(self) -> records.Record:
+    def deploy_in_vain(self) -> models.Node:
         self.conductor.services.hardware.interface("deploy", "fake").deploy = self.agent_calls_and_fails
         return self.run_flow(database.make_node(self.db), "deploy", states.DEPLOYING)
 
@@ -150,7 +150,7 @@ class Ending(LogsCase):
     def test_a_failed_run_leaves_its_logs(self) -> None:
         node = self.deploy_in_vain()
         (log,) = self.kept(node)
-        self.assertEqual(("deploy", self.journal(node)[-1].run_id), (log.flow, log.run_id))
+        self.assertEqual(("deploy", self.step_runs(node)[-1].run_id), (log.flow, log.run_id))
 
     def test_a_database_that_refuses_them_changes_nothing_about_the_end(self) -> None:
         with self.db.transaction() as connection:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ingot.common import states
-from ingot.drivers.task import Task
+from ingot.drivers.interfaces.task import Task
 from tests import conductor_case, database
 
 

@@ -7,11 +7,12 @@ import fixtures
 import sqlalchemy as sa
 
 from ingot.common import clock, context, errors, interfaces, states
-from ingot.conductor import manager, task_manager
-from ingot.db import conductors, nodes, records
+from ingot.conductor import manager
+from ingot.conductor.task import task_manager
+from ingot.db import conductors, models, nodes
 from ingot.db.conductors import EnabledInterface
 from ingot.db.engine import Database
-from ingot.drivers import factory
+from ingot.drivers.loading import factory
 from tests import conductor_case, database
 from tests.unit.drivers import plugins
 
@@ -40,12 +41,12 @@ class TestClassic(ClassicCase):
             ended = self.run_flow(node, flow, state)
             self.assertEqual((reached, None), (ended.provision_state, ended.last_error))
         self.assertEqual([None] * len(interfaces.FIELDS), [getattr(ended, name) for name in interfaces.FIELDS])
-        self.assertIn(("deploy", "deploy", "done"), [(row.flow, row.step, row.state) for row in self.journal(node)])
+        self.assertIn(("deploy", "deploy", "done"), [(row.flow, row.step, row.state) for row in self.step_runs(node)])
 
-    def test_what_is_due_is_found_by_the_sweep(self) -> None:
+    def test_scheduled_work_is_found_by_the_sweep(self) -> None:
         node = database.make_node(self.db, driver="fixed")
         self.accept(node, "deploy", states.DEPLOYING)
-        self.conductor.sweep()
+        self.conductor.sweeper.sweep()
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
 
     def test_it_is_on_the_ring_and_in_the_table_of_conductors(self) -> None:
@@ -64,35 +65,35 @@ class TestClassic(ClassicCase):
         self.assertEqual({"fake_power_fault"}, set(self.ask("get_driver_properties", hardware_type="fixed")))
         self.assertEqual({"boot_device": "pxe", "persistent": False}, self.ask("get_boot_device", node_uuid=node.uuid))
 
-    def test_its_power_is_read_with_everybodys(self) -> None:
+    def test_its_power_is_read_with_that_of_other_nodes(self) -> None:
         node = database.make_node(self.db, driver="fixed", provision_state=states.ACTIVE)
         power = self.conductor.services.hardware.interface("power", "fake")
         power.get_power_state = lambda _task: states.POWER_ON  # type: ignore[attr-defined]
-        self.conductor._sync_power()
+        self.conductor.sweeper.sync_power()
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).power_state == states.POWER_ON, "it is noted")
 
 
 class TestDisabledLater(conductor_case.ConductorCase):
     """An interface that a node has and the conductor has not any more takes nothing else with it."""
 
-    def node(self, kind: str) -> records.Record:
+    def node(self, kind: str) -> models.Node:
         return database.make_node(self.db, **{interfaces.field(kind): "gone"})
 
-    def report(self, node: records.Record) -> dict[str, Any]:
+    def report(self, node: models.Node) -> dict[str, Any]:
         answer = self.conductor.endpoint.validate_node(context.admin().to_dict(), node_uuid=node.uuid)
         report: dict[str, Any] = answer["result"]
         return report
 
     def test_its_link_is_none_and_the_others_are_there(self) -> None:
-        for kind in interfaces.KINDS:
+        for kind in interfaces.TYPES:
             node = self.node(kind)
             with task_manager.acquire(self.conductor.services, context.admin(), node.uuid, "test", shared=True) as task:
                 self.assertIsNone(getattr(task.driver, kind))
-                self.assertEqual(len(interfaces.KINDS) - 1, len(task.driver.all_interfaces()))
+                self.assertEqual(len(interfaces.TYPES) - 1, len(task.driver.all_interfaces()))
                 self.assertIn(f"Could not find {kind} interface 'gone'", task.missing[kind])
 
     def test_validation_says_so_for_this_interface_only(self) -> None:
-        for kind in interfaces.KINDS:
+        for kind in interfaces.TYPES:
             if kind == "vendor":
                 continue
             report = self.report(self.node(kind))
@@ -101,14 +102,14 @@ class TestDisabledLater(conductor_case.ConductorCase):
                 f"Could not find {kind} interface 'gone' for hardware type fake-hardware", report[kind]["reason"]
             )
             self.assertIn("Enabled and supported are: ", report[kind]["reason"])
-            others = [name for name, told in report.items() if name != kind and told["result"] is False]
+            others = [name for name, result in report.items() if name != kind and result["result"] is False]
             self.assertEqual([], others, kind)
 
     def test_the_machine_can_be_switched_and_cleaned_without_the_rest(self) -> None:
         node = self.node("bios")
         request = {"power_request": {"target": states.POWER_ON}, "due_at": clock.now()}
         nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), request)
-        self.ring(node)
+        self.notify(node)
         self.assertEqual(
             (states.POWER_ON, None), (self.settled(node).power_state, nodes.get(self.db, node.uuid).last_error)
         )
@@ -119,7 +120,7 @@ class TestDisabledLater(conductor_case.ConductorCase):
         node = self.node("power")
         request = {"power_request": {"target": states.POWER_ON}, "due_at": clock.now()}
         nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), request)
-        self.ring(node)
+        self.notify(node)
         self.assertIn("Could not find power interface 'gone'", self.settled(node).last_error)
 
 
@@ -135,10 +136,10 @@ class TestStart(conductor_case.ConductorCase):
         conductors.register(self.db, host, about, offers)
 
     def test_what_is_enabled_is_in_the_table_and_leaves_it_at_the_stop(self) -> None:
-        self.conductor.start()
+        self.start(self.conductor)
         rows = conductors.enabled_interfaces(self.db, 30)
         defaults = {row.interface_type: row.interface_name for row in rows if row.default}
-        self.assertEqual(set(interfaces.KINDS), set(defaults))
+        self.assertEqual(set(interfaces.TYPES), set(defaults))
         self.assertEqual(("fake", "noop"), (defaults["power"], defaults["network"]))
         self.conductor.stop()
         self.assertEqual([], conductors.enabled_interfaces(self.db, 30))
@@ -147,21 +148,21 @@ class TestStart(conductor_case.ConductorCase):
         self.assertEqual(0, left)
 
     def test_rows_go_with_the_record_of_their_conductor(self) -> None:
-        self.register("other", self.conductor.services.hardware.enabled())
+        self.register("other", self.conductor.services.hardware.list_enabled())
         with self.db.transaction() as connection:
             connection.execute(sa.delete(conductors.CONDUCTORS))
             left = connection.execute(sa.select(sa.func.count()).select_from(conductors.INTERFACES)).scalar()
         self.assertEqual(0, left)
 
     def test_another_set_of_interfaces_elsewhere_is_a_warning(self) -> None:
-        offers = [one for one in self.conductor.services.hardware.enabled() if one.interface_type != "raid"]
+        offers = [one for one in self.conductor.services.hardware.list_enabled() if one.interface_type != "raid"]
         self.register("other", [*offers, EnabledInterface("fake-hardware", "raid", "magic", default=True)])
         self.start(self.conductor)
         self.assertIn("Conductor other has other interfaces enabled for fake-hardware", self.log.output)
         self.assertIn("raid fake, raid fake as default, raid magic, raid magic as default", self.log.output)
 
     def test_the_same_set_and_other_hardware_types_elsewhere_are_not(self) -> None:
-        same = self.conductor.services.hardware.enabled()
+        same = self.conductor.services.hardware.list_enabled()
         others = [EnabledInterface("ipmi", "power", "ipmitool", default=True)]
         self.register("other", [*same, *others])
         self.start(self.conductor)
@@ -175,7 +176,7 @@ class TestStart(conductor_case.ConductorCase):
         )
 
     def test_what_cannot_be_had_is_refused_before_anything_is_registered(self) -> None:
-        for options, told in (
+        for options, expected in (
             ({"enabled_hardware_types": ["redfisch"]}, "enabled_hardware_types: 'redfisch'"),
             ({"enabled_power_interfaces": ["fake", "magic"]}, "enabled_power_interfaces: 'magic'"),
             ({"enabled_drivers": ["moon"]}, "enabled_drivers: 'moon'"),
@@ -184,7 +185,7 @@ class TestStart(conductor_case.ConductorCase):
             for name, value in options.items():
                 self.conf.set_override(name, value)
             refused = self.assertRaises(errors.ConfigurationError, self.make_conductor, self.db)
-            self.assertIn(told, refused.message)
+            self.assertIn(expected, refused.message)
             for name in options:
                 self.conf.clear_override(name)
             conductor_case.fake_hardware(self.conf)

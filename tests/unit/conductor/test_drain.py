@@ -24,10 +24,10 @@ class DrainCase(conductor_case.ConductorCase):
         """
         conf = loader.load(words, prog="ingot-conductor", files=[], cli_opts=drain.OPTIONS)
         conf.set_override("host", "conductor-1")
-        told = io.StringIO()
-        with contextlib.redirect_stdout(told):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
             drain.COMMANDS[conf.command](self.db, conf)
-        return told.getvalue()
+        return output.getvalue()
 
     def listed(self) -> dict[str, str]:
         """The state of each conductor by its name."""
@@ -56,7 +56,7 @@ class TestDrained(DrainCase):
         node = database.make_node(self.db)
         pause = {"interface": "vendor", "step": "pause", "priority": 30, "args": {"seconds": 0}}
         self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[pause])
-        self.ring(node)
+        self.notify(node)
         self.assertTrue(working.wait(conductor_case.PATIENCE))
         self.another()
         self.command("drain", "conductor-1")
@@ -69,15 +69,15 @@ class TestDrained(DrainCase):
         self.command("drain", "conductor-1", "--wait", "60")
         self.assertEqual({"conductor-1": "drained", "conductor-2": "online"}, self.listed())
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
-        ran = [(row.step, row.attempt, row.conductor) for row in self.journal(node)][1:]
+        ran = [(row.step, row.attempt, row.conductor) for row in self.step_runs(node)][1:]
         self.assertEqual([("deploy", 1, "conductor-1"), ("pause", 1, "conductor-2")], ran)
 
     def test_begins_nothing_and_comes_back(self) -> None:
         self.command("drain", "--force", "--wait", "60")
         node = database.make_node(self.db)
         self.accept(node, "deploy", states.DEPLOYING)
-        self.ring(node)
-        self.conductor.sweep()
+        self.notify(node)
+        self.conductor.sweeper.sweep()
         conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the bell is answered")
         self.assertEqual(("deploy", None), (self.flow_of(node), nodes.get(self.db, node.uuid).reservation))
         self.assertEqual({"conductor-1"}, conductors.online_hosts(self.db, 30))
@@ -107,7 +107,7 @@ class TestDrained(DrainCase):
         self.command("drain", "--force", "--wait", "60")
         self.conductor.leave()
         self.command("undrain")
-        self.conductor._keepalive()
+        self.conductor.membership.keepalive()
         self.assertEqual(set(), self.owners())
 
 
@@ -119,7 +119,7 @@ class TestCommand(DrainCase):
         offers = [conductors.EnabledInterface(driver, "power", "fake", True) for driver in drivers]
         conductors.register(self.db, hostname, values, offers)
 
-    def test_nodes_are_not_left_without_anybody_who_serves_them(self) -> None:
+    def test_nodes_are_not_left_without_a_conductor(self) -> None:
         self.registered("one", "ipmi", "fake-hardware")
         self.registered("two", "fake-hardware")
         self.registered("elsewhere", "ipmi", conductor_group="west")

@@ -5,7 +5,7 @@ from pathlib import Path
 import fixtures
 
 from ingot.common import errors, states
-from ingot.db import records
+from ingot.db import models
 from tests import conductor_case, database
 
 FAILS = {"interface": "vendor", "step": "fail", "priority": 150, "args": {}}
@@ -18,7 +18,7 @@ class FailedDeployments(conductor_case.ConductorCase):
         self.root = Path(self.useFixture(fixtures.TempDir()).path)
         self.conf.set_override("http_root", str(self.root), "deploy")
 
-    def failed(self) -> tuple[records.Record, Path]:
+    def failed(self) -> tuple[models.Record, Path]:
         """The node after a deployment that had published its image, and where that was."""
         info = {"image_source": "http://images/one.raw", "image_checksum": "a" * 64}
         kernel = {"deploy_kernel": "http://h/k", "deploy_ramdisk": "http://h/r"}

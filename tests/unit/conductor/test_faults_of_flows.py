@@ -14,7 +14,7 @@ import testtools
 
 from ingot.common import clock, states
 from ingot.conductor.flows import FLOWS
-from ingot.db import nodes, records
+from ingot.db import models, nodes
 from tests import scripted
 from tests.scripted_hardware import Act
 from tests.unit.conductor import fault_table
@@ -27,8 +27,8 @@ class TestTable(testtools.TestCase):
 
     def test_every_cell_is_expected_or_has_a_reason_and_not_both(self) -> None:
         for flow, way, fault in itertools.product(CASES, WAYS, FAULTS):
-            told = way in EXPECTED[fault]
-            if not told:
+            is_expected = way in EXPECTED[fault]
+            if not is_expected:
                 self.assertTrue(fault_table.reasons(flow, way, fault), (flow, way, fault))
         self.assertEqual(sorted(FAULTS), sorted(EXPECTED))
 
@@ -65,7 +65,7 @@ class FaultCase(scripted.ScriptedCase):
         if self.expected.cause:
             self.recovers()
 
-    def machine_before(self) -> records.Record:
+    def machine_before(self) -> models.Node:
         """A machine that the flow can be asked of."""
         before = CASES[self.case.after] if self.case.after else self.case
         node = self.machine(
@@ -80,7 +80,7 @@ class FaultCase(scripted.ScriptedCase):
         self.assertEqual(self.case.start, self.now(node).provision_state)
         return node
 
-    def clear_maintenance(self, node: records.Record) -> None:
+    def clear_maintenance(self, node: models.Node) -> None:
         """As an operator does."""
         nodes.set_always(self.db, node.uuid, {"maintenance": False, "fault": None})
 
@@ -91,10 +91,10 @@ class FaultCase(scripted.ScriptedCase):
         elsewhere = ("agent dies", "heartbeat lost", "aborted", "aborted late")
         fault = {**dict.fromkeys(elsewhere), "raises after abort": "raises"}.get(self.fault, self.fault)
         if self.way == "reserved":
-            wanted = {"agent dies": "wait", "heartbeat lost": "wait", "aborted": "hold"}.get(self.fault)
-            wanted = wanted or ("power_on" if self.flow == "for_parent" else "power_off")
-            self.stage.acts = [Act("flow", "power", wanted, fault=fault)]
-            step = ("power", wanted)
+            failing = {"agent dies": "wait", "heartbeat lost": "wait", "aborted": "hold"}.get(self.fault)
+            failing = failing or ("power_on" if self.flow == "for_parent" else "power_off")
+            self.stage.acts = [Act("flow", "power", failing, fault=fault)]
+            step = ("power", failing)
         elif self.way in ("entry", "boot"):
             name = str(self.case.entry if self.way == "entry" else self.case.boot)
             own = {entry.name: entry.interface for entry in (*FLOWS[self.flow].first, *FLOWS[self.flow].last)}
@@ -117,8 +117,8 @@ class FaultCase(scripted.ScriptedCase):
         case = self.case
         if case.verb:
             self.assertEqual(case.accepted, case.asked_for(state))
-        wanted = [self.step, *((act.interface, act.step) for act in self.stage.acts[1:])]
-        steps = [{"interface": one[0], "step": one[1], "args": {}, "priority": 50} for one in wanted]
+        named = [self.step, *((act.interface, act.step) for act in self.stage.acts[1:])]
+        steps = [{"interface": one[0], "step": one[1], "args": {}, "priority": 50} for one in named]
         request = dict(case.request)
         if case.asks:
             requested = self.way == "reserved" or (self.flow != "deploy" and self.way not in ("entry", "boot"))
@@ -158,7 +158,7 @@ class FaultCase(scripted.ScriptedCase):
         if self.way == "children":
             life = self.stage.life
             self.stage.acts[0].fault = None
-            self.conductor.services.ring = lambda _node, _why: life.end()
+            self.conductor.services.notify = lambda _node, _why: life.end()
         dead = self.take_turns(self.node)
         self.assertTrue(self.stage.life.dead)
         self.assertEqual(("conductor-1", "running"), (dead.reservation, dead.step_state))
@@ -198,15 +198,15 @@ class FaultCase(scripted.ScriptedCase):
             self.assertEqual((fault is not None, fault), (now.maintenance, now.fault))
             self.check_error(now.last_error, "was aborted" if aborted else "failed", flow.title, f" {flow.advice}")
             self.assertEqual(self.power_after_failure(), now.power_state)
-        self.check_journal(now)
+        self.check_step_runs(now)
         for child in self.kin:
             self.free(child)
 
-    def check_error(self, told: str, what: str, title: str, advice: str) -> None:
+    def check_error(self, last_error: str, what: str, title: str, advice: str) -> None:
         where = "vendor.rinse" if self.fault == "aborted late" else ".".join(self.step)
         pattern = rf"{title} {what} in step {re.escape(where)} on conductor conductor-\d: (.*)\.{re.escape(advice)}"
-        found = re.fullmatch(pattern, told)
-        self.assertIsNotNone(found, told)
+        found = re.fullmatch(pattern, last_error)
+        self.assertIsNotNone(found, last_error)
         self.assertRegex(found[1], str(self.expected.cause))  # type: ignore[index]
 
     def power_after_failure(self) -> str:
@@ -216,14 +216,14 @@ class FaultCase(scripted.ScriptedCase):
         ran = self.way not in ("entry", "boot") or self.fault not in ("raises", "is a bug", "hangs")
         return failed if ran or self.flow in ("deploy", "rescue") else before
 
-    def check_good_end(self, now: records.Record) -> None:
+    def check_good_end(self, now: models.Node) -> None:
         case = self.case
         power = ON if (self.flow, self.way) == ("for_parent", "reserved") else case.power[2]
         self.assertEqual((case.done, None, None), (now.provision_state, now.target_provision_state, now.last_error))
         self.assertEqual((False, None, power), (now.maintenance, now.fault, now.power_state))
 
-    def check_journal(self, now: records.Record) -> None:
-        run = [row for row in self.journal(self.node) if row.flow == self.flow]
+    def check_step_runs(self, now: models.Node) -> None:
+        run = [row for row in self.step_runs(self.node) if row.flow == self.flow]
         own = [row.state for row in run if (row.interface, row.step) == self.step]
         self.assertEqual(list(self.expected.attempts), own)
         others = {row.state for row in run if (row.interface, row.step) != self.step}
@@ -235,16 +235,16 @@ class FaultCase(scripted.ScriptedCase):
             self.assertEqual(1 if self.way == "children" else self.expected.did, len(did))
         self.check_history(now, run)
 
-    def check_history(self, now: records.Record, run: list[records.Record]) -> None:
-        told = self.history(self.node)[self.past :]
+    def check_history(self, now: models.Node, run: list[models.Record]) -> None:
+        entries = self.history(self.node)[self.past :]
         if self.flow == "delete" and self.expected.cause is None:
-            told = told[:-1]  # of the cleaning that follows
-        last = told[-1]
+            entries = entries[:-1]  # of the cleaning that follows
+        last = entries[-1]
         title = FLOWS[self.flow].title
         severity = "INFO" if self.expected.cause is None or self.expected.leaves else "ERROR"
         ended = (severity, now.last_error or f"{title} completed.")
         self.assertEqual((*ended, "provisioning"), (last.severity, last.event, last.event_type))
-        steps = [entry for entry in told if entry.event_type == "step"]
+        steps = [entry for entry in entries if entry.event_type == "step"]
         # What starts again has an entry for the step once more.
         again = 1 if self.fault in ("upgraded", "replaced") and self.expected.cause is None else 0
         self.assertEqual(
@@ -258,7 +258,7 @@ class FaultCase(scripted.ScriptedCase):
         """The fault is gone: the same node gets through, and out of the maintenance that it was put into."""
         self.stage.acts = [dataclasses.replace(act, fault=None) for act in self.stage.acts]
         self.stage.silent_in, self.stage.distrusted, self.agent(self.node).malformed = None, False, False
-        failed = self.journal(self.node)
+        failed = self.step_runs(self.node)
         self.ask(self.now(self.node).provision_state)
         held = FLOWS[self.flow].held
         self.take_turns(self.node, until=lambda now: held is not None and now.provision_state == held)
@@ -268,7 +268,7 @@ class FaultCase(scripted.ScriptedCase):
             self.take_turns(self.node)
         self.free(self.node)
         self.check_good_end(self.now(self.node))
-        fresh = self.journal(self.node)[len(failed) :]
+        fresh = self.step_runs(self.node)[len(failed) :]
         self.assertEqual({"done"}, {row.state for row in fresh})
         self.assertIn(self.step, [(row.interface, row.step) for row in fresh])
 
@@ -302,7 +302,7 @@ globals().update({case.__name__: case for case in map(_class_of, CASES)})
 class TestAbortMeanwhile(scripted.ScriptedCase):
     """The API takes an abort while the conductor, which has locked the node before, ends the step that has waited."""
 
-    def abort(self, node: records.Record) -> None:
+    def abort(self, node: models.Node) -> None:
         now = self.now(node)
         self.assertIsNotNone(states.asked_for(now.provision_state, "abort"))
         nodes.set_always(self.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})

@@ -27,15 +27,15 @@ class TestFlows(conductor_case.ConductorCase):
         self.assertEqual(
             ["verify", "verify", "verify", "automated_clean", "automated_clean", "deploy", "deploy", "delete",
              "automated_clean", "automated_clean"],
-            [row.flow for row in self.journal(node)],
+            [row.flow for row in self.step_runs(node)],
         )  # fmt: skip
-        self.assertTrue(all(row.state == "done" for row in self.journal(node)))
+        self.assertTrue(all(row.state == "done" for row in self.step_runs(node)))
 
     def test_steps_run_by_priority_and_the_journal_says_who_asked(self) -> None:
         node = database.make_node(self.db)
         requested = [step("pause", 30, seconds=0), step("apply_configuration", 150, "bios", settings=[])]
         self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=requested)
-        ran = [(row.interface, row.step, row.priority, row.origin) for row in self.journal(node)]
+        ran = [(row.interface, row.step, row.priority, row.origin) for row in self.step_runs(node)]
         self.assertEqual(
             [
                 ("deploy", "prepare", 0, "flow"),
@@ -53,7 +53,7 @@ class TestFlows(conductor_case.ConductorCase):
         self.assertIn("vendor.fail", failed.last_error)
         self.assertIn("out of luck", failed.last_error)
         self.assertEqual("fail", failed.deploy_step["step"])
-        self.assertEqual("failed", self.journal(node)[-1].state)
+        self.assertEqual("failed", self.step_runs(node)[-1].state)
         self.assertEqual("ERROR", self.history(node)[-1].severity)
         again = self.run_flow(node, "deploy", states.DEPLOYING)
         self.assertEqual((states.ACTIVE, None), (again.provision_state, again.last_error))
@@ -86,12 +86,12 @@ class TestFlows(conductor_case.ConductorCase):
 
     def test_manual_cleaning_runs_the_steps_in_the_order_given(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
-        wanted = [step("factory_reset", 0, "bios"), step("pause", 0, seconds=0), step("factory_reset", 0, "bios")]
-        cleaned = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+        requested = [step("factory_reset", 0, "bios"), step("pause", 0, seconds=0), step("factory_reset", 0, "bios")]
+        cleaned = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=requested)
         self.assertEqual((states.MANAGEABLE, None), (cleaned.provision_state, cleaned.target_provision_state))
         self.assertEqual(
             ["prepare_cleaning", "factory_reset", "pause", "factory_reset", "tear_down_cleaning"],
-            [row.step for row in self.journal(node)],
+            [row.step for row in self.step_runs(node)],
         )
 
     def test_a_cleaning_without_ramdisk_boots_none_and_refuses_steps_that_need_it(self) -> None:
@@ -102,8 +102,10 @@ class TestFlows(conductor_case.ConductorCase):
                 declared = bios._declared["clean"]
                 declared["agent_rattle"] = dataclasses.replace(declared["factory_reset"], requires_ramdisk=True)
                 node = database.make_node(self.db, provision_state=states.MANAGEABLE)
-                wanted = [step(name, 0, "bios")]
-                ended = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted, disable_ramdisk=True)
+                requested = [step(name, 0, "bios")]
+                ended = self.run_flow(
+                    node, "manual_clean", states.CLEANING, clean_steps=requested, disable_ramdisk=True
+                )
                 self.assertEqual(end, ended.provision_state, ended.last_error)
 
     @staticmethod
@@ -129,12 +131,12 @@ class TestFlows(conductor_case.ConductorCase):
         failed = self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("deploy", 55, "deploy")])
         self.assertIn("deploy.deploy", failed.last_error)
         self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[step("deploy", 0, "deploy")])
-        self.assertEqual(["prepare"], [row.step for row in self.journal(node)])
+        self.assertEqual(["prepare"], [row.step for row in self.step_runs(node)])
 
     def test_a_polling_step_holds_neither_lock_nor_thread(self) -> None:
         node = database.make_node(self.db)
         self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[step("pause", seconds=3600)])
-        self.ring(node)
+        self.notify(node)
         waiting = conductor_case.eventually(
             lambda: nodes.get(self.db, node.uuid).step_state == "polling" and nodes.get(self.db, node.uuid),
             "the step polls",
@@ -146,15 +148,15 @@ class TestFlows(conductor_case.ConductorCase):
     def test_automated_cleaning_can_be_off_for_all_or_for_one(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE, automated_clean=False)
         self.run_flow(node, "automated_clean", states.CLEANING)
-        self.assertEqual([], self.journal(node))
+        self.assertEqual([], self.step_runs(node))
         self.conf.set_override("automated_clean", False, group="conductor")
         other = database.make_node(self.db, provision_state=states.MANAGEABLE)
         self.assertEqual(states.AVAILABLE, self.run_flow(other, "automated_clean", states.CLEANING).provision_state)
-        self.assertEqual([], self.journal(other))
+        self.assertEqual([], self.step_runs(other))
 
     def test_an_abort_that_comes_too_late_is_forgotten(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE, abort_requested=True, due_at=clock.now())
-        self.ring(node)
+        self.notify(node)
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).due_at is None, "somebody has looked")
         after = nodes.get(self.db, node.uuid)
         self.assertEqual((states.ACTIVE, False, None), (after.provision_state, after.abort_requested, after.last_error))
@@ -170,18 +172,18 @@ class TestPower(conductor_case.ConductorCase):
         ):
             asked = {"power_request": {"target": target}, "target_power_state": expected, "due_at": clock.now()}
             nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
-            self.ring(node)
+            self.notify(node)
             done = self.settled(node)
             self.assertEqual((expected, None, None), (done.power_state, done.target_power_state, done.due_at))
 
     def test_a_power_change_does_not_disturb_a_waiting_flow(self) -> None:
         node = database.make_node(self.db)
         self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[step("pause", seconds=2)])
-        self.ring(node)
+        self.notify(node)
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).step_state == "polling", "the step polls")
         asked = {"power_request": {"target": states.POWER_ON}, "target_power_state": "power on", "due_at": clock.now()}
         nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
-        self.ring(node)
+        self.notify(node)
         done = self.settled(node)
         self.assertEqual((states.ACTIVE, states.POWER_ON), (done.provision_state, done.power_state))
 
@@ -189,7 +191,7 @@ class TestPower(conductor_case.ConductorCase):
         node = database.make_node(self.db, provision_state=states.ACTIVE, power_interface="not-enabled")
         asked = {"power_request": {"target": states.POWER_ON}, "target_power_state": "power on", "due_at": clock.now()}
         nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
-        self.ring(node)
+        self.notify(node)
         failed = self.settled(node)
         self.assertIn("not-enabled", failed.last_error)
         self.assertEqual("power", self.history(node)[-1].event_type)
@@ -208,7 +210,7 @@ class TestPower(conductor_case.ConductorCase):
             asked = {"power_request": {"target": states.POWER_ON}, "due_at": clock.now()}
             nodes.compare_and_set(self.db, nodes.get(self.db, node.uuid), asked)
             with leaves(bug):
-                self.ring(node)
+                self.notify(node)
                 failed = self.settled(node)
             self.assertIn(f"unexpected {type(bug).__name__}", failed.last_error)
             self.assertNotIn("of here", failed.last_error)

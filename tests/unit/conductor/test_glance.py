@@ -1,7 +1,7 @@
 """Deployments of images of Glance, and what becomes of them when it is away."""
 
 from ingot.common import states
-from ingot.db import records
+from ingot.db import models
 from tests import image_service, scripted
 
 
@@ -11,7 +11,7 @@ class GlanceAway(scripted.ScriptedCase):
         self.glance = self.useFixture(image_service.ImageService())
         self.glance.configure(self.conf)
 
-    def begun(self) -> records.Record:
+    def begun(self) -> models.Node:
         """A deployment for which Glance was asked in vain when the image was to be written."""
         self.ident = self.glance.add()
         node = self.machine(instance_info={"image_source": self.ident})
@@ -25,9 +25,11 @@ class GlanceAway(scripted.ScriptedCase):
         node = self.begun()
         self.glance.status = None
         self.assertEqual(states.ACTIVE, self.take_turns(node).provision_state)
-        (told,) = [params["image_info"] for name, params in self.agent(node).posted if name == "standby.prepare_image"]
-        self.assertTrue(told["urls"][0].endswith(f"/{self.ident}"))
-        self.assertEqual(("sha512", "ab" * 64), (told["os_hash_algo"], told["os_hash_value"]))
+        (image_info,) = [
+            params["image_info"] for name, params in self.agent(node).posted if name == "standby.prepare_image"
+        ]
+        self.assertTrue(image_info["urls"][0].endswith(f"/{self.ident}"))
+        self.assertEqual(("sha512", "ab" * 64), (image_info["os_hash_algo"], image_info["os_hash_value"]))
         self.assertNotIn("image", self.now(node).boot_config.get("links", {}))
 
     def test_a_deployment_does_not_wait_for_ever(self) -> None:

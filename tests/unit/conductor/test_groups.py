@@ -4,7 +4,7 @@ from typing import Any
 
 from ingot.common import clock, states
 from ingot.conductor import manager
-from ingot.db import nodes, records
+from ingot.db import models, nodes
 from tests import conductor_case, database
 
 
@@ -23,28 +23,28 @@ class TestGroups(conductor_case.ConductorCase):
         self.start(conductor)
         return conductor
 
-    def accepted(self, **columns: Any) -> records.Record:
+    def accepted(self, **columns: Any) -> models.Node:
         """A node whose deployment nobody was told of."""
         node = database.make_node(self.db, **columns)
         self.accept(node, "deploy", states.DEPLOYING)
         return node
 
-    def worked_on_by(self, node: records.Record) -> set[str]:
+    def worked_on_by(self, node: models.Node) -> set[str]:
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
-        return {row.conductor for row in self.journal(node)}
+        return {row.conductor for row in self.step_runs(node)}
 
     def test_each_works_on_the_nodes_of_its_group(self) -> None:
         for host, group in (("of-none", ""), ("of-west", "WEST"), ("of-east", "east")):
             self.joined(host, group)
-        wanted = [("of-none", ""), ("of-west", "west"), ("of-east", "east")]
-        made = [(host, self.accepted(conductor_group=group)) for host, group in wanted for _ in range(3)]
+        expected = [("of-none", ""), ("of-west", "west"), ("of-east", "east")]
+        made = [(host, self.accepted(conductor_group=group)) for host, group in expected for _ in range(3)]
         for host, node in made:
             self.assertEqual({host}, self.worked_on_by(node))
 
     def test_work_waits_until_a_conductor_of_the_group_joins(self) -> None:
         other = self.joined("of-none", "")
         node = self.accepted(conductor_group="west")
-        other.sweep()
+        other.sweeper.sweep()
         conductor_case.eventually(lambda: not other.queues.is_busy(node.uuid), "it has nothing to do")
         self.assertEqual("deploy", nodes.get(self.db, node.uuid).flow)
         self.joined("of-west", "west")
@@ -60,15 +60,15 @@ class TestGroups(conductor_case.ConductorCase):
         self.accept(node, "deploy", states.DEPLOYING)
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
         runs: dict[str, set[str]] = {}
-        for row in self.journal(node):
+        for row in self.step_runs(node):
             runs.setdefault(row.run_id, set()).add(row.conductor)
         self.assertEqual([{"of-none"}, {"of-west"}], list(runs.values()))
 
-    def test_a_bell_that_comes_late_is_not_answered_in_the_old_group(self) -> None:
+    def test_a_late_wake_up_is_not_served_in_the_old_group(self) -> None:
         old = self.joined("of-none", "")
         node = self.accepted(conductor_group="west")
-        old.queues.ring(node.uuid, "an alarm that was set before")
+        old.queues.notify(node.uuid, "an alarm that was set before")
         conductor_case.eventually(lambda: not old.queues.is_busy(node.uuid), "it has looked")
         left = nodes.get(self.db, node.uuid)
-        self.assertEqual(("deploy", None, []), (left.flow, left.reservation, self.journal(node)))
+        self.assertEqual(("deploy", None, []), (left.flow, left.reservation, self.step_runs(node)))
         self.assertLessEqual(left.due_at, clock.now())

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from ingot.api import app as api_app
 from ingot.common import context, errors, states
 from ingot.db import inventory, nodes
-from ingot.rpcapi import client, transport, wire
+from ingot.rpcapi import client, transport
 from tests import api_case, conductor_case, database, sql_counter
 
 VIF = "2b4b0a4e-7bc3-4ed1-8a5b-2c1d3c7a9e55"
@@ -56,14 +56,14 @@ class HardwareCase(conductor_case.ConductorCase):
 
 
 class Turns(HardwareCase):
-    def test_what_nobody_waits_for_any_more_is_not_done_later(self) -> None:
+    def test_an_abandoned_call_is_not_done_later(self) -> None:
         busy = threading.Event()
         self.addCleanup(busy.set)
         self.conductor.queues.submit(self.known.uuid, busy.wait)
-        self.bus.limits = wire.Limits(answer=0.1)
+        self.bus.limits = transport.Limits(answer=0.1)
         message = self.refused(503, "PUT", "states/console", {"enabled": True})
         self.assertIn("switching the console has not begun", message)
-        self.bus.limits = wire.Limits()
+        self.bus.limits = transport.Limits()
         busy.set()
         self.good(202, "PUT", "states/boot_mode", {"target": "uefi"})
         self.assertEqual(("uefi", False), (self.node.boot_mode, self.node.console_enabled))
@@ -71,10 +71,10 @@ class Turns(HardwareCase):
     def test_nor_what_a_conductor_reads_that_was_frozen(self) -> None:
         for late in ("arrive", "begin"):
             by = {"arrive": time.time() + 900, "begin": time.time() + 900, late: time.time() - 1}
-            told = self.conductor.endpoint.set_boot_mode(
+            answer = self.conductor.endpoint.set_boot_mode(
                 {**context.admin().to_dict(), "by": by}, node_uuid=self.known.uuid, target="uefi"
             )
-            self.assertRaises(errors.ServiceUnavailable, wire.unpack, told)
+            self.assertRaises(errors.ServiceUnavailable, transport.unpack, answer)
         self.assertIsNone(self.node.boot_mode)
 
 
@@ -93,14 +93,14 @@ class Console(HardwareCase):
     def test_a_graphical_one_notes_its_address_while_it_is_on(self) -> None:
         self.change(console_interface="fake-graphical")
         self.good(202, "PUT", "states/console", {"enabled": True})
-        told = self.good(200, "GET", "states/console")["console_info"]
-        self.assertEqual("vnc", told["type"])
-        self.assertIn(self.known.uuid, told["url"])
+        console = self.good(200, "GET", "states/console")["console_info"]
+        self.assertEqual("vnc", console["type"])
+        self.assertIn(self.known.uuid, console["url"])
         self.assertGreater(self.node.driver_internal_info["vnc_port"], 0)
         self.good(202, "PUT", "states/console", {"enabled": False})
         self.assertNotIn("vnc_host", self.node.driver_internal_info)
 
-    def test_a_machine_without_one_is_told_apart(self) -> None:
+    def test_a_machine_without_one_is_reported_as_such(self) -> None:
         self.change(console_interface="no-console")
         self.assertIn("no-console", self.refused(400, "GET", "states/console"))
         self.assertIn("no-console", self.refused(400, "PUT", "states/console", {"enabled": True}))
@@ -362,15 +362,15 @@ class VendorMethods(HardwareCase):
     def call(self, method: str, **arguments: Any) -> api_case.Answer:
         return self.api("POST", f"vendor_passthru?method={method}", arguments)
 
-    def test_are_told_with_what_they_need(self) -> None:
-        told = self.good(200, "GET", "vendor_passthru/methods", version="1.1")
+    def test_are_listed_with_what_they_need(self) -> None:
+        methods = self.good(200, "GET", "vendor_passthru/methods", version="1.1")
         self.assertEqual(
-            {"second_method", "third_method_sync", "fourth_method_shared_lock", "log_passthrough"}, set(told)
+            {"second_method", "third_method_sync", "fourth_method_shared_lock", "log_passthrough"}, set(methods)
         )
-        asynchronous = {name: about["async"] for name, about in told.items()}
+        asynchronous = {name: about["async"] for name, about in methods.items()}
         self.assertEqual({"third_method_sync"}, {name for name, later in asynchronous.items() if not later})
-        locked = {name for name, about in told.items() if about["require_exclusive_lock"]}
-        self.assertEqual(set(told) - {"fourth_method_shared_lock"}, locked)
+        locked = {name for name, about in methods.items() if about["require_exclusive_lock"]}
+        self.assertEqual(set(methods) - {"fourth_method_shared_lock"}, locked)
 
     def test_one_that_tells_is_200_and_one_that_does_not_is_202(self) -> None:
         answer = self.call("third_method_sync", bar="meow")
@@ -387,7 +387,7 @@ class VendorMethods(HardwareCase):
         self.assertEqual(202, self.call("fourth_method_shared_lock", bar="x").status)
         self.assertEqual(400, self.call("first_method", bar="x").status)
 
-    def test_what_nobody_can_call_is_refused(self) -> None:
+    def test_what_cannot_be_called_is_refused(self) -> None:
         self.assertIn("third_method_sync", self.call("first_method").message)
         self.assertIn("'bar'", self.call("second_method").message)
         self.assertIn("POST", self.refused(400, "GET", "vendor_passthru?method=second_method"))
@@ -400,7 +400,7 @@ class Drivers(HardwareCase):
         self.url = "/v1/drivers/fake-hardware"
 
     def test_logical_disks_are_described(self) -> None:
-        told = self.good(200, "GET", "raid/logical_disk_properties", version="1.12")
-        self.assertEqual(10, len(told))
-        self.assertIn("JBOD", told["raid_level"])
+        properties = self.good(200, "GET", "raid/logical_disk_properties", version="1.12")
+        self.assertEqual(10, len(properties))
+        self.assertIn("JBOD", properties["raid_level"])
         self.refused(406, "GET", "raid/logical_disk_properties", version="1.11")

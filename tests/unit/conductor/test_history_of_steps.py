@@ -4,7 +4,7 @@ import datetime
 from typing import Any
 
 from ingot.common import clock, context
-from ingot.conductor import history, task_manager
+from ingot.conductor.task import history, task_manager
 from tests import conductor_case, database
 
 RUN = "11111111-1111-1111-1111-111111111111"
@@ -34,15 +34,15 @@ class HistoryOfSteps(conductor_case.ConductorCase):
             return history.of_steps(task, attempts)
 
     def test_each_step_has_an_entry_with_its_duration(self) -> None:
-        told = self.of(self.attempt(0), self.attempt(1, origin="template CUSTOM_MIRROR"))
+        entries = self.of(self.attempt(0), self.attempt(1, origin="template CUSTOM_MIRROR"))
         self.assertEqual(
             [
                 "Step deploy.step_0 (driver) of flow deploy completed.",
                 "Step deploy.step_1 (template CUSTOM_MIRROR) of flow deploy completed.",
             ],
-            [entry["event"] for entry in told],
+            [entry["event"] for entry in entries],
         )
-        first = told[0]
+        first = entries[0]
         self.assertEqual(("step", "INFO", 10.0), (first["event_type"], first["severity"], first["duration_seconds"]))
         self.assertEqual(("conductor-7", "deploying", "active"), tuple(first[name] for name in (
             "conductor", "state", "target_provision_state")))  # fmt: skip

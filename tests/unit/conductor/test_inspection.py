@@ -17,7 +17,7 @@ from ingot.conductor.inspection.actions import ACTIONS
 from ingot.conductor.inspection.conditions import TESTS
 from ingot.conductor.inspection.hooks import HOOKS
 from ingot.conductor.inspection.rules import PHASE
-from ingot.db import inspection_rules, inventory, models, records, task_reads
+from ingot.db import inventory, models, nodes, ports
 from tests import conductor_case, database
 
 ETH0, ETH1, ETH2 = (f"52:54:00:00:00:0{number}" for number in (1, 2, 3))
@@ -40,7 +40,7 @@ FOUND: dict[str, Any] = {
 
 
 class InspectionCase(conductor_case.ConductorCase):
-    def inspect(self, found: dict[str, Any] | None = None, beside: Any = None, **columns: Any) -> records.Record:
+    def inspect(self, found: dict[str, Any] | None = None, beside: Any = None, **columns: Any) -> models.Node:
         """A node after an inspection that has found something."""
         self.node = database.make_node(self.db, provision_state=states.MANAGEABLE, **columns)
         for address in self.known:
@@ -55,15 +55,15 @@ class InspectionCase(conductor_case.ConductorCase):
 
     known: tuple[str, ...] = ()
 
-    def ports(self) -> dict[str, records.Record]:
-        return {port.address: port for port in task_reads.ports(self.db, self.node.id)}
+    def ports(self) -> dict[str, models.Record]:
+        return {port.address: port for port in ports.PORTS.list_of_node(self.db, self.node.id)}
 
     def plugin_data(self) -> Any:
         return inventory.get(self.db, self.node).plugin_data
 
     def rule(self, actions: list[Any], conditions: list[Any] | None = None, **values: Any) -> None:
         rule = {"actions": actions, "conditions": conditions or [], "phase": PHASE, **values}
-        inspection_rules.RULES.create(self.db, rule)
+        inventory.RULES.create(self.db, rule)
 
 
 class TestHooks(InspectionCase):
@@ -76,12 +76,12 @@ class TestHooks(InspectionCase):
         self.assertEqual({"eth0", "eth1"}, set(self.plugin_data()["valid_interfaces"]))
         self.assertEqual(
             [("inspect_hardware", "done"), ("apply_inventory", "done")],
-            [(row.step, row.state) for row in self.journal(node)],
+            [(row.step, row.state) for row in self.step_runs(node)],
         )
 
     def test_which_cards_get_ports(self) -> None:
         unknown = {**FOUND, "boot": {"current_boot_mode": "uefi", "pxe_interface": None}}
-        for wanted, found, beside, expected in (
+        for option, found, beside, expected in (
             ("all", FOUND, {}, {ETH0: True, ETH1: False}),
             ("active", FOUND, {}, {ETH0: True}),
             ("pxe", unknown, {}, {ETH0: True}),
@@ -89,9 +89,9 @@ class TestHooks(InspectionCase):
             ("all", unknown, {}, {ETH0: True, ETH1: True}),
             ("disabled", FOUND, {}, {}),
         ):
-            self.conf.set_override("add_ports", wanted, group="inspector")
+            self.conf.set_override("add_ports", option, group="inspector")
             self.inspect(found, beside)
-            self.assertEqual(expected, {address: port.pxe_enabled for address, port in self.ports().items()}, wanted)
+            self.assertEqual(expected, {address: port.pxe_enabled for address, port in self.ports().items()}, option)
             with self.db.single() as connection:  # addresses are unique
                 connection.execute(sa.delete(models.table(models.Port)))
 
@@ -109,7 +109,7 @@ class TestHooks(InspectionCase):
         self.assertIsNone(self.inspect().last_error)
         self.assertEqual({}, self.ports())
 
-    def test_what_the_agent_says_went_wrong_is_told_and_its_logs_are_kept(self) -> None:
+    def test_the_agents_error_is_shown_and_its_logs_are_kept(self) -> None:
         logs = base64.b64encode(b"a tar file").decode()
         node = self.inspect(FOUND, {"error": "no disk\0", "logs": logs})
         self.assertEqual(states.INSPECTFAIL, node.provision_state)
@@ -117,7 +117,7 @@ class TestHooks(InspectionCase):
         self.assertIn("no disk", node.last_error)
         table = models.table(models.AgentLog)
         with self.db.single() as connection:
-            kept = records.many(connection.execute(sa.select(table).where(table.c.node_id == node.id)))
+            kept = models.AgentLog.all_of(connection.execute(sa.select(table).where(table.c.node_id == node.id)))
         self.assertEqual([(b"a tar file", "inspect")], [(one.content, one.flow) for one in kept])
         self.assertEqual({"error": "no disk\0"}, self.plugin_data())
         self.assertEqual({}, node.properties)
@@ -188,7 +188,7 @@ class TestRules(InspectionCase):
             ("eq", ["{item[key]}", "a"], True, {"a": 1}, "all"),
             ("eq", ["{item}", cpus], False, [], "first"),
         ):
-            inspection_rules.delete_all(self.db)
+            inventory.delete_all_rules(self.db)
             loop = {"loop": more[0], **({"multiple": more[1]} if more[1] else {})} if more else {}
             self.rule([action("set-attribute", path="/extra/met", value=True)], [{"op": op, "args": args, **loop}])
             node = self.inspect(beside={"ready": True})
@@ -215,7 +215,7 @@ class TestRules(InspectionCase):
                "loop": [{"path": "/extra/a", "value": 1}, {"path": "/extra/b", "value": "{inventory[bmc_address]}"}]}],
              {"extra": {"a": 1, "b": "192.0.2.7"}}),
         ):  # fmt: skip
-            inspection_rules.delete_all(self.db)
+            inventory.delete_all_rules(self.db)
             self.rule(actions)
             node = self.inspect(name="n-7", description="old")
             self.assertIsNone(node.last_error)
@@ -247,7 +247,7 @@ class TestRules(InspectionCase):
         )
         node = self.inspect(beside={"secret": 1})
         self.assertIsNone(node.last_error)
-        self.assertEqual(["CUSTOM_FAST"], task_reads.traits(self.db, node.id))
+        self.assertEqual(["CUSTOM_FAST"], nodes.traits_by_node(self.db, [node.id]).get(node.id, []))
         kept = self.plugin_data()
         self.assertEqual(({"b": 1}, [2], False), (kept["a"], kept["l"], "secret" in kept))
         ports = self.ports()
@@ -262,7 +262,7 @@ class TestRules(InspectionCase):
         self.assertEqual({"who": "second"}, self.inspect().extra)
 
     def test_a_failure_names_the_rule_and_leaves_nothing_behind(self) -> None:
-        for bad, told in (
+        for bad, expected in (
             (action("fail", msg="not {inventory[system_vendor][product_name]}"), "not R640"),
             (action("set-attribute", path="/provision_state", value="active"), "begins with one of: automated_clean"),
             (action("set-attribute", path="/extra", value=5), "must be an object"),
@@ -278,32 +278,32 @@ class TestRules(InspectionCase):
             (action("api-call", url="http://127.0.0.1:1/", retries=0), "127.0.0.1"),
             (action("api-call", url="http://127.0.0.1:1/", timeout=3600), "timeout"),
         ):
-            inspection_rules.delete_all(self.db)
+            inventory.delete_all_rules(self.db)
             self.rule([action("set-attribute", path="/extra/a", value=1), bad], description="the strict one")
             node = self.inspect()
             self.assertEqual((states.INSPECTFAIL, {}, {}), (node.provision_state, node.extra, node.properties))
             self.assertIn(f"'the strict one' ({self.only_rule().uuid}), action 2 ({bad['op']}): ", node.last_error)
-            self.assertIn(told, node.last_error)
+            self.assertIn(expected, node.last_error)
             self.assertEqual({}, self.ports())
 
     def test_a_condition_that_makes_no_sense_is_named(self) -> None:
         self.rule([action("fail", msg="x")], [{"op": "in-net", "args": ["moon", "192.0.2.0/24"]}])
-        told = self.inspect().last_error
-        self.assertIn(f"inspection rule {self.only_rule().uuid}, condition 1 (in-net): ValueError: 'moon'", told)
+        last_error = self.inspect().last_error
+        self.assertIn(f"inspection rule {self.only_rule().uuid}, condition 1 (in-net): ValueError: 'moon'", last_error)
 
     def test_a_sensitive_rule_tells_nothing(self) -> None:
         self.rule([action("fail", msg="the password is sesame")], sensitive=True)
-        told = self.inspect().last_error
-        self.assertIn("the rule is sensitive", told)
-        self.assertNotIn("sesame", told)
+        last_error = self.inspect().last_error
+        self.assertIn("the rule is sensitive", last_error)
+        self.assertNotIn("sesame", last_error)
 
     def test_passwords_of_bmcs_are_not_shown_to_rules(self) -> None:
         self.rule([action("fail", msg="{node.driver_info[ipmi_address]} {node.driver_info[ipmi_password]}")])
         node = self.inspect(driver_info={"ipmi_password": "sesame", "ipmi_address": "bmc"})
         self.assertIn("bmc ******", node.last_error)
 
-    def only_rule(self) -> records.Record:
-        return inspection_rules.of_phase(self.db, PHASE)[0]
+    def only_rule(self) -> models.Node:
+        return inventory.list_rules(self.db, PHASE)[0]
 
     def answered(self, answers: list[dict[str, str]]) -> tuple[str, list[tuple[str, str | None]]]:
         """A server.
@@ -338,7 +338,7 @@ class TestRules(InspectionCase):
         self.assertIsNone(self.inspect().last_error)
         self.assertEqual([(f"/found/{self.node.uuid}", "8 CPUs")], asked)
 
-    def test_a_called_api_sends_nobody_elsewhere(self) -> None:
+    def test_a_called_api_redirects_no_client(self) -> None:
         url, _asked = self.answered([{"Content-Length": "0", "Location": "http://198.51.100.1/"}])
         self.rule([action("api-call", url=url, retries=0)])
         self.assertIn("leads to http://198.51.100.1/", self.inspect().last_error)

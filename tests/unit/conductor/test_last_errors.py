@@ -5,7 +5,7 @@ from typing import Any
 
 from ingot.common import clock, errors, states
 from ingot.conductor.flows import FLOWS
-from ingot.db import nodes, records
+from ingot.db import models, nodes
 from tests import conductor_case, database
 
 CAUSE = "the machine is on fire"
@@ -62,10 +62,10 @@ class LastErrors(conductor_case.ConductorCase):
             kind, method = broken.split(".")
             setattr(self.conductor.services.hardware.interface(kind, "fake"), method, how)
 
-    def in_step_state(self, node: records.Record, state: str) -> None:
+    def in_step_state(self, node: models.Node, state: str) -> None:
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).step_state == state, f"a step is {state}")
 
-    def failed(self, flow: str, case: Case) -> records.Record:
+    def failed(self, flow: str, case: Case) -> models.Node:
         node = database.make_node(self.db, driver_internal_info=case.known)
         return self.run_flow(node, flow, case.running, **case.request)
 
@@ -111,16 +111,16 @@ class LastErrors(conductor_case.ConductorCase):
             with self.subTest(flow=flow):
                 node = database.make_node(self.db)
                 self.accept(node, flow, IN_A_STEP[flow].running, **request)
-                self.ring(node)
+                self.notify(node)
                 self.in_step_state(node, "polling")
                 nodes.set_always(self.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
-                self.ring(node, "abort")
+                self.notify(node, "abort")
                 error = self.settled(node).last_error
                 self.assertIn(f"{FLOWS[flow].title} was aborted in step vendor.pause", error)
                 leaves = FLOWS[flow].abort_leaves  # and ends well: there is nothing to do next
                 self.assertTrue(error.endswith("somebody asked for it." if leaves else FLOWS[flow].advice), error)
 
-    def test_a_bug_in_a_driver_is_told_with_its_step(self) -> None:
+    def test_a_bug_in_a_driver_is_reported_with_its_step(self) -> None:
         def fails(*_given: Any) -> None:
             raise KeyError("colour")
 
@@ -132,8 +132,8 @@ class LastErrors(conductor_case.ConductorCase):
     def test_a_step_on_child_nodes_names_the_child_and_its_cause(self) -> None:
         parent = database.make_node(self.db)
         child = database.make_node(self.db, parent_node=parent.uuid, provision_state=states.MANAGEABLE)
-        wanted = [{**BARE, "execute_on_child_nodes": True}]
-        error = self.run_flow(parent, "manual_clean", states.CLEANING, clean_steps=wanted).last_error
+        requested = [{**BARE, "execute_on_child_nodes": True}]
+        error = self.run_flow(parent, "manual_clean", states.CLEANING, clean_steps=requested).last_error
         for words in ("vendor.fail", child.uuid, CAUSE, FLOWS["manual_clean"].advice):
             self.assertIn(words, error)
 
@@ -149,7 +149,7 @@ class HistoryOfFlows(conductor_case.ConductorCase):
                     asked_by = {"user": "ada", "project": "engines"}
                     self.run_flow(node, flow, case.running, asked_by=asked_by, **case.request)
                     entries = [entry for entry in self.history(node) if entry.event_type == "step"]
-                    ended = self.journal(node)
+                    ended = self.step_runs(node)
                     self.assertEqual([row.finished_at for row in ended], [entry.created_at for entry in entries])
                     self.assertEqual(
                         [(row.finished_at - row.started_at).total_seconds() for row in ended],
@@ -161,7 +161,7 @@ class HistoryOfFlows(conductor_case.ConductorCase):
 
     def test_a_flow_that_was_looked_at_more_than_once_tells_all_its_steps(self) -> None:
         node = database.make_node(self.db)
-        wanted = [{"interface": "vendor", "step": "pause", "args": {"seconds": 0.1}}]
-        self.run_flow(node, "service", states.SERVICING, service_steps=wanted)
-        told = [entry.event.split()[1] for entry in self.history(node) if entry.event_type == "step"]
-        self.assertEqual(["deploy.prepare_service", "vendor.pause", "deploy.tear_down_service"], told)
+        requested = [{"interface": "vendor", "step": "pause", "args": {"seconds": 0.1}}]
+        self.run_flow(node, "service", states.SERVICING, service_steps=requested)
+        steps = [entry.event.split()[1] for entry in self.history(node) if entry.event_type == "step"]
+        self.assertEqual(["deploy.prepare_service", "vendor.pause", "deploy.tear_down_service"], steps)

@@ -5,16 +5,16 @@ from typing import Any
 
 from ingot.common import context, errors, states
 from ingot.conductor import power_sync
-from ingot.db import maintenance, node_lists, nodes, records
+from ingot.db import maintenance, models, node_lists, nodes
 from tests import conductor_case, database
 
 FAULT = maintenance.POWER_FAULT
 STEP = {"interface": "vendor", "step": "fail", "args": {"message": "no"}, "priority": 0}
 
 
-def hold(case: conductor_case.ConductorCase, node: records.Record, name: str, scope: str) -> None:
-    wanted = maintenance.of_user(context.admin(), "new fan", name, scope)
-    maintenance.write(case.db, node.uuid, lambda found: maintenance.put(found, wanted))
+def hold(case: conductor_case.ConductorCase, node: models.Node, name: str, scope: str) -> None:
+    hold = maintenance.user_hold(context.admin(), "new fan", name, scope)
+    maintenance.write_holds(case.db, node.uuid, lambda found: maintenance.add_hold(found, hold))
 
 
 class PowerFault(conductor_case.ConductorCase):
@@ -27,7 +27,7 @@ class PowerFault(conductor_case.ConductorCase):
         self.silent = True
         self.asked = 0
         self.conductor.services.hardware.interface("power", "fake").get_power_state = self.reads  # type: ignore[attr-defined]
-        self.synchroniser = power_sync.Synchroniser(self.conductor.services)
+        self.synchroniser = power_sync.PowerSynchronizer(self.conductor.services)
         self.addCleanup(self.synchroniser.stop)
 
     def reads(self, _task: object) -> str:
@@ -36,17 +36,17 @@ class PowerFault(conductor_case.ConductorCase):
             raise errors.HardwareError(what="The BMC", reason="it is silent")
         return states.POWER_ON
 
-    def rounds(self, number: int) -> records.Record:
+    def rounds(self, number: int) -> models.Node:
         for _round in range(number):
-            found = node_lists.for_power_sync(self.db, "", ["fake-hardware"])
+            found = node_lists.list_for_power_sync(self.db, "", ["fake-hardware"])
             self.synchroniser.read(node.uuid for node in found)
             conductor_case.eventually(lambda: not self.synchroniser.busy, "all are read")
         return nodes.get(self.db, self.node.uuid)
 
-    def flag(self, node: records.Record) -> tuple[Any, ...]:
-        return node.maintenance, node.fault, [one["name"] for one in maintenance.standing(node)]
+    def flag(self, node: models.Node) -> tuple[Any, ...]:
+        return node.maintenance, node.fault, [one["name"] for one in maintenance.read_holds(node)]
 
-    def test_begins_when_the_bmc_is_silent_and_ends_when_it_answers(self) -> None:
+    def test_begins_when_the_bmc_is_unresponsive_and_ends_when_it_answers(self) -> None:
         self.assertEqual((False, None, []), self.flag(self.rounds(1)))
         found = self.rounds(3)
         self.assertEqual((True, FAULT, [FAULT]), self.flag(found))
@@ -68,11 +68,13 @@ class PowerFault(conductor_case.ConductorCase):
         hold(self, self.node, "fan", "all")
         self.silent, self.asked = False, 0
         self.assertEqual((True, None, [FAULT, "fan"]), self.flag(self.rounds(2)))
-        maintenance.write(self.db, self.node.uuid, lambda node: maintenance.end(node, lambda one: one["name"] == "fan"))
+        maintenance.write_holds(
+            self.db, self.node.uuid, lambda node: maintenance.end_holds(node, lambda one: one["name"] == "fan")
+        )
         self.assertEqual(0, self.asked)
         self.assertEqual((False, None, []), self.flag(self.rounds(1)))
 
-    def test_does_not_begin_where_nobody_looks(self) -> None:
+    def test_does_not_begin_where_no_conductor_serves_the_node(self) -> None:
         for scope in ("all", "sync"):
             hold(self, self.node, "fan", scope)
             self.rounds(3)
@@ -80,7 +82,7 @@ class PowerFault(conductor_case.ConductorCase):
 
 
 class FaultOfAFlow(conductor_case.ConductorCase):
-    def clean(self, node: records.Record, *steps: dict[str, Any]) -> records.Record:
+    def clean(self, node: models.Node, *steps: dict[str, Any]) -> models.Node:
         return self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=list(steps))
 
     def test_takes_nothing_from_users_and_leaves_them_theirs(self) -> None:
@@ -104,7 +106,7 @@ class FaultOfAFlow(conductor_case.ConductorCase):
 
         self.conductor.services.hardware.interface("vendor", "fake").fail = fails  # type: ignore[attr-defined]
         self.accept(node, "manual_clean", states.CLEANING, clean_steps=[STEP])
-        self.ring(node)
+        self.notify(node)
         self.assertTrue(entered.wait(conductor_case.PATIENCE))
         hold(self, node, "fan", "all")
         held.set()

@@ -10,9 +10,9 @@ import uuid
 import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
-from ingot.conductor import namesake, node_queue
+from ingot.conductor import dispatcher, host_name_conflict
 from ingot.conductor.cmd import signals
-from ingot.db import conductors, models, nodes, records
+from ingot.db import conductors, models, nodes
 from tests import conductor_case, database
 
 
@@ -25,38 +25,40 @@ class TestSweep(conductor_case.ConductorCase):
     def freed(self, uuid: str) -> bool:
         return nodes.get(self.db, uuid).reservation is None
 
-    def test_a_dead_lock_is_given_back_even_if_nobody_owns_the_node(self) -> None:
+    def test_a_dead_lock_is_released_even_if_no_conductor_owns_the_node(self) -> None:
         node = database.make_node(self.db, driver="not-enabled-anywhere", reservation="dead", due_at=clock.now())
         self.start(self.conductor)
         conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
         self.assertIsNotNone(nodes.get(self.db, node.uuid).due_at)
 
-    def test_much_due_work_of_another_conductor_keeps_nobody_from_its_own(self) -> None:
+    def test_much_scheduled_work_of_another_conductor_does_not_delay_its_own(self) -> None:
         """As when one has died with much work and its nodes are not the others' yet."""
         self.start(self.conductor)
         about = {"conductor_group": "", "release": "0.1", "rpc_version": "1.0", "classic_drivers": ["theirs"]}
-        conductors.register(self.db, "dead-but-not-missed-yet", about, self.conductor.services.hardware.enabled())
-        conductor_case.eventually(lambda: not all(map(self.conductor._owns, self.fleet(20))), "it is on the ring")
-        mine, *_others = filter(self.conductor._owns, self.fleet(20))
-        theirs = [node for node in self.fleet(3000) if not self.conductor._owns(node)]
+        conductors.register(self.db, "dead-but-not-missed-yet", about, self.conductor.services.hardware.list_enabled())
+        conductor_case.eventually(
+            lambda: not all(map(self.conductor.membership.owns, self.fleet(20))), "it is on the ring"
+        )
+        mine, *_others = filter(self.conductor.membership.owns, self.fleet(20))
+        theirs = [node for node in self.fleet(3000) if not self.conductor.membership.owns(node)]
         long_ago = {"due_at": clock.after(-60), "provision_state": states.AVAILABLE}
         template = database.make_node(self.db).as_dict()
         rows = [{**template, "id": None, **vars(node), **long_ago} for node in theirs]
         with self.db.transaction() as connection:
             connection.execute(sa.insert(nodes.NODES), rows)
         node = database.make_node(self.db, uuid=mine.uuid, due_at=clock.now())
-        self.conductor.sweep()
+        self.conductor.sweeper.sweep()
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).due_at is None, "it was looked at")
         self.assertLess(1000, len(theirs))
 
-    def fleet(self, number: int) -> list[records.Record]:
+    def fleet(self, number: int) -> list[models.Record]:
         about = {"driver": "fake-hardware", "conductor_group": ""}
-        return [records.Record(uuid=str(uuid.uuid4()), **about) for _number in range(number)]
+        return [models.Record(uuid=str(uuid.uuid4()), **about) for _number in range(number)]
 
-    def test_a_lock_of_its_own_that_no_thread_holds_is_given_back_whoever_owns_the_node(self) -> None:
+    def test_a_lock_of_its_own_that_no_thread_holds_is_released_whichever_conductor_owns_the_node(self) -> None:
         self.start(self.conductor)
         node = database.make_node(self.db, conductor_group="elsewhere", reservation="conductor-1")
-        self.conductor.sweep()
+        self.conductor.sweeper.sweep()
         conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
 
     def test_by_default_the_dead_are_missed_within_30_s_and_replaced_within_5(self) -> None:
@@ -71,7 +73,7 @@ class TestSweep(conductor_case.ConductorCase):
             heard = sa.update(conductors.CONDUCTORS).values(heartbeat_at=clock.after(-silent))
             with self.db.single() as connection:
                 connection.execute(heard.where(conductors.CONDUCTORS.c.hostname == "conductor-2"))
-            self.conductor.sweep()
+            self.conductor.sweeper.sweep()
             self.conductor.queues.submit(node.uuid, lambda: None).result(conductor_case.PATIENCE)
             self.assertEqual(freed, self.freed(node.uuid), silent)
 
@@ -79,13 +81,13 @@ class TestSweep(conductor_case.ConductorCase):
         self.start(self.conductor)
         self.conductor.services.lease.renew(-3600)  # before its own first sweep can see the lock
         node = database.make_node(self.db, reservation="silent-as-the-database-was-away")
-        self.conductor.sweep()
-        self.conductor._keepalive()
-        self.conductor.sweep()
+        self.conductor.sweeper.sweep()
+        self.conductor.membership.keepalive()
+        self.conductor.sweeper.sweep()
         time.sleep(0.2)
         self.assertFalse(self.freed(node.uuid))
-        self.conductor._judges_from = 0
-        self.conductor.sweep()
+        self.conductor.membership._judges_from = 0
+        self.conductor.sweeper.sweep()
         conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
 
 
@@ -113,38 +115,38 @@ class TestNamesakes(conductor_case.ConductorCase):
 
     def test_one_that_works_on_this_host_keeps_its_name_until_it_is_killed(self) -> None:
         with subprocess.Popen(["/bin/sleep", "60"]) as other:
-            name = namesake.process(other.pid)
+            name = host_name_conflict.process(other.pid)
             self.registered(name)
-            refused = self.assertRaises(errors.ConfigurationError, self.conductor.claim_name)
-            for told in ("conductor-1", str(other.pid), "name of its own"):
-                self.assertIn(told, refused.message)
+            refused = self.assertRaises(errors.ConfigurationError, self.conductor.membership.claim_name)
+            for part in ("conductor-1", str(other.pid), "name of its own"):
+                self.assertIn(part, refused.message)
             other.kill()
             began = time.monotonic()
-            conductor_case.eventually(lambda: not namesake.runs(name), "it is gone")
-            self.conductor.claim_name()  # its parent has not even asked how it ended
-        self.conductor.claim_name()
+            conductor_case.eventually(lambda: not host_name_conflict.runs(name), "it is gone")
+            self.conductor.membership.claim_name()  # its parent has not even asked how it ended
+        self.conductor.membership.claim_name()
         self.assertLess(time.monotonic() - began, 2)
 
-    def test_one_elsewhere_is_watched_for_signs_of_life(self) -> None:
+    def test_one_elsewhere_is_watched_for_heartbeats(self) -> None:
         for process in ("another-boot pid:[1] 1 1", None):
             self.registered(process)
-            self.conductor.claim_name()
+            self.conductor.membership.claim_name()
             entry = self.registered(process)
             alive = threading.Timer(0.7, conductors.touch, (self.db, entry))
             alive.start()
             self.addCleanup(alive.join)
-            self.assertRaises(errors.ConfigurationError, self.conductor.claim_name)
+            self.assertRaises(errors.ConfigurationError, self.conductor.membership.claim_name)
 
     def test_one_that_stopped_in_order_is_not_waited_for(self) -> None:
         conductors.unregister(self.db, self.registered("another-boot pid:[1] 1 1"))
         began = time.monotonic()
-        self.conductor.claim_name()
+        self.conductor.membership.claim_name()
         self.assertLess(time.monotonic() - began, 1)
 
     def test_one_whose_name_was_taken_stops_and_leaves_the_entry_alone(self) -> None:
         asked = threading.Event()
-        self.conductor.on_namesake = asked.set
-        self.conductor.start()
+        self.conductor.membership.on_name_conflict = asked.set
+        self.start(self.conductor)
         self.registered("another-boot pid:[1] 1 1")
         self.assertTrue(asked.wait(conductor_case.PATIENCE))
         self.conductor.stop()
@@ -152,17 +154,17 @@ class TestNamesakes(conductor_case.ConductorCase):
 
     def test_one_whose_entry_is_gone_enters_again(self) -> None:
         """After a restored backup there is none, or one of an earlier life."""
-        self.conductor.on_namesake = lambda: self.fail("it has its name")
+        self.conductor.membership.on_name_conflict = lambda: self.fail("it has its name")
         entries = models.table(models.Conductor)
         older = {"process": "an earlier life", "heartbeat_at": clock.after(-3600)}
-        self.conductor.start()
+        self.start(self.conductor)
         for restored in (sa.delete(entries), sa.update(entries).values(older)):
             with self.db.single() as connection:
                 connection.execute(restored)
             conductor_case.eventually(lambda: conductors.online_hosts(self.db, 30) == {"conductor-1"}, "it is back")
             self.assertTrue(conductors.ring_members(self.db, 30))
 
-    def test_a_stop_that_nobody_asked_for_is_a_failure(self) -> None:
+    def test_an_unrequested_stop_is_a_failure(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self.addCleanup(signal.signal, number, signal.getsignal(number))
         stopped = threading.Event()
@@ -184,7 +186,7 @@ class TestStop(conductor_case.ConductorCase):
         self.conf.set_override("sweep_interval", 1, group="conductor")
         self.conf.set_override("hash_ring_reset_interval", 0)
 
-    def in_a_step(self) -> records.Record:
+    def in_a_step(self) -> models.Node:
         """A node whose deployment is in the middle of a step; another step is to follow."""
 
         def step(_task: object) -> None:
@@ -192,11 +194,11 @@ class TestStop(conductor_case.ConductorCase):
             self.seen.wait(conductor_case.PATIENCE)
 
         self.conductor.services.hardware.interface("deploy", "fake").deploy = step  # type: ignore[attr-defined]
-        self.conductor.start()
+        self.start(self.conductor)
         node = database.make_node(self.db)
         pause = {"interface": "vendor", "step": "pause", "priority": 30, "args": {"seconds": 0}}
         self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[pause])
-        self.ring(node)
+        self.notify(node)
         self.assertTrue(self.working.wait(conductor_case.PATIENCE))
         return node
 
@@ -209,17 +211,17 @@ class TestStop(conductor_case.ConductorCase):
         node, later = self.in_a_step(), database.make_node(self.db)
         self.conductor.leave()
         self.accept(later, "deploy", states.DEPLOYING)
-        self.ring(later)
-        self.ring(node)
+        self.notify(later)
+        self.notify(node)
         self.seen.set()
         self.assertTrue(self.conductor.stop())
         left = nodes.get(self.db, node.uuid)
         self.assertEqual(("deploying", "next", None), (left.provision_state, left.step_state, left.reservation))
-        self.assertEqual([], self.journal(later))
+        self.assertEqual([], self.step_runs(later))
         self.another()
         for one in (node, later):
             self.assertEqual(states.ACTIVE, self.settled(one).provision_state)
-        ran = [(row.step, row.attempt, row.conductor) for row in self.journal(node)]
+        ran = [(row.step, row.attempt, row.conductor) for row in self.step_runs(node)]
         self.assertEqual(
             [("prepare", 1, "conductor-1"), ("deploy", 1, "conductor-1"), ("pause", 1, "conductor-2")], ran
         )
@@ -227,11 +229,12 @@ class TestStop(conductor_case.ConductorCase):
     def test_what_has_not_ended_in_time_is_recovered_as_after_a_kill(self) -> None:
         self.conf.set_override("graceful_shutdown_timeout", 0, group="conductor")
         node = self.in_a_step()
+        self.addCleanup(self.conf.clear_override, "graceful_shutdown_timeout", group="conductor")
         self.addCleanup(self.seen.set)
         self.assertFalse(self.conductor.stop())
         self.another()
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
-        attempts = [(row.attempt, row.state, row.conductor) for row in self.journal(node) if row.step == "deploy"]
+        attempts = [(row.attempt, row.state, row.conductor) for row in self.step_runs(node) if row.step == "deploy"]
         self.assertEqual([(1, "interrupted", "conductor-2"), (2, "done", "conductor-2")], attempts)
 
     def test_is_alive_and_owns_nothing_until_its_steps_have_ended(self) -> None:
@@ -256,13 +259,13 @@ class TestStop(conductor_case.ConductorCase):
 class TestQueues(database.TestCase):
     def test_a_node_has_one_alarm(self) -> None:
         rung: list[str] = []
-        alarms = node_queue.Alarms(lambda uuid, _why: rung.append(uuid))
+        delayed_wakeups = dispatcher.DelayedWakeups(lambda uuid, _why: rung.append(uuid))
         for after in (0.0, 0.1, 0.2):
-            alarms.set("a node", after)
-        alarms.set("another", 0.0)
-        alarms.start()
+            delayed_wakeups.set("a node", after)
+        delayed_wakeups.set("another", 0.0)
+        delayed_wakeups.start()
         conductor_case.eventually(lambda: len(rung) > 1, "both ring")
-        alarms.stop()
+        delayed_wakeups.stop()
         self.assertEqual(["another", "a node"], rung)
 
     def test_a_look_that_ends_its_thread_does_not_end_the_queue(self) -> None:
@@ -272,16 +275,16 @@ class TestQueues(database.TestCase):
             looks.append(why)
             raise SystemExit
 
-        queues = node_queue.NodeQueues(look, 1, lambda _uuid: False)
+        queues = dispatcher.NodeQueues(look, 1, lambda _uuid: False)
         for why in ("first", "second"):
-            queues.ring("a node", why)
+            queues.notify("a node", why)
             conductor_case.eventually(lambda: not queues.is_busy("a node"), "the look ends")
         self.assertEqual(["first", "second"], looks)
         self.assertTrue(queues.stop(1))
 
-    def test_nodes_whose_hardware_is_silent_keep_only_each_other_waiting(self) -> None:
+    def test_nodes_with_unresponsive_bmcs_keep_only_each_other_waiting(self) -> None:
         answered = threading.Event()
-        queues = node_queue.NodeQueues(lambda _uuid, _why: None, 1, lambda uuid: uuid.startswith("silent"))
+        queues = dispatcher.NodeQueues(lambda _uuid, _why: None, 1, lambda uuid: uuid.startswith("silent"))
         silent = [
             queues.submit(f"silent {number}", lambda: answered.wait(conductor_case.PATIENCE)) for number in range(9)
         ]
@@ -291,10 +294,10 @@ class TestQueues(database.TestCase):
         self.assertEqual([True] * 9, [one.result(conductor_case.PATIENCE) for one in silent])
         self.assertTrue(queues.stop(conductor_case.PATIENCE))
 
-    def test_a_stop_begins_nothing_and_tells_whoever_waits(self) -> None:
+    def test_a_stop_begins_nothing_and_fails_what_is_waiting(self) -> None:
         begun, goes_on = threading.Event(), threading.Event()
         looks: list[str] = []
-        queues = node_queue.NodeQueues(lambda uuid, _why: looks.append(uuid), 1, lambda _uuid: False)
+        queues = dispatcher.NodeQueues(lambda uuid, _why: looks.append(uuid), 1, lambda _uuid: False)
 
         def job() -> None:
             begun.set()
@@ -302,7 +305,7 @@ class TestQueues(database.TestCase):
 
         running = queues.submit("a node", job)
         self.assertTrue(begun.wait(conductor_case.PATIENCE))
-        queues.ring("a node", "test")
+        queues.notify("a node", "test")
         waiting = queues.submit("a node", lambda: looks.append("job"))
         self.assertFalse(queues.stop(0))
         self.assertIsInstance(waiting.exception(0), errors.ServiceUnavailable)

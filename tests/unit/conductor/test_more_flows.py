@@ -11,7 +11,7 @@ from ingot.common import clock, context, errors, states
 from ingot.conductor import flows
 from ingot.conductor.steps import catalog
 from ingot.conductor.steps.flow import Entry, Flow
-from ingot.db import nodes, records
+from ingot.db import models, nodes
 from tests import conductor_case, database
 
 
@@ -20,19 +20,19 @@ def step(name: str, interface: str = "vendor", **more: Any) -> dict[str, Any]:
 
 
 class FlowCase(conductor_case.ConductorCase):
-    def ran(self, node: records.Record) -> list[tuple[str, str]]:
-        return [(row.step, row.state) for row in self.journal(node)]
+    def ran(self, node: models.Node) -> list[tuple[str, str]]:
+        return [(row.step, row.state) for row in self.step_runs(node)]
 
-    def become(self, node: records.Record, **columns: Any) -> None:
+    def become(self, node: models.Node, **columns: Any) -> None:
         nodes.set_always(self.db, node.uuid, columns)
-        self.ring(node)
+        self.notify(node)
 
 
 class TestService(FlowCase):
     def test_the_steps_run_in_the_order_given_and_the_node_is_active_again(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE)
-        wanted = [step("factory_reset", "bios"), step("pause", args={"seconds": 0})]
-        after = self.run_flow(node, "service", states.SERVICING, service_steps=wanted)
+        requested = [step("factory_reset", "bios"), step("pause", args={"seconds": 0})]
+        after = self.run_flow(node, "service", states.SERVICING, service_steps=requested)
         self.assertEqual((states.ACTIVE, None, {}), (after.provision_state, after.last_error, after.service_step))
         self.assertEqual(
             ["prepare_service", "factory_reset", "pause", "tear_down_service"], [name for name, _ in self.ran(node)]
@@ -57,14 +57,14 @@ class TestService(FlowCase):
         for more, left in (({}, ["tear_down_service"]), ({"disable_ramdisk": True}, [])):
             with self.subTest(more):
                 node = database.make_node(self.db, provision_state=states.ACTIVE)
-                wanted = [step("fail")]
-                failed = self.run_flow(node, "service", states.SERVICING, service_steps=wanted, **more)
+                requested = [step("fail")]
+                failed = self.run_flow(node, "service", states.SERVICING, service_steps=requested, **more)
                 self.assertEqual(states.SERVICEFAIL, failed.provision_state)
-                ran = len(self.journal(node))
+                ran = len(self.step_runs(node))
                 after = self.run_flow(node, "leave_service", states.SERVICING)
                 self.assertEqual((states.ACTIVE, None), (after.provision_state, after.last_error))
                 self.assertEqual((False, None), (after.maintenance, after.fault))
-                self.assertEqual(left, [row.step for row in self.journal(node)[ran:]])
+                self.assertEqual(left, [row.step for row in self.step_runs(node)[ran:]])
 
     def test_leaving_is_tried_until_it_works_and_nothing_else_forgets_it(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE)
@@ -85,20 +85,20 @@ class TestService(FlowCase):
         failed = self.run_flow(node, "service", states.SERVICING, service_steps=[step("juggle")])
         self.assertEqual(states.SERVICEFAIL, failed.provision_state)
         self.assertIn("vendor.juggle", failed.last_error)
-        self.assertEqual([], self.journal(node))
+        self.assertEqual([], self.step_runs(node))
         self.assertFalse(failed.maintenance)
 
     def test_the_origin_is_the_runbook(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE)
-        wanted = [step("pause", args={"seconds": 0})]
-        self.run_flow(node, "service", states.SERVICING, service_steps=wanted, origin="runbook tidy-up")
-        self.assertIn("runbook tidy-up", [row.origin for row in self.journal(node)])
+        requested = [step("pause", args={"seconds": 0})]
+        self.run_flow(node, "service", states.SERVICING, service_steps=requested, origin="runbook tidy-up")
+        self.assertIn("runbook tidy-up", [row.origin for row in self.step_runs(node)])
 
 
 class TestLeavingTheAgent(FlowCase):
     """A machine that a failed cleaning has left in the agent does not stay there when no other cleaning comes."""
 
-    def cleaned_in_vain(self, **more: Any) -> records.Record:
+    def cleaned_in_vain(self, **more: Any) -> models.Node:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE, automated_clean=False)
         self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=[step("fail")], **more)
         self.become(node, provision_state=states.MANAGEABLE)
@@ -123,7 +123,7 @@ class TestLeavingTheAgent(FlowCase):
     def test_who_never_was_there_has_nothing_to_leave(self) -> None:
         self.assertEqual([], self.planned(self.cleaned_in_vain(disable_ramdisk=True)))
 
-    def planned(self, node: records.Record) -> list[str]:
+    def planned(self, node: models.Node) -> list[str]:
         plan = self.conductor.endpoint.get_plan(context.admin().to_dict(), node.uuid, "automated_clean", {})
         return [one["step"] for one in plan["result"]["steps"]]
 
@@ -138,10 +138,10 @@ class TestReservedSteps(FlowCase):
             with self.subTest(flow=flow):
                 node = database.make_node(self.db)
                 self.accept(node, flow, running, **{steps_of(flow): [step("hold", "power", priority=50, args={})]})
-                self.ring(node)
+                self.notify(node)
                 holding = self.in_state(node, held)
                 self.assertEqual((None, "holding"), (holding.due_at, holding.step_state))
-                self.ring(node)
+                self.notify(node)
                 self.assertEqual(held, self.in_state(node, held).provision_state)
                 self.become(node, provision_state=waiting, due_at=clock.now())
                 self.assertEqual(end, self.settled(node).provision_state)
@@ -150,7 +150,7 @@ class TestReservedSteps(FlowCase):
     def test_a_held_flow_can_be_aborted(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE)
         self.accept(node, "service", states.SERVICING, service_steps=[step("hold", "power")])
-        self.ring(node)
+        self.notify(node)
         self.in_state(node, states.SERVICEHOLD)
         self.become(node, abort_requested=True, due_at=clock.now())
         after = self.settled(node)
@@ -162,32 +162,32 @@ class TestReservedSteps(FlowCase):
 
     def test_power_steps(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE, power_state=states.POWER_OFF)
-        for wanted, expected in (
+        for name, expected in (
             ("power_on", states.POWER_ON),
             ("reboot", states.POWER_ON),
             ("power_off", states.POWER_OFF),
         ):
-            after = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=[step(wanted, "deploy")])
-            self.assertEqual((states.MANAGEABLE, expected), (after.provision_state, after.power_state), wanted)
+            after = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=[step(name, "deploy")])
+            self.assertEqual((states.MANAGEABLE, expected), (after.provision_state, after.power_state), name)
 
     def test_wait_takes_its_time_without_a_thread_and_refuses_nonsense(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         self.accept(node, "manual_clean", states.CLEANING, clean_steps=[step("wait", args={"seconds": 3600})])
-        self.ring(node)
+        self.notify(node)
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).step_state == "polling", "the step polls")
         self.assertFalse(self.conductor.queues.is_busy(node.uuid))
-        for args, told in (({"seconds": "x"}, "seconds"), ({"hours": 1}, "hours")):
+        for args, expected in (({"seconds": "x"}, "seconds"), ({"hours": 1}, "hours")):
             other = database.make_node(self.db, provision_state=states.MANAGEABLE)
             failed = self.run_flow(other, "manual_clean", states.CLEANING, clean_steps=[step("wait", args=args)])
-            self.assertIn(told, failed.last_error)
+            self.assertIn(expected, failed.last_error)
 
     def test_they_may_stand_anywhere_in_a_deployment(self) -> None:
         node = database.make_node(self.db)
-        wanted = [
+        requested = [
             step("power_on", "power", priority=150, args={}),
             step("wait", "bios", priority=5, args={"seconds": 0}),
         ]
-        self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=wanted)
+        self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=requested)
         self.assertEqual(["prepare", "power_on", "deploy", "wait"], [name for name, _ in self.ran(node)])
 
 
@@ -207,9 +207,9 @@ class TestChildren(FlowCase):
             for number in range(2)
         ]
 
-    def service(self, **more: Any) -> records.Record:
-        wanted = {"execute_on_child_nodes": True, "args": {"seconds": 0}, **more}
-        return self.run_flow(self.parent, "service", states.SERVICING, service_steps=[step("pause", **wanted)])
+    def service(self, **more: Any) -> models.Node:
+        options = {"execute_on_child_nodes": True, "args": {"seconds": 0}, **more}
+        return self.run_flow(self.parent, "service", states.SERVICING, service_steps=[step("pause", **options)])
 
     def test_a_step_runs_on_every_child_and_leaves_its_state_alone(self) -> None:
         self.assertEqual(states.ACTIVE, self.service().provision_state)
@@ -242,8 +242,8 @@ class TestChildren(FlowCase):
         nodes.set_always(self.db, self.children[0].uuid, {"maintenance": True, "maintenance_reason": "new fan"})
         nodes.set_always(self.db, self.children[1].uuid, {"protected": True})
         refused = self.service()
-        for told in (self.children[0].uuid, "new fan", "limit_child_node_execution"):
-            self.assertIn(told, refused.last_error)
+        for part in (self.children[0].uuid, "new fan", "limit_child_node_execution"):
+            self.assertIn(part, refused.last_error)
         self.assertEqual(([], []), (self.ran(self.parent), self.ran(self.children[0])))
         self.assertEqual(states.ACTIVE, self.service(limit_child_node_execution=["dpu-1"]).provision_state)
         self.assertEqual([("pause", "done")], self.ran(self.children[1]))
@@ -251,11 +251,11 @@ class TestChildren(FlowCase):
     def test_one_that_is_put_into_maintenance_meanwhile_is_not_touched(self) -> None:
         held = [step("hold"), step("pause", execute_on_child_nodes=True, args={"seconds": 0})]
         self.accept(self.parent, "service", states.SERVICING, service_steps=held)
-        self.ring(self.parent)
+        self.notify(self.parent)
         self.in_state(self.parent, states.SERVICEHOLD)
         nodes.set_always(self.db, self.children[0].uuid, {"maintenance": True})
         self.become(self.parent, provision_state=states.SERVICING, due_at=clock.now())
-        self.ring(self.parent)
+        self.notify(self.parent)
         self.assertIn("in maintenance", self.settled(self.parent).last_error)
         self.assertEqual([], self.ran(self.children[0]))
 
@@ -266,11 +266,11 @@ class TestChildren(FlowCase):
             states.SERVICING,
             service_steps=[step("pause", execute_on_child_nodes=True, args={"seconds": 1})],
         )
-        self.ring(self.parent)
+        self.notify(self.parent)
         conductor_case.eventually(lambda: nodes.get(self.db, self.parent.uuid).step_state == "polling", "it looks")
         # As after a crash in the step: the attempt is lost, and with it what the step remembered.
         nodes.set_always(self.db, self.parent.uuid, {"step_state": "running", "step_memory": {}})
-        self.ring(self.parent)
+        self.notify(self.parent)
         self.assertEqual(states.ACTIVE, self.settled(self.parent).provision_state)
         for child in self.children:
             self.assertEqual([("pause", "done")], self.ran(child))
@@ -298,10 +298,10 @@ class TestInventedFlow(FlowCase):
         flows.FLOWS["polish"] = invented
         self.addCleanup(flows.FLOWS.pop, "polish")
 
-    def test_it_is_planned_run_journaled_and_told(self) -> None:
+    def test_it_is_planned_run_recorded_and_shown(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE)
-        wanted = [step("pause", args={"seconds": 0}), step("power_on", "power")]
-        after = self.run_flow(node, "polish", states.SERVICING, service_steps=wanted)
+        requested = [step("pause", args={"seconds": 0}), step("power_on", "power")]
+        after = self.run_flow(node, "polish", states.SERVICING, service_steps=requested)
         self.assertEqual((states.ACTIVE, None), (after.provision_state, after.last_error))
         self.assertEqual(["fetched", "admired"], self.calls)
         self.assertEqual([(name, "done") for name in ("fetch_cloth", "pause", "power_on", "admire")], self.ran(node))
@@ -318,7 +318,7 @@ class TestLimits(FlowCase):
     def test_a_step_that_never_ends_fails_in_the_end(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         self.accept(node, "manual_clean", states.CLEANING, clean_steps=[step("pause", args={"seconds": 3600})])
-        self.ring(node)
+        self.notify(node)
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).step_state == "polling", "the step polls")
         long_ago = clock.now() - datetime.timedelta(days=2)
         self.become(node, step_started_at=long_ago, due_at=clock.now())
@@ -345,7 +345,7 @@ class TestLimits(FlowCase):
             connection.execute(sa.insert(nodes.NODES), others)
         before = threading.active_count()
         for _ in range(3):
-            self.conductor.sweep()
+            self.conductor.sweeper.sweep()
         self.assertFalse(self.conductor.queues.is_busy(one.uuid))
         self.assertLessEqual(threading.active_count(), before)
 
@@ -354,8 +354,10 @@ class TestHistory(FlowCase):
     def test_there_is_an_entry_for_each_step_and_one_for_the_flow(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=[step("pause", args={"seconds": 0.2})])
-        told = self.history(node)
+        history = self.history(node)
         self.assertEqual(
-            ["step", "step", "step", "provisioning"], [entry.event_type for entry in told], [e.event for e in told]
+            ["step", "step", "step", "provisioning"],
+            [entry.event_type for entry in history],
+            [e.event for e in history],
         )
-        self.assertGreaterEqual(told[1].duration_seconds, 0.2)
+        self.assertGreaterEqual(history[1].duration_seconds, 0.2)

@@ -6,15 +6,15 @@ from typing import Any
 from unittest import mock
 
 from ingot.common import clock, errors, states
-from ingot.db import nodes, records
-from ingot.drivers import results, steps
+from ingot.db import models, nodes
 from ingot.drivers.agent import commands
+from ingot.drivers.interfaces import base, results
 from tests import conductor_case, database
 from tests.unit.conductor.test_steps_of_deployments import StepsCase, step
 
 
 class OddCase(StepsCase):
-    def wait_for(self, node: records.Record, step_state: str) -> records.Record:
+    def wait_for(self, node: models.Node, step_state: str) -> models.Node:
         conductor_case.eventually(
             lambda: (
                 nodes.get(self.db, node.uuid).step_state == step_state
@@ -24,14 +24,14 @@ class OddCase(StepsCase):
         )
         return nodes.get(self.db, node.uuid)
 
-    def ran_of(self, node: records.Record) -> list[tuple[str, str]]:
-        return [(row.step, row.state) for row in self.journal(node)]
+    def ran_of(self, node: models.Node) -> list[tuple[str, str]]:
+        return [(row.step, row.state) for row in self.step_runs(node)]
 
 
 class TestAgentAtCollection(OddCase):
     """The agent is asked for its steps when it calls first: that must not go wrong silently, nor for a trifle."""
 
-    def clean(self, silences: int) -> records.Record:
+    def clean(self, silences: int) -> models.Node:
         self.agent(step("wipe", 10, "deploy"))
         left = [silences]
 
@@ -50,7 +50,7 @@ class TestAgentAtCollection(OddCase):
         with mock.patch("ingot.conductor.steps.engine.RETRY_DELAYS", (0.05, 0.05)):
             return self.run_flow(self.node, "automated_clean", states.CLEANING)
 
-    def test_a_silence_is_waited_for_and_the_machine_is_booted_once(self) -> None:
+    def test_an_unresponsive_bmc_is_waited_for_and_the_machine_boots_once(self) -> None:
         booted: list[str] = []
         self.put(self.interface("deploy"), "prepare_cleaning", lambda task: booted.append(task.node.uuid))
         after = self.clean(silences=2)
@@ -59,7 +59,7 @@ class TestAgentAtCollection(OddCase):
         self.assertEqual(1, len(booted))
         self.assertEqual(["failed", "failed", "done"], [state for name, state in self.ran_of(self.node)][:3])
 
-    def test_no_disk_is_left_as_it_is_because_the_agent_is_silent(self) -> None:
+    def test_no_disk_is_left_as_it_is_because_the_agent_does_not_answer(self) -> None:
         failed = self.clean(silences=100)
         self.assertEqual((states.CLEANFAIL, True), (failed.provision_state, failed.maintenance))
         self.assertIn("nobody is there", failed.last_error)
@@ -73,9 +73,9 @@ class TestRetries(OddCase):
             answer = answers.pop(0)
             if isinstance(answer, Exception):
                 raise answer
-            return None if answer is None else results.LookAgain(answer)
+            return None if answer is None else results.PollAfter(answer)
 
-        self.declare("clean", "bios", "poll", steps.clean_step(priority=10))
+        self.declare("clean", "bios", "poll", base.clean_step(priority=10))
         self.put(self.interface("bios"), "poll", poll)
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         with mock.patch("ingot.conductor.steps.engine.RETRY_DELAYS", (0.01, 0.01)):
@@ -88,28 +88,28 @@ class TestClocks(OddCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.declare("clean", "bios", "flash", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.declare("clean", "bios", "flash", base.clean_step(priority=10, requires_ramdisk=False))
         self.put(self.interface("bios"), "flash", lambda _task: states.CLEANWAIT)
 
-    def waiting(self, **columns: Any) -> records.Record:
+    def waiting(self, **columns: Any) -> models.Node:
         """A node in the middle of a step that the agent's next sign of life ends."""
         node = database.make_node(self.db, provision_state=states.MANAGEABLE, **columns)
         self.accept(node, "automated_clean", states.CLEANING)
-        self.ring(node)
+        self.notify(node)
         return self.wait_for(node, "ending")
 
-    def test_a_sign_of_life_counts_whatever_the_clock_of_who_noted_it_says(self) -> None:
+    def test_a_heartbeat_counts_whatever_the_clock_of_its_writer_says(self) -> None:
         for off in (-3600, 3600):
             with self.subTest(off=off):
                 node = self.waiting()
                 nodes.set_always(self.db, node.uuid, {"agent_last_heartbeat": clock.after(off), "due_at": clock.now()})
-                self.ring(node)
+                self.notify(node)
                 self.assertEqual(states.AVAILABLE, self.settled(node).provision_state)
 
     def test_one_from_before_the_step_does_not_whatever_the_clock_says(self) -> None:
         node = self.waiting(agent_last_heartbeat=clock.after(3600))
         for _ in range(2):
-            self.ring(node)
+            self.notify(node)
             node = self.wait_for(node, "ending")
         self.assertGreater(node.due_at, clock.now())
 
@@ -121,16 +121,16 @@ class TestSilence(OddCase):
         self.conf.set_override("workers_pool_size", 3, group="conductor")
         self.conf.set_override("connect_timeout", 1, group="agent")
 
-    def test_many_agents_that_are_silent_do_not_keep_a_deployment_waiting(self) -> None:
+    def test_many_unresponsive_agents_do_not_keep_a_deployment_waiting(self) -> None:
         ears = socket.create_server(("127.0.0.1", 0))  # the kernel takes connections, nobody speaks
         self.addCleanup(ears.close)
-        self.declare("clean", "bios", "ask", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.declare("clean", "bios", "ask", base.clean_step(priority=10, requires_ramdisk=False))
         self.put(self.interface("bios"), "ask", lambda task: commands.run(task, "clean.something", {}))
         silent = {"agent_url": f"https://127.0.0.1:{ears.getsockname()[1]}", "agent_token": "t"}
         cleaned = [database.make_node(self.db, provision_state=states.MANAGEABLE, **silent) for _ in range(9)]
         for node in cleaned:
             self.accept(node, "automated_clean", states.CLEANING)
-            self.ring(node)
+            self.notify(node)
         deployed = self.run_flow(database.make_node(self.db), "deploy", states.DEPLOYING)
         self.assertEqual(states.ACTIVE, deployed.provision_state)
         for node in cleaned:
@@ -138,42 +138,42 @@ class TestSilence(OddCase):
 
 
 class TestAborts(OddCase):
-    def waiting(self, name: str, **args: Any) -> records.Record:
+    def waiting(self, name: str, **args: Any) -> models.Node:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
-        wanted = [{"interface": "vendor", "step": name, "args": args}]
-        self.accept(node, "manual_clean", states.CLEANING, clean_steps=wanted)
-        self.ring(node)
+        requested = [{"interface": "vendor", "step": name, "args": args}]
+        self.accept(node, "manual_clean", states.CLEANING, clean_steps=requested)
+        self.notify(node)
         return self.wait_for(node, "polling" if name == "wait" else "holding")
 
     def test_the_reserved_wait_waits_where_an_abort_is_taken(self) -> None:
         node = self.waiting("wait", seconds=3600)
         self.assertEqual(states.CLEANWAIT, node.provision_state)
         nodes.set_always(self.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
-        self.ring(node)
+        self.notify(node)
         self.assertEqual(states.CLEANFAIL, self.settled(node).provision_state)
 
     def test_a_wait_has_a_longest_time(self) -> None:
         for seconds in (1e9, 10**15, -1, True, "1"):
             with self.subTest(seconds=seconds):
                 node = database.make_node(self.db, provision_state=states.MANAGEABLE)
-                wanted = [{"interface": "vendor", "step": "wait", "args": {"seconds": seconds}}]
-                failed = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+                requested = [{"interface": "vendor", "step": "wait", "args": {"seconds": seconds}}]
+                failed = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=requested)
                 self.assertIn("seconds", failed.last_error)
-                self.assertEqual([], self.journal(node))
+                self.assertEqual([], self.step_runs(node))
 
-    def test_an_abort_while_a_hold_begins_is_seen_without_a_bell(self) -> None:
+    def test_an_abort_while_a_hold_begins_is_seen_without_a_wake_up(self) -> None:
         begins = self.conductor.services
 
         def abort(_task: Any) -> Any:
             nodes.set_always(begins.db, _task.node.uuid, {"abort_requested": True, "due_at": clock.now()})
             return results.HOLD
 
-        self.declare("clean", "vendor", "stop", steps.clean_step(priority=0, requires_ramdisk=False))
+        self.declare("clean", "vendor", "stop", base.clean_step(priority=0, requires_ramdisk=False))
         self.put(self.interface("vendor"), "stop", abort)
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
-        wanted = [{"interface": "vendor", "step": "stop"}]
-        self.accept(node, "manual_clean", states.CLEANING, clean_steps=wanted)
-        self.ring(node)
+        requested = [{"interface": "vendor", "step": "stop"}]
+        self.accept(node, "manual_clean", states.CLEANING, clean_steps=requested)
+        self.notify(node)
         after = self.settled(node)
         self.assertEqual(states.CLEANFAIL, after.provision_state)
         self.assertIn("abort", after.last_error)
@@ -184,7 +184,7 @@ class TestAborts(OddCase):
             task.node.abort_requested = True
             raise errors.StepFailed("the flash is broken")
 
-        self.declare("clean", "bios", "flash", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.declare("clean", "bios", "flash", base.clean_step(priority=10, requires_ramdisk=False))
         self.put(self.interface("bios"), "flash", fails)
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         failed = self.run_flow(node, "automated_clean", states.CLEANING)
@@ -202,12 +202,12 @@ class TestAborts(OddCase):
             "execute_on_child_nodes": True,
         }
         self.accept(parent, "manual_clean", states.CLEANING, clean_steps=[on_children])
-        self.ring(parent)
+        self.notify(parent)
         self.wait_for(child, "polling")
         waits = self.wait_for(parent, "polling")
         self.assertEqual(states.CLEANWAIT, waits.provision_state)
         nodes.set_always(self.db, parent.uuid, {"abort_requested": True, "due_at": clock.now()})
-        self.ring(parent)
+        self.notify(parent)
         self.assertEqual(states.CLEANFAIL, self.settled(parent).provision_state)
         after = self.settled(child)
         self.assertEqual(states.MANAGEABLE, after.provision_state)
@@ -217,8 +217,8 @@ class TestAborts(OddCase):
 class TestFailures(OddCase):
     def test_a_step_that_refuses_its_arguments_while_it_runs_needs_an_operator(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
-        wanted = [{"interface": "bios", "step": "apply_configuration", "args": {"settings": [{"no": "name"}]}}]
-        failed = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+        requested = [{"interface": "bios", "step": "apply_configuration", "args": {"settings": [{"no": "name"}]}}]
+        failed = self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=requested)
         self.assertEqual((True, "clean failure"), (failed.maintenance, failed.fault))
 
     def test_a_machine_that_must_not_be_switched_off_is_not(self) -> None:
@@ -232,9 +232,9 @@ class TestFailures(OddCase):
         self.assertEqual((states.DEPLOYFAIL, states.POWER_ON), (failed.provision_state, failed.power_state))
 
     def test_what_a_hook_breaks_is_the_fault_of_its_step(self) -> None:
-        steps.post_clean_step_hook("bios", "reset")(lambda task, _result: task.set(extra={"not": object()}))
+        base.post_clean_step_hook("bios", "reset")(lambda task, _result: task.set(extra={"not": object()}))
         self.addCleanup(steps._HOOKS.pop, ("clean", "bios", "reset"))
-        self.declare("clean", "bios", "reset", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.declare("clean", "bios", "reset", base.clean_step(priority=10, requires_ramdisk=False))
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         failed = self.run_flow(node, "automated_clean", states.CLEANING)
         self.assertIn("in step bios.reset", failed.last_error)
@@ -245,7 +245,7 @@ class TestFailures(OddCase):
             task.set(extra={"not": object()})
             raise errors.StepFailed("broken \ud800 text")
 
-        self.declare("clean", "bios", "flash", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.declare("clean", "bios", "flash", base.clean_step(priority=10, requires_ramdisk=False))
         self.put(self.interface("bios"), "flash", fails)
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         failed = self.run_flow(node, "automated_clean", states.CLEANING)
@@ -259,30 +259,30 @@ class TestFailures(OddCase):
             calls.append(1)
             if len(calls) == 2:
                 raise errors.LockLost(node="n", epoch=1, host="h")  # as if the conductor had died here
-            return results.LookAgain(0.01) if len(calls) < 4 else None
+            return results.PollAfter(0.01) if len(calls) < 4 else None
 
-        self.declare("deploy", "bios", "burn", steps.deploy_step(priority=50))
+        self.declare("deploy", "bios", "burn", base.deploy_step(priority=50))
         self.put(self.interface("bios"), "burn", burn)
         node = database.make_node(self.db)
         self.accept(node, "deploy", states.DEPLOYING)
-        self.ring(node)
+        self.notify(node)
         conductor_case.eventually(lambda: len(calls) == 2, "it was called again")
-        self.conductor.sweep()
+        self.conductor.sweeper.sweep()
         failed = self.settled(node)
         self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
         self.assertIn("not safe to repeat", failed.last_error)
         self.assertEqual(2, len(calls))
 
     def test_secrets_of_steps_are_not_kept_in_the_journal(self) -> None:
-        self.declare("clean", "bios", "lock", steps.clean_step(priority=0, argsinfo={"password": {"description": "."}}))
+        self.declare("clean", "bios", "lock", base.clean_step(priority=0, argsinfo={"password": {"description": "."}}))
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
-        wanted = [{"interface": "bios", "step": "lock", "args": {"password": "s3cret"}}]
-        self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=wanted)
+        requested = [{"interface": "bios", "step": "lock", "args": {"password": "s3cret"}}]
+        self.run_flow(node, "manual_clean", states.CLEANING, clean_steps=requested)
         self.assertEqual([("bios.lock", {"password": "s3cret"})], self.calls)
-        self.assertNotIn("s3cret", str([vars(row) for row in self.journal(node)]))
+        self.assertNotIn("s3cret", str([vars(row) for row in self.step_runs(node)]))
 
     def test_an_abort_that_finds_only_leaving_left_comes_too_late(self) -> None:
-        self.declare("clean", "bios", "last", steps.clean_step(priority=10, requires_ramdisk=False))
+        self.declare("clean", "bios", "last", base.clean_step(priority=10, requires_ramdisk=False))
 
         def last(task: Any) -> None:
             task.node.abort_requested = True
@@ -292,9 +292,9 @@ class TestFailures(OddCase):
         after = self.run_flow(node, "automated_clean", states.CLEANING)
         self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
 
-    def test_a_flow_that_nobody_knows_ends_on_a_node_at_rest(self) -> None:
+    def test_an_unknown_flow_ends_on_a_node_at_rest(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE, flow="paint", due_at=clock.now())
-        self.ring(node)
+        self.notify(node)
         after = self.settled(node)
         self.assertEqual(states.ACTIVE, after.provision_state)
         self.assertIn("does not know", after.last_error)
@@ -308,22 +308,22 @@ class TestFailures(OddCase):
 
 
 class TestCutOff(OddCase):
-    def test_what_another_request_cuts_off_is_told(self) -> None:
+    def test_a_flow_cut_off_by_another_request_is_recorded(self) -> None:
         node = database.make_node(self.db)
-        wanted = [step("wait", 120, "vendor", seconds=3600)]
-        self.accept(node, "deploy", states.DEPLOYING, deploy_steps=wanted)
-        self.ring(node)
+        requested = [step("wait", 120, "vendor", seconds=3600)]
+        self.accept(node, "deploy", states.DEPLOYING, deploy_steps=requested)
+        self.notify(node)
         waiting = self.wait_for(node, "polling")
         replaced = {"flow": "deploy", "run": waiting.run_id}
         self.run_flow(node, "delete", states.DELETING, replaces=replaced)
         self.assertEqual([("prepare", "done"), ("wait", "aborted")], self.ran_of(node)[:2])
-        told = [entry.event for entry in self.history(node)]
-        self.assertIn("Deployment was cut off in step vendor.wait: Tear down was asked for.", told)
+        events = [entry.event for entry in self.history(node)]
+        self.assertIn("Deployment was cut off in step vendor.wait: Tear down was asked for.", events)
 
     def test_plans_can_be_read_by_the_release_before(self) -> None:
         self.agent(step("scrub", 50, "deploy"))
         node = database.make_node(self.db)
         self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[step("hold", 150, "power")])
-        self.ring(node)
+        self.notify(node)
         plan = self.wait_for(node, "holding").driver_internal_info["deploy_steps"]
         self.assertEqual([False], sorted({one["in_band"] for one in plan}))

@@ -1,19 +1,21 @@
 """What was written before there were deploy steps goes on working: interfaces, deployments under way, pinned releases,
 agents without the deploy extension."""
 
+import contextlib
 import logging
 from typing import Any
 
 import fixtures
 
-from ingot.common import clock, states
+from ingot.common import clock, errors, states
 from ingot.conductor import manager
-from ingot.db import deploy_templates, nodes, records
+from ingot.db import models, nodes, step_lists
 from ingot.db.engine import Database
-from ingot.drivers import factory, results, single_step
-from ingot.drivers.hardware_type import GenericHardwareType
+from ingot.drivers.generic import fake
+from ingot.drivers.generic.hardware_type import GenericHardwareType
+from ingot.drivers.interfaces import noop, results
 from ingot.drivers.interfaces.deploy import DeployInterface
-from ingot.drivers.modules import fake, noop
+from ingot.drivers.loading import factory
 from tests import conductor_case, database
 from tests.unit.drivers import http_agent, plugins
 
@@ -67,7 +69,7 @@ class InterfaceWithoutSteps(conductor_case.ConductorCase):
         self.hardware = factory.Hardware(self.conf, source)
         return manager.Conductor(self.conf, db, self.hardware)
 
-    def node(self) -> records.Record:
+    def node(self) -> models.Node:
         return database.make_node(self.db, driver="old", deploy_interface="old")
 
     def test_loading_it_warns_and_names_the_class(self) -> None:
@@ -85,7 +87,7 @@ class InterfaceWithoutSteps(conductor_case.ConductorCase):
         node = self.node()
         done = self.run_flow(node, "deploy", states.DEPLOYING)
         self.assertEqual((states.ACTIVE, None), (done.provision_state, done.last_error))
-        self.assertEqual(["prepare", "deploy"], [row.step for row in self.journal(node)])
+        self.assertEqual(["prepare", "deploy"], [row.step for row in self.step_runs(node)])
         self.assertTrue(done.driver_internal_info["prepared"])
 
     def test_one_that_leaves_nothing_need_not_clean_up(self) -> None:
@@ -102,13 +104,13 @@ class InterfaceWithoutSteps(conductor_case.ConductorCase):
         OldDeploy.answers = [states.DEPLOYWAIT]
         node = self.node()
         self.accept(node, "deploy", states.DEPLOYING)
-        self.ring(node)
+        self.notify(node)
         waiting = self.in_state(node, states.DEPLOYWAIT)
         self.assertEqual("deploy", waiting.deploy_step["step"])
         nodes.set_always(
             self.db, node.uuid, {"agent_last_heartbeat": clock.now(), "due_at": clock.now()}, waiting.revision
         )
-        self.ring(node)
+        self.notify(node)
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
 
     def test_what_it_should_not_return_fails_the_deployment(self) -> None:
@@ -120,18 +122,18 @@ class InterfaceWithoutSteps(conductor_case.ConductorCase):
 
 class Adapter(database.TestCase):
     def test_an_interface_with_steps_is_left_as_it_is(self) -> None:
-        self.assertIs(fake.FakeDeploy, single_step.adapted(fake.FakeDeploy))
-        self.assertIs(fake.FakePower, single_step.adapted(fake.FakePower))
+        self.assertIs(fake.FakeDeploy, factory.adapt_single_step(fake.FakeDeploy))
+        self.assertIs(fake.FakePower, factory.adapt_single_step(fake.FakePower))
 
     def test_one_that_lists_steps_itself_is_left_as_it_is(self) -> None:
         class Listing(DeployInterface):
             def get_deploy_steps(self, task: Any) -> list[dict[str, Any]]:
                 return []
 
-        self.assertIs(Listing, single_step.adapted(Listing))
+        self.assertIs(Listing, factory.adapt_single_step(Listing))
 
     def test_one_that_can_deploy_in_no_way_is_refused_by_name(self) -> None:
-        refused = self.assertRaises(TypeError, single_step.adapted, DeployInterface)
+        refused = self.assertRaises(TypeError, factory.adapt_single_step, DeployInterface)
         self.assertIn("DeployInterface", str(refused))
 
 
@@ -160,43 +162,44 @@ class WithAgent(conductor_case.ConductorCase):
         ):  # fmt: skip
             self.agent.outcomes[name] = {"command_status": "SUCCEEDED"}
 
-    def node(self, **values: Any) -> records.Record:
+    def node(self, **values: Any) -> models.Node:
         names = {"deploy_interface": "direct", "boot_interface": "ipxe", "instance_info": IMAGE}
         node = database.make_node(self.db, **{**names, **values})
         return nodes.get(self.db, node.uuid)
 
     def template(self, priority: int) -> None:
         step = {"interface": "bios", "step": "factory_reset", "args": {}, "priority": priority}
-        deploy_templates.TEMPLATES.create(self.db, {"name": "CUSTOM_T", "extra": {}, "steps": [step]})
+        step_lists.TEMPLATES.create(self.db, {"name": "CUSTOM_T", "extra": {}, "steps": [step]})
 
-    def beat(self, node: records.Record) -> None:
-        """A heartbeat, as the API writes and rings it."""
-        now = nodes.get(self.db, node.uuid)
+    def beat(self, node: models.Node) -> None:
+        """Write and announce a heartbeat, as the API does. The conductor may have gone on since the node was read: an
+        agent whose heartbeat comes too late sends another one."""
         values = {**self.agent.columns(), "agent_last_heartbeat": clock.now(), "due_at": clock.now()}
-        nodes.set_always(self.db, node.uuid, values, now.revision)
-        self.ring(node, "heartbeat")
+        with contextlib.suppress(errors.ChangedMeanwhile):
+            nodes.set_always(self.db, node.uuid, values, node.revision)
+            self.notify(node, "heartbeat")
 
-    def deploy(self, node: records.Record, **request: Any) -> records.Record:
+    def deploy(self, node: models.Node, **request: Any) -> models.Node:
         """Deploys with a heartbeat whenever the agent is waited for."""
         self.accept(node, "deploy", states.DEPLOYING, **request)
-        self.ring(node)
+        self.notify(node)
         return self.to_the_end(node)
 
-    def to_the_end(self, node: records.Record) -> records.Record:
-        def look() -> records.Record | None:
+    def to_the_end(self, node: models.Node) -> models.Node:
+        def look() -> models.Node | None:
             now = nodes.get(self.db, node.uuid)
             if now.provision_state == states.DEPLOYWAIT and now.reservation is None:
-                self.beat(node)
+                self.beat(now)
             return now if now.flow is None and now.reservation is None else None
 
-        found: records.Record = conductor_case.eventually(look, "the deployment ends")
+        found: models.Node = conductor_case.eventually(look, "the deployment ends")
         return found
 
     def asked(self) -> list[str]:
         return [name for name, _params in self.agent.posted]
 
-    def steps_that_ran(self, node: records.Record) -> list[str]:
-        return [row.step for row in self.journal(node) if row.origin != "flow" and row.state == "done"]
+    def steps_that_ran(self, node: models.Node) -> list[str]:
+        return [row.step for row in self.step_runs(node) if row.origin != "flow" and row.state == "done"]
 
 
 class AgentWithoutExtension(WithAgent):
@@ -232,8 +235,8 @@ class PinnedToAReleaseWithoutSteps(WithAgent):
         self.assertIn("standby.prepare_image", self.asked())
 
     def test_a_request_with_steps_is_refused_and_says_why(self) -> None:
-        wanted = {"interface": "bios", "step": "factory_reset", "priority": 150, "args": {}}
-        failed = self.deploy(self.node(), deploy_steps=[wanted])
+        requested = {"interface": "bios", "step": "factory_reset", "priority": 150, "args": {}}
+        failed = self.deploy(self.node(), deploy_steps=[requested])
         self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
         self.assertIn("pin_release_version", failed.last_error)
         self.assertIn("bios.factory_reset", failed.last_error)
@@ -243,7 +246,7 @@ class PinnedToAReleaseWithoutSteps(WithAgent):
 class BegunBeforeSteps(WithAgent):
     """A deployment that an older release began has no plan. It goes on as it began (specification 001)."""
 
-    def begun(self, **values: Any) -> records.Record:
+    def begun(self, **values: Any) -> models.Node:
         node = self.node(power_state=states.POWER_ON)
         old = {
             "provision_state": states.DEPLOYWAIT,
@@ -269,10 +272,10 @@ class BegunBeforeSteps(WithAgent):
 
     def test_without_a_heartbeat_it_goes_on_waiting(self) -> None:
         node = self.begun()
-        self.ring(node)
-        conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).reservation is None, "it was looked at")
+        self.notify(node)
+        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the wake-up is processed")
         self.assertEqual(states.DEPLOYWAIT, nodes.get(self.db, node.uuid).provision_state)
-        self.assertEqual([], self.journal(node))
+        self.assertEqual([], self.step_runs(node))
 
 
 class Decomposed(WithAgent):
@@ -281,7 +284,7 @@ class Decomposed(WithAgent):
         self.assertTrue(task_driver.deploy.has_decomposed_deploy_steps())
 
     def test_a_driver_s_answer_of_a_wait_state_is_a_wait_for_the_heartbeat(self) -> None:
-        self.assertEqual(results.WaitForAgent(again=False), results.typed(states.DEPLOYWAIT, "deploy.deploy"))
+        self.assertEqual(results.WaitForAgent(again=False), results.parse_result(states.DEPLOYWAIT, "deploy.deploy"))
 
     def test_what_a_new_agent_offers_runs_between_the_core_steps(self) -> None:
         node = self.node()

@@ -4,7 +4,7 @@ from typing import Any
 from unittest import mock
 
 from ingot.common import clock, errors, states
-from ingot.db import nodes, records
+from ingot.db import models, nodes
 from tests import conductor_case, database
 
 HASH = "$6$salt$hash"
@@ -14,10 +14,10 @@ class OtherVerbs(conductor_case.ConductorCase):
     def interface(self, kind: str) -> Any:
         return self.conductor.services.hardware.interface(kind, "fake")
 
-    def ran(self, node: records.Record) -> list[tuple[str, str]]:
-        return [(f"{row.interface}.{row.step}", row.state) for row in self.journal(node)]
+    def ran(self, node: models.Node) -> list[tuple[str, str]]:
+        return [(f"{row.interface}.{row.step}", row.state) for row in self.step_runs(node)]
 
-    def ended_well(self, state: str, after: records.Record) -> None:
+    def ended_well(self, state: str, after: models.Node) -> None:
         self.assertEqual((state, None, None), (after.provision_state, after.target_provision_state, after.last_error))
 
     def test_an_adoption_looks_at_the_machine_and_does_not_switch_it(self) -> None:
@@ -65,8 +65,8 @@ class OtherVerbs(conductor_case.ConductorCase):
             after = self.run_flow(node, "rescue", states.RESCUING, rescue_password=HASH)
         self.assertEqual(HASH, rescue.call_args.args[1])
         self.ended_well(states.RESCUE, after)
-        told = [vars(row) for row in (*self.journal(node), *self.history(node))]
-        self.assertNotIn(HASH, str(nodes.get(self.db, node.uuid).as_dict()) + str(told))
+        rows = [vars(row) for row in (*self.step_runs(node), *self.history(node))]
+        self.assertNotIn(HASH, str(nodes.get(self.db, node.uuid).as_dict()) + str(rows))
         nodes.set_always(self.db, node.uuid, {"driver_internal_info": {"in_agent_for_service": True}})
         back = self.run_flow(node, "unrescue", states.UNRESCUING)
         self.assertNotIn("in_agent_for_service", back.driver_internal_info)  # the service that had failed is over
@@ -82,10 +82,10 @@ class OtherVerbs(conductor_case.ConductorCase):
                 mock.patch.object(interface, "clean_up", side_effect=broken),
             ):
                 self.accept(node, "rescue", states.RESCUING, rescue_password=HASH)
-                self.ring(node)
+                self.notify(node)
                 self.in_state(node, states.RESCUEWAIT)
                 nodes.set_always(self.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
-                self.ring(node)
+                self.notify(node)
                 failed = self.settled(node)
             self.assertEqual(
                 (states.RESCUEFAIL, states.RESCUE), (failed.provision_state, failed.target_provision_state)

@@ -1,21 +1,22 @@
 """What interfaces do at intervals: each once a round, whoever uses it, and nothing that it does harms the conductor."""
 
 import logging
-import threading
+import time
 from typing import Any, ClassVar
 
 import fixtures
 
 from ingot.common import context, errors, states
 from ingot.conductor import manager
-from ingot.db import maintenance, nodes, records
+from ingot.db import maintenance, models, nodes
 from ingot.db.engine import Database
-from ingot.drivers import factory, steps
-from ingot.drivers.classic import ClassicDriver
-from ingot.drivers.fake_hardware import FakeHardware
-from ingot.drivers.modules import fake
-from ingot.drivers.periodic import Fleet, periodic
-from ingot.drivers.task import Task
+from ingot.drivers.generic import fake
+from ingot.drivers.generic.fake import FakeHardware
+from ingot.drivers.interfaces import base
+from ingot.drivers.interfaces.classic import ClassicDriver
+from ingot.drivers.interfaces.periodic import Fleet, periodic
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.loading import factory
 from tests import conductor_case, database
 from tests.unit.drivers.plugins import here, with_plugins
 
@@ -24,16 +25,20 @@ class WatchedPower(fake.FakePower):
     """Tells a test what its rounds are given."""
 
     rounds: ClassVar[list[Fleet]] = []
+    ended: ClassVar[list[Fleet]] = []
+    seconds: ClassVar[float] = 0
 
     @periodic(spacing=0.05)
     def watch(self, fleet: Fleet) -> None:
         self.rounds.append(fleet)
+        time.sleep(self.seconds)
+        self.ended.append(fleet)
 
     @periodic(spacing=0.05)
     def fail(self, fleet: Fleet) -> None:
         raise SystemExit("a plug-in's idea of an error")
 
-    @periodic(spacing=steps.from_option("conductor", "sync_power_state_interval"))
+    @periodic(spacing=base.from_option("conductor", "sync_power_state_interval"))
     def never(self, fleet: Fleet) -> None:
         raise AssertionError("its option says never")
 
@@ -82,7 +87,7 @@ SOURCE = with_plugins(
 
 class PeriodicCase(conductor_case.ConductorCase):
     def configure(self) -> None:
-        WatchedPower.rounds = []
+        WatchedPower.rounds, WatchedPower.ended, WatchedPower.seconds = [], [], 0
         self.log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
         self.conf.set_override("enabled_hardware_types", ["machine", "sibling"])
         self.conf.set_override("enabled_drivers", ["solid"])
@@ -119,17 +124,18 @@ class TestCollection(PeriodicCase):
         self.assertIn("spacing of watch of power interface hasty: 'often'", refused.message)
 
     def test_they_end_with_the_conductor(self) -> None:
-        self.conductor.start()
+        WatchedPower.seconds = 0.3
+        self.start(self.conductor)
         self.round()
         self.conductor.stop()
-        threading.Event().wait(0.1)  # for one that had begun
         seen = len(WatchedPower.rounds)
-        threading.Event().wait(0.2)
+        self.assertEqual(seen, len(WatchedPower.ended), "a call that runs is waited for")
+        time.sleep(0.2)
         self.assertEqual(seen, len(WatchedPower.rounds))
 
 
 class TestRounds(PeriodicCase):
-    def test_they_come_again_and_again_and_a_failure_is_logged_and_harms_nobody(self) -> None:
+    def test_they_come_again_and_again_and_a_failure_is_logged_and_harms_no_other(self) -> None:
         for _again in range(3):
             self.round()
         conductor_case.eventually(lambda: self.log.output.count("failed unexpectedly") >= 2, "failures are logged")
@@ -157,7 +163,9 @@ class TestRounds(PeriodicCase):
         for scope in maintenance.SCOPES:
             node = database.make_node(self.db, name=scope, driver="machine")
             nodes.set_always(
-                self.db, node.uuid, maintenance.columns([maintenance.of_user(context.admin(), None, "fan", scope)])
+                self.db,
+                node.uuid,
+                maintenance.hold_columns([maintenance.user_hold(context.admin(), None, "fan", scope)]),
             )
         self.assertEqual(["provision"], [node.name for node in self.round().nodes()])
 
@@ -165,7 +173,7 @@ class TestRounds(PeriodicCase):
         node = database.make_node(self.db, driver="machine")
         fleet = self.round()
         (known,) = fleet.nodes()
-        with fleet.look(known) as task:
+        with fleet.acquire_shared(known) as task:
             self.assertEqual("watched", task.driver.power.name)
             self.assertTrue(task.shared)
 
@@ -174,7 +182,7 @@ class TestRounds(PeriodicCase):
 
         fleet.change(known, "noting it", note)
         expected = {"watched": "conductor-1"}
-        changed: records.Record = conductor_case.eventually(lambda: self._with(node, expected), "the change is made")
+        changed: models.Record = conductor_case.eventually(lambda: self._with(node, expected), "the change is made")
         self.assertIsNone(self.settled(changed).reservation)
 
     def test_a_change_that_fails_is_not_written(self) -> None:
@@ -190,10 +198,10 @@ class TestRounds(PeriodicCase):
 
         fleet.change(node, "a refused change", fail(errors.HardwareError(what="The BMC", reason="no")))
         fleet.change(node, "a broken change", fail(KeyError("colour")))
-        for told in ("a refused change was not done: The BMC failed: no", "a broken change failed unexpectedly"):
-            conductor_case.eventually(lambda told=told: told in self.log.output, told)  # type: ignore[misc]
+        for message in ("a refused change was not done: The BMC failed: no", "a broken change failed unexpectedly"):
+            conductor_case.eventually(lambda message=message: message in self.log.output, message)  # type: ignore[misc]
         self.assertEqual({}, self.settled(node).extra)
 
-    def _with(self, node: records.Record, extra: dict[str, Any]) -> records.Record | None:
+    def _with(self, node: models.Node, extra: dict[str, Any]) -> models.Node | None:
         now = nodes.get(self.db, node.uuid)
         return now if now.extra == extra else None

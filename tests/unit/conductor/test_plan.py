@@ -4,7 +4,7 @@ from typing import Any
 
 from ingot.api import app as api_app
 from ingot.common import interfaces, states
-from ingot.db import nodes, records
+from ingot.db import models, nodes
 from ingot.rpcapi import client, transport
 from tests import api_case, conductor_case, database
 
@@ -38,15 +38,15 @@ class PlanCase(conductor_case.ConductorCase):
         self.assertEqual(400, answer.status, answer)
         return answer.message
 
-    def plan(self, node: records.Record, flow: str, **body: Any) -> Any:
+    def plan(self, node: models.Node, flow: str, **body: Any) -> Any:
         return self.ask("POST", f"/ingot/v1/nodes/{node.uuid}/plan?flow={flow}", body)
 
     def template(self, *steps: dict[str, Any], name: str = TRAIT) -> None:
         self.ask("POST", "/v1/deploy_templates", {"name": name, "steps": list(steps)})
 
-    def with_traits(self, *traits: str, wanted: list[str] | None = None, **values: Any) -> records.Record:
+    def with_traits(self, *traits: str, requested: list[str] | None = None, **values: Any) -> models.Node:
         node = database.make_node(
-            self.db, instance_info={"traits": list(traits) if wanted is None else wanted}, **values
+            self.db, instance_info={"traits": list(traits) if requested is None else requested}, **values
         )
         self.ask("PUT", f"/v1/nodes/{node.uuid}/traits", {"traits": list(traits)})
         return node
@@ -93,14 +93,14 @@ class Plan(PlanCase):
 
     def test_of_a_cleaning_or_servicing_keeps_the_order_of_the_request(self) -> None:
         node = database.make_node(self.db)
-        wanted = [
+        requested = [
             step("pause", args={"seconds": 0}),
             step("factory_reset", "bios"),
             step("hold", "power"),
             step("pause"),
         ]
         for flow, around in (("clean", "cleaning"), ("service", "service")):
-            plan = self.plan(node, flow, **{f"{flow}_steps": wanted})
+            plan = self.plan(node, flow, **{f"{flow}_steps": requested})
             inner = ["vendor.pause", "bios.factory_reset", "power.hold", "vendor.pause"]
             self.assertEqual([f"deploy.prepare_{around}", *inner, f"deploy.tear_down_{around}"], named(plan))
             self.assertEqual("reserved", plan["steps"][3]["runner"])
@@ -114,26 +114,26 @@ class Plan(PlanCase):
 
     def test_tells_every_error(self) -> None:
         self.template(ranked("juggle", 40))
-        node = self.with_traits(TRAIT, wanted=[TRAIT, "CUSTOM_MISSING"])
-        wanted = [
+        node = self.with_traits(TRAIT, requested=[TRAIT, "CUSTOM_MISSING"])
+        requested = [
             ranked("pause", 30, speed=1),
             ranked("deploy", 55, "deploy"),
             ranked("apply_configuration", 20, "bios"),
         ]
-        told = self.plan(node, "deploy", deploy_steps=wanted)["errors"]
+        errors = self.plan(node, "deploy", deploy_steps=requested)["errors"]
         for words in ("CUSTOM_MISSING", "vendor.juggle", "speed", "deploy.deploy", "settings"):
-            self.assertEqual(1, sum(words in error for error in told), (words, told))
-        self.assertEqual(5, len(told))
+            self.assertEqual(1, sum(words in error for error in errors), (words, errors))
+        self.assertEqual(5, len(errors))
 
     def test_tells_what_interfaces_lack(self) -> None:
         node = database.make_node(self.db, power_interface="telepathy", raid_interface="telepathy")
         for flow in ("deploy", "clean", "service"):
             body = {"service_steps": [step("pause")]} if flow == "service" else {}
-            told = self.plan(node, flow, **body)["errors"]
-            self.assertEqual(1, len(told), told)
-            self.assertIn("power interface 'telepathy'", told[0])
+            errors = self.plan(node, flow, **body)["errors"]
+            self.assertEqual(1, len(errors), errors)
+            self.assertIn("power interface 'telepathy'", errors[0])
 
-    def test_an_option_that_makes_plans_impossible_is_told(self) -> None:
+    def test_an_option_that_makes_plans_impossible_is_reported(self) -> None:
         self.conf.set_override("deploy_step_priority_override", {"deploy.deploy": 55}, group="conductor")
         plan = self.plan(database.make_node(self.db), "deploy")
         self.assertIn("deploy.deploy", " ".join(plan["errors"]))
@@ -176,7 +176,7 @@ class Plan(PlanCase):
         def touched(*_given: Any, **_more: Any) -> None:
             raise AssertionError("the hardware was touched")
 
-        for kind in set(interfaces.KINDS) - {"network", "storage"}:
+        for kind in set(interfaces.TYPES) - {"network", "storage"}:
             interface = self.conductor.services.hardware.interface(kind, "fake")
             for name in dir(interface):
                 asks = (
@@ -190,13 +190,13 @@ class Plan(PlanCase):
 class PlanAndTimeline(PlanCase):
     """Afterwards the journal has what the plan said, field by field."""
 
-    def agree(self, node: records.Record, plan: Any) -> None:
+    def agree(self, node: models.Node, plan: Any) -> None:
         timeline = self.ask("GET", f"/ingot/v1/nodes/{node.uuid}/timeline")
-        told = [{name: one[name] for name in COMPARED} for one in timeline["steps"]]
-        self.assertEqual([{name: one[name] for name in COMPARED} for one in plan["steps"]], told)
+        ran = [{name: one[name] for name in COMPARED} for one in timeline["steps"]]
+        self.assertEqual([{name: one[name] for name in COMPARED} for one in plan["steps"]], ran)
         self.assertTrue(all(one["state"] == "done" for one in timeline["steps"]))
 
-    def provision(self, node: records.Record, target: str, **body: Any) -> None:
+    def provision(self, node: models.Node, target: str, **body: Any) -> None:
         self.ask("PUT", f"/v1/nodes/{node.uuid}/states/provision", {"target": target, **body})
         self.settled(node)
 
@@ -212,7 +212,7 @@ class PlanAndTimeline(PlanCase):
         self.provision(node, "active", **body)
         self.agree(node, plan)
 
-    def test_of_cleaning_by_hand_and_by_itself(self) -> None:
+    def test_of_manual_and_automated_cleaning(self) -> None:
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         body = {"clean_steps": [step("factory_reset", "bios"), step("pause", args={"seconds": 0})]}
         plan = self.plan(node, "clean", **body)
@@ -247,7 +247,7 @@ class PlanWithAgent(PlanCase):
         self.conf.set_override("enabled_deploy_interfaces", ["fake", "direct"])
         self.conf.set_override("enabled_boot_interfaces", ["fake", "ipxe"])
 
-    def machine(self, **values: Any) -> records.Record:
+    def machine(self, **values: Any) -> models.Node:
         info = {"image_source": "http://127.0.0.1/image.raw", "image_checksum": "a" * 32, "image_disk_format": "raw",
                 "image_os_hash_algo": "sha256", "image_os_hash_value": "a" * 64}  # fmt: skip
         return database.make_node(
@@ -261,8 +261,8 @@ class PlanWithAgent(PlanCase):
             self.assertEqual((False, []), (plan["in_band_steps_known"], plan["errors"]))
 
     def test_what_only_an_agent_may_offer_is_presumed_in_its_place(self) -> None:
-        wanted = [ranked("apply_configuration", 90, "firmware", raid="x"), ranked("erase_devices", 50, "deploy")]
-        plan = self.plan(self.machine(), "deploy", deploy_steps=wanted)
+        requested = [ranked("apply_configuration", 90, "firmware", raid="x"), ranked("erase_devices", 50, "deploy")]
+        plan = self.plan(self.machine(), "deploy", deploy_steps=requested)
         self.assertEqual(
             ["deploy.prepare", "deploy.deploy", "firmware.apply_configuration", "deploy.write_image",
              "deploy.prepare_instance_boot", "deploy.erase_devices", "deploy.tear_down_agent",
@@ -275,15 +275,15 @@ class PlanWithAgent(PlanCase):
             (one["runner"], one["origin"], one["requires_ramdisk"]) for one in presumed])  # fmt: skip
 
     def test_a_presumed_step_outside_of_the_agents_range_is_an_error(self) -> None:
-        told = self.plan(self.machine(), "deploy", deploy_steps=[ranked("erase_devices", 20, "deploy")])["errors"]
-        self.assertEqual(1, len(told), told)
-        self.assertIn("between 41 and 99", told[0])
+        errors = self.plan(self.machine(), "deploy", deploy_steps=[ranked("erase_devices", 20, "deploy")])["errors"]
+        self.assertEqual(1, len(errors), errors)
+        self.assertIn("between 41 and 99", errors[0])
 
     def test_without_ramdisk_nothing_is_presumed(self) -> None:
-        wanted = [step("erase_devices", "deploy")]
-        with_agent = self.plan(self.machine(), "clean", clean_steps=wanted)
+        requested = [step("erase_devices", "deploy")]
+        with_agent = self.plan(self.machine(), "clean", clean_steps=requested)
         self.assertEqual([False, True, False], [one["presumed"] for one in with_agent["steps"]])
-        without = self.plan(self.machine(), "clean", clean_steps=wanted, disable_ramdisk=True)
+        without = self.plan(self.machine(), "clean", clean_steps=requested, disable_ramdisk=True)
         self.assertTrue(without["in_band_steps_known"])
         self.assertIn("deploy.erase_devices", " ".join(without["errors"]))
 
@@ -291,7 +291,7 @@ class PlanWithAgent(PlanCase):
         plan = self.plan(self.machine(), "deploy", deploy_steps=[ranked("boot_instance", 0, "deploy")])
         self.assertNotIn("deploy.boot_instance", named(plan))
 
-    def test_what_the_boot_interface_lacks_is_told(self) -> None:
+    def test_what_the_boot_interface_lacks_is_reported(self) -> None:
         node = self.machine()
         self.ask("PATCH", f"/v1/nodes/{node.uuid}", [{"op": "add", "path": "/boot_interface", "value": "ipxe"}])
         for flow in ("deploy", "clean"):
@@ -301,30 +301,30 @@ class PlanWithAgent(PlanCase):
 class Validation(PlanCase):
     """GET /v1/nodes/<id>/validate (specification 003)."""
 
-    def deploy(self, node: records.Record) -> Any:
+    def deploy(self, node: models.Node) -> Any:
         return self.ask("GET", f"/v1/nodes/{node.uuid}/validate")["deploy"]
 
     def test_fails_for_a_template_of_any_trait_of_the_node_that_it_cannot_run(self) -> None:
         self.template(ranked("juggle", 40))
         self.assertEqual({"result": True}, self.deploy(self.with_traits(OTHER)))
-        result = self.deploy(self.with_traits(TRAIT, wanted=[]))
+        result = self.deploy(self.with_traits(TRAIT, requested=[]))
         self.assertFalse(result["result"])
         for words in ("vendor.juggle", f"template {TRAIT}", "vendor.pause"):
             self.assertIn(words, result["reason"])
 
     def test_names_everything_that_is_wrong_once(self) -> None:
         self.template(ranked("juggle", 40), ranked("pause", 40, speed=1))
-        reason = self.deploy(self.with_traits(TRAIT, wanted=[TRAIT, "CUSTOM_MISSING"]))["reason"]
+        reason = self.deploy(self.with_traits(TRAIT, requested=[TRAIT, "CUSTOM_MISSING"]))["reason"]
         for words in ("vendor.juggle", "'speed'", "CUSTOM_MISSING"):
             self.assertEqual(1, reason.count(words), reason)
 
-    def test_traits_that_are_none_are_told(self) -> None:
+    def test_invalid_traits_are_reported(self) -> None:
         for odd in ("CUSTOM_A", {"CUSTOM_A": 1}, [["CUSTOM_A"]], [1]):
             node = database.make_node(self.db, instance_info={"traits": odd})
             self.assertIn("list of strings", self.deploy(node)["reason"])
             self.assertIn("list of strings", " ".join(self.plan(node, "deploy")["errors"]))
 
     def test_a_deployment_is_refused_with_the_first_of_these(self) -> None:
-        node = self.with_traits(wanted=["CUSTOM_MISSING"])
-        told = self.refused("PUT", f"/v1/nodes/{node.uuid}/states/provision", {"target": "active"})
-        self.assertIn("CUSTOM_MISSING", told)
+        node = self.with_traits(requested=["CUSTOM_MISSING"])
+        message = self.refused("PUT", f"/v1/nodes/{node.uuid}/states/provision", {"target": "active"})
+        self.assertIn("CUSTOM_MISSING", message)

@@ -7,9 +7,9 @@ from typing import Any
 
 from ingot.common import errors, states
 from ingot.conductor import power_sync
-from ingot.db import node_crud, node_lists, nodes, records
+from ingot.db import models, node_crud, node_lists, nodes
+from ingot.drivers.generic import fake
 from ingot.drivers.interfaces.power import Reading
-from ingot.drivers.modules import fake
 from tests import conductor_case, database
 
 SILENCE = errors.HardwareUnreachable(what="BMC 192.0.2.7:623", reason="nothing came back")
@@ -26,17 +26,17 @@ class SyncCase(conductor_case.ConductorCase):
         super().setUp()
         self.time = 1000.0
         self.services = self.conductor.services
-        self.services.silences._now = lambda: self.time
+        self.services.circuit_breakers._now = lambda: self.time
         self.power: Any = self.services.hardware.interface("power", "fake")
-        self.synchroniser = power_sync.Synchroniser(self.services)
+        self.synchroniser = power_sync.PowerSynchronizer(self.services)
         self.addCleanup(self.synchroniser.stop)
 
-    def node(self, **values: Any) -> records.Record:
+    def node(self, **values: Any) -> models.Node:
         known = {"provision_state": states.ACTIVE, "power_state": states.POWER_ON, "health": "OK"}
         return database.make_node(self.db, **{**known, **values})
 
     def candidates(self) -> list[str]:
-        return [node.uuid for node in node_lists.for_power_sync(self.db, "", ["fake-hardware"])]
+        return [node.uuid for node in node_lists.list_for_power_sync(self.db, "", ["fake-hardware"])]
 
     def round(self) -> None:
         """Reads all nodes and waits for the last; a minute goes by."""
@@ -138,7 +138,7 @@ class TestInNobodysWay(SyncCase):
         self.ended()
         self.assertRaises(errors.NotFound, nodes.get, self.db, node.uuid)
 
-    def test_a_driver_that_breaks_holds_nobody_up(self) -> None:
+    def test_a_driver_that_fails_does_not_delay_other_nodes(self) -> None:
         broken, other = self.node(), self.node()
 
         def reads(task: Any) -> Reading:
@@ -189,8 +189,8 @@ class TestSilentBMCs(SyncCase):
         self.answers(self.silent)
         for _minute in range(4):
             self.round()
-        self.assertFalse(self.services.silences.may_ask(node.uuid))
-        with self.services.silences.noting(node.uuid, node.uuid):
+        self.assertFalse(self.services.circuit_breakers.can_call(node.uuid))
+        with self.services.circuit_breakers.observe_call(node.uuid, node.uuid):
             """The BMC answers."""
         self.answers(lambda _task: Reading(states.POWER_OFF))
         self.round()
@@ -224,7 +224,7 @@ class TestSilentBMCs(SyncCase):
 
 
 class TestDeployments(SyncCase):
-    def test_go_on_while_more_nodes_than_there_are_threads_wait_for_bmcs_that_are_known_to_be_silent(self) -> None:
+    def test_go_on_while_more_nodes_than_there_are_threads_wait_for_bmcs_known_to_be_unresponsive(self) -> None:
         silent, given_up = [self.node().uuid for _one in range(20)], threading.Event()
         self.answers(lambda task: self.silent(task) if task.node.uuid in silent else ON)
         self.round()
@@ -242,7 +242,7 @@ class TestDeployments(SyncCase):
         for uuid in silent:
             node = nodes.get(self.db, uuid)
             self.accept(node, "deploy", states.DEPLOYING)
-            self.ring(node)
+            self.notify(node)
         done = self.run_flow(self.node(provision_state=states.AVAILABLE), "deploy", states.DEPLOYING)
         self.assertEqual(states.ACTIVE, done.provision_state)
         self.assertFalse(given_up.is_set())
@@ -278,6 +278,6 @@ class TestFindings(SyncCase):
         self.assertEqual(({"target": states.POWER_ON}, states.POWER_ON), (now.power_request, now.power_state))
         self.conductor.start()
         self.addCleanup(self.conductor.stop)
-        self.ring(node)
+        self.notify(node)
         self.assertIsInstance(self.power, fake.FakePower)
         self.assertEqual({}, self.settled(node).power_request)

@@ -15,7 +15,7 @@ from hypothesis import strategies as some
 
 from ingot.common import clock, context, errors, interfaces, states
 from ingot.conductor.flows import FLOWS
-from ingot.db import deploy_templates, models, nodes, records
+from ingot.db import models, nodes, step_lists
 from tests import scripted, scripted_hardware
 from tests.scripted_hardware import Act
 from tests.unit.conductor import fault_table
@@ -83,7 +83,7 @@ def acts_of(draw: some.DrawFn, kind: str, ways: tuple[str, ...], most: int = 5, 
     for number in range(draw(some.integers(0, most))):
         way = draw(some.sampled_from(ways))
         needs_agent = kind == "deploy" and way in ("waiting", "agent")
-        interface = draw(some.sampled_from(interfaces.STEP_KINDS if way == "agent" else interfaces.KINDS))
+        interface = draw(some.sampled_from(interfaces.STEP_KINDS if way == "agent" else interfaces.TYPES))
         priority = draw(_priorities(needs_agent))
         if not ties and (interface, priority) in ((act.interface, act.priority) for act in found):
             priority = 0
@@ -102,8 +102,8 @@ def _priorities(needs_agent: bool) -> some.SearchStrategy[int]:
 
 
 @dataclasses.dataclass
-class Wishes:
-    """Who wants what of a deployment."""
+class DeployRequest:
+    """What driver, options, templates and request ask of a deployment."""
 
     acts: list[Act]
     options: dict[str, int]
@@ -115,9 +115,9 @@ class Wishes:
         ones by interface and then as they were asked for."""
         chosen = [asked.planned("request") for asked in self.request]
         taken = {label(asked.act) for asked in self.request}
-        for name, wanted in self.templates.items():
-            chosen += [asked.planned(f"template {name}") for asked in wanted if label(asked.act) not in taken]
-        taken |= {label(asked.act) for wanted in self.templates.values() for asked in wanted}
+        for name, requests in self.templates.items():
+            chosen += [asked.planned(f"template {name}") for asked in requests if label(asked.act) not in taken]
+        taken |= {label(asked.act) for requests in self.templates.values() for asked in requests}
         chosen += [planned for planned in self._default() if planned[:2] not in taken]
         running = [planned for planned in chosen if planned[2] > 0]
         return sorted(running, key=lambda planned: (-planned[2], TIES.index(planned[0])))
@@ -135,7 +135,7 @@ def _offers(act: Act) -> str:
 
 
 @some.composite
-def wishes(draw: some.DrawFn) -> Wishes:
+def drawn_requests(draw: some.DrawFn) -> DeployRequest:
     acts = draw(acts_of("deploy", ("at once", "polling", "waiting", "agent")))
     numbers = iter(range(1000))
 
@@ -148,48 +148,48 @@ def wishes(draw: some.DrawFn) -> Wishes:
         for act in acts
         if draw(some.integers(0, 2)) == 0
     }
-    return Wishes(acts, options, {"CUSTOM_A": some_asked(2), "CUSTOM_B": some_asked(2)}, some_asked(3))
+    return DeployRequest(acts, options, {"CUSTOM_A": some_asked(2), "CUSTOM_B": some_asked(2)}, some_asked(3))
 
 
 class TestOrder(scripted.ScriptedCase):
     tls = False
 
     @examples(60)
-    @hypothesis.given(wishes())
-    def test_a_deployment_runs_what_is_promised(self, wanted: Wishes) -> None:
-        self.stage.acts, self.stage.did = wanted.acts, []
-        self.conf.set_override("deploy_step_priority_override", wanted.options, group="conductor")
-        traits = self.make_templates(wanted.templates)
+    @hypothesis.given(drawn_requests())
+    def test_a_deployment_runs_what_is_promised(self, drawn: DeployRequest) -> None:
+        self.stage.acts, self.stage.did = drawn.acts, []
+        self.conf.set_override("deploy_step_priority_override", drawn.options, group="conductor")
+        traits = self.make_templates(drawn.templates)
         node = self.machine()
         node = self.machine(instance_info={**node.instance_info, "traits": traits})
-        request = {"deploy_steps": [asked.as_step() for asked in wanted.request]}
-        told = self.conductor.endpoint.get_plan(
+        request = {"deploy_steps": [asked.as_step() for asked in drawn.request]}
+        plan = self.conductor.endpoint.get_plan(
             context.admin().to_dict(), node_uuid=node.uuid, flow="deploy", request=request
         )["result"]
         self.asked(node, "deploy", states.DEPLOYING, **request)
         end = self.take_turns(node)
         self.assertEqual((states.ACTIVE, None), (end.provision_state, end.last_error))
-        ran = [(row.interface, row.step, row.priority, row.origin, row.args) for row in self.journal(node)]
-        promised = wanted.promised()
+        ran = [(row.interface, row.step, row.priority, row.origin, row.args) for row in self.step_runs(node)]
+        promised = drawn.promised()
         self.assertEqual(promised, ran[1:])
-        own = {label(act) for act in wanted.acts}
+        own = {label(act) for act in drawn.acts}
         self.assertEqual(
             [(*planned[:2], planned[4]) for planned in promised if planned[:2] in own],
             [(interface, step, args) for _node, interface, step, args in self.stage.did],
         )
         shown = [tuple(step[name] for name in ("interface", "step", "priority", "origin", "args"))
-                 for step in told["steps"]]  # fmt: skip
+                 for step in plan["steps"]]  # fmt: skip
         self.assertEqual([planned for planned in ran if planned[3] != "agent"], shown)
 
     def make_templates(self, templates: dict[str, list[Asked]]) -> list[str]:
         """Enters those that have steps; returns their names."""
         with self.db.single() as connection:
             connection.execute(sa.delete(models.table(models.DeployTemplate)))
-        for name, wanted in templates.items():
-            steps = [asked.as_step() for asked in wanted]
+        for name, requests in templates.items():
+            steps = [asked.as_step() for asked in requests]
             if steps:
-                deploy_templates.TEMPLATES.create(self.db, {"name": name, "extra": {}, "steps": steps})
-        return [name for name, wanted in templates.items() if wanted]
+                step_lists.TEMPLATES.create(self.db, {"name": name, "extra": {}, "steps": steps})
+        return [name for name, requests in templates.items() if requests]
 
     @examples(40)
     @hypothesis.given(acts_of("clean", ("at once", "polling", "agent"), most=7), some.data())
@@ -203,10 +203,10 @@ class TestOrder(scripted.ScriptedCase):
         node = self.machine(provision_state=states.MANAGEABLE)
         self.asked(node, "automated_clean", states.CLEANING)
         self.assertEqual(states.AVAILABLE, self.take_turns(node).provision_state)
-        ran = [(row.interface, row.step, row.priority, row.origin, row.args) for row in self.journal(node)][1:-1]
+        ran = [(row.interface, row.step, row.priority, row.origin, row.args) for row in self.step_runs(node)][1:-1]
         by_driver_first = sorted(own, key=lambda planned: planned[3], reverse=True)
-        wanted = [planned for planned in by_driver_first if planned[2] > 0]
-        self.assertEqual(sorted(wanted, key=lambda planned: (-planned[2], TIES.index(planned[0]))), ran)
+        enabled = [planned for planned in by_driver_first if planned[2] > 0]
+        self.assertEqual(sorted(enabled, key=lambda planned: (-planned[2], TIES.index(planned[0]))), ran)
 
     @examples(60)
     @hypothesis.given(acts_of("clean", ("at once",), most=7), some.data())
@@ -220,8 +220,8 @@ class TestOrder(scripted.ScriptedCase):
             scripted_hardware.hardware(self.conf, self.stage)
         except errors.ConfigurationError as exc:
             self.assertTrue(ties, exc.message)
-            told = [interface for interface, priority in ties if f"{interface} interface" in exc.message]
-            self.assertTrue(told, exc.message)
+            named = [interface for interface, priority in ties if f"{interface} interface" in exc.message]
+            self.assertTrue(named, exc.message)
         else:
             self.assertEqual([], ties)
 
@@ -280,7 +280,7 @@ def stories(draw: some.DrawFn) -> Story:
 class StoryCase(scripted.ScriptedCase):
     tls = False
 
-    def play(self, story: Story) -> records.Record:
+    def play(self, story: Story) -> models.Node:
         """Runs the story to its end, with as many conductors as it takes."""
         for act in story.acts:
             act.fault = "raises" if act is story.fails else None
@@ -317,24 +317,24 @@ class StoryCase(scripted.ScriptedCase):
             step["execute_on_child_nodes"] = True
         return steps
 
-    def time_to_abort(self, now: records.Record) -> bool:
+    def time_to_abort(self, now: models.Node) -> bool:
         if self.left and states.asked_for(now.provision_state, "abort"):
             self.left -= 1
             return self.left == 0
         return False
 
-    def abort(self, now: records.Record) -> None:
+    def abort(self, now: models.Node) -> None:
         """What the API writes, without a lock."""
         self.left, self.aborted_in, self.done_before = None, scripted.current(now), list(self.stage.did)
         nodes.set_always(self.db, now.uuid, {"abort_requested": True, "due_at": clock.now()})
 
-    def assert_somebody_will_look(self, node: records.Record) -> None:
+    def assert_somebody_will_look(self, node: models.Node) -> None:
         """What a sweep finds: a lock of the dead, or something due."""
         for one in map(self.now, (node, *self.kin)):
             if one.flow is not None:
                 self.assertTrue(one.reservation or one.due_at, one.as_dict())
 
-    def check(self, story: Story, node: records.Record, end: records.Record) -> None:
+    def check(self, story: Story, node: models.Node, end: models.Node) -> None:
         for one in (node, *self.kin):
             self.free(one)
         well = end.provision_state == story.case.done
@@ -342,9 +342,9 @@ class StoryCase(scripted.ScriptedCase):
         fragile = {label(act) for act in story.acts if not act.idempotent}
         # What a parent does for steps on its children can be repeated, whatever they are.
         ends = {"done"} if well else {"done", "failed"} if self.aborted_in is None else {"aborted", "failed"}
-        self.check_journal(node, ends, set() if self.kin else fragile)
+        self.check_step_runs(node, ends, set() if self.kin else fragile)
         for child in self.kin:
-            self.check_journal(child, {"done", "failed", "aborted"}, fragile)
+            self.check_step_runs(child, {"done", "failed", "aborted"}, fragile)
         for act in story.acts:
             self.check_act(story, act, well)
         if self.aborted_in is not None:
@@ -356,15 +356,15 @@ class StoryCase(scripted.ScriptedCase):
         ended = [entry for entry in self.history(node) if entry.event_type == "provisioning"]
         self.assertEqual(2 if well and story.flow == "delete" else 1, len(ended), str([entry.event for entry in ended]))
 
-    def check_journal(self, node: records.Record, ends: set[str], fragile: set[Label]) -> None:
+    def check_step_runs(self, node: models.Node, ends: set[str], fragile: set[Label]) -> None:
         """In the plan's order; of each step one attempt is the last, and none is repeated that has ended.
 
         :param ends: how the last step of a run may have ended.
         :param fragile: steps that must not be repeated.
         """
-        journal = self.journal(node)
-        for run in {row.run_id: None for row in journal}:
-            rows = [row for row in journal if row.run_id == run]
+        step_runs = self.step_runs(node)
+        for run in {row.run_id: None for row in step_runs}:
+            rows = [row for row in step_runs if row.run_id == run]
             places = [row.step_index for row in rows]
             self.assertEqual(sorted(places), places)
             self.assertEqual(list(range(places[-1] + 1)), sorted(set(places)))
@@ -384,7 +384,7 @@ class StoryCase(scripted.ScriptedCase):
         if act.priority == 0 and not any(one is act for one in story.request):
             self.assertEqual(0, did.total())
 
-    def check_abort(self, story: Story, end: records.Record, well: bool) -> None:
+    def check_abort(self, story: Story, end: models.Node, well: bool) -> None:
         """No step begins after an abort; the one that it met may end, or be repeated if its conductor died."""
         begun = {(interface, step) for _uuid, interface, step, _args in self.stage.did[len(self.done_before) :]}
         self.assertLessEqual(begun, {self.aborted_in})
@@ -393,7 +393,7 @@ class StoryCase(scripted.ScriptedCase):
         else:
             self.assertRegex(end.last_error, "was aborted|out of luck|not safe to repeat")
 
-    def check_reason(self, story: Story, end: records.Record) -> None:
+    def check_reason(self, story: Story, end: models.Node) -> None:
         """A flow fails by the step that was to fail, or by one whose conductor died and that cannot be repeated."""
         if "not safe to repeat" in end.last_error:
             self.assertTrue(story.kills)
@@ -419,7 +419,7 @@ class TestCrashes(StoryCase):
         story.stops = True
         end = self.play(story)
         self.check(story, self.now(end), end)
-        states_of_attempts = {row.state for node in (end, *self.kin) for row in self.journal(node)}
+        states_of_attempts = {row.state for node in (end, *self.kin) for row in self.step_runs(node)}
         self.assertNotIn("interrupted", states_of_attempts)
         if story.fails is None and self.aborted_in is None:
             self.assertIsNone(end.last_error)

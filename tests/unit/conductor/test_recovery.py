@@ -4,11 +4,11 @@ import datetime
 import uuid
 
 from ingot.common import clock, context, errors, states
-from ingot.conductor import task_manager
 from ingot.conductor.flows import FLOWS
 from ingot.conductor.steps import engine
-from ingot.db import nodes, records
-from ingot.drivers import results
+from ingot.conductor.task import task_manager
+from ingot.db import models, nodes
+from ingot.drivers.interfaces import results
 from tests import conductor_case, database
 
 _AGO = datetime.timedelta(hours=1)
@@ -35,7 +35,7 @@ class TestRecovery(conductor_case.ConductorCase):
     def configure(self) -> None:
         self.conf.set_override("sweep_interval", 1, group="conductor")
 
-    def node_in_step(self, step: dict[str, object], **values: object) -> records.Record:
+    def node_in_step(self, step: dict[str, object], **values: object) -> models.Node:
         """A node whose conductor died in a step, an hour ago."""
         return database.make_node(
             self.db,
@@ -57,7 +57,7 @@ class TestRecovery(conductor_case.ConductorCase):
             },
         )
 
-    def test_an_accepted_request_needs_no_bell(self) -> None:
+    def test_an_accepted_request_needs_no_wake_up(self) -> None:
         node = database.make_node(self.db)
         self.accept(node, "deploy", states.DEPLOYING)
         self.start(self.conductor)
@@ -68,7 +68,7 @@ class TestRecovery(conductor_case.ConductorCase):
         self.start(self.conductor)
         done = self.settled(node)
         self.assertEqual((states.ACTIVE, None), (done.provision_state, done.last_error))
-        self.assertEqual([(1, "interrupted"), (2, "done")], [(row.attempt, row.state) for row in self.journal(node)])
+        self.assertEqual([(1, "interrupted"), (2, "done")], [(row.attempt, row.state) for row in self.step_runs(node)])
 
     def test_a_step_that_takes_its_conductors_down_is_given_up(self) -> None:
         node = self.node_in_step(planned("deploy", "deploy", idempotent=True), step_memory={"engine": {"lost": 4}})
@@ -99,7 +99,7 @@ class TestRecovery(conductor_case.ConductorCase):
         )
         self.assertEqual(states.DEPLOYWAIT, waiting.provision_state)
         self.assertEqual(later, waiting.due_at)
-        self.assertEqual([], self.journal(node))
+        self.assertEqual([], self.step_runs(node))
 
     def test_a_step_that_watches_its_agent_looks_when_that_is_overdue(self) -> None:
         node = self.node_in_step(
@@ -158,7 +158,7 @@ class TestRecovery(conductor_case.ConductorCase):
         self.start(self.conductor)
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
 
-    def test_a_lock_of_a_dead_conductor_is_given_back_even_if_nothing_is_due(self) -> None:
+    def test_a_lock_of_a_dead_conductor_is_released_even_if_no_work_is_scheduled(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE, reservation="a-dead-conductor")
         self.start(self.conductor)
         free = conductor_case.eventually(
@@ -179,7 +179,7 @@ class TestRecovery(conductor_case.ConductorCase):
         failed = self.settled(node)
         self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
         self.assertIn("aborted", failed.last_error)
-        self.assertEqual("aborted", self.journal(node)[-1].state)
+        self.assertEqual("aborted", self.step_runs(node)[-1].state)
 
     def test_an_abort_of_a_clean_step_that_is_not_abortable_comes_after_it(self) -> None:
         node = self.node_in_step(
@@ -200,7 +200,7 @@ class TestRecovery(conductor_case.ConductorCase):
         failed = self.settled(node)
         self.assertEqual((states.CLEANFAIL, False), (failed.provision_state, failed.maintenance))
         self.assertEqual(
-            [("factory_reset", "done"), ("pause", "aborted")], [(row.step, row.state) for row in self.journal(node)]
+            [("factory_reset", "done"), ("pause", "aborted")], [(row.step, row.state) for row in self.step_runs(node)]
         )
 
     def test_an_abort_does_not_cut_off_a_step_whose_conductor_died_in_it(self) -> None:
@@ -218,7 +218,7 @@ class TestRecovery(conductor_case.ConductorCase):
         self.assertEqual(states.CLEANFAIL, self.settled(node).provision_state)
         self.assertEqual(
             [("factory_reset", "interrupted"), ("factory_reset", "done"), ("pause", "aborted")],
-            [(row.step, row.state) for row in self.journal(node)],
+            [(row.step, row.state) for row in self.step_runs(node)],
         )
 
     def test_an_abort_takes_effect_after_the_step_that_a_heartbeat_ends(self) -> None:
@@ -239,7 +239,7 @@ class TestRecovery(conductor_case.ConductorCase):
         failed = self.settled(node)
         self.assertEqual(states.CLEANFAIL, failed.provision_state)
         self.assertIn("was aborted", failed.last_error)
-        self.assertEqual("aborted", self.journal(node)[-1].state)
+        self.assertEqual("aborted", self.step_runs(node)[-1].state)
 
     def test_a_flow_that_this_release_does_not_know_fails_and_says_so(self) -> None:
         for progress in ({"run_id": None, "request": {}}, {}):
@@ -274,7 +274,7 @@ class TestBellsForNothing(conductor_case.ConductorCase):
     def test_an_idle_node_is_not_locked(self) -> None:
         node = database.make_node(self.db)
         for why in ("alarm", "heartbeat"):
-            self.ring(node, why)
+            self.notify(node, why)
         conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the bells are answered")
         self.assertEqual(node.lock_epoch, nodes.get(self.db, node.uuid).lock_epoch)
 
@@ -293,7 +293,7 @@ class TestFencing(conductor_case.ConductorCase):
         after = nodes.get(self.db, node.uuid)
         self.assertEqual(("conductor-2", None), (after.reservation, after.last_error))
 
-    def frozen_task(self, node: records.Record, stolen: bool, alive: bool) -> list[str]:
+    def frozen_task(self, node: models.Node, stolen: bool, alive: bool) -> list[str]:
         """What a task does with its machine whose conductor is frozen for an hour in the middle of it.
 
         :param stolen: whether another conductor takes the lock meanwhile.
@@ -320,7 +320,7 @@ class TestFencing(conductor_case.ConductorCase):
             did = self.frozen_task(database.make_node(self.db), stolen=False, alive=alive)
             self.assertEqual(["power off", "power on"], did)
 
-    def test_a_conductor_that_gives_signs_of_life_does_not_look_at_its_lock(self) -> None:
+    def test_a_conductor_with_recent_heartbeats_does_not_read_its_lock(self) -> None:
         services = self.conductor.services
         with task_manager.acquire(services, context.admin(), database.make_node(self.db).uuid, "work") as task:
             with database.statements(self.db) as sent:

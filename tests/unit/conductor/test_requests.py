@@ -3,20 +3,18 @@
 from typing import Any
 
 from ingot.common import states
-from ingot.db import nodes, records
+from ingot.db import models, nodes
 from tests import api_case, conductor_case, database
 from tests.unit.conductor import test_plan
 from tests.unit.conductor.test_plan import TRAIT, ranked, step
 
 
 class RequestCase(test_plan.PlanCase):
-    def verb(self, node: records.Record, target: str, version: str = api_case.LATEST, **arguments: Any) -> None:
+    def verb(self, node: models.Node, target: str, version: str = api_case.LATEST, **arguments: Any) -> None:
         answer = self.sent(node, target, version, **arguments)
         self.assertEqual(202, answer.status, answer)
 
-    def sent(
-        self, node: records.Record, target: str, version: str = api_case.LATEST, **arguments: Any
-    ) -> api_case.Answer:
+    def sent(self, node: models.Node, target: str, version: str = api_case.LATEST, **arguments: Any) -> api_case.Answer:
         return api_case.Answer(
             self.http.put(
                 f"/v1/nodes/{node.uuid}/states/provision",
@@ -25,13 +23,13 @@ class RequestCase(test_plan.PlanCase):
             )
         )
 
-    def ran(self, node: records.Record) -> list[tuple[str, str]]:
-        return [(row.step, row.origin) for row in self.journal(node) if row.origin != "flow"]
+    def ran(self, node: models.Node) -> list[tuple[str, str]]:
+        return [(row.step, row.origin) for row in self.step_runs(node) if row.origin != "flow"]
 
 
 class Runbooks(RequestCase):
     def test_its_steps_run_in_their_order_and_say_where_they_come_from(self) -> None:
-        node = self.with_traits(TRAIT, wanted=[], provision_state=states.MANAGEABLE)
+        node = self.with_traits(TRAIT, requested=[], provision_state=states.MANAGEABLE)
         steps = [step("pause", args={"seconds": 0}, order=2), step("factory_reset", "bios", order=1)]
         self.ask("POST", "/v1/runbooks", {"name": "tidy-up", "steps": steps, "disable_ramdisk": True})
         self.ask("PUT", f"/v1/runbooks/tidy-up/traits/{TRAIT}")
@@ -52,7 +50,7 @@ class Templates(RequestCase):
 
 
 class Holding(RequestCase):
-    def held(self, verb: str, state: str, held: str, **arguments: Any) -> records.Record:
+    def held(self, verb: str, state: str, held: str, **arguments: Any) -> models.Node:
         node = database.make_node(self.db, provision_state=state)
         self.verb(node, verb, **arguments)
         return self.in_state(node, held)
@@ -72,7 +70,7 @@ class Holding(RequestCase):
         self.verb(node, "unhold")
         self.assertEqual((states.ACTIVE, None), self.end(node))
 
-    def end(self, node: records.Record) -> tuple[str, str | None]:
+    def end(self, node: models.Node) -> tuple[str, str | None]:
         after = self.settled(node)
         return after.provision_state, after.target_provision_state
 
@@ -115,4 +113,4 @@ class Children(RequestCase):
         self.assertEqual(states.ACTIVE, self.settled(parent).provision_state)
         self.settled(child)
         self.verb(child, "provide")
-        self.assertEqual([], self.journal(other))
+        self.assertEqual([], self.step_runs(other))

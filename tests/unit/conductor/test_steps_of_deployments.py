@@ -7,8 +7,8 @@ from unittest import mock
 from oslo_config import cfg
 
 from ingot.common import clock, context, errors, states
-from ingot.db import deploy_templates, nodes, records, task_reads, traits
-from ingot.drivers import results, steps
+from ingot.db import models, node_crud, nodes, step_lists
+from ingot.drivers.interfaces import base, results
 from ingot.drivers.interfaces.base import BaseInterface
 from tests import conductor_case, database
 
@@ -56,20 +56,20 @@ class StepsCase(conductor_case.ConductorCase):
         self.put(deploy, "get_in_band_steps", lambda _task, _kind: [dict(one) for one in offered])
         self.put(deploy, "execute_in_band_step", run)
 
-    def template(self, name: str, *wanted: dict[str, Any]) -> None:
-        values = {"uuid": str(uuid.uuid4()), "name": name, "extra": {}, "steps": list(wanted)}
-        deploy_templates.TEMPLATES.create(self.db, values)
+    def template(self, name: str, *steps: dict[str, Any]) -> None:
+        values = {"uuid": str(uuid.uuid4()), "name": name, "extra": {}, "steps": list(steps)}
+        step_lists.TEMPLATES.create(self.db, values)
 
-    def deploy(self, *names: str, **request: Any) -> records.Record:
+    def deploy(self, *names: str, **request: Any) -> models.Node:
         """Deploys a new node that has traits and asks for them. Its agent, if it has one, is there already."""
         there = {"agent_url": "http://agent", "agent_last_heartbeat": clock.after(60)}
         self.node = database.make_node(self.db, instance_info={"traits": list(names)}, **there)
-        traits.change(self.db, self.node, add=names)
+        node_crud.change_traits(self.db, self.node, add=names)
         return self.run_flow(self.node, "deploy", states.DEPLOYING, **request)
 
     def ran(self) -> list[tuple[str, int, str]]:
         """(step, priority, origin) of what ran, without the flow's own entries."""
-        rows = self.journal(self.node)
+        rows = self.step_runs(self.node)
         return [(f"{row.interface}.{row.step}", row.priority, row.origin) for row in rows if row.origin != "flow"]
 
 
@@ -79,7 +79,7 @@ DEPLOY = ("deploy.deploy", 100, "driver")
 class TestTemplates(StepsCase):
     def setUp(self) -> None:
         super().setUp()
-        self.declare("deploy", "bios", "tune", steps.deploy_step(priority=20, argsinfo={"a": {"description": "Any."}}))
+        self.declare("deploy", "bios", "tune", base.deploy_step(priority=20, argsinfo={"a": {"description": "Any."}}))
 
     def test_a_template_overrides_the_default_priority_and_arguments(self) -> None:
         self.template("CUSTOM_TUNED", step("tune", 150, a=1))
@@ -105,7 +105,7 @@ class TestTemplates(StepsCase):
         for name in ("CUSTOM_A", "CUSTOM_B", "CUSTOM_C"):
             self.template(name, step("tune", 5, a=name))
         with database.statements(self.db) as sql:
-            found = task_reads.template_steps(self.db, ["CUSTOM_A", "CUSTOM_C"])
+            found = step_lists.list_template_steps(self.db, ["CUSTOM_A", "CUSTOM_C"])
         own = [one for one in sql if "deploy_template" in one]  # the conductor's sign of life may fall into this
         self.assertEqual((["CUSTOM_A", "CUSTOM_C"], 1), ([row.template for row in found], len(own)))
 
@@ -136,12 +136,12 @@ class TestTemplates(StepsCase):
         self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
         self.assertIn("template CUSTOM_ODD", failed.last_error)
         self.assertIn("bios.juggle", failed.last_error)
-        self.assertEqual([], self.journal(self.node))
+        self.assertEqual([], self.step_runs(self.node))
 
     def test_while_pinned_to_a_release_before_steps_only_the_driver_has_any(self) -> None:
         self.template("CUSTOM_TUNED", step("tune", 150, a=1))
         self.agent(step("scrub", 90, "deploy"))
-        with mock.patch("ingot.rpcapi.releases.uses_deploy_steps", return_value=False):
+        with mock.patch("ingot.rpcapi.versions.uses_deploy_steps", return_value=False):
             self.deploy("CUSTOM_TUNED")
         self.assertEqual([DEPLOY, ("bios.tune", 20, "driver")], self.ran())
 
@@ -151,11 +151,11 @@ class TestCoreSteps(StepsCase):
 
     def setUp(self) -> None:
         super().setUp()
-        for name in sorted(steps.CORE_DEPLOY_STEPS - {"deploy"}):
-            self.declare("deploy", "deploy", name, steps.deploy_step(priority=10 + len(name)))
+        for name in sorted(base.CORE_DEPLOY_STEPS - {"deploy"}):
+            self.declare("deploy", "deploy", name, base.deploy_step(priority=10 + len(name)))
 
     def test_each_can_be_left_out_by_template_request_and_configuration(self) -> None:
-        for name in sorted(steps.CORE_DEPLOY_STEPS):
+        for name in sorted(base.CORE_DEPLOY_STEPS):
             self.template(f"CUSTOM_NO_{name.upper()}", step(name, 0, "deploy"))
             for asked in ("template", "request", "configuration"):
                 with self.subTest(step=name, asked=asked):
@@ -165,11 +165,11 @@ class TestCoreSteps(StepsCase):
                     request = {"deploy_steps": [step(name, 0, "deploy")]} if asked == "request" else {}
                     after = self.deploy(*names, **request)
                     self.assertEqual(states.ACTIVE, after.provision_state, after.last_error)
-                    left = steps.CORE_DEPLOY_STEPS - {name}
+                    left = base.CORE_DEPLOY_STEPS - {name}
                     self.assertEqual({f"deploy.{one}" for one in left}, {one for one, _, _ in self.ran()})
 
     def test_none_can_be_moved(self) -> None:
-        for name in sorted(steps.CORE_DEPLOY_STEPS):
+        for name in sorted(base.CORE_DEPLOY_STEPS):
             self.template(f"CUSTOM_MOVE_{name.upper()}", step(name, 99, "deploy"))
             for names, request in (([f"CUSTOM_MOVE_{name.upper()}"], []), ([], [step(name, 99, "deploy")])):
                 with self.subTest(step=name, template=bool(names)):
@@ -177,13 +177,13 @@ class TestCoreSteps(StepsCase):
                     self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
                     self.assertIn(f"deploy.{name}", failed.last_error)
                     self.assertIn("only be overridden by 0", failed.last_error)
-                    self.assertEqual([], self.journal(self.node))
+                    self.assertEqual([], self.step_runs(self.node))
 
 
 class TestInBandSteps(StepsCase):
     def test_they_are_merged_with_the_others_once_the_agent_is_there(self) -> None:
-        self.declare("deploy", "bios", "tune", steps.deploy_step(priority=150))
-        self.declare("deploy", "raid", "stripe", steps.deploy_step(priority=60))
+        self.declare("deploy", "bios", "tune", base.deploy_step(priority=150))
+        self.declare("deploy", "raid", "stripe", base.deploy_step(priority=60))
         self.agent(step("scrub", 90, "deploy"), step("label", 60, "management"), step("spare", 0, "deploy"))
         after = self.deploy()
         self.assertEqual(states.ACTIVE, after.provision_state, after.last_error)
@@ -198,12 +198,12 @@ class TestInBandSteps(StepsCase):
             self.ran(),
         )
 
-    def test_the_agent_says_whether_its_step_wants_a_reboot_whoever_calls_it(self) -> None:
-        self.declare("deploy", "raid", "mirror", steps.deploy_step(priority=90, requires_ramdisk=True))
+    def test_the_agent_says_whether_its_step_wants_a_reboot_from_any_caller(self) -> None:
+        self.declare("deploy", "raid", "mirror", base.deploy_step(priority=90, requires_ramdisk=True))
         self.agent({**step("mirror", 0, "raid"), "reboot_requested": True})
         self.node = database.make_node(self.db, agent_url="http://agent", agent_last_heartbeat=clock.after(60))
         self.accept(self.node, "deploy", states.DEPLOYING, deploy_steps=[step("hold", 80, "power")])
-        self.ring(self.node)
+        self.notify(self.node)
         plan = self.in_state(self.node, states.DEPLOYHOLD).driver_internal_info["deploy_steps"]
         self.assertEqual([True], [one["reboot_requested"] for one in plan if one["step"] == "mirror"])
 
@@ -223,7 +223,7 @@ class TestInBandSteps(StepsCase):
         self.assertEqual([DEPLOY, ("deploy.scrub", 45, "template CUSTOM_SCRUB")], self.ran())
         self.assertEqual([("deploy.scrub", {"deep": True})], self.calls)
 
-    def test_an_unknown_one_is_named_when_the_agent_has_told_its_steps(self) -> None:
+    def test_an_unknown_one_is_named_when_the_agent_has_listed_its_steps(self) -> None:
         self.agent(step("scrub", 0, "deploy"))
         failed = self.deploy(deploy_steps=[step("shine", 50, "deploy")])
         self.assertIn("deploy.shine", failed.last_error)
@@ -244,7 +244,7 @@ class TestInBandSteps(StepsCase):
 
 
 class TestCleaning(StepsCase):
-    def clean(self, flow: str = "automated_clean", **request: Any) -> records.Record:
+    def clean(self, flow: str = "automated_clean", **request: Any) -> models.Node:
         there = {"agent_url": "http://agent", "agent_last_heartbeat": clock.after(60)}
         self.node = database.make_node(self.db, provision_state=states.MANAGEABLE, **there)
         return self.run_flow(self.node, flow, states.CLEANING, **request)
@@ -259,7 +259,7 @@ class TestCleaning(StepsCase):
             ("vendor", "never", 0),
             ("firmware", "verify", 5),
         ):
-            self.declare("clean", kind, name, steps.clean_step(priority=priority))
+            self.declare("clean", kind, name, base.clean_step(priority=priority))
         self.clean()
         self.assertEqual(
             ["raid.erase", "power.check", "management.sync", "deploy.wipe", "bios.reset", "firmware.verify"],
@@ -268,7 +268,7 @@ class TestCleaning(StepsCase):
 
     def test_operators_override_priorities(self) -> None:
         for name, priority in (("first", 30), ("second", 20), ("off", 10)):
-            self.declare("clean", "bios", name, steps.clean_step(priority=priority))
+            self.declare("clean", "bios", name, base.clean_step(priority=priority))
         overrides = {"bios.first": 5, "bios.off": 0}
         self.conf.set_override("clean_step_priority_override", overrides, group="conductor")
         self.clean()
@@ -276,7 +276,7 @@ class TestCleaning(StepsCase):
 
     def test_a_priority_can_be_an_option(self) -> None:
         self.conf.register_opt(cfg.IntOpt("polish_priority", default=7), group="deploy")
-        self.declare("clean", "bios", "polish", steps.clean_step(steps.from_option("deploy", "polish_priority")))
+        self.declare("clean", "bios", "polish", base.clean_step(base.from_option("deploy", "polish_priority")))
         self.clean()
         self.assertEqual([("bios.polish", 7, "driver")], self.ran())
 
@@ -285,9 +285,9 @@ class TestCleaning(StepsCase):
         self.assertEqual(("fail", states.CLEANFAIL), (failed.clean_step["step"], failed.provision_state))
 
     def test_a_hook_runs_when_a_clean_step_has_ended(self) -> None:
-        self.declare("clean", "bios", "reset", steps.clean_step(priority=10))
+        self.declare("clean", "bios", "reset", base.clean_step(priority=10))
         seen: list[Any] = []
-        steps.post_clean_step_hook("bios", "reset")(lambda task, result: seen.append((task.node.uuid, result)))
+        base.post_clean_step_hook("bios", "reset")(lambda task, result: seen.append((task.node.uuid, result)))
         self.addCleanup(steps._HOOKS.pop, ("clean", "bios", "reset"))
         self.clean()
         self.assertEqual([(self.node.uuid, None)], seen)
@@ -299,7 +299,7 @@ class TestCleaning(StepsCase):
         return [(f"{one['interface']}.{one['step']}", one["priority"]) for one in answer["result"]]
 
     def test_the_agents_steps_are_listed_as_long_as_they_are_known(self) -> None:
-        self.declare("clean", "bios", "reset", steps.clean_step(priority=15))
+        self.declare("clean", "bios", "reset", base.clean_step(priority=15))
         self.agent(step("first", 20, "deploy"), step("asked", 0, "deploy"), step("second", 10, "deploy"))
         self.clean("manual_clean", clean_steps=[{"interface": "deploy", "step": "asked"}])
         self.assertEqual([("bios.reset", 15)], self.listed())
@@ -331,7 +331,7 @@ class TestCleaning(StepsCase):
         self.assertEqual(["first", "first", "first", "second"], [name for name, _ in self.calls])
         self.assertEqual(
             ["done", "interrupted", "done", "interrupted", "done", "done"],
-            [row.state for row in self.journal(self.node) if row.origin == "agent"],
+            [row.state for row in self.step_runs(self.node) if row.origin == "agent"],
         )
 
     def test_it_does_not_start_again_for_ever(self) -> None:
@@ -343,8 +343,8 @@ class TestCleaning(StepsCase):
 
     def test_manual_cleaning_fails_with_another_agent(self) -> None:
         self.changing_agent(1)
-        wanted = [{"interface": "deploy", "step": name} for name in ("first", "second")]
-        failed = self.clean("manual_clean", clean_steps=wanted)
+        requested = [{"interface": "deploy", "step": name} for name in ("first", "second")]
+        failed = self.clean("manual_clean", clean_steps=requested)
         self.assertEqual((states.CLEANFAIL, True), (failed.provision_state, failed.maintenance))
         self.assertIn("another agent answers", failed.last_error)
         self.assertEqual(["first"], [name for name, _ in self.calls])
@@ -355,7 +355,7 @@ class TestWhatTheNodeShows(StepsCase):
         self.assertEqual({}, database.make_node(self.db).deploy_step)
         node = database.make_node(self.db)
         self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[step("pause", 120, "vendor", seconds=3600)])
-        self.ring(node)
+        self.notify(node)
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).step_state == "polling", "the step polls")
         now = nodes.get(self.db, node.uuid)
         plan = now.driver_internal_info["deploy_steps"]
@@ -380,7 +380,7 @@ class TestWhatTheNodeShows(StepsCase):
     def test_a_deployment_begun_before_steps_were_collected_goes_on_in_the_old_way(self) -> None:
         """Written by a release without steps: the node waits for its agent and has no plan (001)."""
         self.agent(step("scrub", 90, "deploy"))
-        self.declare("deploy", "deploy", "boot_instance", steps.deploy_step(priority=20))
+        self.declare("deploy", "deploy", "boot_instance", base.deploy_step(priority=20))
         self.template("CUSTOM_TUNED", step("juggle", 50))
         node = self.node = database.make_node(
             self.db,
@@ -389,11 +389,11 @@ class TestWhatTheNodeShows(StepsCase):
             instance_info={"traits": ["CUSTOM_TUNED"]},
             provision_updated_at=clock.now(),
         )
-        self.ring(node)
+        self.notify(node)
         waits = self.in_state(node, states.DEPLOYWAIT)
-        self.assertEqual([], self.journal(node))
+        self.assertEqual([], self.step_runs(node))
         there = {"agent_url": "http://agent", "agent_last_heartbeat": clock.after(60)}
         nodes.set_always(self.db, waits.uuid, {**there, "due_at": clock.now()})
-        self.ring(node)
+        self.notify(node)
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
         self.assertEqual([("deploy.boot_instance", 20, "driver")], self.ran())

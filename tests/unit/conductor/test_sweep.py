@@ -57,7 +57,7 @@ class SweepOnSQLite(database.TestCase):
         conductor_case.fake_hardware(conf)
         self.conductor = manager.Conductor(conf, self.db)
         self.addCleanup(self.conductor.queues.stop, conductor_case.PATIENCE)
-        self.conductor._registered()
+        self.conductor.membership.register()
 
     def enroll(self, count: int, **values: Any) -> list[str]:
         like = database.make_node(self.db, provision_state=states.ACTIVE, **values).as_dict()
@@ -72,12 +72,12 @@ class SweepOnSQLite(database.TestCase):
     def swept(self) -> tuple[int, list[str]]:
         """How many statements a sweep needs, and the nodes that it rings for."""
         rung: list[str] = []
-        self.conductor.queues.ring = lambda uuid, _why: rung.append(uuid)  # type: ignore[method-assign]
+        self.conductor.queues.notify = lambda uuid, _why: rung.append(uuid)  # type: ignore[method-assign]
         with sql_counter.counting(self.db) as counted:
-            self.conductor.sweep()
+            self.conductor.sweeper.sweep()
         return len(counted), sorted(rung)
 
-    def test_needs_as_many_statements_and_touches_only_what_is_due_however_large_the_fleet(self) -> None:
+    def test_needs_as_many_statements_and_touches_only_scheduled_work_however_large_the_fleet(self) -> None:
         due = self.enroll(3, due_at=clock.now())
         self.swept()  # reads the ring
         alone = self.swept()
@@ -86,13 +86,13 @@ class SweepOnSQLite(database.TestCase):
         self.enroll(5, due_at=clock.after(3600))
         self.assertEqual(alone, self.swept())
 
-    def test_finds_what_is_due_and_what_is_locked_by_an_index(self) -> None:
+    def test_finds_scheduled_work_and_locks_by_an_index(self) -> None:
         self.enroll(FLEET)
         self.enroll(3, due_at=clock.now())
         self.enroll(3, reservation="conductor-1")
         with self.db.single() as connection:
             connection.exec_driver_sql(PREPARED[self.backend])
-        told = plans(self.db, self.backend, self.swept)
-        self.assertEqual(2, len(told), list(told))
-        for statement, plan in told.items():
+        found = plans(self.db, self.backend, self.swept)
+        self.assertEqual(2, len(found), list(found))
+        for statement, plan in found.items():
             self.assertFalse(READS_ALL[self.backend](plan), f"{statement}\n{plan}")

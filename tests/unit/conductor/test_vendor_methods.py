@@ -7,10 +7,9 @@ import testtools
 from ingot.common import context, errors
 from ingot.conductor import manager
 from ingot.db.engine import Database
-from ingot.drivers import factory
-from ingot.drivers.fake_hardware import FakeHardware
-from ingot.drivers.interfaces.vendor import VendorInterface
-from ingot.drivers.vendor_methods import driver_method
+from ingot.drivers.generic.fake import FakeHardware
+from ingot.drivers.interfaces.vendor import VendorInterface, driver_method
+from ingot.drivers.loading import factory
 from tests import conductor_case
 from tests.unit.drivers import plugins
 from tests.unit.drivers.plugins import here, with_plugins
@@ -64,19 +63,19 @@ class TestDriverMethods(conductor_case.ConductorCase):
         return f"{error['type']}: {error['message']}"
 
     def test_a_hardware_type_is_represented_by_its_default_vendor_interface(self) -> None:
-        told = self.methods("machine")["result"]
-        self.assertEqual({"versions", "burn"}, set(told))
+        methods = self.methods("machine")["result"]
+        self.assertEqual({"versions", "burn"}, set(methods))
         expected = {
             "http_methods": ["GET", "POST"],
             "description": "Versions that the vendor has published.",
             "async": False,
             "attach": False,
         }
-        self.assertEqual(expected, told["versions"])
+        self.assertEqual(expected, methods["versions"])
         self.assertEqual({}, self.methods("fake-hardware")["result"])
         self.conf.set_override("enabled_vendor_interfaces", ["fake"])
         hardware = factory.Hardware(self.conf, SOURCE)
-        self.assertEqual("fake", hardware.of_driver("machine", "vendor").name)
+        self.assertEqual("fake", hardware.driver_interface("machine", "vendor").name)
 
     def test_a_classic_driver_has_those_of_its_own(self) -> None:
         self.assertEqual({"versions", "burn"}, set(self.methods("solid")["result"]))

@@ -59,12 +59,12 @@ class TestSupervisor(testtools.TestCase):
     def until(self, name: str, what: str, count: int) -> list[str]:
         """What a worker has noted, once it has noted something that often."""
 
-        def told() -> list[str] | None:
+        def matching_lines() -> list[str] | None:
             place = self.notes / name
             lines = place.read_text().splitlines() if place.exists() else []
             return lines if sum(line.startswith(what) for line in lines) == count else None
 
-        lines: list[str] = conductor_case.eventually(told, f"{name}: {what}, {count} times")
+        lines: list[str] = conductor_case.eventually(matching_lines, f"{name}: {what}, {count} times")
         return lines
 
     def pid(self, name: str) -> int:
@@ -72,7 +72,7 @@ class TestSupervisor(testtools.TestCase):
         started = [line for line in (self.notes / name).read_text().splitlines() if line.startswith("started")]
         return int(started[-1].split()[1])
 
-    def test_all_are_told_to_stop_and_are_waited_for(self) -> None:
+    def test_all_are_asked_to_stop_and_are_waited_for(self) -> None:
         self.supervisor.terminate()
         self.assertEqual(0, self.supervisor.wait(conductor_case.PATIENCE))
         for name in ("rack", "rack-2", "rack-3"):

@@ -15,10 +15,10 @@ class AgentsOnSQLite(database.TestCase):
         ports = [database.make_port(self.db, node).address for _ in range(2)]
         foreign = database.make_port(self.db, other).address
 
-        self.assertEqual(node.uuid, agents.find(self.db, None, [*ports, "52:54:00:ff:ff:ff"]).uuid)
-        self.assertEqual(other.uuid, agents.find(self.db, other.uuid, ports).uuid)
-        self.assertIsNone(agents.find(self.db, None, [ports[0], foreign]))
-        self.assertIsNone(agents.find(self.db, None, ["52:54:00:ff:ff:ff"]))
+        self.assertEqual(node.uuid, agents.look_up(self.db, None, [*ports, "52:54:00:ff:ff:ff"]).uuid)
+        self.assertEqual(other.uuid, agents.look_up(self.db, other.uuid, ports).uuid)
+        self.assertIsNone(agents.look_up(self.db, None, [ports[0], foreign]))
+        self.assertIsNone(agents.look_up(self.db, None, ["52:54:00:ff:ff:ff"]))
 
     def test_of_two_agents_that_ask_at_once_one_gets_a_token(self) -> None:
         node = database.make_node(self.db)
@@ -37,36 +37,36 @@ class AgentsOnSQLite(database.TestCase):
 
         given = [token for token in tokens if token is not None]
         self.assertEqual((8, 1), (len(tokens), len(given)))
-        self.assertEqual(given[0], agents.for_heartbeat(self.db, node.uuid).agent_token)
+        self.assertEqual(given[0], agents.read_for_heartbeat(self.db, node.uuid).agent_token)
 
-    def test_a_heartbeat_makes_a_waiting_node_due(self) -> None:
+    def test_a_heartbeat_schedules_a_waiting_node(self) -> None:
         node = database.make_node(self.db, provision_state=states.DEPLOYWAIT)
 
-        agents.record_heartbeat(self.db, agents.for_heartbeat(self.db, node.uuid), _BEAT)
+        agents.record_heartbeat(self.db, agents.read_for_heartbeat(self.db, node.uuid), _BEAT)
 
         seen = nodes.get(self.db, node.uuid)
         self.assertEqual(seen.agent_last_heartbeat, seen.due_at)
         self.assertEqual(_BEAT["agent_url"], seen.agent_url)
         self.assertEqual(node.revision, seen.revision)
 
-    def test_a_heartbeat_makes_no_other_node_due(self) -> None:
+    def test_a_heartbeat_schedules_no_other_node(self) -> None:
         for state in sorted(states.ALL - states.WAITING):
             node = database.make_node(self.db, provision_state=state)
-            agents.record_heartbeat(self.db, agents.for_heartbeat(self.db, node.uuid), _BEAT)
+            agents.record_heartbeat(self.db, agents.read_for_heartbeat(self.db, node.uuid), _BEAT)
             self.assertIsNone(nodes.get(self.db, node.uuid).due_at, state)
 
     def test_a_heartbeat_that_comes_late_does_not_wake_a_node_that_went_on(self) -> None:
         node = database.make_node(self.db, provision_state=states.DEPLOYWAIT)
-        checked = agents.for_heartbeat(self.db, node.uuid)
+        checked = agents.read_for_heartbeat(self.db, node.uuid)
         nodes.compare_and_set(self.db, node, {"provision_state": states.DEPLOYING})
 
         agents.record_heartbeat(self.db, checked, _BEAT)
 
         self.assertIsNone(nodes.get(self.db, node.uuid).due_at)
 
-    def test_a_heartbeat_that_was_checked_before_the_wait_began_makes_the_node_due(self) -> None:
+    def test_a_heartbeat_checked_before_the_wait_began_schedules_the_node(self) -> None:
         node = database.make_node(self.db, provision_state=states.DEPLOYING)
-        checked = agents.for_heartbeat(self.db, node.uuid)
+        checked = agents.read_for_heartbeat(self.db, node.uuid)
         nodes.compare_and_set(self.db, node, {"provision_state": states.DEPLOYWAIT})
 
         agents.record_heartbeat(self.db, checked, _BEAT)
@@ -74,7 +74,7 @@ class AgentsOnSQLite(database.TestCase):
         self.assertIsNotNone(nodes.get(self.db, node.uuid).due_at)
 
     def test_a_heartbeat_of_a_deleted_node_is_not_noted(self) -> None:
-        checked = agents.for_heartbeat(self.db, database.make_node(self.db).uuid)
+        checked = agents.read_for_heartbeat(self.db, database.make_node(self.db).uuid)
         with self.db.single() as connection:
             connection.execute(nodes.NODES.delete())
 
@@ -83,5 +83,5 @@ class AgentsOnSQLite(database.TestCase):
     def test_a_heartbeat_takes_two_statements(self) -> None:
         node = database.make_node(self.db, provision_state=states.DEPLOYWAIT)
         with database.statements(self.db) as sent:
-            agents.record_heartbeat(self.db, agents.for_heartbeat(self.db, node.uuid), _BEAT)
+            agents.record_heartbeat(self.db, agents.read_for_heartbeat(self.db, node.uuid), _BEAT)
         self.assertEqual(["SELECT", "UPDATE"], [statement.split()[0] for statement in sent])

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from ingot.common import errors
 from ingot.conductor import allocations as finding
-from ingot.db import allocations, listing, nodes, records
+from ingot.db import allocations, listing, models, nodes
 from tests import database
 
 CLASS = "baremetal"
@@ -18,15 +18,15 @@ THREADS = 8
 
 
 class AllocationsOnSQLite(database.TestCase):
-    def machine(self, **values: Any) -> records.Record:
+    def machine(self, **values: Any) -> models.Node:
         return database.make_node(self.db, **{"resource_class": CLASS, **values})
 
     def wish(self, **values: Any) -> str:
-        wanted = {"uuid": str(uuid.uuid4()), "resource_class": CLASS, "state": allocations.ALLOCATING, **values}
-        allocations.create(self.db, wanted)
-        return str(wanted["uuid"])
+        requested = {"uuid": str(uuid.uuid4()), "resource_class": CLASS, "state": allocations.ALLOCATING, **values}
+        allocations.create(self.db, requested)
+        return str(requested["uuid"])
 
-    def found(self, wish: str) -> records.Record:
+    def found(self, wish: str) -> models.Node:
         return listing.get(self.db, allocations.SOURCE, wish)
 
     def together(self, work: Callable[[finding.Allocator], None]) -> None:
@@ -60,18 +60,20 @@ class AllocationsOnSQLite(database.TestCase):
 
     def test_twenty_allocations_get_twenty_nodes(self) -> None:
         machines = {self.machine().uuid for _each in range(20)}
-        wishes = [self.wish() for _each in range(20)]
-        self.together(lambda allocator: [allocator.ring(wish) for wish in random.sample(wishes, len(wishes))] and None)
-        found = [self.found(wish) for wish in wishes]
+        requested = [self.wish() for _each in range(20)]
+        self.together(
+            lambda allocator: [allocator.notify(wish) for wish in random.sample(requested, len(requested))] and None
+        )
+        found = [self.found(wish) for wish in requested]
         self.assertEqual({allocations.ACTIVE}, {one.state for one in found}, [one.last_error for one in found])
         self.assertEqual(machines, {one.node_uuid for one in found})
         self.assertEqual({(one.uuid, one.node_uuid) for one in found}, self.pairs())
 
     def test_of_too_many_allocations_the_others_fail(self) -> None:
         machines = {self.machine().uuid for _each in range(5)}
-        wishes = [self.wish() for _each in range(12)]
-        self.together(lambda allocator: [allocator.ring(wish) for wish in wishes] and None)
-        found = [self.found(wish) for wish in wishes]
+        requested = [self.wish() for _each in range(12)]
+        self.together(lambda allocator: [allocator.notify(wish) for wish in requested] and None)
+        found = [self.found(wish) for wish in requested]
         got = [one for one in found if one.state == allocations.ACTIVE]
         self.assertEqual(machines, {one.node_uuid for one in got})
         self.assertEqual(7, sum(one.state == allocations.ERROR for one in found))
@@ -80,12 +82,12 @@ class AllocationsOnSQLite(database.TestCase):
     def test_deleting_while_nodes_are_found_leaves_no_node_behind(self) -> None:
         for _each in range(10):
             self.machine()
-        wishes = [self.wish() for _each in range(10)]
+        requested = [self.wish() for _each in range(10)]
 
         def work(allocator: finding.Allocator) -> None:
-            for turn, wish in enumerate(random.sample(wishes, len(wishes))):
+            for turn, wish in enumerate(random.sample(requested, len(requested))):
                 if turn % 2:
-                    allocator.ring(wish)
+                    allocator.notify(wish)
                     continue
                 try:
                     allocations.delete(self.db, self.found(wish))
@@ -105,12 +107,12 @@ class AllocationsOnSQLite(database.TestCase):
         done: list[str] = []
 
         def work(_allocator: finding.Allocator) -> None:
-            wanted = {"uuid": str(uuid.uuid4()), "resource_class": CLASS}
+            requested = {"uuid": str(uuid.uuid4()), "resource_class": CLASS}
             try:
-                allocations.backfill(self.db, wanted, node)
+                allocations.backfill(self.db, requested, node)
             except errors.Conflict:
                 return
-            done.append(wanted["uuid"])
+            done.append(requested["uuid"])
 
         self.together(work)
         self.assertEqual({(done[0], node.uuid)}, self.pairs())

@@ -29,24 +29,24 @@ class Commands(testtools.TestCase):
         command = [sys.executable, "-m", f"ingot.db.cmd.{module}", "--config-file", str(self.file), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
-    def test_the_schema_is_made_and_told(self) -> None:
+    def test_the_schema_is_made_and_reported(self) -> None:
         before = self.run_command("dbsync", "version")
         made = self.run_command("dbsync", "upgrade")
         after = self.run_command("dbsync", "version")
 
         self.assertEqual((0, 0, 0), (before.returncode, made.returncode, after.returncode), made.stderr)
-        release = f"(this release: {schema.needed()}, after contract: {schema.head()})\n"
+        release = f"(this release: {schema.required_revision()}, after contract: {schema.head()})\n"
         self.assertEqual([f"empty {release}", f"{schema.head()} {release}"], [before.stdout, after.stdout])
         self.assertTrue(schema.is_current(self.db))
 
-    def test_a_revision_that_does_not_exist_is_told(self) -> None:
+    def test_a_revision_that_does_not_exist_is_reported(self) -> None:
         refused = self.run_command("dbsync", "upgrade", "--revision", "0815")
 
         self.assertEqual(1, refused.returncode)
         self.assertIn("ingot-dbsync: Invalid revision: '0815'", refused.stderr)
         self.assertNotIn("Traceback", refused.stderr)
 
-    def test_a_command_line_that_makes_no_sense_is_told(self) -> None:
+    def test_an_invalid_command_line_is_reported(self) -> None:
         refused = self.run_command("dbsync", "online_data_migrations", "--max-count", "0")
 
         self.assertEqual(2, refused.returncode)
@@ -68,12 +68,12 @@ class Commands(testtools.TestCase):
     def upgraded(self) -> None:
         """The database is one that a release before this one had, and this one's expand has seen."""
         schema.upgrade(self.db)
-        schema.stamp(self.db, schema.needed())
+        schema.stamp(self.db, schema.required_revision())
 
     def test_an_upgrade_ends_when_the_release_before_is_gone(self) -> None:
         self.upgraded()
         known = {"conductor_group": "", "rpc_version": "1.0", "process": None}
-        old = conductors.register(self.db, "one", {**known, "release": "0.1.7"}, [])
+        old = conductors.register(self.db, "one", {**known, "release": "0.2.7"}, [])
         conductors.register(self.db, "two", {**known, "release": importlib.metadata.version("ingot")}, [])
 
         refused = self.run_command("dbsync", "contract")
@@ -83,13 +83,13 @@ class Commands(testtools.TestCase):
         done = self.run_command("dbsync", "contract")
 
         self.assertEqual(1, refused.returncode)
-        self.assertIn("online, replace them first: one (0.1.7).", refused.stderr)
+        self.assertIn("online, replace them first: one (0.2.7).", refused.stderr)
         self.assertEqual((0, False, 0), (expanded.returncode, between, done.returncode), done.stderr)
         self.assertTrue(schema.is_current(self.db))
 
     def test_an_upgrade_does_not_end_while_services_are_pinned(self) -> None:
         self.upgraded()
-        self.file.write_text(f"[DEFAULT]\npin_release_version = 0.1\n{self.file.read_text()}")
+        self.file.write_text(f"[DEFAULT]\npin_release_version = 0.2\n{self.file.read_text()}")
 
         refused = self.run_command("dbsync", "contract")
 
@@ -110,34 +110,34 @@ class Commands(testtools.TestCase):
         (broker,) = (check for check in checks if check["check"] == "Message broker")
         return dict(broker)
 
-    def test_options_of_the_broker_that_do_not_work_are_told(self) -> None:
+    def test_options_of_the_broker_that_do_not_work_are_reported(self) -> None:
         options = "rabbit_ha_queues = true\nssl = true\nssl_ca_file =\nheartbeat_timeout_threshold = 0\n"
 
-        told = self.checked_broker(f"[oslo_messaging_rabbit]\n{options}")
+        check = self.checked_broker(f"[oslo_messaging_rabbit]\n{options}")
 
-        self.assertEqual(1, told["result"])
+        self.assertEqual(1, check["result"])
         for name in ("rabbit_ha_queues", "ssl_ca_file", "heartbeat_timeout_threshold"):
-            self.assertIn(name, told["details"])
+            self.assertIn(name, check["details"])
 
     def test_names_of_several_brokers_are_not_verified(self) -> None:
         hosts = "[DEFAULT]\ntransport_url = rabbit://one:5671,two:5671/\n"
 
-        told = self.checked_broker(f"{hosts}[oslo_messaging_rabbit]\nssl = true\n")
+        check = self.checked_broker(f"{hosts}[oslo_messaging_rabbit]\nssl = true\n")
 
-        self.assertEqual(1, told["result"])
-        self.assertIn("not that they were issued for these hosts", told["details"])
+        self.assertEqual(1, check["result"])
+        self.assertIn("not that they were issued for these hosts", check["details"])
 
     def test_nothing_is_wrong_with_one_broker(self) -> None:
         self.assertEqual(0, self.checked_broker("[DEFAULT]\ntransport_url = rabbit://one/\n")["result"])
 
-    def test_the_address_of_a_broker_that_is_none_is_told(self) -> None:
-        told = self.checked_broker("[DEFAULT]\ntransport_url = rabbit://u:secret@one:port/\n")
+    def test_an_invalid_address_of_a_broker_is_reported(self) -> None:
+        check = self.checked_broker("[DEFAULT]\ntransport_url = rabbit://u:secret@one:port/\n")
 
-        self.assertEqual(2, told["result"])
-        self.assertIn("transport_url", told["details"])
-        self.assertNotIn("secret", told["details"])
+        self.assertEqual(2, check["result"])
+        self.assertIn("transport_url", check["details"])
+        self.assertNotIn("secret", check["details"])
 
-    def test_nodes_that_no_conductor_can_serve_are_told(self) -> None:
+    def test_nodes_that_no_conductor_can_serve_are_reported(self) -> None:
         schema.upgrade(self.db)
         offer = EnabledInterface("fake-hardware", "power", "fake", True)
         values = {"conductor_group": "West", "release": "0.1.0", "rpc_version": "1.0"}
@@ -150,9 +150,9 @@ class Commands(testtools.TestCase):
         checked = self.run_command("status", "upgrade", "check", "--json")
 
         self.assertEqual(1, checked.returncode, checked.stderr)
-        told = {check["check"]: check for check in json.loads(checked.stdout)["checks"]}
-        self.assertEqual(0, told["Schema of the database"]["result"])
-        details = told["Drivers of nodes"]["details"]
+        checks = {check["check"]: check for check in json.loads(checked.stdout)["checks"]}
+        self.assertEqual(0, checks["Schema of the database"]["result"])
+        details = checks["Drivers of nodes"]["details"]
         self.assertIn("2 nodes need", details)
         self.assertIn(f"node {elsewhere.uuid} (group '') needs driver fake-hardware", details)
         self.assertIn(f"node {disabled.uuid} (group 'west') needs power_interface ipmitool", details)

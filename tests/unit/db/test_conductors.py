@@ -5,7 +5,7 @@ import threading
 from typing import Any
 
 from ingot.common import clock, errors
-from ingot.db import conductor_lists, conductors
+from ingot.db import conductors
 from ingot.db.conductors import EnabledInterface
 from tests import database
 
@@ -28,7 +28,7 @@ class ConductorsOnSQLite(database.TestCase):
                 .values(heartbeat_at=clock.now() - datetime.timedelta(seconds=seconds))
             )
 
-    def test_is_online_as_long_as_it_gives_signs_of_life(self) -> None:
+    def test_is_online_as_long_as_its_heartbeats_come(self) -> None:
         entry = self.register("one")
         self.assertEqual({"one"}, conductors.online_hosts(self.db, 30))
 
@@ -73,7 +73,7 @@ class ConductorsOnSQLite(database.TestCase):
             self.assertEqual([("followed", 1)], self.drains())
 
     def drains(self) -> list[tuple[str | None, bool]]:
-        return [(one.drain, one.alive) for one in conductors.every(self.db, 30)]
+        return [(one.drain, one.alive) for one in conductors.list_all(self.db, 30)]
 
     def test_is_offline_at_once_after_an_orderly_stop(self) -> None:
         entry = self.register("one", _IPMI)
@@ -121,10 +121,10 @@ class ConductorsOnSQLite(database.TestCase):
             {("one", "", "ipmi"), ("one", "", "fake-hardware"), ("two", "west", "ipmi")},
             set(conductors.ring_members(self.db, 30)),
         )
-        online = conductors.versions(self.db, 30)
+        online = conductors.list_versions(self.db, 30)
         self.assertEqual([("0.1.0", "1.0")] * 2, [(one.release, one.rpc_version) for one in online])
 
-    def test_enabled_interfaces_are_told_by_hardware_type_and_group(self) -> None:
+    def test_enabled_interfaces_are_listed_by_hardware_type_and_group(self) -> None:
         self.register("one", _IPMI, _FAKE)
         self.register("two", _IPMI, conductor_group="west")
 
@@ -148,7 +148,7 @@ class ConductorsOnSQLite(database.TestCase):
             conductors.classic_drivers(self.db, 30),
         )
         self.assertEqual([("two", "west", "fixed")], conductors.classic_drivers(self.db, 30, "west"))
-        known = conductor_lists.drivers(self.db)
+        known = conductors.drivers_by_id(self.db)
         self.assertEqual(["fake-hardware", "fixed", "ipmi", "solid"], known[conductors.get(self.db, "one", 30).id])
 
     def test_classic_drivers_go_with_their_conductor(self) -> None:

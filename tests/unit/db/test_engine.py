@@ -9,7 +9,7 @@ import testtools
 
 from ingot.common import errors
 from ingot.db import nodes
-from ingot.db.engine import Database, retried
+from ingot.db.engine import Database, retry_transaction
 from tests import database
 
 
@@ -34,7 +34,7 @@ class EngineOnSQLite(database.TestCase):
     def test_a_transaction_that_reads_first_can_write_later(self) -> None:
         database.make_node(self.db, description="0")
 
-        @retried
+        @retry_transaction
         def count_up() -> None:
             with self.db.transaction() as connection:
                 row = connection.execute(nodes.NODES.select().with_for_update()).one()
@@ -55,7 +55,7 @@ class EngineOnSQLite(database.TestCase):
                     connection.execute(update.values(revision=nodes.NODES.c.revision + 1))
                     time.sleep(0.2)
 
-        _together([lambda: retried(write)(ids), lambda: retried(write)(ids[::-1])])
+        _together([lambda: retry_transaction(write)(ids), lambda: retry_transaction(write)(ids[::-1])])
 
         with self.db.single() as connection:
             self.assertEqual([2, 2], [row.revision for row in connection.execute(nodes.NODES.select())])
@@ -81,7 +81,7 @@ class SQLiteFile(testtools.TestCase):
 
         self.assertEqual(0o600, os.stat(path).st_mode & 0o777)
 
-    def test_a_place_that_cannot_be_written_is_told(self) -> None:
+    def test_a_location_that_cannot_be_written_is_reported(self) -> None:
         refusal = self.assertRaises(
             errors.ConfigurationError, Database, database.configuration("sqlite:////dev/null/ingot.sqlite")
         )
@@ -91,7 +91,7 @@ class SQLiteFile(testtools.TestCase):
     def test_memory_is_refused_because_connections_would_not_share_it(self) -> None:
         self.assertRaises(errors.ConfigurationError, Database, database.configuration("sqlite://"))
 
-    def test_an_address_that_names_no_database_is_told_without_its_password(self) -> None:
+    def test_an_address_that_names_no_database_is_reported_without_its_password(self) -> None:
         for url in ("oracle://ingot:secret@192.0.2.1/x", "ingot:secret@192.0.2.1"):
             refusal = self.assertRaises(errors.ConfigurationError, Database, database.configuration(url))
 

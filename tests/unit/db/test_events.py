@@ -6,16 +6,16 @@ import uuid
 import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
-from ingot.db import conductors, events, models, node_crud, nodes, records
+from ingot.db import conductors, events, models, node_crud, nodes
 from tests import database, sql_counter
 
 _SILENT_AFTER = 60.0
 
 
 class EventsOnSQLite(database.TestCase):
-    def told(self, after: int = 0) -> list[records.Record]:
+    def recorded(self, after: int = 0) -> list[models.Record]:
         events.collect(self.db, _SILENT_AFTER)
-        return events.page(self.db, after, 10_000)
+        return events.read_page(self.db, after, 10_000)
 
     def make(self) -> str:
         """Creates a node as the API does; returns its uuid."""
@@ -29,7 +29,7 @@ class EventsOnSQLite(database.TestCase):
             nodes.compare_and_set(self.db, node, {"provision_state": states.DEPLOYING, "last_error": None})
         self.assertEqual((1, 0), (len(counted), counted.commits))
 
-        event = self.told()[-1]
+        event = self.recorded()[-1]
         self.assertEqual(("provision", node.uuid, "r1u2"), (event.kind, event.node_uuid, event.node_name))
         self.assertEqual({"provision_state": "deploying", "last_error": None}, event.data)
 
@@ -39,12 +39,12 @@ class EventsOnSQLite(database.TestCase):
         self.assertRaises(
             errors.ChangedMeanwhile, nodes.compare_and_set, self.db, node, {"provision_state": states.DEPLOYING}
         )
-        self.assertEqual([], self.told())
+        self.assertEqual([], self.recorded())
 
     def test_what_stays_as_it_was_is_no_event(self) -> None:
         node = database.make_node(self.db, power_state=states.POWER_ON)
         nodes.compare_and_set(self.db, node, {"power_state": states.POWER_ON, "extra": {"a": 1}})
-        self.assertEqual([], self.told())
+        self.assertEqual([], self.recorded())
 
     def test_kinds_follow_from_the_columns(self) -> None:
         node = database.make_node(self.db)
@@ -55,31 +55,31 @@ class EventsOnSQLite(database.TestCase):
             {"extra": {"a": 1}},
         ):
             nodes.set_always(self.db, node.uuid, values)
-        self.assertEqual(["power", "maintenance", "provision"], [event.kind for event in self.told()])
+        self.assertEqual(["power", "maintenance", "provision"], [event.kind for event in self.recorded()])
 
     def test_a_task_tells_of_what_it_has_changed_and_of_its_steps(self) -> None:
         node = database.make_node(self.db, power_state=states.POWER_ON)
         held = nodes.lock(self.db, node.uuid, "one", "test")
-        step = nodes.event_of_step({"interface": "deploy", "step": "write_image", "state": "running"})
-        nodes.write_locked(self.db, held, {"extra": {"a": 1}}, told=[step])
-        event = self.told()[0]
+        step = nodes.build_step_event({"interface": "deploy", "step": "write_image", "state": "running"})
+        nodes.write_locked(self.db, held, {"extra": {"a": 1}}, events=[step])
+        event = self.recorded()[0]
         self.assertEqual(("step", "write_image", "running"), (event.kind, event.data["step"], event.data["state"]))
 
     def test_collecting_changes_nothing_that_a_client_sees(self) -> None:
         node = database.make_node(self.db)
         nodes.set_always(self.db, node.uuid, {"provision_state": states.AVAILABLE})
         before = nodes.get(self.db, node.uuid)
-        self.told()
+        self.recorded()
         self.assertEqual(before.as_dict(), nodes.get(self.db, node.uuid).as_dict())
         self.assertNotIn("outbox", before.as_dict())
 
-    def test_numbers_have_no_gaps_and_nothing_is_told_twice(self) -> None:
+    def test_numbers_have_no_gaps_and_no_event_comes_twice(self) -> None:
         for _ in range(3):
             self.make()
-        for event in self.told():
+        for event in self.recorded():
             nodes.set_always(self.db, event.node_uuid, {"provision_state": states.AVAILABLE})
-        self.assertEqual(list(range(1, 7)), [event.id for event in self.told()])
-        self.assertEqual(6, len(self.told()))
+        self.assertEqual(list(range(1, 7)), [event.id for event in self.recorded()])
+        self.assertEqual(6, len(self.recorded()))
 
     def test_a_look_in_vain_costs_two_statements_and_any_other_seven(self) -> None:
         for _ in range(30):
@@ -92,34 +92,34 @@ class EventsOnSQLite(database.TestCase):
     def test_what_happened_to_a_node_outlives_it(self) -> None:
         node = self.make()
         node_crud.delete(self.db, nodes.get(self.db, node))
-        told = self.told()
-        self.assertEqual([(1, node), (2, node)], [(event.id, event.node_uuid) for event in told])
-        self.assertEqual([states.ENROLL, None], [event.data["provision_state"] for event in told])
+        recorded = self.recorded()
+        self.assertEqual([(1, node), (2, node)], [(event.id, event.node_uuid) for event in recorded])
+        self.assertEqual([states.ENROLL, None], [event.data["provision_state"] for event in recorded])
 
     def test_conductors_come_fall_silent_come_back_and_stop(self) -> None:
         about = {"conductor_group": "", "release": "0.2", "rpc_version": "1.0"}
         ident = conductors.register(self.db, "one", about, [])
-        self.told()
+        self.recorded()
         with self.db.single() as connection:
             asleep = sa.update(models.table(models.Conductor)).values(heartbeat_at=clock.after(-100))
             connection.execute(asleep)
-        self.told()
+        self.recorded()
         conductors.touch(self.db, ident)
-        self.told()
+        self.recorded()
         conductors.unregister(self.db, ident)
         self.assertEqual(
             ["online", "silent", "online", "stopped"],
-            [event.data["state"] for event in self.told() if event.kind == "conductor"],
+            [event.data["state"] for event in self.recorded() if event.kind == "conductor"],
         )
 
     def test_only_the_newest_are_kept_and_numbers_go_on(self) -> None:
         for _ in range(10):
             self.make()
-        self.told()
+        self.recorded()
         self.assertEqual(7, events.prune(self.db, 3, batch=2))
         self.assertEqual((8, 10), events.bounds(self.db))
         self.make()
-        self.assertEqual([8, 9, 10, 11], [event.id for event in self.told()])
+        self.assertEqual([8, 9, 10, 11], [event.id for event in self.recorded()])
 
     def test_many_writers_and_collectors_at_once(self) -> None:
         """Each event once, without gaps, those of a node in the order of its writes."""
@@ -135,13 +135,13 @@ class EventsOnSQLite(database.TestCase):
         done.set()
         for thread in collecting:
             thread.join(60)
-        told = self.told()
-        self.assertEqual(list(range(1, len(told) + 1)), [event.id for event in told])
-        self.assertEqual([event.id for event in told], seen[0])
-        self.assertEqual([event.id for event in told], seen[1])
+        recorded = self.recorded()
+        self.assertEqual(list(range(1, len(recorded) + 1)), [event.id for event in recorded])
+        self.assertEqual([event.id for event in recorded], seen[0])
+        self.assertEqual([event.id for event in recorded], seen[1])
         for node in made:
             numbers = [
-                e.data["maintenance_reason"] for e in told if e.node_uuid == node.uuid and "maintenance" in e.kind
+                e.data["maintenance_reason"] for e in recorded if e.node_uuid == node.uuid and "maintenance" in e.kind
             ]
             self.assertEqual([str(number) for number in range(25)], numbers)
 
@@ -155,4 +155,4 @@ class EventsOnSQLite(database.TestCase):
         while not last:
             last = done.is_set()
             events.collect(self.db, _SILENT_AFTER)
-            ids += [event.id for event in events.page(self.db, ids[-1] if ids else 0, 1000)]
+            ids += [event.id for event in events.read_page(self.db, ids[-1] if ids else 0, 1000)]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ingot.common import errors
-from ingot.db import facts, inventory, node_crud, nodes, records
+from ingot.db import facts, inventory, models, node_crud, nodes
 from tests import database, sql_counter
 
 ON = {"name": "virtualization", "value": "on", "allowable_values": ["on", "off"], "unique": False}
@@ -16,11 +16,11 @@ class FactsOnSQLite(database.TestCase):
         self.known = database.make_node(self.db)
         self.node = nodes.lock(self.db, self.known.uuid, "one", "reading")
 
-    def read(self, *settings: dict[str, Any], node: records.Record | None = None) -> None:
+    def read(self, *settings: dict[str, Any], node: models.Node | None = None) -> None:
         facts.BIOS.replace(self.db, node or self.node, settings)
 
-    def settings(self) -> dict[str, records.Record]:
-        return {setting.name: setting for setting in facts.BIOS.of_node(self.db, self.known.id)}
+    def settings(self) -> dict[str, models.Record]:
+        return {setting.name: setting for setting in facts.BIOS.list_of_node(self.db, self.known.id)}
 
     def test_are_kept_by_name(self) -> None:
         self.read(TIMEOUT, ON)
@@ -73,7 +73,7 @@ class FactsOnSQLite(database.TestCase):
         for version in ("1", "2"):
             component = {"component": "bmc", "initial_version": version, "current_version": version}
             facts.FIRMWARE.replace(self.db, self.node, [component])
-        (kept,) = facts.FIRMWARE.of_node(self.db, self.known.id)
+        (kept,) = facts.FIRMWARE.list_of_node(self.db, self.known.id)
         self.assertEqual(("1", "2"), (kept.initial_version, kept.current_version))
 
     def test_an_inventory_replaces_the_one_before(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import testtools
 
 from ingot.common import errors
-from ingot.db import nodes, records
+from ingot.db import models, nodes
 from tests import database, linearizability
 from tests.linearizability import Operation
 
@@ -99,7 +99,7 @@ class LocksOnSQLite(database.TestCase):
 class _Conductor:
     """Takes the lock, works under it, gives it back; sometimes it takes others for dead who are not."""
 
-    def __init__(self, db: Any, node: records.Record, host: str, note: Callable[[Operation], None]) -> None:
+    def __init__(self, db: Any, node: models.Node, host: str, note: Callable[[Operation], None]) -> None:
         self._db, self._node, self._host, self._note = db, node, host, note
         self._chance = random.Random(host)  # noqa: S311 - no secret
 

@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from ingot.common import context, errors
-from ingot.db import events, maintenance, node_lists, nodes, records
+from ingot.db import events, maintenance, models, node_lists, nodes
 from tests import database
 
 ANN, BOB = (context.RequestContext(user_id=name, project_id="p", overwrite=False) for name in ("ann", "bob"))
@@ -17,26 +17,28 @@ class HoldsOnSQLite(database.TestCase):
         super().setUp()
         self.uuid = database.make_node(self.db).uuid
 
-    def node(self) -> records.Record:
+    def node(self) -> models.Node:
         return nodes.get(self.db, self.uuid, (*maintenance.FLAG, "revision"))
 
     def put(self, ctx: context.RequestContext, name: str, reason: str | None = None, scope: str = "all") -> None:
-        wanted = maintenance.of_user(ctx, reason, name, scope)
-        maintenance.write(self.db, self.uuid, lambda node: maintenance.put(node, wanted))
+        hold = maintenance.user_hold(ctx, reason, name, scope)
+        maintenance.write_holds(self.db, self.uuid, lambda node: maintenance.add_hold(node, hold))
 
     def end(self, name: str) -> None:
-        maintenance.write(self.db, self.uuid, lambda node: maintenance.end(node, lambda hold: hold["name"] == name))
+        maintenance.write_holds(
+            self.db, self.uuid, lambda node: maintenance.end_holds(node, lambda hold: hold["name"] == name)
+        )
 
     def fail(self, fault: str) -> None:
-        hold = maintenance.of_fault(fault, "broken", "conductor-1")
-        maintenance.write(self.db, self.uuid, lambda node: maintenance.put(node, hold))
+        hold = maintenance.fault_hold(fault, "broken", "conductor-1")
+        maintenance.write_holds(self.db, self.uuid, lambda node: maintenance.add_hold(node, hold))
 
     def flag(self) -> tuple[Any, ...]:
         node = self.node()
         return node.maintenance, node.maintenance_reason, node.fault
 
     def names(self) -> list[str]:
-        return [hold["name"] for hold in maintenance.standing(self.node())]
+        return [hold["name"] for hold in maintenance.read_holds(self.node())]
 
     def test_the_flag_stands_until_the_last_hold_is_taken_away(self) -> None:
         self.put(ANN, "fan", "new fan")
@@ -48,16 +50,16 @@ class HoldsOnSQLite(database.TestCase):
         self.assertEqual((False, None, None), self.flag())
         self.assertEqual([], self.names())
 
-    def test_it_is_told_who_why_since_when_and_what(self) -> None:
+    def test_it_names_holder_purpose_time_and_request(self) -> None:
         self.put(ANN, "fan", "new fan", "provision")
-        (hold,) = maintenance.standing(self.node())
-        told = [hold[name] for name in ("name", "user", "project", "reason", "scope", "fault", "conductor")]
-        self.assertEqual(["fan", "ann", "p", "new fan", "provision", None, None], told)
+        (hold,) = maintenance.read_holds(self.node())
+        shown = [hold[name] for name in ("name", "user", "project", "reason", "scope", "fault", "conductor")]
+        self.assertEqual(["fan", "ann", "p", "new fan", "provision", None, None], shown)
         self.put(ANN, "fan", "two fans")
-        (changed,) = maintenance.standing(self.node())
+        (changed,) = maintenance.read_holds(self.node())
         self.assertEqual(("two fans", "all", hold["since"]), (changed["reason"], changed["scope"], changed["since"]))
 
-    def test_a_name_that_somebody_else_has_is_refused(self) -> None:
+    def test_a_name_of_another_process_is_refused(self) -> None:
         self.put(ANN, "fan")
         self.fail("clean failure")
         refusal = self.assertRaises(errors.Conflict, self.put, BOB, "fan")
@@ -73,7 +75,7 @@ class HoldsOnSQLite(database.TestCase):
     def test_only_two_scopes_end_the_reading_of_power(self) -> None:
         for scope, read in (("all", False), ("provision", True), ("sync", False)):
             self.put(ANN, scope, scope=scope)
-            self.assertEqual(read, bool(node_lists.for_power_sync(self.db, "", ["fake-hardware"])), scope)
+            self.assertEqual(read, bool(node_lists.list_for_power_sync(self.db, "", ["fake-hardware"])), scope)
             self.end(scope)
 
     def test_a_fault_and_a_user_hold_at_once_and_each_ends_for_itself(self) -> None:
@@ -91,7 +93,7 @@ class HoldsOnSQLite(database.TestCase):
         self.put(ANN, "fan")
         self.put(BOB, "bmc", scope="sync")
         self.fail("clean failure")
-        maintenance.write(self.db, self.uuid, lambda node: maintenance.flagged(node, BOB, False))
+        maintenance.write_holds(self.db, self.uuid, lambda node: maintenance.set_flag(node, BOB, False))
         self.assertEqual((False, None, None), self.flag())
         self.assertEqual(["bmc"], self.names())
 
@@ -112,37 +114,37 @@ class HoldsOnSQLite(database.TestCase):
         self.put(ANN, "fan")
         self.assertRaises(
             errors.ChangedMeanwhile,
-            maintenance.write,
-            *(self.db, self.uuid, lambda node: maintenance.flagged(node, ANN, False), revision),
+            maintenance.write_holds,
+            *(self.db, self.uuid, lambda node: maintenance.set_flag(node, ANN, False), revision),
         )
         self.assertEqual(["fan"], self.names())
         with self.db.single() as connection:
             connection.execute(nodes.NODES.delete())
         self.assertRaises(errors.NotFound, self.put, ANN, "fan")
 
-    def test_a_change_is_told_once_and_what_changes_nothing_is_not(self) -> None:
+    def test_a_change_is_reported_once_and_a_write_without_change_is_not(self) -> None:
         self.put(ANN, "fan", "new fan")
         self.put(ANN, "fan", "new fan")
         events.collect(self.db, 30.0)
-        told = [event for event in events.page(self.db, 0, 10) if event.kind == "maintenance"]
-        self.assertEqual([(True, "new fan", None)], [self._flag_of(event) for event in told])
-        self.assertEqual("ann", told[0].data["maintenance_holds"][0]["user"])
+        recorded = [event for event in events.read_page(self.db, 0, 10) if event.kind == "maintenance"]
+        self.assertEqual([(True, "new fan", None)], [self._flag_of(event) for event in recorded])
+        self.assertEqual("ann", recorded[0].data["maintenance_holds"][0]["user"])
 
-    def _flag_of(self, event: records.Record) -> tuple[Any, ...]:
+    def _flag_of(self, event: models.Record) -> tuple[Any, ...]:
         return tuple(event.data[name] for name in ("maintenance", "maintenance_reason", "fault"))
 
     def first_release(self, values: dict[str, Any]) -> None:
         """Writes as release 0.1 does, which has no holds."""
         nodes.set_always(self.db, self.uuid, values)
 
-    def test_the_flag_of_the_first_release_is_a_hold_of_nobody_known(self) -> None:
+    def test_the_flag_of_the_first_release_is_a_hold_of_an_unknown_user(self) -> None:
         self.first_release(BY_FIRST_RELEASE)
-        (hold,) = maintenance.standing(self.node())
+        (hold,) = maintenance.read_holds(self.node())
         self.assertEqual(("flag:", "hot", "all", None), tuple(hold[n] for n in ("name", "reason", "scope", "since")))
         self.first_release({**BY_FIRST_RELEASE, "fault": "power failure"})
-        (hold,) = maintenance.standing(self.node())
+        (hold,) = maintenance.read_holds(self.node())
         self.assertEqual(("power failure", "provision"), (hold["fault"], hold["scope"]))
-        self.assertTrue(node_lists.for_power_sync(self.db, "", ["fake-hardware"]))
+        self.assertTrue(node_lists.list_for_power_sync(self.db, "", ["fake-hardware"]))
         self.put(ANN, "fan", "new fan")
         self.assertEqual(["power failure", "fan"], self.names())
 

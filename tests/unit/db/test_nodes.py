@@ -7,7 +7,7 @@ import uuid
 import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
-from ingot.db import models, nodes, records
+from ingot.db import models, node_lists, nodes
 from tests import database
 
 _STEP_RUN = {
@@ -50,7 +50,7 @@ class NodesOnSQLite(database.TestCase):
         node = database.make_node(self.db, configdrive="x" * 3_000_000)
 
         self.assertNotIn("configdrive", node.as_dict())
-        self.assertEqual(3_000_000, len(nodes.configdrive(self.db, node) or ""))
+        self.assertEqual(3_000_000, len(nodes.read_configdrive(self.db, node) or ""))
 
     def test_moments_keep_their_microseconds(self) -> None:
         moment = datetime.datetime(2026, 2, 3, 4, 5, 6, 789123)
@@ -74,7 +74,7 @@ class NodesOnSQLite(database.TestCase):
         self.assertRaises(errors.ChangedMeanwhile, nodes.compare_and_set, self.db, node, {"description": "second"})
         self.assertEqual("first", nodes.get(self.db, node.uuid).description)
 
-    def test_a_request_on_a_locked_node_is_told_who_holds_it(self) -> None:
+    def test_a_request_on_a_locked_node_names_the_conductor_that_holds_it(self) -> None:
         node = database.make_node(self.db)
         nodes.lock(self.db, node.uuid, "conductor-7", "power off")
 
@@ -90,7 +90,7 @@ class NodesOnSQLite(database.TestCase):
 
         self.assertRaises(errors.NotFound, nodes.compare_and_set, self.db, node, {"description": "x"})
 
-    def test_a_name_that_is_taken_is_told(self) -> None:
+    def test_a_name_in_use_is_reported(self) -> None:
         database.make_node(self.db, name="instance_uuid")
         node = database.make_node(self.db)
         values = {"name": "instance_uuid", "instance_uuid": str(uuid.uuid4())}
@@ -99,7 +99,7 @@ class NodesOnSQLite(database.TestCase):
 
         self.assertEqual("A node with name instance_uuid already exists.", str(refusal))
 
-    def test_an_instance_that_is_on_another_node_is_told(self) -> None:
+    def test_an_instance_on_another_node_is_reported(self) -> None:
         instance = str(uuid.uuid4())
         database.make_node(self.db, instance_uuid=instance)
         node = database.make_node(self.db)
@@ -114,8 +114,8 @@ class NodesOnSQLite(database.TestCase):
 
         held = nodes.lock(self.db, node.uuid, "one", "deploy")
 
-        told = (held.reservation, held.lock_purpose, held.lock_epoch)
-        self.assertEqual(("one", "deploy", node.lock_epoch + 1), told)
+        lock = (held.reservation, held.lock_purpose, held.lock_epoch)
+        self.assertEqual(("one", "deploy", node.lock_epoch + 1), lock)
         self.assertAlmostEqual(0, (clock.now() - held.locked_at).total_seconds(), delta=30)
         refusal = self.assertRaises(errors.NodeLocked, nodes.lock, self.db, node.uuid, "two", "clean")
         self.assertIn("one for deploy since", str(refusal))
@@ -124,12 +124,12 @@ class NodesOnSQLite(database.TestCase):
         now = clock.now()
         for due_at in (None, now + datetime.timedelta(hours=1)):
             idle = database.make_node(self.db, due_at=due_at)
-            self.assertRaises(errors.NodeLocked, nodes.lock, self.db, idle.uuid, "one", "alarm", due=True)
+            self.assertRaises(errors.NodeLocked, nodes.lock, self.db, idle.uuid, "one", "alarm", if_due=True)
             self.assertEqual(idle.lock_epoch, nodes.get(self.db, idle.uuid).lock_epoch)
         busy = database.make_node(self.db, due_at=now)
-        self.assertEqual("one", nodes.lock(self.db, busy.uuid, "one", "alarm", due=True).reservation)
+        self.assertEqual("one", nodes.lock(self.db, busy.uuid, "one", "alarm", if_due=True).reservation)
         dead = database.make_node(self.db, reservation="dead")
-        self.assertEqual("one", nodes.lock(self.db, dead.uuid, "one", "sweep", {"dead"}, due=True).reservation)
+        self.assertEqual("one", nodes.lock(self.db, dead.uuid, "one", "sweep", {"dead"}, if_due=True).reservation)
 
     def test_a_lock_on_nothing_is_not_found(self) -> None:
         self.assertRaises(errors.NotFound, nodes.lock, self.db, "nobody", "one", "deploy")
@@ -189,7 +189,7 @@ class NodesOnSQLite(database.TestCase):
 
         self.assertEqual(1, nodes.release_stale(self.db, "one"))
 
-        self.assertEqual([other.uuid], [node.uuid for node in nodes.reserved(self.db)])
+        self.assertEqual([other.uuid], [node.uuid for node in node_lists.list_locked(self.db)])
         self.assertRaises(errors.LockLost, nodes.write_locked, self.db, held, {"last_error": "late"})
 
     def test_journal_and_history_are_written_with_the_node(self) -> None:
@@ -199,7 +199,7 @@ class NodesOnSQLite(database.TestCase):
 
         self.assertEqual((2, 1), (self.rows(models.StepRun), self.rows(models.NodeHistory)))
 
-    def test_what_is_due_comes_longest_overdue_first(self) -> None:
+    def test_scheduled_work_comes_longest_overdue_first(self) -> None:
         moment = clock.now()
         for minutes in (1, 3, 2, -1):
             database.make_node(
@@ -213,10 +213,10 @@ class NodesOnSQLite(database.TestCase):
 
         self.assertEqual([3, 2], overdue)
 
-    def due(self, moment: datetime.datetime, limit: int) -> list[records.Record]:
-        return nodes.due(self.db, moment, limit, "", ["fake-hardware"])
+    def due(self, moment: datetime.datetime, limit: int) -> list[models.Record]:
+        return node_lists.list_to_check(self.db, moment, limit, "", ["fake-hardware"])
 
-    def test_what_nobody_can_work_on_does_not_crowd_out_the_rest(self) -> None:
+    def test_work_without_a_conductor_does_not_crowd_out_the_rest(self) -> None:
         moment = clock.now()
         for values in ({"driver": "gone"}, {"conductor_group": "elsewhere"}, {"reservation": "busy"}):
             database.make_node(self.db, due_at=moment - datetime.timedelta(hours=1), **values)
@@ -238,7 +238,7 @@ class NodesOnSQLite(database.TestCase):
         self.assertEqual({"target": "power off"}, now.power_request)
         self.assertNotEqual("found long ago", now.power_state)
 
-    def test_a_wait_that_begins_after_a_sign_of_life_or_an_abort_is_over(self) -> None:
+    def test_a_wait_that_begins_after_a_heartbeat_or_an_abort_is_over(self) -> None:
         known = clock.now()
         later = known + datetime.timedelta(hours=1)
         for noted, due in (
@@ -253,15 +253,15 @@ class NodesOnSQLite(database.TestCase):
                 if noted:
                     nodes.set_always(self.db, held.uuid, noted)
                 heard = nodes.STEP_HEARD if in_row else known
-                nodes.write_locked(self.db, held, {"due_at": nodes.due_unless_called(held, heard, later)})
+                nodes.write_locked(self.db, held, {"due_at": nodes.next_check_at_in_wait(held, heard, later)})
                 found = nodes.get(self.db, held.uuid).due_at
                 self.assertEqual(due is None, found < later, noted)
 
-    def test_an_abort_that_has_to_wait_does_not_make_the_node_due_again_and_again(self) -> None:
+    def test_an_abort_that_has_to_wait_does_not_schedule_the_node_again_and_again(self) -> None:
         later = clock.now() + datetime.timedelta(hours=1)
         held = nodes.lock(self.db, database.make_node(self.db, abort_requested=True).uuid, "one", "deploy")
 
-        nodes.write_locked(self.db, held, {"due_at": nodes.due_unless_called(held, clock.now(), later)})
+        nodes.write_locked(self.db, held, {"due_at": nodes.next_check_at_in_wait(held, clock.now(), later)})
 
         self.assertEqual(later, nodes.get(self.db, held.uuid).due_at)
 

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import clock, errors
-from ingot.db import agent_logs, listing, models, records, step_runs
+from ingot.db import listing, models, node_history
 from tests import database
 
 _RUNS = models.table(models.StepRun)
@@ -19,14 +19,14 @@ class PastOnSQLite(database.TestCase):
         self.began = clock.now().replace(microsecond=250000)
         self.known = database.make_node(self.db)
 
-    def ended(self, run: str, *states: str, node: records.Record | None = None) -> None:
+    def ended(self, run: str, *states: str, node: models.Node | None = None) -> None:
         """Journals a step of a second for each state."""
         with self.db.single() as connection:
             connection.execute(
                 sa.insert(_RUNS), [self.attempt(node or self.known, run, *one) for one in enumerate(states)]
             )
 
-    def attempt(self, node: records.Record, run: str, index: int, state: str) -> dict[str, Any]:
+    def attempt(self, node: models.Node, run: str, index: int, state: str) -> dict[str, Any]:
         started = self.began + datetime.timedelta(seconds=index)
         return {
             "node_id": node.id, "run_id": run, "flow": "deploy", "step_index": index, "attempt": 1,
@@ -35,10 +35,10 @@ class PastOnSQLite(database.TestCase):
             "conductor": "one", "error": None if state == "done" else f"{run} {state}",
         }  # fmt: skip
 
-    def runs(self, limit: int = 10, before: str | None = None) -> list[records.Record]:
-        return step_runs.runs(self.db, self.known.id, limit, before)
+    def runs(self, limit: int = 10, before: str | None = None) -> list[models.Record]:
+        return node_history.list_runs(self.db, self.known.id, limit, before)
 
-    def test_a_run_is_told_by_its_first_start_and_its_last_end(self) -> None:
+    def test_a_run_spans_its_first_start_and_its_last_end(self) -> None:
         self.ended("a", "done", "done", "failed")
         (run,) = self.runs()
         self.assertEqual(
@@ -66,23 +66,23 @@ class PastOnSQLite(database.TestCase):
     def test_the_attempts_of_one_run(self) -> None:
         self.ended("a", "done")
         self.ended("b", "done", "failed")
-        self.assertEqual(["step_0", "step_1"], [one.step for one in step_runs.of_run(self.db, self.known.id)])
-        self.assertEqual(1, len(step_runs.of_run(self.db, self.known.id, "a")))
+        self.assertEqual(["step_0", "step_1"], [one.step for one in node_history.list_attempts(self.db, self.known.id)])
+        self.assertEqual(1, len(node_history.list_attempts(self.db, self.known.id, "a")))
 
     def test_megabytes_of_any_bytes_are_kept(self) -> None:
         most = self.database.conf.agent.deploy_logs_max_size
         content = bytes(range(256)) + os.urandom(most - 256)
         log = {"run_id": "a", "flow": "deploy", "content": content}
-        kept = listing.of_node(
-            self.db, agent_logs.SOURCE, self.known.id, agent_logs.add(self.db, self.known.id, log, keep=3)
+        kept = listing.get_of_node(
+            self.db, node_history.LOGS, self.known.id, node_history.add_log(self.db, self.known.id, log, keep=3)
         )
         self.assertEqual((content, len(content), "a"), (kept.content, kept.size, kept.run_id))
 
     def test_the_newest_logs_of_a_node_stay(self) -> None:
         other = database.make_node(self.db)
         log = {"run_id": "a", "flow": "deploy", "content": b"x"}
-        kept = [agent_logs.add(self.db, node.id, log, keep=1) for node in (other, self.known, self.known)]
-        self.assertRaises(errors.NotFound, listing.of_node, self.db, agent_logs.SOURCE, self.known.id, kept[1])
-        self.assertRaises(errors.NotFound, listing.of_node, self.db, agent_logs.SOURCE, self.known.id, kept[0])
-        self.assertEqual(b"x", listing.of_node(self.db, agent_logs.SOURCE, other.id, kept[0]).content)
-        self.assertEqual(b"x", listing.of_node(self.db, agent_logs.SOURCE, self.known.id, kept[2]).content)
+        kept = [node_history.add_log(self.db, node.id, log, keep=1) for node in (other, self.known, self.known)]
+        self.assertRaises(errors.NotFound, listing.get_of_node, self.db, node_history.LOGS, self.known.id, kept[1])
+        self.assertRaises(errors.NotFound, listing.get_of_node, self.db, node_history.LOGS, self.known.id, kept[0])
+        self.assertEqual(b"x", listing.get_of_node(self.db, node_history.LOGS, other.id, kept[0]).content)
+        self.assertEqual(b"x", listing.get_of_node(self.db, node_history.LOGS, self.known.id, kept[2]).content)

@@ -6,14 +6,14 @@ import uuid
 import sqlalchemy as sa
 
 from ingot.common import errors
-from ingot.db import portgroups, ports
+from ingot.db import ports
 from tests import database
 
 
 class PortsOnSQLite(database.TestCase):
     def test_of_many_that_join_at_once_only_those_of_one_network_do(self) -> None:
         node = database.make_node(self.db)
-        group = portgroups.create(self.db, {"node_id": node.id, "uuid": str(uuid.uuid4())})
+        group = ports.PORTGROUPS.create(self.db, {"node_id": node.id, "uuid": str(uuid.uuid4())})
         start = threading.Barrier(6)
         refused: list[str] = []
         broken: list[Exception] = []
@@ -23,7 +23,7 @@ class PortsOnSQLite(database.TestCase):
             port = {"node_id": node.id, "portgroup_id": group, "address": f"52:54:00:00:00:0{number}"}
             start.wait()
             try:
-                ports.create(db, {**port, "physical_network": f"net{number % 2}"})
+                ports.PORTS.create(db, {**port, "physical_network": f"net{number % 2}"})
             except errors.Conflict as exc:
                 refused.append(exc.message)
             except Exception as exc:  # noqa: BLE001 - it is told below
@@ -35,5 +35,5 @@ class PortsOnSQLite(database.TestCase):
         for thread in threads:
             thread.join()
         with self.db.single() as connection:
-            joined = list(connection.execute(sa.select(ports.PORTS.c.physical_network)).scalars())
+            joined = list(connection.execute(sa.select(ports.PORTS.source.table.c.physical_network)).scalars())
         self.assertEqual(([], 3, 3, 1), (broken, len(joined), len(refused), len(set(joined))), refused)

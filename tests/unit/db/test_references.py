@@ -3,7 +3,7 @@
 import uuid
 
 from ingot.common import errors, states
-from ingot.db import chassis, listing, node_crud, nodes, ports
+from ingot.db import listing, node_crud, nodes, ports
 from tests import database
 
 GONE = 4711
@@ -11,18 +11,18 @@ GONE = 4711
 
 class ReferencesOnSQLite(database.TestCase):
     def test_a_new_port_whose_node_is_gone(self) -> None:
-        refusal = self.assertRaises(errors.ChangedMeanwhile, ports.create, self.db, self.port(GONE))
+        refusal = self.assertRaises(errors.ChangedMeanwhile, ports.PORTS.create, self.db, self.port(GONE))
         self.assertIn("port", refusal.message)
 
     def test_a_port_that_moves_to_a_node_that_is_gone(self) -> None:
-        ports.create(self.db, self.port(database.make_node(self.db).id))
-        port = listing.page(self.db, ports.SOURCE, ("uuid", "updated_at", "node_uuid", "portgroup_id"), listing.Page())[
-            0
-        ]
-        self.assertRaises(errors.ChangedMeanwhile, ports.update, self.db, port, {"node_id": GONE})
+        ports.PORTS.create(self.db, self.port(database.make_node(self.db).id))
+        port = listing.page(
+            self.db, ports.PORTS.source, ("uuid", "updated_at", "node_uuid", "portgroup_id"), listing.Page()
+        )[0]
+        self.assertRaises(errors.ChangedMeanwhile, ports.PORTS.update, self.db, port, {"node_id": GONE})
 
     def test_a_new_node_whose_chassis_is_gone(self) -> None:
-        chassis_id = chassis.CHASSIS.create(self.db, {})
+        chassis_id = node_crud.CHASSIS.create(self.db, {})
         node = {"uuid": str(uuid.uuid4()), "driver": "fake-hardware", "provision_state": states.ENROLL}
         node_crud.create(self.db, {**node, "chassis_id": chassis_id})
         again = {**node, "uuid": str(uuid.uuid4()), "chassis_id": GONE}

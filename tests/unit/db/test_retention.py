@@ -5,7 +5,7 @@ import uuid
 import sqlalchemy as sa
 
 from ingot.common import clock
-from ingot.db import models, records, retention
+from ingot.db import models, node_history
 from tests import database
 
 _HISTORY = models.table(models.NodeHistory)
@@ -13,7 +13,7 @@ _RUNS = models.table(models.StepRun)
 
 
 class RetentionOnSQLite(database.TestCase):
-    def remember(self, node: records.Record, count: int) -> None:
+    def remember(self, node: models.Node, count: int) -> None:
         moment = clock.now()
         event = {"node_id": node.id, "severity": "INFO", "event_type": "power", "created_at": moment}
         run = {
@@ -28,7 +28,7 @@ class RetentionOnSQLite(database.TestCase):
             )
             connection.execute(sa.insert(_RUNS), [{**run, "step_index": n} for n in numbers])
 
-    def kept(self, node: records.Record) -> tuple[list[str], list[int]]:
+    def kept(self, node: models.Node) -> tuple[list[str], list[int]]:
         with self.db.single() as connection:
             events = sa.select(_HISTORY.c.event).where(_HISTORY.c.node_id == node.id).order_by(_HISTORY.c.id)
             runs = sa.select(_RUNS.c.step_index).where(_RUNS.c.node_id == node.id).order_by(_RUNS.c.id)
@@ -39,18 +39,18 @@ class RetentionOnSQLite(database.TestCase):
         self.remember(long, 7)
         self.remember(short, 3)
 
-        self.assertEqual(8, retention.prune(self.db, keep=3))
+        self.assertEqual(8, node_history.prune(self.db, keep=3))
 
         self.assertEqual((["4", "5", "6"], [4, 5, 6]), self.kept(long))
         self.assertEqual((["0", "1", "2"], [0, 1, 2]), self.kept(short))
-        self.assertEqual(0, retention.prune(self.db, keep=3))
+        self.assertEqual(0, node_history.prune(self.db, keep=3))
 
     def test_a_long_past_goes_in_batches(self) -> None:
         node = database.make_node(self.db)
         self.remember(node, 1203)
 
         with database.statements(self.db) as sent:
-            self.assertEqual(2 * 1200, retention.prune(self.db, keep=3))
+            self.assertEqual(2 * 1200, node_history.prune(self.db, keep=3))
 
         self.assertEqual(2 * 3, sum(statement.startswith("DELETE") for statement in sent))
         self.assertEqual([1200, 1201, 1202], self.kept(node)[1])
@@ -60,14 +60,14 @@ class RetentionOnSQLite(database.TestCase):
         for number, node in enumerate(crowd):
             self.remember(node, 2 + number)
 
-        self.assertEqual(2 * 3, retention.prune(self.db, keep=1, nodes=1))
+        self.assertEqual(2 * 3, node_history.prune(self.db, keep=1, nodes=1))
 
         self.assertEqual([[0, 1], [0, 1, 2], [3]], [self.kept(node)[1] for node in crowd])
 
-    def test_nothing_is_kept_if_nothing_is_wanted(self) -> None:
+    def test_nothing_is_kept_if_nothing_is_requested(self) -> None:
         node = database.make_node(self.db)
         self.remember(node, 2)
 
-        retention.prune(self.db, keep=0)
+        node_history.prune(self.db, keep=0)
 
         self.assertEqual(([], []), self.kept(node))

@@ -39,35 +39,35 @@ class SchemaOnSQLite(testtools.TestCase):
         db = self.fixture().db
 
         self.assertIsNone(schema.version(db))
-        refusal = self.assertRaises(errors.ConfigurationError, schema.require, db)
+        refusal = self.assertRaises(errors.ConfigurationError, schema.require_current, db)
         self.assertIn("run ingot-dbsync upgrade", str(refusal))
 
     def test_is_made_once(self) -> None:
         db = self.fixture().db
 
-        schema.ensure(db)
-        schema.ensure(db)
+        schema.ensure_current(db)
+        schema.ensure_current(db)
 
         self.assertTrue(schema.is_current(db))
-        schema.require(db)
+        schema.require_current(db)
         database.make_node(db, name="r1u1")
 
     def test_a_later_schema_is_good_enough_and_left_alone(self) -> None:
         db = self.stamped("9999").db
 
-        schema.require(db)
-        schema.ensure(db)
+        schema.require_current(db)
+        schema.ensure_current(db)
 
         self.assertFalse(schema.is_current(db))
         refusal = self.assertRaises(errors.Invalid, schema.upgrade, db)
         self.assertIn("9999", str(refusal))
 
     def test_an_upgrade_leaves_what_the_release_before_needs_until_it_is_gone(self) -> None:
-        db = self.stamped(schema.needed()).db
+        db = self.stamped(schema.required_revision()).db
 
         schema.expand(db)
 
-        self.assertEqual(schema.needed(), schema.version(db))
+        self.assertEqual(schema.required_revision(), schema.version(db))
         self.assertFalse(schema.is_behind(db))
         self.assertFalse(schema.is_contracted(db))
         schema.upgrade(db)
@@ -86,12 +86,12 @@ class SchemaOnSQLite(testtools.TestCase):
     def test_an_older_schema_is_refused_by_services(self) -> None:
         db = self.stamped("0001").db
 
-        refusal = self.assertRaises(errors.ConfigurationError, schema.require, db)
+        refusal = self.assertRaises(errors.ConfigurationError, schema.require_current, db)
 
         self.assertIn("Its schema is 0001", str(refusal))
         self.assertFalse(schema.is_contracted(db))
 
-    def test_an_unknown_revision_is_told(self) -> None:
+    def test_an_unknown_revision_is_reported(self) -> None:
         db = self.fixture(migrated=True).db
 
         refusal = self.assertRaises(errors.Invalid, schema.upgrade, db, "0815")
@@ -116,7 +116,7 @@ class SchemaOnSQLite(testtools.TestCase):
             db = fixture.another()
             start.wait()
             try:
-                schema.ensure(db)
+                schema.ensure_current(db)
             except Exception as exc:  # noqa: BLE001 - any error is what the test is about
                 failures.append(exc)
 

@@ -13,7 +13,7 @@ _PRODUCT = pathlib.Path(engine.__file__).parent
 _LOCKS = re.compile(r"with_for_update|for\s+update|lock\s+in\s+share\s+mode|for\s+share|lock\s+table", re.IGNORECASE)
 _CONNECTS = re.compile(r"\bdb\.(transaction|single)\(\)")
 _WRITES = re.compile(r"\bsa\.(insert|update|delete)\(|\b(insert|update|delete|append)\(connection|_change_node\(")
-_AGAIN = {"retried", "numbered", "events.numbered"}
+_AGAIN = {"retry_transaction", "retry_numbering", "events.retry_numbering"}
 
 
 def _writers() -> Iterator[tuple[str, set[str]]]:

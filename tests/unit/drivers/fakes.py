@@ -9,8 +9,9 @@ from oslo_config import cfg
 
 from ingot.common import context, interfaces, states
 from ingot.common.conf import loader
-from ingot.db import models, records, rows
-from ingot.drivers import factory, results, silences
+from ingot.db import models, rows
+from ingot.drivers.interfaces import circuit_breakers, results
+from ingot.drivers.loading import factory
 
 
 def configuration(**options: Any) -> cfg.ConfigOpts:
@@ -22,12 +23,12 @@ def configuration(**options: Any) -> cfg.ConfigOpts:
     return conf
 
 
-def node(**columns: Any) -> records.Record:
+def node(**columns: Any) -> models.Node:
     """A node's row as a query returns it."""
     values: dict[str, Any] = {
         column.name: None for column in models.table(models.Node).c if column.name != "configdrive"
     }
-    values |= rows.empty(models.table(models.Node))
+    values |= rows.json_defaults(models.table(models.Node))
     values |= {
         "id": 1,
         "uuid": str(uuid.uuid4()),
@@ -35,21 +36,21 @@ def node(**columns: Any) -> records.Record:
         "provision_state": states.AVAILABLE,
     }
     values |= {"maintenance": False, "disable_power_off": False, "conductor_group": ""}
-    return records.Record(**values | columns)
+    return models.Node(**values | columns)
 
 
-def port(address: str = "52:54:00:00:00:01", **columns: Any) -> records.Record:
+def port(address: str = "52:54:00:00:00:01", **columns: Any) -> models.Port:
     """A port's row as a query returns it."""
     values: dict[str, Any] = {column.name: None for column in models.table(models.Port).c}
     values |= {name: {} for name in ("local_link_connection", "internal_info", "extra")}
     values |= {"uuid": str(uuid.uuid4()), "address": address, "pxe_enabled": True, "is_smartnic": False}
-    return records.Record(**values | columns)
+    return models.Port(**values | columns)
 
 
 class MemoryTask:
     """A task whose node is a record in memory; ``saved`` counts the writes."""
 
-    def __init__(self, conf: cfg.ConfigOpts, node: records.Record, hardware: factory.Hardware | None = None) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, node: models.Node, hardware: factory.Hardware | None = None) -> None:
         self.conf = conf
         self.context = context.admin()
         self.node = node
@@ -57,11 +58,11 @@ class MemoryTask:
         self.driver, self.missing = self.hardware.compose(node)
         self.memory: dict[str, Any] = {}
         self.shared = False
-        self.silences = silences.Silences(first=60, longest=300)
-        self.ports: list[records.Record] = []
+        self.circuit_breakers = circuit_breakers.CircuitBreakers(first=60, longest=300)
+        self.ports: list[models.Port] = []
         self.traits: list[str] = []
-        self.volume_connectors: list[records.Record] = []
-        self.volume_targets: list[records.Record] = []
+        self.volume_connectors: list[models.VolumeConnector] = []
+        self.volume_targets: list[models.VolumeTarget] = []
         self.step: dict[str, Any] = {}
         self.drive: str | None = None
         self.bios: list[dict[str, Any]] = []
@@ -103,10 +104,10 @@ class DriverTestCase(testtools.TestCase):
     def run_to_end(self, call: Any, limit: int = 50) -> Any:
         """Calls again while the answer is to look again; the memory of the task carries over."""
         for _ in range(limit):
-            answer = results.typed(call(), "under test")
-            if not isinstance(answer, results.LookAgain):
+            answer = results.parse_result(call(), "under test")
+            if not isinstance(answer, results.PollAfter):
                 return answer
         raise AssertionError("it never ended")
 
 
-ALL_FAKE = {interfaces.field(kind): "fake" for kind in interfaces.KINDS if kind not in ("network", "storage")}
+ALL_FAKE = {interfaces.field(kind): "fake" for kind in interfaces.TYPES if kind not in ("network", "storage")}

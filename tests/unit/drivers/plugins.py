@@ -4,14 +4,14 @@ import importlib.metadata
 from typing import Any
 
 from ingot.common import interfaces
-from ingot.drivers import entry_points
-from ingot.drivers.classic import ClassicDriver
-from ingot.drivers.modules import fake
+from ingot.drivers.generic import fake
+from ingot.drivers.interfaces.classic import ClassicDriver
+from ingot.drivers.loading import entry_points
 
 _GROUPS = {
     "types": entry_points.TYPES,
     "classic": entry_points.CLASSIC,
-    **{kind: entry_points.of_kind(kind) for kind in interfaces.KINDS},
+    **{kind: entry_points.interface_group(kind) for kind in interfaces.TYPES},
 }
 
 
@@ -27,7 +27,7 @@ class FixedFake(ClassicDriver):
 
 def here(cls: type) -> str:
     """How an entry point names a class of a test's."""
-    return entry_points.target(cls)
+    return entry_points.class_path(cls)
 
 
 def with_plugins(**plugins: str) -> Any:
@@ -39,7 +39,7 @@ def with_plugins(**plugins: str) -> Any:
             for name, target in plugins.items()
             if _GROUPS[name.partition("_")[0]] == group
         ]
-        return [*entry_points.installed(group), *extra]
+        return [*entry_points.list_installed(group), *extra]
 
     return source
 

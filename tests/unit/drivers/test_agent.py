@@ -11,8 +11,8 @@ import traceback
 from typing import Any, ClassVar
 
 from ingot.common import clock, errors, states
-from ingot.drivers import results
 from ingot.drivers.agent import client, commands, session
+from ingot.drivers.interfaces import results
 from tests.unit.drivers import fakes, http_agent
 
 STEP = {"interface": "deploy", "step": "burn", "priority": 50, "args": {"hot": True}}
@@ -59,13 +59,13 @@ class ClientTest(AgentTestCase):
         plain = http_agent.HttpAgent(tls=False)
         self.addCleanup(plain.stop)
         self.subject.set(**plain.columns())
-        talk = client.AgentClient(self.subject)
-        self.assertIn("require_tls", self.assertRaises(errors.AgentError, talk.commands).message)
+        agent_client = client.AgentClient(self.subject)
+        self.assertIn("require_tls", self.assertRaises(errors.AgentError, agent_client.commands).message)
         self.subject.conf.set_override("require_tls", False, "agent")
-        self.assertEqual([], talk.commands())
+        self.assertEqual([], agent_client.commands())
 
-    def test_refusals_are_told_apart_and_named(self) -> None:
-        refusals = ((409, "Agent is busy", errors.AgentBusy), (404, "no extension", client.NotThere))
+    def test_refusals_are_distinct_and_named(self) -> None:
+        refusals = ((409, "Agent is busy", errors.AgentBusy), (404, "no extension", client.CommandNotFound))
         for status, why, expected in (*refusals, (401, "Token invalid", errors.AgentError)):
             self.agent.refusals = [(status, why)]
             error = self.assertRaises(expected, self.client.start, "clean.burn", {})
@@ -99,8 +99,8 @@ class ClientTest(AgentTestCase):
 
     def test_a_node_without_agent_says_so(self) -> None:
         session.forget(self.subject)
-        nobody = client.AgentClient(self.subject)
-        self.assertIn("no agent has called", self.assertRaises(errors.AgentUnreachable, nobody.commands).message)
+        unknown_agent = client.AgentClient(self.subject)
+        self.assertIn("no agent has called", self.assertRaises(errors.AgentUnreachable, unknown_agent.commands).message)
 
     def test_the_node_is_sent_without_secrets(self) -> None:
         self.subject.set(driver_info={"ipmi_password": "hush", "ipmi_address": "a"})
@@ -115,7 +115,7 @@ class LongCommandTest(AgentTestCase):
         return commands.execute_step(self.subject, "deploy", STEP)
 
     def test_it_is_posted_once_and_looked_up_at_heartbeats(self) -> None:
-        session.note(self.subject, versions={"generic": "1"})
+        session.note_facts(self.subject, versions={"generic": "1"})
         for _ in range(3):
             self.assertIsInstance(self._run(), results.WaitForAgent)
         self.agent.end(result={"deploy_result": 7})
@@ -149,25 +149,25 @@ class LongCommandTest(AgentTestCase):
         self.subject.memory.clear()
         self.assertIsInstance(self._run(), results.WaitForAgent)
 
-    def test_another_version_is_told_apart(self) -> None:
+    def test_another_version_is_detected(self) -> None:
         self._run()
         self.agent.end("DEPLOY_VERSION_MISMATCH", error={"type": "VersionMismatch", "message": "1 is not 2"})
         self.assertIn("1 is not 2", self.assertRaises(errors.AgentVersionMismatch, self._run).message)
 
     def test_a_busy_agent_is_tried_again(self) -> None:
         self.agent.refusals = [(409, "Agent is busy")]
-        self.assertIsInstance(self._run(), results.LookAgain)
+        self.assertIsInstance(self._run(), results.PollAfter)
         self.assertIsInstance(self._run(), results.WaitForAgent)
 
     def test_a_lost_command_fails_the_step(self) -> None:
         self._run()
         self.agent.commands.clear()
-        self.assertIn("started anew", self.assertRaises(errors.StepFailed, self._run).message)
+        self.assertIn("restarted", self.assertRaises(errors.StepFailed, self._run).message)
 
     def test_an_agent_that_its_machine_refuses_is_gone_soon(self) -> None:
         self.assertEqual(results.WaitForAgent(watch=True), self._run())
         self.subject.set(agent_url="https://127.0.0.1:1")
-        self.assertIsInstance(self._run(), results.LookAgain)
+        self.assertIsInstance(self._run(), results.PollAfter)
         self.subject.memory["trouble_since"] -= 5
         error = self.assertRaises(errors.AgentGone, self._run)
         self.assertIn("its agent is gone", error.message)
@@ -175,7 +175,7 @@ class LongCommandTest(AgentTestCase):
     def test_another_agent_at_its_address_does_not_pass_for_it(self) -> None:
         self._run()
         self.subject.set(agent_verify_ca=http_agent.certificate()[0])
-        self.assertIsInstance(self._run(), results.LookAgain)
+        self.assertIsInstance(self._run(), results.PollAfter)
         self.subject.memory["trouble_since"] -= 5
         self.assertIn("certificate", self.assertRaises(errors.AgentGone, self._run).message)
 
@@ -192,9 +192,9 @@ class StepsOfAgentTest(OfferingTestCase):
     def test_what_the_agent_offered_is_kept(self) -> None:
         self.offer("deploy", {"interface": "deploy", "step": "burn", "priority": 5}, A="1")
         self.assertEqual(["deploy.burn"], [step.label for step in commands.get_steps(self.subject, "deploy")])
-        self.assertTrue(commands.offers(self.subject, "deploy", "deploy", "burn"))
-        self.assertFalse(commands.offers(self.subject, "clean", "deploy", "burn"))
-        self.assertEqual({"A": "1"}, session.known(self.subject, "versions"))
+        self.assertTrue(commands.is_offered(self.subject, "deploy", "deploy", "burn"))
+        self.assertFalse(commands.is_offered(self.subject, "clean", "deploy", "burn"))
+        self.assertEqual({"A": "1"}, session.get_fact(self.subject, "versions"))
 
     def test_a_malformed_answer_is_the_agents_error(self) -> None:
         self.offer("clean", {"interface": "deploy", "step": "burn", "priority": "high"})
@@ -225,7 +225,7 @@ class StepsOfAgentTest(OfferingTestCase):
         self.subject.conf.set_override("shred_random_overwrite_iterations", 3, "deploy")
         self.offer("clean")
         commands.get_steps(self.subject, "clean")
-        told = self.agent.posted[0][1]["node"]["driver_internal_info"]
+        info = self.agent.posted[0][1]["node"]["driver_internal_info"]
         expected = {
             "agent_continue_if_secure_erase_failed": True,
             "agent_enable_ata_secure_erase": True,
@@ -235,7 +235,7 @@ class StepsOfAgentTest(OfferingTestCase):
             "agent_erase_skip_read_only": False,
             "disk_erasure_concurrency": 4,
         }
-        self.assertEqual(expected, {key: told[key] for key in expected})
+        self.assertEqual(expected, {key: info[key] for key in expected})
         self.assertNotIn("disk_erasure_concurrency", self.subject.node.driver_internal_info)
 
     def test_only_an_agent_older_than_deploy_steps_may_have_none(self) -> None:
@@ -248,17 +248,17 @@ class StepsOfAgentTest(OfferingTestCase):
             self.assertIn(f"knows no {kind} steps: boot another one", error.message)
 
     def test_alive_is_who_called_lately(self) -> None:
-        self.assertTrue(session.alive(self.subject))
-        self.assertFalse(session.fast_track(self.subject))
+        self.assertTrue(session.is_alive(self.subject))
+        self.assertFalse(session.can_fast_track(self.subject))
         self.subject.conf.set_override("fast_track", True, "deploy")
-        self.assertFalse(session.fast_track(self.subject))  # on a machine that is not on there is none
+        self.assertFalse(session.can_fast_track(self.subject))  # on a machine that is not on there is none
         self.subject.set(power_state=states.POWER_ON)
-        self.assertTrue(session.fast_track(self.subject))
+        self.assertTrue(session.can_fast_track(self.subject))
         self.subject.set(agent_last_heartbeat=clock.after(-301))
-        self.assertFalse(session.alive(self.subject))
+        self.assertFalse(session.is_alive(self.subject))
         self.subject.set(agent_last_heartbeat=clock.now())
         session.forget(self.subject)
-        self.assertFalse(session.alive(self.subject))
+        self.assertFalse(session.is_alive(self.subject))
 
 
 class RebootTest(OfferingTestCase):
@@ -296,7 +296,7 @@ class RebootTest(OfferingTestCase):
         self.assertIn("{'A': '2'}; the steps were planned with {'A': '1'}", error.message)
 
     def test_an_agent_that_cannot_be_asked_yet_is_asked_again_without_another_reboot(self) -> None:
-        self.assertIsInstance(self.come_back(agent_url="https://127.0.0.1:1"), results.LookAgain)
+        self.assertIsInstance(self.come_back(agent_url="https://127.0.0.1:1"), results.PollAfter)
         self.subject.set(agent_url=self.agent.url)
         self.assertEqual(results.Done({"clean_result": 7}), self.call())
 
@@ -316,8 +316,8 @@ class SilenceTest(AgentTestCase):
     def seconds(self) -> float:
         """How long the thread is held."""
         began = time.monotonic()
-        talk = client.AgentClient(self.subject)
-        self.assertRaises(errors.AgentUnreachable, talk.commands)
+        agent_client = client.AgentClient(self.subject)
+        self.assertRaises(errors.AgentUnreachable, agent_client.commands)
         return time.monotonic() - began
 
     def test_who_does_not_even_take_the_connection_is_left_soon(self) -> None:
@@ -335,23 +335,23 @@ class SilenceTest(AgentTestCase):
 
     def test_who_hangs_up_on_a_kept_connection_is_asked_again_if_that_does_no_harm(self) -> None:
         ears = self.mute("http")
-        told = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"commands": []}'
+        complete = b'HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{"commands": []}'
 
         def answer() -> None:
-            for said in (b"", told, b""):
+            for said in (b"", complete, b""):
                 with ears.accept()[0] as connection:
                     connection.recv(2**16)
                     connection.sendall(said)
 
         threading.Thread(target=answer, daemon=True).start()
-        talk = client.AgentClient(self.subject)
-        self.assertEqual([], talk.commands())
-        self.assertRaises(errors.AgentUnreachable, talk.start, "clean.burn", {})
+        agent_client = client.AgentClient(self.subject)
+        self.assertEqual([], agent_client.commands())
+        self.assertRaises(errors.AgentUnreachable, agent_client.start, "clean.burn", {})
 
     def test_who_does_not_answer_is_given_up_after_a_while(self) -> None:
         self.mute("https")
         self.subject.conf.set_override("connect_timeout", 1, "agent")
-        self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.LookAgain)
+        self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.PollAfter)
         self.subject.memory["trouble_since"] -= 1000
         self.assertRaises(errors.AgentUnreachable, commands.execute_step, self.subject, "deploy", STEP)
 
@@ -360,7 +360,7 @@ class SilenceTest(AgentTestCase):
         self.subject.conf.set_override("connect_timeout", 1, "agent")
         once = self.subject.conf.agent.command_timeout
         self.subject.memory["trouble_since"] = time.time() - once
-        self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.LookAgain)
+        self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.PollAfter)
         silent = self.subject.conf.api.ramdisk_heartbeat_timeout + 1
         self.subject.set(agent_last_heartbeat=clock.now() - datetime.timedelta(seconds=silent))
         self.assertRaises(errors.AgentUnreachable, commands.execute_step, self.subject, "deploy", STEP)
@@ -370,9 +370,9 @@ class SilenceTest(AgentTestCase):
             ears = self.mute(scheme)
             threading.Thread(target=self._hang_up, args=(ears,), daemon=True).start()
             self.subject.memory.clear()
-            self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.LookAgain)
+            self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.PollAfter)
             self.subject.memory["trouble_since"] -= 60
-            self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.LookAgain)
+            self.assertIsInstance(commands.execute_step(self.subject, "deploy", STEP), results.PollAfter)
 
     def _hang_up(self, ears: socket.socket) -> None:
         with contextlib.suppress(OSError):

@@ -3,8 +3,8 @@
 from typing import Any, ClassVar
 
 from ingot.common import clock, errors, states
-from ingot.drivers import factory, results, steps
-from ingot.drivers.modules import noop
+from ingot.drivers.interfaces import base, noop, results
+from ingot.drivers.loading import factory
 from tests.unit.drivers import fakes, http_agent
 
 RAMDISK = {"deploy_kernel": "http://files/kernel", "deploy_ramdisk": "http://files/initrd"}
@@ -94,8 +94,8 @@ class ServiceTest(AgentDeployTestCase):
             if refuses:
                 self.assertRaises(errors.AgentError, rescue.rescue, task, "hash")
         self.assertEqual(results.DONE, self.run_to_end(lambda: rescue.rescue(task, "hash")))
-        told = [("rescue.finalize_rescue", {"rescue_password": "hash", "hashed": True})] * 2
-        self.assertEqual(told, self.agent.posted)
+        expected = [("rescue.finalize_rescue", {"rescue_password": "hash", "hashed": True})] * 2
+        self.assertEqual(expected, self.agent.posted)
 
     def test_an_agent_that_is_there_is_used_when_fast_track_allows_it(self) -> None:
         task = self.machine()
@@ -145,7 +145,7 @@ class PrioritiesTest(AgentDeployTestCase):
         )
         factory.Hardware(conf)
 
-    def test_one_priority_for_two_ways_of_erasing_is_no_order_whoever_gives_it(self) -> None:
+    def test_one_priority_for_two_ways_of_erasing_is_no_order_from_any_source(self) -> None:
         for erase, metadata, overrides in (
             (7, 7, {}),
             (7, None, {"erase_devices_metadata": 7}),
@@ -177,7 +177,7 @@ class AgentRAIDTest(AgentDeployTestCase):
         self.assertIsInstance(call(task, step), results.WaitForAgent)
         self.agent.end(result={f"{kind}_result": result})
         answer = call(task, step)
-        for hook in steps.hooks_after(kind, "raid", name):
+        for hook in base.find_hooks(kind, "raid", name):
             hook(task, answer.hook_result)
         task.memory.clear()
 
@@ -193,9 +193,9 @@ class AgentRAIDTest(AgentDeployTestCase):
             args = {"raid_config": MIRROR} if name == "apply_configuration" else {}
             self.run_step(task, kind, name, MIRROR, **args)
             self.assertEqual(MIRROR["logical_disks"], task.node.raid_config["logical_disks"])
-            told = self.agent.posted[-1]
-            self.assertEqual((f"{kind}.execute_{kind}_step", name), (told[0], told[1]["step"]["step"]))
-            self.assertEqual({**args, "delete_existing": True} if args else {}, told[1]["step"]["args"])
+            posted = self.agent.posted[-1]
+            self.assertEqual((f"{kind}.execute_{kind}_step", name), (posted[0], posted[1]["step"]["step"]))
+            self.assertEqual({**args, "delete_existing": True} if args else {}, posted[1]["step"]["args"])
             if kind != "deploy":
                 self.offered(kind, task)
                 self.run_step(task, kind, "delete_configuration", None)

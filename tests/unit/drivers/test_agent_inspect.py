@@ -7,7 +7,7 @@ from unittest import mock
 import testtools
 
 from ingot.common import errors, states
-from ingot.drivers.modules.agent_inspect import AgentInspect
+from ingot.drivers.agent.inspect import AgentInspect
 
 
 class CleanUp(testtools.TestCase):
@@ -42,7 +42,7 @@ class CleanUp(testtools.TestCase):
         for broken in ("boot", "network"):
             self.assertEqual(("power", states.POWER_OFF), self.clean_up(broken)[0])
 
-    def test_a_silent_bmc_does_not_leave_the_boot_and_the_network(self) -> None:
+    def test_an_unresponsive_bmc_does_not_leave_the_boot_and_the_network(self) -> None:
         self.assertEqual(["power", "boot", "network"], [name for name, *_ in self.clean_up("power")])
 
     def test_a_machine_that_must_stay_on_stays_on(self) -> None:

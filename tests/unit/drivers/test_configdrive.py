@@ -9,7 +9,7 @@ from typing import Any
 import pycdlib
 
 from ingot.common import errors
-from ingot.drivers import configdrive
+from ingot.drivers.images import configdrive
 from tests.unit.drivers import fakes
 from tests.unit.drivers.test_images import FileServer
 

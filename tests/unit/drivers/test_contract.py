@@ -3,8 +3,8 @@
 import inspect
 
 from ingot.common import errors, interfaces
-from ingot.drivers import entry_points
 from ingot.drivers.interfaces.base import BaseInterface
+from ingot.drivers.loading import entry_points
 from tests.unit.drivers import fakes
 
 
@@ -14,13 +14,15 @@ class ContractTest(fakes.DriverTestCase):
         conf = fakes.configuration()
         self.installed = [
             found.load()(conf, found.name)
-            for kind in interfaces.KINDS
-            for found in entry_points.installed(f"ingot.hardware.interfaces.{kind}")
+            for kind in interfaces.TYPES
+            for found in entry_points.list_installed(f"ingot.hardware.interfaces.{kind}")
         ]
 
     def test_nothing_of_the_contract_is_left_out(self) -> None:
         for interface in self.installed:
-            contract = next(cls for cls in type(interface).__mro__ if cls.__module__.endswith(f".{interface.kind}"))
+            contract = next(
+                cls for cls in type(interface).__mro__ if cls.__module__.endswith(f".{interface.interface_type}")
+            )
             for name, method in inspect.getmembers(contract, inspect.isfunction):
                 if "raise NotImplementedError" in inspect.getsource(method):
                     self.assertIsNot(method, getattr(type(interface), name), f"{interface.name}: {name}")

@@ -5,12 +5,13 @@ from typing import Any
 import testtools
 
 from ingot.common import errors
-from ingot.drivers import entry_points, factory, steps
-from ingot.drivers.classic import ClassicDriver
-from ingot.drivers.hardware_type import GenericHardwareType
+from ingot.drivers.generic import fake
+from ingot.drivers.generic.hardware_type import GenericHardwareType
+from ingot.drivers.interfaces import base
+from ingot.drivers.interfaces.classic import ClassicDriver
 from ingot.drivers.interfaces.deploy import DeployInterface
 from ingot.drivers.interfaces.vendor import VendorInterface
-from ingot.drivers.modules import fake
+from ingot.drivers.loading import entry_points, factory
 from tests.unit.drivers import fakes, plugins
 from tests.unit.drivers.plugins import here, with_plugins
 
@@ -23,11 +24,11 @@ class OldDeploy(DeployInterface):
 
 
 class ClashingVendor(VendorInterface):
-    @steps.clean_step(priority=5)
+    @base.clean_step(priority=5)
     def one(self, task: Any) -> None:
         """First."""
 
-    @steps.clean_step(priority=5)
+    @base.clean_step(priority=5)
     def other(self, task: Any) -> None:
         """Second, with the same priority."""
 
@@ -55,7 +56,7 @@ class Crossed(plugins.FixedFake):
 
 
 class FactoryTest(testtools.TestCase):
-    def _refused(self, source: Any = entry_points.installed, **options: Any) -> str:
+    def _refused(self, source: Any = entry_points.list_installed, **options: Any) -> str:
         conf = fakes.configuration(**{"enabled_hardware_types": ["fake-hardware"], **options})
         return str(self.assertRaises(errors.ConfigurationError, factory.Hardware, conf, source).message)
 
@@ -64,7 +65,7 @@ class FactoryTest(testtools.TestCase):
         self.assertEqual({"ipmi", "fake-hardware"}, set(hardware.hardware_types))
         defaults = {
             (entry.hardware_type, entry.interface_type): entry.interface_name
-            for entry in hardware.enabled()
+            for entry in hardware.list_enabled()
             if entry.default
         }
         self.assertEqual("direct", defaults["ipmi", "deploy"])
@@ -108,7 +109,7 @@ class FactoryTest(testtools.TestCase):
     def test_the_order_of_preference_is_the_types_and_not_the_options(self) -> None:
         options = {"enabled_hardware_types": ["ipmi"], "enabled_deploy_interfaces": ["ramdisk", "fake", "direct"]}
         hardware = factory.Hardware(fakes.configuration(**options))
-        offered = [entry.interface_name for entry in hardware.enabled() if entry.interface_type == "deploy"]
+        offered = [entry.interface_name for entry in hardware.list_enabled() if entry.interface_type == "deploy"]
         self.assertEqual((["direct", "ramdisk"], "direct"), (offered, hardware.default("ipmi", "deploy")))
 
     def test_a_default_must_be_enabled(self) -> None:
@@ -228,7 +229,7 @@ class ClassicTest(testtools.TestCase):
 
     def test_a_conductor_may_have_nothing_else(self) -> None:
         hardware = self._hardware(enabled_hardware_types=[])
-        self.assertEqual(({"fixed"}, []), (set(hardware.drivers), hardware.enabled()))
+        self.assertEqual(({"fixed"}, []), (set(hardware.drivers), hardware.list_enabled()))
         self.assertIn(
             "enabled_hardware_types",
             self._refused(plugins.CLASSIC, enabled_drivers=[], **{"enabled_hardware_types": []}),

@@ -3,8 +3,8 @@
 from typing import Any, ClassVar
 
 from ingot.common import clock, states
-from ingot.drivers import results
 from ingot.drivers.agent import booting
+from ingot.drivers.interfaces import results
 from tests.unit.drivers import fakes, http_agent
 
 
@@ -97,7 +97,7 @@ class FastTrack(fakes.DriverTestCase):
         self.assertTrue(self.boots(task))
         self.assertEqual((ENTER, ["attach_volumes"]), (networks, volumes))
 
-    def test_one_that_is_silent_gone_or_on_a_machine_that_is_off_is_not(self) -> None:
+    def test_one_that_is_unresponsive_gone_or_on_a_machine_that_is_off_is_not(self) -> None:
         for columns in (
             {"agent_last_heartbeat": clock.after(-301)},
             {"agent_last_heartbeat": None},
@@ -115,11 +115,11 @@ class FastTrack(fakes.DriverTestCase):
     def test_a_boot_that_has_begun_is_not_cut_short_by_the_old_agent(self) -> None:
         """The machine is on its way down, and its agent calls a last time."""
         task = self.with_agent(agent_last_heartbeat=clock.after(-301))
-        self.assertFalse(results.begun(task))
-        booting.unless_there(task, lambda _task: results.LookAgain(), *booting.BOOT)
-        self.assertTrue(results.begun(task))
+        self.assertFalse(results.has_begun(task))
+        booting.run_unless_running(task, lambda _task: results.PollAfter(), *booting.BOOT)
+        self.assertTrue(results.has_begun(task))
         task.set(agent_last_heartbeat=clock.now())
-        self.assertIsInstance(booting.unless_there(task, *booting.BOOT), results.WaitForAgent)
+        self.assertIsInstance(booting.run_unless_running(task, *booting.BOOT), results.WaitForAgent)
         self.assertIsNone(task.node.agent_token)
 
     def test_cleaning_leaves_it_running(self) -> None:

@@ -4,12 +4,12 @@ import hashlib
 from typing import Any, ClassVar
 
 from ingot.common import context, errors
-from ingot.drivers import image_sources, images
+from ingot.drivers.images import instance_image, sources
 from tests import image_service
 from tests.unit.drivers import fakes
 
 SHA = hashlib.sha256(b"image").hexdigest()
-NOBODY = "0e4b1a9c-3d52-4c6e-8a52-3f6de2bb1c58"
+UNKNOWN = "0e4b1a9c-3d52-4c6e-8a52-3f6de2bb1c58"
 
 
 class GlanceCase(fakes.DriverTestCase):
@@ -28,35 +28,37 @@ class GlanceCase(fakes.DriverTestCase):
         return self.task(instance_info={"image_source": source, **more})
 
     def refused(self, source: str, **more: Any) -> str:
-        return self.assertRaises(errors.Invalid, images.requested, self.of(source, **more)).message
+        return self.assertRaises(errors.Invalid, instance_image.read_requested_image, self.of(source, **more)).message
 
 
 class CheckedTest(GlanceCase):
     def test_what_glance_knows_need_not_be_said(self) -> None:
         ident = self.glance.add(disk_format="qcow2")
         for source in (ident, f"glance://{ident}"):
-            image = images.requested(self.of(source))
+            image = instance_image.read_requested_image(self.of(source))
             self.assertEqual(("qcow2", "ab" * 64, "sha512"), (image.disk_format, image.checksum, image.algorithm))
 
     def test_the_instance_may_say_what_glance_does_not_know(self) -> None:
         old = self.glance.add(os_hash_algo=None, os_hash_value=None, checksum="d" * 32)
         self.assertIn("image_checksum", self.refused(old))
-        self.assertEqual(SHA, images.requested(self.of(old, image_checksum=SHA)).checksum)
+        self.assertEqual(SHA, instance_image.read_requested_image(self.of(old, image_checksum=SHA)).checksum)
         odd = self.glance.add(os_hash_algo="sha3_256", os_hash_value=SHA)
         self.assertIn("'sha3_256'", self.refused(odd))
         own = {"image_os_hash_algo": "sha256", "image_os_hash_value": SHA}
-        self.assertEqual(SHA, images.requested(self.of(odd, **own)).checksum)
+        self.assertEqual(SHA, instance_image.read_requested_image(self.of(odd, **own)).checksum)
 
     def test_what_cannot_be_used_is_refused(self) -> None:
         for about, said in (
             ({"status": "queued"}, "In Glance the image is queued"),
             ({"container_format": "ovf"}, "container_format is ovf"),
             ({"disk_format": "vmdk"}, "'vmdk'"),
-            ({"kernel_id": NOBODY}, "Whole-disk"),
+            ({"kernel_id": UNKNOWN}, "Whole-disk"),
             ({"img_type": "partition"}, "Whole-disk"),
         ):
             self.assertIn(said, self.refused(self.glance.add(**about)))
-        self.assertIn(f"instance_info.image_source: '{NOBODY}'. Glance has no image with this id", self.refused(NOBODY))
+        self.assertIn(
+            f"instance_info.image_source: '{UNKNOWN}'. Glance has no image with this id", self.refused(UNKNOWN)
+        )
         self.assertIn("is a uuid", self.refused("glance://../../v2/users"))
 
     def test_what_glance_refuses_names_the_options(self) -> None:
@@ -70,31 +72,31 @@ class CheckedTest(GlanceCase):
     def test_a_glance_that_is_away_may_come_back(self) -> None:
         ident = self.glance.add()
         self.glance.status = 500
-        away = self.assertRaises(errors.ImageServiceUnavailable, images.requested, self.of(ident))
+        away = self.assertRaises(errors.ImageServiceUnavailable, instance_image.read_requested_image, self.of(ident))
         self.assertEqual(503, away.code)
         self.assertIn(f"image {ident}", away.message)
         self.assertIn("HTTP 500", away.message)
         task = self.of(ident)
         task.conf.set_override("endpoint_override", "http://127.0.0.1:1", group="glance")
-        self.assertRaises(errors.ImageServiceUnavailable, images.requested, task)
+        self.assertRaises(errors.ImageServiceUnavailable, instance_image.read_requested_image, task)
 
     def test_without_glance_the_option_is_named(self) -> None:
-        task = fakes.DriverTestCase.task(self, instance_info={"image_source": NOBODY})
-        message = self.assertRaises(errors.Invalid, images.requested, task).message
-        self.assertIn(NOBODY, message)
+        task = fakes.DriverTestCase.task(self, instance_info={"image_source": UNKNOWN})
+        message = self.assertRaises(errors.Invalid, instance_image.read_requested_image, task).message
+        self.assertIn(UNKNOWN, message)
         self.assertIn("[glance] auth_type", message)
 
     def test_options_that_cannot_be_used_are_no_secret(self) -> None:
         task = self.of(self.glance.add())
         task.conf.set_override("auth_type", "v3password", group="glance")
-        self.assertIn("[glance]", self.assertRaises(errors.Invalid, images.requested, task).message)
+        self.assertIn("[glance]", self.assertRaises(errors.Invalid, instance_image.read_requested_image, task).message)
 
 
 class ProjectsTest(GlanceCase):
-    def asks(self, ident: str, *roles: str) -> images.Image:
+    def asks(self, ident: str, *roles: str) -> instance_image.Image:
         task = self.of(ident)
         task.context = context.RequestContext(project_id="mine", roles=list(roles), overwrite=False)
-        return images.requested(task)
+        return instance_image.read_requested_image(task)
 
     def test_a_project_gets_what_is_its_own_for_all_or_shared_with_it(self) -> None:
         shared = self.glance.add(visibility="shared", owner="theirs")
@@ -118,13 +120,13 @@ class LinksTest(GlanceCase):
     def test_the_agent_gets_a_link_that_can_be_taken_back(self) -> None:
         ident = self.glance.add()
         task = self.of(f"glance://{ident}")
-        first, url = (images.info(task)["urls"][0] for _ in range(2))
+        first, url = (instance_image.build_image_info(task)["urls"][0] for _ in range(2))
         self.assertNotEqual(first, url)
         self.assertEqual(2, task.saved)
         ticket = task.node.boot_config["links"]["image"]
         self.assertEqual(f"http://10.0.0.1:6385/boot/images/{task.node.uuid}/{ticket}", url)
         self.assertTrue(ticket.endswith(f"/{ident}"))
-        image_sources.withdraw(task)
+        sources.withdraw(task)
         self.assertEqual({"links": {}}, task.node.boot_config)
 
     def test_kernel_and_ramdisk_have_links_while_they_may_be_booted(self) -> None:
@@ -141,17 +143,17 @@ class LinksTest(GlanceCase):
         self.assertEqual({"target": "disk"}, task.node.boot_config)
 
     def test_a_kernel_that_is_not_there_is_named(self) -> None:
-        task = self.task(driver_info={"deploy_kernel": NOBODY, "deploy_ramdisk": "http://files/initrd"})
+        task = self.task(driver_info={"deploy_kernel": UNKNOWN, "deploy_ramdisk": "http://files/initrd"})
         refused = self.assertRaises(errors.Invalid, task.driver.boot.validate, task)
-        self.assertIn(f"deploy_kernel: '{NOBODY}'", refused.message)
+        self.assertIn(f"deploy_kernel: '{UNKNOWN}'", refused.message)
 
     def test_a_users_kernel_is_checked_too(self) -> None:
         driver_info = {"deploy_kernel": "http://files/kernel", "deploy_ramdisk": "http://files/initrd"}
         task = self.task(
             driver_info=driver_info,
-            instance_info={"kernel": NOBODY, "ramdisk": "http://files/r"},
+            instance_info={"kernel": UNKNOWN, "ramdisk": "http://files/r"},
             deploy_interface="ramdisk",
         )
         task.ports = [fakes.port()]
         refused = self.assertRaises(errors.Invalid, task.driver.deploy.validate, task)
-        self.assertIn(f"instance_info.kernel: '{NOBODY}'", refused.message)
+        self.assertIn(f"instance_info.kernel: '{UNKNOWN}'", refused.message)

@@ -9,7 +9,7 @@ from typing import Any
 import fixtures
 
 from ingot.common import errors
-from ingot.drivers import images, published
+from ingot.drivers.images import file_images, instance_image
 from tests import http_handler
 from tests.unit.drivers import fakes
 
@@ -38,15 +38,17 @@ class FileServer:
 class RequestedTest(fakes.DriverTestCase):
     def _refused(self, **changes: Any) -> str:
         info = {key: value for key, value in {**GOOD, **changes}.items() if value is not None}
-        return self.assertRaises(errors.Invalid, images.requested, self.task(instance_info=info)).message
+        return self.assertRaises(
+            errors.Invalid, instance_image.read_requested_image, self.task(instance_info=info)
+        ).message
 
     def test_a_good_one(self) -> None:
-        image = images.requested(self.task(instance_info=GOOD))
+        image = instance_image.read_requested_image(self.task(instance_info=GOOD))
         self.assertEqual(("qcow2", SHA, None), (image.disk_format, image.checksum, image.algorithm))
 
     def test_hash_algorithm_and_value(self) -> None:
         asked = {"image_source": "https://a/b.img", "image_os_hash_algo": "sha512", "image_os_hash_value": LONG.upper()}
-        image = images.requested(self.task(instance_info=asked))
+        image = instance_image.read_requested_image(self.task(instance_info=asked))
         self.assertEqual(("raw", LONG, "sha512"), (image.disk_format, image.checksum, image.algorithm))
 
     def test_what_is_missing_is_named(self) -> None:
@@ -70,7 +72,7 @@ class InfoTest(fakes.DriverTestCase):
         server = FileServer({path: text.encode() for path, text in files.items()})
         self.addCleanup(server.stop)
         asked = {"image_source": f"{server.url}/one.raw", "image_checksum": f"{server.url}/SUMS", **info}
-        return images.info(self.task(instance_info=asked))
+        return instance_image.build_image_info(self.task(instance_info=asked))
 
     def test_files_of_checksums_in_the_usual_forms(self) -> None:
         other = "0" * 64
@@ -95,9 +97,9 @@ class InfoTest(fakes.DriverTestCase):
         self.assertIn("cannot be fetched", gone.message)
         self.assertNotIn("hush", gone.message)
 
-    def test_what_the_agent_is_told(self) -> None:
+    def test_what_the_agent_is_sent(self) -> None:
         task = self.task(instance_info={**GOOD, "image_source": "http://images/one.raw"})
-        info = images.info(task)
+        info = instance_image.build_image_info(task)
         self.assertEqual(["http://images/one.raw"], info["urls"])
         self.assertEqual(("one.raw", "raw", True), (info["id"], info["disk_format"], info["stream_raw_images"]))
         self.assertEqual(("uefi", task.node.uuid), (info["deploy_boot_mode"], info["node_uuid"]))
@@ -108,9 +110,9 @@ class InfoTest(fakes.DriverTestCase):
             ({"instance_info": GOOD, "properties": {"capabilities": "a:b,boot_mode:bios"}}, "bios"),
             ({"instance_info": GOOD}, "uefi"),
         ):
-            self.assertEqual(expected, images.info(self.task(**columns))["deploy_boot_mode"])
+            self.assertEqual(expected, instance_image.build_image_info(self.task(**columns))["deploy_boot_mode"])
         wrong = self.task(instance_info={**GOOD, "capabilities": "boot_mode:coal"})
-        self.assertIn("'coal'", self.assertRaises(errors.Invalid, images.info, wrong).message)
+        self.assertIn("'coal'", self.assertRaises(errors.Invalid, instance_image.build_image_info, wrong).message)
 
 
 class FileTest(fakes.DriverTestCase):
@@ -137,34 +139,38 @@ class FileTest(fakes.DriverTestCase):
     def test_it_is_published_for_the_machine_and_withdrawn(self) -> None:
         task = self._task("images/one.raw")
         for _ in range(2):
-            url = images.info(task)["urls"][0]
+            url = instance_image.build_image_info(task)["urls"][0]
         self.assertEqual(f"http://files:8080/ingot-images/{task.node.uuid}/one.raw", url)
         served = self.root / "www" / url.removeprefix("http://files:8080/")
         self.assertEqual(b"image", served.read_bytes())
         for _ in range(2):
-            published.withdraw(task)
+            file_images.withdraw(task)
         self.assertEqual([], list((self.root / "www" / "ingot-images").iterdir()))
 
     def test_what_cannot_be_withdrawn_is_named(self) -> None:
         task = self._task("images/one.raw")
-        images.info(task)
+        instance_image.build_image_info(task)
         (self.root / "www" / "ingot-images").rename(self.root / "www" / "moved")
         (self.root / "www" / "ingot-images").touch()  # whose files nobody can remove
-        error = self.assertRaises(errors.ImageError, published.withdraw, task)
-        for told in (task.node.uuid, "http_root"):
-            self.assertIn(told, error.message)
+        error = self.assertRaises(errors.ImageError, file_images.withdraw, task)
+        for part in (task.node.uuid, "http_root"):
+            self.assertIn(part, error.message)
 
     def test_other_files_of_the_host_stay_private(self) -> None:
         (self.root / "images" / "link.raw").symlink_to(self.root / "secret.raw")
         for path in ("secret.raw", "images/../secret.raw", "images/link.raw"):
-            error = self.assertRaises(errors.Invalid, images.info, self._task(path))
+            error = self.assertRaises(errors.Invalid, instance_image.build_image_info, self._task(path))
             self.assertIn("file_url_allowed_paths", error.message)
 
     def test_what_is_missing_is_named(self) -> None:
         self.assertIn(
-            "gone.raw", self.assertRaises(errors.ImageError, images.info, self._task("images/gone.raw")).message
+            "gone.raw",
+            self.assertRaises(
+                errors.ImageError, instance_image.build_image_info, self._task("images/gone.raw")
+            ).message,
         )
         unserved = self._task("images/one.raw", http_url=None)
         self.assertIn(
-            "[deploy] http_root and http_url", self.assertRaises(errors.Invalid, images.info, unserved).message
+            "[deploy] http_root and http_url",
+            self.assertRaises(errors.Invalid, instance_image.build_image_info, unserved).message,
         )

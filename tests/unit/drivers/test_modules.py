@@ -3,8 +3,8 @@
 from typing import Any, ClassVar
 
 from ingot.common import errors, states
-from ingot.drivers import results, steps
-from ingot.drivers.modules import ipmi
+from ingot.drivers.interfaces import base, results
+from ingot.drivers.ipmi import hardware as ipmi
 from tests.unit.drivers import fakes
 
 RAMDISK = {"deploy_kernel": "http://files/kernel", "deploy_ramdisk": "http://files/initrd"}
@@ -132,7 +132,7 @@ class DeployInterfacesTest(fakes.DriverTestCase):
             ],
             [(step["step"], step["priority"]) for step in deploy.declared_steps("deploy")],
         )
-        self.assertEqual(steps.CORE_DEPLOY_STEPS, {step["step"] for step in deploy.declared_steps("deploy")})
+        self.assertEqual(base.CORE_DEPLOY_STEPS, {step["step"] for step in deploy.declared_steps("deploy")})
 
     def test_a_deployment_without_image_says_so(self) -> None:
         task = self._task()
@@ -152,7 +152,7 @@ class DeployInterfacesTest(fakes.DriverTestCase):
         self.assertEqual(results.DONE, task.driver.deploy.prepare(task))
         for step in task.driver.deploy.declared_steps("deploy"):
             answer = task.driver.deploy.execute_deploy_step(task, step)
-            self.assertEqual(results.DONE, results.typed(answer, step["step"]))
+            self.assertEqual(results.DONE, results.parse_result(answer, step["step"]))
         self.assertEqual("instance", task.node.boot_config["target"])
         self.assertEqual("power on", task.node.power_state)
 
@@ -222,9 +222,9 @@ class RAIDConfigTest(fakes.DriverTestCase):
             ("clean", "create_configuration", "clean_result"),
         ):
             task.node.raid_config = {}
-            for hook in steps.hooks_after(kind, "raid", step):
+            for hook in base.find_hooks(kind, "raid", step):
                 hook(task, {key: built})
             self.assertEqual(built["logical_disks"], task.node.raid_config["logical_disks"])
-        for hook in steps.hooks_after("clean", "raid", "delete_configuration"):
+        for hook in base.find_hooks("clean", "raid", "delete_configuration"):
             hook(task, {"clean_result": None})
         self.assertEqual({}, task.node.raid_config)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ingot.common import errors, states
-from ingot.drivers import power_control, results
+from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.power import PowerInterface
 from tests.unit.drivers import fakes
 
@@ -16,7 +16,7 @@ class SlowPower(PowerInterface):
         self.state = states.POWER_ON
         self.looks_needed = 2
         self.obeys: tuple[str, ...] = (states.POWER_ON, states.POWER_OFF, states.REBOOT, states.SOFT_POWER_OFF)
-        self.told: list[str] = []
+        self.targets: list[str] = []
         self.silent_for = 0
         self.refuses: tuple[str, ...] = ()
         self._pending: list[str] = []
@@ -32,7 +32,7 @@ class SlowPower(PowerInterface):
     def start_power_change(self, task: Any, target: str) -> None:
         if target in self.refuses:
             raise errors.HardwareError(what="BMC test:623", reason="ACPI is not there")
-        self.told.append(target)
+        self.targets.append(target)
         if target in self.obeys:
             end = states.POWER_OFF if "off" in target else states.POWER_ON
             self._pending = [self.state] * self.looks_needed + [end]
@@ -50,15 +50,15 @@ class PowerControlTest(fakes.DriverTestCase):
 
     def test_a_change_is_sent_once_and_looked_for_until_it_has_happened(self) -> None:
         first = power_control.power_off(self.subject)
-        self.assertIsInstance(first, results.LookAgain)
+        self.assertIsInstance(first, results.PollAfter)
         self.assertEqual(results.DONE, self._all(power_control.power_off))
-        self.assertEqual([states.POWER_OFF], self.power.told)
+        self.assertEqual([states.POWER_OFF], self.power.targets)
         self.assertEqual(states.POWER_OFF, self.subject.node.power_state)
         self.assertEqual({}, self.subject.memory)
 
     def test_a_state_that_is_there_needs_no_command(self) -> None:
         self.assertEqual(results.DONE, power_control.power_on(self.subject))
-        self.assertEqual([], self.power.told)
+        self.assertEqual([], self.power.targets)
 
     def test_between_off_and_on_something_is_done_once(self) -> None:
         done: list[str] = []
@@ -66,7 +66,7 @@ class PowerControlTest(fakes.DriverTestCase):
             results.DONE, self._all(lambda t: power_control.reboot(t, lambda _t: done.append(t.node.power_state)))
         )
         self.assertEqual([states.POWER_OFF], done)
-        self.assertEqual([states.POWER_OFF, states.POWER_ON], self.power.told)
+        self.assertEqual([states.POWER_OFF, states.POWER_ON], self.power.targets)
 
     def test_a_machine_that_does_not_change_fails_with_both_states(self) -> None:
         self.power.obeys = ()
@@ -81,53 +81,53 @@ class PowerControlTest(fakes.DriverTestCase):
         power_control.change(self.subject, states.SOFT_POWER_OFF)
         self.subject.memory["phases"]["memory"]["power"]["at"] -= 1000
         self.assertRaises(errors.StepFailed, power_control.change, self.subject, states.SOFT_POWER_OFF)
-        self.assertEqual([states.SOFT_POWER_OFF], self.power.told)
+        self.assertEqual([states.SOFT_POWER_OFF], self.power.targets)
 
     def test_a_flow_forces_what_does_not_work_softly(self) -> None:
         self.power.obeys = (states.POWER_OFF,)
         power_control.soft_power_off(self.subject)
         self.subject.memory["power"]["at"] -= 1000
         self.assertEqual(results.DONE, self._all(power_control.soft_power_off))
-        self.assertEqual([states.SOFT_POWER_OFF, states.POWER_OFF], self.power.told)
+        self.assertEqual([states.SOFT_POWER_OFF, states.POWER_OFF], self.power.targets)
 
     def test_a_flow_forces_what_the_bmc_refuses_to_do_softly(self) -> None:
         self.power.refuses = (states.SOFT_POWER_OFF,)
         self.assertEqual(results.DONE, self._all(power_control.soft_power_off))
-        self.assertEqual([states.POWER_OFF], self.power.told)
+        self.assertEqual([states.POWER_OFF], self.power.targets)
 
-    def test_a_bmc_that_is_silent_has_not_refused(self) -> None:
+    def test_an_unresponsive_bmc_has_not_refused(self) -> None:
         self.power.silent_for = 1
         self.assertRaises(errors.HardwareUnreachable, power_control.soft_power_off, self.subject)
-        self.assertEqual([], self.power.told)
+        self.assertEqual([], self.power.targets)
 
     def test_a_bmc_that_restarts_with_its_machine_is_given_time(self) -> None:
         power_control.power_off(self.subject)
         self.power.silent_for = 3
         self.assertEqual(results.DONE, self._all(power_control.power_off))
 
-    def test_a_bmc_that_was_silent_before_is_reported_at_once(self) -> None:
+    def test_a_bmc_known_to_be_unresponsive_is_reported_at_once(self) -> None:
         self.power.silent_for = 1
         self.assertRaises(errors.HardwareUnreachable, power_control.power_off, self.subject)
 
     def test_a_node_that_must_not_go_off_is_reset(self) -> None:
         self.subject.node.disable_power_off = True
         self.assertEqual(results.DONE, self._all(power_control.reboot))
-        self.assertEqual([states.REBOOT], self.power.told)
+        self.assertEqual([states.REBOOT], self.power.targets)
         self.assertRaises(errors.Invalid, power_control.change, self.subject, states.POWER_OFF)
 
-    def test_a_machine_that_switches_itself_off_is_not_told_to(self) -> None:
+    def test_a_machine_that_powers_itself_off_gets_no_power_command(self) -> None:
         self.power.state = states.POWER_ON
         watch = lambda: power_control.watch_off(self.subject, patience=30)  # noqa: E731
-        self.assertIsInstance(watch(), results.LookAgain)
+        self.assertIsInstance(watch(), results.PollAfter)
         self.power.state = states.POWER_OFF
         self.assertEqual(results.DONE, watch())
-        self.assertEqual([], self.power.told)
+        self.assertEqual([], self.power.targets)
 
     def test_one_that_does_not_is_switched_off_after_a_while(self) -> None:
         power_control.watch_off(self.subject, patience=30)
         self.subject.memory["watched_since"] -= 31
         self.assertEqual(results.DONE, self.run_to_end(lambda: power_control.watch_off(self.subject, patience=30)))
-        self.assertEqual([states.POWER_OFF], self.power.told)
+        self.assertEqual([states.POWER_OFF], self.power.targets)
 
     def test_unknown_targets_are_refused_with_the_choices(self) -> None:
         error = self.assertRaises(errors.Invalid, power_control.change, self.subject, "sideways")

@@ -3,13 +3,13 @@
 import testtools
 
 from ingot.common import errors
-from ingot.drivers import steps
+from ingot.drivers.interfaces import base
 from ingot.drivers.interfaces.management import ManagementInterface
 from tests.unit.drivers import fakes
 
 
 class _Management(ManagementInterface):
-    @steps.clean_step(priority=steps.from_option("deploy", "erase_devices_priority"))
+    @base.clean_step(priority=base.from_option("deploy", "erase_devices_priority"))
     def scrub(self, task: object) -> None:
         """A step that the operator gives its priority."""
 
@@ -23,7 +23,7 @@ class TestDeclarations(testtools.TestCase):
 
     def test_wrong_declarations_are_refused_where_they_are_made(self) -> None:
         for priority in (-1, True):
-            self.assertRaises(errors.Invalid, steps.deploy_step, priority)
+            self.assertRaises(errors.Invalid, base.deploy_step, priority)
         for about in ({}, {"description": "x", "required": "yes"}, {"description": "x", "type": "int"}):
-            refused = self.assertRaises(errors.Invalid, steps.clean_step, 0, argsinfo={"speed": about})
+            refused = self.assertRaises(errors.Invalid, base.clean_step, 0, argsinfo={"speed": about})
             self.assertIn("speed", refused.message)

@@ -3,8 +3,8 @@
 from typing import Any, ClassVar
 
 from ingot.common import clock, errors, iscsi, states
-from ingot.db import records
-from ingot.drivers import results
+from ingot.db import models
+from ingot.drivers.interfaces import results
 from tests.unit.drivers import fakes
 
 IQN = "iqn.2026-01.org.example:m1"
@@ -12,13 +12,13 @@ PROPERTIES = {"target_iqn": "iqn.2026-01.org.example:v1", "target_portal": "192.
 CHAP = {"auth_method": "CHAP", "auth_username": "chap", "auth_password": "sesame"}
 
 
-def target(**columns: Any) -> records.Record:
+def target(**columns: Any) -> models.Record:
     values = {"uuid": "t", "boot_index": 0, "volume_type": "iscsi", "volume_id": "v1", "properties": PROPERTIES}
-    return records.Record(**values | columns)
+    return models.Record(**values | columns)
 
 
-def connector(**columns: Any) -> records.Record:
-    return records.Record(**{"uuid": "c", "type": "iqn", "connector_id": IQN} | columns)
+def connector(**columns: Any) -> models.Record:
+    return models.Record(**{"uuid": "c", "type": "iqn", "connector_id": IQN} | columns)
 
 
 class VolumeCase(fakes.DriverTestCase):

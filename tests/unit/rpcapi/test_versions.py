@@ -4,7 +4,7 @@ from typing import Any
 
 from ingot.common import context, errors
 from ingot.db import conductors
-from ingot.rpcapi import client, methods, transport
+from ingot.rpcapi import client, transport, versions
 from tests import database
 
 CTX = context.RequestContext()
@@ -38,15 +38,15 @@ class Versions(database.TestCase):
         client.ConductorClient(self.database.conf, self.db, self.bus).call(CTX, self.node, method)
 
     def test_the_newest_is_spoken_when_all_know_it(self) -> None:
-        self.online("one", methods.RPC_VERSION)
+        self.online("one", versions.RPC_VERSION)
         self.online("of-the-future", "1.99")
 
         self.call("validate_node")
 
-        self.assertEqual([("validate_node", methods.RPC_VERSION)], self.bus.sent)
+        self.assertEqual([("validate_node", versions.RPC_VERSION)], self.bus.sent)
 
     def test_the_oldest_conductor_counts_while_it_is_online(self) -> None:
-        self.online("one", methods.RPC_VERSION)
+        self.online("one", versions.RPC_VERSION)
         old = self.online("old", "1.0")
 
         self.call("validate_node")
@@ -55,30 +55,30 @@ class Versions(database.TestCase):
         self.call("list_vifs")
 
         self.assertIn("conductors with 1.0 are online", refusal.message)
-        self.assertEqual([("validate_node", "1.0"), ("list_vifs", methods.RPC_VERSION)], self.bus.sent)
+        self.assertEqual([("validate_node", "1.0"), ("list_vifs", versions.RPC_VERSION)], self.bus.sent)
 
     def test_a_client_that_is_running_notices_who_comes_and_goes(self) -> None:
-        self.online("one", methods.RPC_VERSION)
+        self.online("one", versions.RPC_VERSION)
         running = client.ConductorClient(self.database.conf, self.db, self.bus)
         for change in (lambda: None, lambda: self.online("old", "1.0")):
             change()
             running.call(CTX, self.node, "validate_node")
 
-        self.assertEqual([methods.RPC_VERSION, "1.0"], [version for _method, version in self.bus.sent])
+        self.assertEqual([versions.RPC_VERSION, "1.0"], [version for _method, version in self.bus.sent])
 
-    def test_a_pinned_release_counts_whoever_is_online(self) -> None:
-        self.online("one", methods.RPC_VERSION)
-        self.database.conf.set_override("pin_release_version", "0.1")
+    def test_a_pinned_release_counts_whichever_conductors_are_online(self) -> None:
+        self.online("one", versions.RPC_VERSION)
+        self.database.conf.set_override("pin_release_version", "0.0")
 
         self.call("validate_node")
         self.assertRaises(errors.ServiceUnavailable, self.call, "list_vifs")
 
         self.assertEqual([("validate_node", "1.0")], self.bus.sent)
 
-    def test_a_release_that_nobody_knows_cannot_be_pinned(self) -> None:
-        self.online("one", methods.RPC_VERSION)
+    def test_an_unknown_release_cannot_be_pinned(self) -> None:
+        self.online("one", versions.RPC_VERSION)
         self.database.conf.set_override("pin_release_version", "9.9")
 
         refusal = self.assertRaises(errors.ConfigurationError, self.call, "validate_node")
 
-        self.assertIn("0.1", refusal.message)
+        self.assertIn("0.2", refusal.message)

@@ -1,0 +1,68 @@
+"""Types of JSON documents: of those from outside, and of what columns of a node hold as JSON."""
+
+from typing import Any, TypeAlias, TypedDict
+
+Json: TypeAlias = dict[str, Any]
+"""An object whose keys are not ours: a request's body, ``properties``, ``extra``. For known keys use a TypedDict."""
+
+
+class Requester(TypedDict):
+    user: str | None
+    project: str | None
+
+
+class ReplacedFlow(TypedDict):
+    flow: str
+    run: str | None
+
+
+class FlowRequest(TypedDict, total=False):
+    """The column ``request``: arguments of the accepted provision request, until its flow ends."""
+
+    asked_by: Requester
+    replaces: ReplacedFlow  # the flow that waited when this was accepted
+    configdrive: Any  # what the config drive is made from, or its URL
+    rescue_password: str  # hashed
+    rebuild: bool
+    clean_steps: list[Json]
+    deploy_steps: list[Json]
+    service_steps: list[Json]
+    disable_ramdisk: bool
+    origin: str  # of the steps: request, or runbook NAME
+    kind: str  # of the steps that a child node runs for its parent
+    steps: list[Json]  # those steps
+    run: str  # the run that a child's flow is
+    restarts: int  # how often the flow was started again
+    inventory_before: str | None  # when the inventory was made that there was at the flow's start
+    aborted: str  # what to report at the end of a flow that was aborted
+
+
+class PowerRequest(TypedDict, total=False):
+    """The column ``power_request``: an accepted power change, until it ends."""
+
+    target: str
+    timeout: int | None
+    memory: Json  # what the power interface remembers between its calls
+
+
+class Hold(TypedDict):
+    """An element of the column ``maintenance_holds``; see :mod:`ingot.db.maintenance`."""
+
+    name: str
+    scope: str
+    reason: str | None
+    since: str | None
+    user: str | None  # whose it is: a user's
+    project: str | None
+    fault: str | None  # or that of a fault which a conductor found
+    conductor: str | None
+
+
+class BootConfig(TypedDict, total=False):
+    """The column ``boot_config``: what the machine's next network boot gets; see ``drivers/pxe``."""
+
+    target: str  # ramdisk, instance, volume or disk
+    kernel: str
+    initrd: str
+    kernel_args: str
+    links: dict[str, str]  # drivers/images: links to fetched images, by name

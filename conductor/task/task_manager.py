@@ -1,0 +1,309 @@
+"""Tasks: the only way to work on a node. ``with acquire(...) as task`` takes the lock, composes the driver, gives back.
+
+Every write of a task is fenced: it carries the lock's epoch, so a conductor that was paused, declared dead and replaced
+writes nothing any more. Changes are collected by :meth:`Task.set` and written once, at the next transition.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot.common import clock, context, errors
+from ingot.db import facts, inventory, maintenance, models, nodes, ports, volumes
+from ingot.db.engine import Database
+from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
+from ingot.drivers.interfaces.task import BareDriver
+from ingot.drivers.loading import factory
+
+LOG = log.getLogger(__name__)
+
+INVENTORY_BEFORE = "inventory_before"
+"""Key of the request of an inspection: when the inventory was found that there was before it, as a text; None: none."""
+
+
+_DATABASE_PATIENCE_S = 120.0
+
+
+def _boot_time() -> float:
+    """Return seconds that go on while the process is frozen, and while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Lease:
+    """For how long this conductor may be sure that no other one has declared it dead: each heartbeat that the database
+    has taken renews it, and it ends well before other conductors may take over."""
+
+    def __init__(self, conf: cfg.ConfigOpts, clock: Callable[[], float] = _boot_time) -> None:
+        interval, timeout = conf.conductor.heartbeat_interval, conf.conductor.heartbeat_timeout
+        self._seconds = max(timeout - 2 * interval, 2 * interval)
+        self.now = clock
+        moment = clock()
+        self._span = (moment, moment)
+        """When it began and when it was renewed last. Published as one, as other threads read it at any time."""
+
+    def renew(self, moment: float) -> float:
+        """Renew the lease after a heartbeat.
+
+        :param moment: the time before the heartbeat was written.
+        :returns: for how many seconds there was none, if that was too long and the lease begins anew; else 0.
+        """
+        began, renewed = self._span
+        gap = moment - renewed
+        is_broken = gap > self._seconds
+        self._span = (moment if is_broken else began, moment)
+        return gap if is_broken else 0.0
+
+    def covers(self, moment: float) -> bool:
+        """Return whether the lease has lasted without a break from a moment until now."""
+        began, renewed = self._span
+        return began <= moment and self.now() - renewed <= self._seconds
+
+
+class Services:
+    """What all tasks of a conductor share.
+
+    :ivar host: name of this conductor, in locks and step runs.
+    :ivar notify: wakes up for a node (a record with uuid, driver and conductor_group) for a reason. It is a hint: work
+        in the database is found without it.
+    :ivar lease: how long this conductor may rely on its locks being its own.
+    :ivar leaving: set while this conductor begins nothing: it is being stopped, or was drained. What runs is finished,
+        and handed over before the next step.
+    :ivar dead_hosts: the conductors that the last sweep found dead.
+    :ivar log_slots: one for each agent that may be asked for its logs at a time: a few of the workers at most wait for
+        agents that hang.
+    :ivar circuit_breakers: which BMCs do not answer.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> None:
+        self.conf = conf
+        self.db = db
+        self.hardware = hardware
+        self.host: str = conf.host
+        self.lease = Lease(conf)
+        self.notify: Callable[[models.Node, str], None] = lambda _node, _why: None
+        first, longest = conf.conductor.sync_power_state_interval, conf.conductor.silent_bmc_longest_pause
+        self.circuit_breakers = CircuitBreakers(first, longest)
+        self.leaving = threading.Event()
+        self.dead_hosts: frozenset[str] = frozenset()
+        self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))
+
+    @property
+    def heartbeat_timeout(self) -> float:
+        """Seconds without a heartbeat after which a conductor counts as dead."""
+        return float(self.conf.conductor.heartbeat_timeout)
+
+    @property
+    def group(self) -> str:
+        """This conductor's group."""
+        return str(self.conf.conductor.conductor_group.lower())
+
+    def serves(self, node: models.Node) -> bool:
+        """Return whether a node may be this conductor's, whichever others there are."""
+        return node.conductor_group == self.group and node.driver in self.hardware.drivers
+
+
+class Task:
+    """One piece of work on one node; see ``ingot.drivers.interfaces.task.Task`` for what interfaces see of it."""
+
+    def __init__(
+        self, services: Services, ctx: context.RequestContext, node: models.Node, locked_at: float | None = None
+    ) -> None:
+        """:param locked_at: by the clock of the lease; None: without a lock, the task is shared."""
+        self.services = services
+        self.conf = services.conf
+        self.db = services.db
+        self.context = ctx
+        self.node = node
+        self.shared = locked_at is None
+        self.circuit_breakers = services.circuit_breakers
+        self._driver, self.missing = self._compose()
+        self._sure_at = 0.0 if locked_at is None else locked_at
+        self.step: dict[str, Any] = {}
+        self.memory: dict[str, Any] = {}
+        self.released = self.shared
+        self._dirty: dict[str, Any] = {}
+        self._told: list[nodes.Event] = []
+        self._beside: list[nodes.ExtraWrite] = []
+        self._written = node.as_dict()
+        self._ports: list[models.Port] | None = None
+        self._traits: list[str] | None = None
+        self._volume_connectors: list[models.VolumeConnector] | None = None
+        self._volume_targets: list[models.VolumeTarget] | None = None
+
+    def _compose(self) -> tuple[BareDriver, dict[str, str]]:
+        return self.services.hardware.compose(self.node)
+
+    @property
+    def driver(self) -> BareDriver:
+        self.confirm_lock()
+        return self._driver
+
+    def confirm_lock(self) -> None:
+        if self.released or self.services.lease.covers(self._sure_at):
+            return
+        moment = self.services.lease.now()
+        if not self._holds_lock():
+            raise nodes.lock_lost_error(self.node)
+        self._sure_at = moment
+
+    def _holds_lock(self) -> bool:
+        """While the database is away nobody gets another's lock, so there is time to wait for it."""
+        until = time.monotonic() + _DATABASE_PATIENCE_S
+        while True:
+            try:
+                return nodes.holds_lock(self.db, self.node)
+            except errors.ServiceUnavailable:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(1)
+
+    @property
+    def ports(self) -> list[models.Port]:
+        if self._ports is None:
+            self._ports = ports.PORTS.list_of_node(self.db, self.node.id)
+        return self._ports
+
+    @property
+    def traits(self) -> list[str]:
+        if self._traits is None:
+            self._traits = nodes.traits_by_node(self.db, [self.node.id]).get(self.node.id, [])
+        return self._traits
+
+    @property
+    def volume_connectors(self) -> list[models.VolumeConnector]:
+        if self._volume_connectors is None:
+            self._volume_connectors = volumes.CONNECTORS.list_of_node(self.db, self.node.id)
+        return self._volume_connectors
+
+    @property
+    def volume_targets(self) -> list[models.VolumeTarget]:
+        if self._volume_targets is None:
+            self._volume_targets = volumes.TARGETS.list_of_node(self.db, self.node.id)
+        return self._volume_targets
+
+    def inventory(self) -> models.NodeInventory | None:
+        found = inventory.find(self.db, self.node.id)
+        before = self.node.request.get(INVENTORY_BEFORE)
+        return None if found is None or clock.iso(found.inspected_at) == before else found
+
+    def configdrive(self) -> str | None:
+        return nodes.read_configdrive(self.db, self.node)
+
+    def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
+        facts.BIOS.replace(self.db, self.node, read)
+
+    def keep_firmware_components(self, read: Iterable[Mapping[str, Any]]) -> None:
+        facts.FIRMWARE.replace(self.db, self.node, read)
+
+    def set(self, **columns: Any) -> None:
+        for name, value in columns.items():
+            setattr(self.node, name, value)
+        self._dirty |= columns
+
+    def tell(self, event: nodes.Event) -> None:
+        """Adds an event to the next write, beside those that follow from the columns and the journal."""
+        self._told.append(event)
+
+    def beside(self, write: nodes.ExtraWrite) -> None:
+        """Adds something of the node's, in other tables, to the next write: all or nothing."""
+        self._beside.append(write)
+
+    def begin_fault(self, fault: str, reason: str) -> None:
+        """Puts the node into maintenance with the next write."""
+        hold = maintenance.fault_hold(fault, reason, self.services.host)
+        self._hold(lambda node: maintenance.add_hold(node, hold))
+
+    def end_fault(self, fault: str) -> None:
+        """Takes the node out of the maintenance that is due to a fault, and to nothing else, with the next write."""
+        if maintenance.has_fault(self.node, fault):
+            LOG.info("Node %s: its maintenance for the %s ends", self.node.uuid, fault)
+            self._hold(lambda node: maintenance.end_holds(node, lambda hold: hold["fault"] == fault))
+
+    def _hold(self, change: maintenance.Change) -> None:
+        # Users write holds whoever has the lock: what they are is seen where they are written.
+        self.beside(maintenance.change_holds(self.node.uuid, change))
+        vars(self.node).update(change(self.node))
+
+    def save(self) -> None:
+        self.write()
+
+    def discard(self) -> None:
+        """Takes back what :meth:`set` has collected and was not written."""
+        vars(self.node).clear()
+        vars(self.node).update(self._written)
+        self._dirty, self._told, self._beside = {}, [], []
+
+    def write(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Writes what :meth:`set` has collected, with rows for journal and history, all or nothing.
+
+        :raises LockLost: the lock was taken over; nothing was written.
+        """
+        if self.shared:
+            raise RuntimeError(f"a shared task must not write {sorted(self._dirty)}")
+        if self._dirty or step_runs or history or self._beside:
+            self._write(self._dirty, step_runs, history)
+            self._written = self.node.as_dict()
+
+    def release(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
+        """The last write of the task: what was collected, and the lock given back, in one statement."""
+        self._write({**self._dirty, **nodes.UNLOCKED}, step_runs, history)
+        self.released = True
+
+    def _write(
+        self,
+        values: Mapping[str, Any],
+        step_runs: Iterable[Mapping[str, Any]],
+        history: Iterable[Mapping[str, Any]],
+    ) -> None:
+        told = self._events(step_runs)
+        nodes.write_locked(self.db, self.node, values, step_runs, history, told, self._beside)
+        self._dirty, self._told, self._beside = {}, [], []
+
+    def _events(self, step_runs: Iterable[Mapping[str, Any]]) -> list[nodes.Event]:
+        return [*map(nodes.build_step_event, step_runs), *nodes.build_events(self._dirty, self._written), *self._told]
+
+
+@contextlib.contextmanager
+def acquire(
+    services: Services,
+    ctx: context.RequestContext,
+    ident: str,
+    purpose: str,
+    shared: bool = False,
+    steal_from: Collection[str] = (),
+    if_due: bool = False,
+) -> Iterator[Task]:
+    """Gives a task on a node.
+
+    Within one conductor all exclusive tasks of a node stand in its queue (``dispatcher``), so a lock that carries this
+    conductor's own name is left over from an earlier life, or from a moment when the database was away, and is taken.
+
+    :param purpose: what for, in an operator's words.
+    :param shared: without a lock; the task must not write.
+    :param steal_from: hosts known to be dead, whose locks are taken over.
+    :param if_due: only if there is something to do: see :func:`nodes.lock`.
+    :raises NodeLocked: another conductor works on the node, or nobody has to.
+    :raises NotFound: there is no such node.
+    """
+    if shared:
+        yield Task(services, ctx, nodes.get(services.db, ident))
+        return
+    locked_at = services.lease.now()
+    node = nodes.lock(services.db, ident, services.host, purpose, (services.host, *steal_from), if_due)
+    task = Task(services, ctx, node, locked_at)
+    try:
+        try:
+            yield task
+        except BaseException:
+            task.discard()  # half a transition must not be written with the release
+            raise
+        finally:
+            if not task.released:
+                task.release()
+    except errors.LockLost as exc:
+        LOG.warning("%s What this task was doing goes on elsewhere.", exc)

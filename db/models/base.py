@@ -1,0 +1,203 @@
+"""What all tables have in common, and all rows read from them."""
+
+import datetime
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import orjson
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from ingot.common import clock
+from ingot.common.json_types import Json
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_TICK = datetime.timedelta(microseconds=1)
+
+_NAMES = {
+    "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    "uq": "uniq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "%(table_name)s_%(column_0_name)s_fkey",
+    "pk": "%(table_name)s_pkey",
+}
+
+
+# MySQL's default collation ignores case; names, traits and uuids do not.
+_MYSQL_BINARY = {"collation": "utf8mb4_bin"}
+
+
+def string(length: int = 255) -> sa.types.TypeEngine[str]:
+    """Text of limited length, compared case by case on every database."""
+    return sa.String(length).with_variant(mysql.VARCHAR(length, **_MYSQL_BINARY), "mysql", "mariadb")
+
+
+def text() -> sa.types.TypeEngine[str]:
+    """Text without a limit that matters."""
+    return sa.Text().with_variant(mysql.LONGTEXT(**_MYSQL_BINARY), "mysql", "mariadb")
+
+
+def blob() -> sa.types.TypeEngine[bytes]:
+    """Bytes without a limit that matters."""
+    return sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
+
+
+def moment() -> sa.types.TypeEngine[Any]:
+    """A point in time in UTC, with microseconds."""
+    return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+
+
+_JSON_TYPES: tuple[tuple[type[sa.types.TypeEngine[Any]], dict[str, Any]], ...] = (
+    (sa.Boolean, {"type": "boolean"}),
+    (sa.Integer, {"type": "integer"}),
+    (sa.Float, {"type": "number"}),
+    (sa.DateTime, {"type": "string", "format": "date-time"}),
+    (sa.String, {"type": "string"}),
+)
+
+
+def json_schema(column: sa.ColumnElement[Any]) -> dict[str, Any]:
+    """The JSON schema of what a column holds, as the API shows it."""
+    kind = column.type
+    if isinstance(kind, JsonText):
+        return {"type": {dict: "object", list: "array"}[kind.empty]} if kind.empty else {}
+    found = next((schema for types, schema in _JSON_TYPES if isinstance(kind, types)), {})
+    return found if found and not getattr(column, "nullable", True) else {**found, "type": [found["type"], "null"]}
+
+
+class Number(sa.types.TypeDecorator[Any]):
+    """A number that is usually whole and is read as such, but may have a fraction."""
+
+    impl = sa.Double
+    cache_ok = True
+
+    def process_result_value(self, value: float | None, dialect: sa.Dialect) -> int | float | None:
+        return int(value) if value is not None and value.is_integer() else value
+
+
+class JsonText(sa.types.TypeDecorator[Any]):
+    """A JSON document kept as text: no database looks into it, and text is the fastest to read and write.
+
+    :param empty: makes the value that NULL stands for.
+    """
+
+    impl = sa.Text
+    cache_ok = True
+
+    def __init__(self, empty: type[dict[str, Any]] | type[list[Any]] | None = None) -> None:
+        super().__init__()
+        self.empty = empty
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        return text()
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
+        return None if value is None else orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
+        if value is None:
+            return self.empty() if self.empty else None
+        return orjson.loads(value)
+
+
+class Record:
+    """A row of a table at the moment it was read. Changing an attribute changes nothing in the database."""
+
+    def __init__(self, **columns: object) -> None:
+        self.__dict__.update(columns)
+
+    @classmethod
+    def from_row(cls, names: Sequence[str], row: Sequence[object]) -> Self:
+        """Return the record of a row of a result; quicker than the constructor, which lists of nodes feel."""
+        record = cls.__new__(cls)
+        record.__dict__ = dict(zip(names, row, strict=True))
+        return record
+
+    @classmethod
+    def first_of(cls, result: sa.CursorResult[Any]) -> Self | None:
+        """Return the first row of a result, if there is one."""
+        row = result.first()
+        return None if row is None else cls.from_row(tuple(result.keys()), row)
+
+    @classmethod
+    def all_of(cls, result: sa.CursorResult[Any]) -> list[Self]:
+        """Return all rows of a result."""
+        names = tuple(result.keys())
+        return [cls.from_row(names, row) for row in result]
+
+    if not TYPE_CHECKING:  # type checkers know the columns
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"{name} was not read")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    @property
+    def version(self) -> str:
+        """The name of this state of the row among all that a row of its uuid ever had, earlier rows included.
+
+        Needs created_at, and revision (nodes) or updated_at.
+        """
+        known = self.__dict__
+        revision = known.get("revision")
+        if revision is None:
+            return _moment(known["updated_at"] or known["created_at"])
+        return f"{revision}.{_moment(known['created_at'])}"
+
+    def __repr__(self) -> str:
+        return f"<{self.__dict__.get('uuid', self.__dict__.get('id'))}>"  # rows hold secrets
+
+
+def _moment(moment: datetime.datetime) -> str:
+    return f"{(moment - _EPOCH) // _TICK:x}"
+
+
+class Base(Record, DeclarativeBase):
+    """A table's declaration, and a row read from it.
+
+    A subclass without a table of its own adds what a query reads besides: annotate the further columns.
+    """
+
+    metadata = sa.MetaData(naming_convention=_NAMES)
+    type_annotation_map: ClassVar[dict[object, object]] = {
+        str: string(),
+        datetime.datetime: moment(),
+        Json: JsonText(dict),
+        list[Json]: JsonText(list),
+        list[str]: JsonText(list),
+    }
+
+    def __init_subclass__(cls) -> None:
+        if "__tablename__" not in cls.__dict__:
+            cls.__abstract__ = True
+        super().__init_subclass__()
+
+
+class Timestamps:
+    """When a row was written first and last."""
+
+    created_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
+    updated_at: Mapped[datetime.datetime | None] = mapped_column(onupdate=clock.now)
+
+
+class Row(Timestamps, Base):
+    """What is created, changed and deleted by requests: a row with a uuid."""
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    uuid: Mapped[str] = mapped_column(string(36), unique=True)
+
+
+def table(model: type[Base]) -> sa.Table:
+    """Return the table that a model declares."""
+    return Base.metadata.tables[model.__tablename__]
+
+
+def columns(table: sa.Table, names: Iterable[str] | None) -> list[sa.Column[Any]]:
+    """Return the named columns of a table, or all."""
+    return list(table.c) if names is None else [table.c[name] for name in names]

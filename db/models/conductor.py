@@ -1,0 +1,49 @@
+"""The conductors that ever registered, and what each has enabled."""
+
+import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.orm import Mapped, mapped_column
+
+from ingot.common import clock
+from ingot.db.models.base import Base, Timestamps, string
+
+
+class Conductor(Timestamps, Base):
+    """A conductor process that ever registered; online is who gave a sign of life lately."""
+
+    __tablename__ = "conductors"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    hostname: Mapped[str] = mapped_column(unique=True)
+    conductor_group: Mapped[str] = mapped_column(default="")
+    online: Mapped[bool] = mapped_column(default=True, doc="False after an orderly stop")
+    heartbeat_at: Mapped[datetime.datetime] = mapped_column(default=clock.now, index=True)
+    release: Mapped[str] = mapped_column(string(32), doc="Ingot's version there")
+    rpc_version: Mapped[str] = mapped_column(string(16), doc="highest RPC version it serves")
+    process: Mapped[str | None] = mapped_column(doc="which process has this name: see conductor/host_name_conflict.py")
+    classic_drivers: Mapped[list[str]] = mapped_column(nullable=True, doc="fixed compositions it has enabled (004)")
+    announced: Mapped[str | None] = mapped_column(string(16), doc="what the latest event says of it")
+    drain: Mapped[str | None] = mapped_column(string(16), doc="asked for, or followed by the conductor")
+
+
+class ConductorHardwareInterface(Base):
+    """Which interface implementations a conductor has enabled for a hardware type (specification 004)."""
+
+    __tablename__ = "conductor_hardware_interfaces"
+    __table_args__ = (
+        sa.UniqueConstraint(
+            "conductor_id",
+            "hardware_type",
+            "interface_type",
+            "interface_name",
+            name="uniq_conductor_hardware_interfaces",  # by the convention it would be too long for MySQL
+        ),
+    )
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    conductor_id: Mapped[int] = mapped_column(sa.ForeignKey("conductors.id", ondelete="CASCADE"))
+    hardware_type: Mapped[str] = mapped_column(string(128))
+    interface_type: Mapped[str] = mapped_column(string(16))
+    interface_name: Mapped[str] = mapped_column(string(128))
+    default: Mapped[bool] = mapped_column(default=False)

@@ -1,0 +1,168 @@
+"""Queries on the past of nodes: history entries, step runs and the logs of agents, and how much of it is kept."""
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+import sqlalchemy as sa
+from oslo_utils import uuidutils
+
+from ingot.common import errors
+from ingot.db import listing, models
+from ingot.db.engine import Database, retry_transaction
+
+ENTRIES = listing.Source("Node history record", models.NodeHistory)
+LOGS = listing.Source("Agent log", models.AgentLog)
+
+_LOGS = LOGS.table
+_NODES = models.table(models.Node)
+_STEP_RUNS = models.table(models.StepRun)
+
+_BATCH = 500  # rows a statement: what SQLite's single writer and a replicated database bear beside their work
+
+
+class Run(models.StepRun):
+    """The last attempt of a run, with the beginning of the first one and how many steps have ended."""
+
+    steps: int
+
+
+class NewLog(TypedDict):
+    """What the agent of a run had logged: a tar.gz."""
+
+    run_id: str
+    flow: str
+    content: bytes
+
+
+@retry_transaction
+def add_entry(db: Database, node_id: int, entry: Mapping[str, object]) -> None:
+    """Add an entry about something that changes nothing of the node: no task's write, no fence."""
+    row = {"node_id": node_id, "uuid": uuidutils.generate_uuid(), **entry}
+    with db.single() as connection:
+        connection.execute(sa.insert(ENTRIES.table).values(row))
+
+
+@retry_transaction
+def add_log(db: Database, node_id: int, log: NewLog, keep: int) -> str:
+    """Add an agent's log and remove all but the newest logs of the node.
+
+    :param keep: how many logs the node has afterwards, at most.
+    :returns: the uuid of the log.
+    :raises ServiceUnavailable: the database refuses it; content beyond its largest packet is one cause.
+    """
+    row = {"uuid": uuidutils.generate_uuid(), "node_id": node_id, "size": len(log["content"]), **log}
+    with db.transaction() as connection:
+        connection.execute(sa.insert(_LOGS).values(row))
+        of_node = sa.select(_LOGS.c.id).where(_LOGS.c.node_id == node_id).order_by(_LOGS.c.id.desc())
+        # Two statements, because MySQL does not delete from a table that a subquery reads.
+        kept = connection.execute(of_node.limit(keep)).scalars().all()
+        connection.execute(sa.delete(_LOGS).where(_LOGS.c.node_id == node_id, _LOGS.c.id < min(kept)))
+    return str(row["uuid"])
+
+
+def find_node_of_run(db: Database, run_id: str) -> str:
+    """Return the uuid of the node that a run is, or was, about.
+
+    :raises NotFound: no step of it has ended or its steps were pruned, and it does not run now.
+    """
+    running = sa.select(_NODES.c.uuid).where(_NODES.c.run_id == run_id)
+    ended = sa.select(_NODES.c.uuid).join(_STEP_RUNS, _STEP_RUNS.c.node_id == _NODES.c.id)
+    with db.single() as connection:
+        found = connection.execute(running.union(ended.where(_STEP_RUNS.c.run_id == run_id))).scalar()
+    if found is None:
+        raise errors.NotFound(noun="Run", ident=run_id)
+    return str(found)
+
+
+def list_attempts(db: Database, node_id: int, run_id: str | None = None) -> list[models.StepRun]:
+    """Return the attempts of a run of a node in the order in which they ended.
+
+    :param run_id: None for the run of the latest attempt.
+    """
+    run: sa.ColumnElement[str] | str | None = run_id
+    if run is None:
+        latest = sa.select(_STEP_RUNS.c.run_id).where(_STEP_RUNS.c.node_id == node_id)
+        run = latest.order_by(_STEP_RUNS.c.id.desc()).limit(1).scalar_subquery()
+    statement = sa.select(_STEP_RUNS).where(_STEP_RUNS.c.node_id == node_id, _STEP_RUNS.c.run_id == run)
+    with db.single() as connection:
+        return models.StepRun.all_of(connection.execute(statement.order_by(_STEP_RUNS.c.id)))
+
+
+def list_runs(db: Database, node_id: int, limit: int, before: str | None = None) -> list[Run]:
+    """Return the runs of a node, the latest first: run_id, flow, started_at, finished_at, how many steps have ended;
+    and of the last attempt state, error and conductor.
+
+    A run that has ended no step yet, or whose steps were pruned, is not among them.
+
+    :param limit: most runs.
+    :param before: only runs that are older than this one.
+    :raises NotFound: the node has no such run.
+    """
+    own = _STEP_RUNS.alias("own")
+    last_id = sa.func.max(own.c.id).label("last_id")
+    started_at, steps = sa.func.min(own.c.started_at), sa.func.count(own.c.step_index.distinct())
+    grouped = (
+        sa.select(last_id, started_at.label("started_at"), steps.label("steps"))
+        .where(own.c.node_id == node_id)
+        .group_by(own.c.run_id)
+    )
+    with db.single() as connection:
+        if before is not None:
+            grouped = grouped.having(last_id < _last_id_of_run(connection, node_id, before))
+        run = grouped.order_by(last_id.desc()).limit(limit).subquery("run")
+        columns = models.columns(_STEP_RUNS, ("run_id", "flow", "finished_at", "state", "error", "conductor"))
+        statement = sa.select(run.c.started_at, run.c.steps, *columns).join(run, run.c.last_id == _STEP_RUNS.c.id)
+        return Run.all_of(connection.execute(statement.order_by(run.c.last_id.desc())))
+
+
+def _last_id_of_run(connection: sa.Connection, node_id: int, run_id: str) -> int:
+    own = (_STEP_RUNS.c.node_id == node_id, _STEP_RUNS.c.run_id == run_id)
+    found = connection.execute(sa.select(sa.func.max(_STEP_RUNS.c.id)).where(*own)).scalar()
+    if found is None:
+        raise errors.NotFound(noun="Run", ident=run_id)
+    return int(found)
+
+
+def prune(db: Database, keep: int, nodes: int = 100) -> int:
+    """Delete all but the newest step runs and history entries of each node.
+
+    Any number of conductors may do this at once: what is deleted is named by its id, not by its number.
+
+    :param keep: rows of either table that a node keeps ([conductor] node_history_max_entries).
+    :param nodes: how many nodes to shorten at most, those with the most rows first; the next call goes on.
+    :returns: how many rows were deleted; 0 when all is within bounds.
+    """
+    return sum(
+        _shorten(db, table, node_id, keep)
+        for table in (_STEP_RUNS, ENTRIES.table)
+        for node_id in _list_too_long(db, table, keep, nodes)
+    )
+
+
+def _list_too_long(db: Database, table: sa.Table, keep: int, limit: int) -> list[int]:
+    """Return the ids of nodes with too many rows; counted in the index on node_id alone."""
+    rows = sa.func.count()
+    statement = sa.select(table.c.node_id).group_by(table.c.node_id).having(rows > keep)
+    with db.single() as connection:
+        return list(connection.execute(statement.order_by(rows.desc()).limit(limit)).scalars())
+
+
+def _shorten(db: Database, table: sa.Table, node_id: int, keep: int) -> int:
+    of_node = sa.select(table.c.id).where(table.c.node_id == node_id)
+    with db.single() as connection:
+        newest_to_go = connection.execute(of_node.order_by(table.c.id.desc()).limit(1).offset(keep)).scalar()
+    if newest_to_go is None:
+        return 0
+    to_go = of_node.where(table.c.id <= newest_to_go).order_by(table.c.id).limit(_BATCH)
+    deleted = 0
+    while batch := _delete(db, table, to_go):
+        deleted += batch
+    return deleted
+
+
+@retry_transaction
+def _delete(db: Database, table: sa.Table, selected: sa.Select[tuple[int]]) -> int:
+    # Two statements, because MySQL does not delete from a table that a subquery reads.
+    with db.single() as connection:
+        ids = connection.execute(selected).scalars().all()
+        return connection.execute(sa.delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0

@@ -1,0 +1,115 @@
+"""The command line of QEMU: what a machine is and boots."""
+
+import itertools
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import testtools
+
+from ingot.rack import qemu_command
+from ingot.rack.config import ConfigError, MachineOverride, RackConfig, machine_specs
+from ingot.rack.disks import Disk
+from ingot.rack.nvram import BootSetting
+from tests import disk_images
+
+
+class QemuCommandTest(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.directory = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def disks(self, *kinds: str) -> list[Disk]:
+        override = MachineOverride(disk_sizes=("8M",) * len(kinds), disk_kinds=kinds)
+        self.spec = machine_specs(RackConfig(machines=1, nics=2, cpus=3, memory=640, machine=(override,)))[0]
+        return [Disk(disk, self.directory / f"disk,{number}.img") for number, disk in enumerate(self.spec.disks)]
+
+    def command(self, setting: BootSetting | None = None, kinds: tuple[str, ...] = ("ata", "nvme")) -> list[str]:
+        wiring = qemu_command.Wiring(
+            7, 8, ("http://10.0.2.2/boot/a", "http://10.0.3.2/boot/b"), agent=("127.0.0.1", 4711)
+        )
+        disks = self.disks(*kinds)
+        return qemu_command.build(self.spec, disks, self.directory, setting, wiring)
+
+    def after(self, option: str, command: list[str]) -> list[str]:
+        return [value for word, value in itertools.pairwise(command) if word == option]
+
+    def order(self, setting: BootSetting | None) -> list[str]:
+        """What is tried when the machine boots, first to last."""
+        found = {}
+        for device in self.after("-device", self.command(setting)):
+            name, _, options = device.partition(",")
+            if ",bootindex=" in options:
+                found[int(options.rpartition("=")[2])] = name
+        return [found[index] for index in sorted(found)]
+
+    def test_it_is_tied_to_the_rack(self) -> None:
+        self.assertEqual(["setpriv", "--pdeathsig", "KILL", qemu_command.PROGRAM], self.command()[:4])
+
+    def test_what_the_machine_is(self) -> None:
+        command = self.command()
+        for option, value in (("-smp", "3"), ("-m", "640"), ("-uuid", str(self.spec.uuid)), ("-name", "machine-0")):
+            self.assertEqual([value], self.after(option, command))
+
+    def test_the_boot_device_comes_first_and_all_others_follow(self) -> None:
+        disks, cards = ["scsi-hd", "nvme"], ["virtio-net-pci"] * 2
+        for device, expected in (("pxe", cards + disks), ("disk", disks + cards), ("cdrom", disks + cards)):
+            self.assertEqual(expected, self.order(BootSetting(device, persistent=False, efi=False)), device)
+        self.assertEqual(disks + cards, self.order(None))
+
+    def test_the_efi_flag_decides_on_the_firmware(self) -> None:
+        def flash(efi: bool) -> list[str]:
+            command = self.command(BootSetting("disk", persistent=True, efi=efi))
+            return [drive for drive in self.after("-drive", command) if "if=pflash" in drive]
+
+        self.assertEqual([], flash(efi=False))
+        code, variables = flash(efi=True)
+        self.assertIn("readonly=on", code)
+        self.assertIn(f"file={self.directory}", variables)
+        self.assertNotIn("readonly", variables)
+
+    def test_disks_have_serial_and_wwn(self) -> None:
+        devices = self.after("-device", self.command())
+        first, second = self.spec.disks
+        self.assertIn(f"scsi-hd,bus=scsi.0,drive=disk0,serial={first.serial},wwn={first.wwn},bootindex=1", devices)
+        self.assertIn(f"nvme,drive=disk1,serial={second.serial},bootindex=2", devices)
+
+    def test_a_disk_that_can_be_booted_is_the_first(self) -> None:
+        self.disks("ata", "ata")[1].write(0, disk_images.mbr_image())
+        devices = " ".join(self.after("-device", self.command(kinds=("ata", "ata"))))
+        self.assertRegex(devices, "drive=disk0,[^ ]*,bootindex=2 .*drive=disk1,[^ ]*,bootindex=1 ")
+
+    def test_a_comma_in_a_path_does_not_end_it(self) -> None:
+        self.assertIn("disk,,0.img", " ".join(self.after("-drive", self.command())))
+
+    def test_disks_may_be_read_only(self) -> None:
+        drives = self.after("-drive", self.command(kinds=("ata:read-only", "ata")))
+        self.assertEqual([True, False], ["readonly=on" in drive for drive in drives])
+
+    def test_states_that_qemu_does_not_have(self) -> None:
+        self.assertRaisesRegex(
+            ConfigError, "ata:frozen is for simulated machines", qemu_command.check, self.disks("ata:frozen")
+        )
+
+    def test_each_card_has_its_network_and_the_agent_is_reached_through_the_first(self) -> None:
+        first, second = self.after("-netdev", self.command())
+        self.assertIn("bootfile=http://10.0.2.2/boot/a,hostfwd=tcp:127.0.0.1:4711-:9999", first)
+        self.assertIn("net=10.0.3.0/24,bootfile=http://10.0.3.2/boot/b", second)
+        self.assertNotIn("hostfwd", second)
+
+
+class AcceleratorTest(testtools.TestCase):
+    def accelerator(self, modules: set[str], may_use: bool = True) -> str:
+        def exists(path: Path) -> bool:
+            return path.name in modules
+
+        with mock.patch.object(Path, "exists", exists), mock.patch("os.access", return_value=may_use):
+            return qemu_command.accelerator()[0]
+
+    def test_kvm_only_on_processors_that_have_it(self) -> None:
+        self.assertEqual("kvm", self.accelerator({"kvm", "kvm_intel"}))
+        self.assertEqual("kvm", self.accelerator({"kvm", "kvm_amd"}))
+        self.assertEqual("tcg", self.accelerator({"kvm", "kvm_pvm"}))
+
+    def test_kvm_only_for_those_who_may(self) -> None:
+        self.assertEqual("tcg", self.accelerator({"kvm", "kvm_intel"}, may_use=False))

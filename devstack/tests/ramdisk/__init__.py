@@ -1,0 +1,1 @@
+"""Tests of the builders of ramdisk and test image."""

@@ -1,0 +1,175 @@
+"""Deploys whole-disk images: the agent on the machine fetches the image and writes it to disk.
+
+A node that boots from a volume needs neither: the same steps are planned, and those for agent or disk do nothing. The
+core steps are those of specification 000, with its priorities. Each looks at what is there before it acts, so that
+another conductor can repeat it.
+"""
+
+import functools
+
+from ingot.common import errors
+from ingot.common.json_types import Json
+from ingot.drivers.agent import answers, booting, client, commands, session
+from ingot.drivers.agent.deploy import AgentDeploy
+from ingot.drivers.images import instance_image, sources
+from ingot.drivers.interfaces import base, boot, power_control, results
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.network import NetworkInterface
+from ingot.drivers.interfaces.storage import StorageInterface
+from ingot.drivers.interfaces.task import Task
+
+_NOT_WITH_A_VOLUME = ("image_source", "kernel", "ramdisk")
+
+
+def _writes_image(task: Task) -> bool:
+    """Return whether the agent writes an image to disk; else the machine boots from a volume, and no agent runs."""
+    return get_interface(task, StorageInterface).should_write_image(task)
+
+
+def _check_no_image(instance_info: Json) -> None:
+    for key in _NOT_WITH_A_VOLUME:
+        if instance_info.get(key):
+            raise errors.Invalid(
+                field=f"instance_info.{key}",
+                value=instance_info[key],
+                allowed="The node boots from a volume, and nothing is written: leave it out, or delete the volume "
+                "target with boot index 0.",
+            )
+
+
+class DirectDeploy(AgentDeploy):
+    """The deploy interface ``direct``."""
+
+    def get_properties(self) -> dict[str, str]:
+        return {
+            "deploy_kernel": "See the boot interface.",
+            "deploy_ramdisk": "See the boot interface.",
+            booting.FORCE_OUT_OF_BAND: "Whether the BMC, and not the agent, switches the machine off after a "
+            "deployment. Optional, default false.",
+        }
+
+    def runs_agent(self, task: Task, kind: str) -> bool:
+        return super().runs_agent(task, kind) or (kind == "deploy" and _writes_image(task))
+
+    def validate(self, task: Task) -> None:
+        get_interface(task, BootInterface).validate(task)
+        boot.find_boot_mode(task)
+        if _writes_image(task):
+            instance_image.read_requested_image(task)
+        else:
+            _check_no_image(task.node.instance_info)
+
+    def prepare(self, task: Task) -> results.Result:
+        prepare = self._prepare_for_agent if _writes_image(task) else self._prepare_without_agent
+        return results.run_phases(task, prepare, self._attach_volumes)
+
+    @staticmethod
+    def _prepare_for_agent(task: Task) -> results.Result:
+        return booting.run_unless_running(task, power_control.power_off, DirectDeploy._enter_networks)
+
+    @staticmethod
+    def _enter_networks(task: Task) -> None:
+        network = get_interface(task, NetworkInterface)
+        network.unconfigure_tenant_networks(task)
+        network.add_provisioning_network(task)
+        session.forget(task)  # last: until then it is known that this has to be done
+
+    @staticmethod
+    def _prepare_without_agent(task: Task) -> results.Result:
+        return results.run_phases(task, power_control.power_off, DirectDeploy._end_agent)
+
+    @staticmethod
+    def _end_agent(task: Task) -> None:
+        """An agent that was left running from before is not used either."""
+        session.forget(task)
+        get_interface(task, BootInterface).clean_up_ramdisk(task)
+
+    @staticmethod
+    def _attach_volumes(task: Task) -> None:
+        get_interface(task, StorageInterface).attach_volumes(task)
+
+    def clean_up(self, task: Task) -> None:
+        sources.withdraw(task)
+        super().clean_up(task)
+
+    @base.deploy_step(priority=100, idempotent=True)
+    def deploy(self, task: Task) -> results.Result:
+        """Boot the agent and wait for it, unless one is there already or none is needed."""
+        if not _writes_image(task):
+            return results.DONE
+        return booting.run_unless_running(task, self._power_off_and_enter_networks, *booting.BOOT)
+
+    @staticmethod
+    def _power_off_and_enter_networks(task: Task) -> results.Result:
+        """Also connect to the networks that :meth:`prepare` did not enter for an agent that has gone since."""
+        networks = (DirectDeploy._enter_networks,) if booting.was_found_running(task) else ()
+        return results.run_phases(task, power_control.power_off, *networks)
+
+    @base.deploy_step(priority=80, requires_ramdisk=True, idempotent=True)
+    def write_image(self, task: Task) -> results.Result:
+        """Have the agent write image and config drive, as a step of its own if it knows that step."""
+        if not _writes_image(task):
+            return results.DONE
+        args = functools.partial(self._write_image_args, task)
+        if commands.is_offered(task, "deploy", "deploy", "write_image"):
+            result = commands.execute_by_name(task, "deploy", "deploy", "write_image", args)
+        else:
+            result = commands.run(task, "standby.prepare_image", args)
+        if not isinstance(result, results.Done):
+            return result
+        sources.withdraw(task)
+        return results.DONE  # without the agent's result, which repeats the config drive
+
+    @staticmethod
+    def _write_image_args(task: Task) -> dict[str, object]:
+        return {"image_info": instance_image.build_image_info(task), "configdrive": task.configdrive()}
+
+    @base.deploy_step(priority=60, requires_ramdisk=True, idempotent=True)
+    def prepare_instance_boot(self, task: Task) -> results.Result:
+        """Make the machine boot what was written."""
+        return results.run_phases(task, self._install_bootloader, self._boot_instance_from_now_on)
+
+    @staticmethod
+    def _install_bootloader(task: Task) -> results.Result:
+        """Only UEFI firmware needs to be told about a whole-disk image, which brings its own loader."""
+        mode = boot.find_boot_mode(task)
+        if mode != "uefi" or not _writes_image(task):
+            return results.DONE
+
+        def build_params() -> dict[str, object]:
+            uuids = client.AgentClient(task).ask_for("standby.get_partition_uuids", {}, _read_uuids)
+            return {
+                "root_uuid": uuids.get("root uuid"),
+                "efi_system_part_uuid": uuids.get("efi system partition uuid"),
+                "prep_boot_part_uuid": None,
+                "target_boot_mode": mode,
+                "ignore_bootloader_failure": False,
+            }
+
+        return commands.run(task, "image.install_bootloader", build_params)
+
+    @staticmethod
+    def _boot_instance_from_now_on(task: Task) -> None:
+        get_interface(task, BootInterface).prepare_instance(task)
+
+    @base.deploy_step(priority=40, idempotent=True)
+    def tear_down_agent(self, task: Task) -> results.Result:
+        """End the agent, if there is one, and leave the machine off."""
+        return booting.shut_down(task) if _writes_image(task) else power_control.power_off(task)
+
+    @base.deploy_step(priority=30, idempotent=True)
+    def switch_to_tenant_network(self, task: Task) -> None:
+        """Move the machine from the network of deployments to those of the user."""
+        network = get_interface(task, NetworkInterface)
+        network.remove_provisioning_network(task)
+        network.configure_tenant_networks(task)
+
+    @base.deploy_step(priority=20, idempotent=True)
+    def boot_instance(self, task: Task) -> results.Result:
+        """Switch the machine on."""
+        return power_control.power_on(task)
+
+
+def _read_uuids(result: object) -> dict[str, object]:
+    return dict(answers.read_object("result", result or {}))

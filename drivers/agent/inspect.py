@@ -1,0 +1,54 @@
+"""Inspects machines in-band: the agent collects what its machine is made of and sends it to the API."""
+
+from ingot.common import states
+from ingot.common.conf import loader
+from ingot.drivers.agent import session
+from ingot.drivers.interfaces import power_control, results
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.inspect import InspectInterface
+from ingot.drivers.interfaces.network import NetworkInterface
+from ingot.drivers.interfaces.task import Task
+
+
+class AgentInspect(InspectInterface):
+    """The inspect interface ``agent``."""
+
+    def get_properties(self) -> dict[str, str]:
+        return {name: "See the boot interface." for name in ("deploy_kernel", "deploy_ramdisk")}
+
+    def validate(self, task: Task) -> None:
+        get_interface(task, BootInterface).validate(task)
+
+    def inspect_hardware(self, task: Task) -> results.Result:
+        boot = (power_control.power_off, self._prepare, power_control.power_on, self._wait)
+        return results.run_phases(task, *boot, power_control.power_off, self._leave)
+
+    def _prepare(self, task: Task) -> None:
+        """The URL names the node: whatever network cards the agent finds, it speaks of this machine."""
+        session.forget(task)
+        get_interface(task, NetworkInterface).add_inspection_network(task)
+        callback = f"{loader.agent_api_url(self.conf)}/v1/continue_inspection?node_uuid={task.node.uuid}"
+        parameters = {
+            "ipa-inspection-callback-url": callback,
+            "ipa-inspection-collectors": ",".join(self.conf.inspector.collectors),
+        }
+        get_interface(task, BootInterface).prepare_ramdisk(task, parameters)
+        task.save()  # before the machine starts: what its agent causes must not be overwritten
+
+    @staticmethod
+    def _wait(task: Task) -> results.Result:
+        return results.WaitForAgent() if task.inventory() is None else results.DONE
+
+    @staticmethod
+    def _leave(task: Task) -> None:
+        session.forget(task)
+        get_interface(task, BootInterface).clean_up_ramdisk(task)
+        get_interface(task, NetworkInterface).remove_inspection_network(task)
+
+    def clean_up(self, task: Task) -> None:
+        try:  # first, because an agent that no flow waits for must not stay because a network does
+            if task.driver.power is not None and not task.node.disable_power_off:
+                task.driver.power.start_power_change(task, states.POWER_OFF)
+        finally:
+            self._leave(task)

@@ -1,0 +1,42 @@
+"""The base of hardware types for machines that boot from the network and run the agent."""
+
+from ingot.common import iscsi
+from ingot.drivers.agent import direct, inspect, raid, ramdisk, rescue
+from ingot.drivers.interfaces import noop
+from ingot.drivers.interfaces.hardware_type import AbstractHardwareType, Supported
+from ingot.drivers.interfaces.storage import StorageInterface
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.pxe import ipxe
+
+
+class ExternalStorage(StorageInterface):
+    """The storage interface ``external``: volumes that are exported elsewhere, which the machine's firmware attaches.
+
+    A node with a volume target of boot index 0 boots from it, and no image is written; any other is deployed to its
+    disks.
+    """
+
+    def validate(self, task: Task) -> None:
+        target = iscsi.boot_target(task.volume_targets)
+        if target is not None:
+            iscsi.boot_volume(target, task.volume_connectors)
+
+    def attach_volumes(self, task: Task) -> None:
+        """Do nothing: the machine was given access where the volumes are exported."""
+
+    def detach_volumes(self, task: Task) -> None:
+        """Do nothing: the machine is off, and access is revoked where the volumes are exported."""
+
+    def should_write_image(self, task: Task) -> bool:
+        return iscsi.boot_target(task.volume_targets) is None
+
+
+class GenericHardwareType(AbstractHardwareType):
+    """Machines that boot from the network and run the agent: what nearly all have in common."""
+
+    supported_boot_interfaces: Supported = (ipxe.IPXEBoot,)
+    supported_deploy_interfaces: Supported = (direct.DirectDeploy, ramdisk.RamdiskDeploy)
+    supported_inspect_interfaces: Supported = (inspect.AgentInspect, noop.NoInspect)
+    supported_raid_interfaces: Supported = (raid.AgentRAID, noop.NoRAID)
+    supported_rescue_interfaces: Supported = (rescue.AgentRescue, noop.NoRescue)
+    supported_storage_interfaces: Supported = (noop.NoopStorage, ExternalStorage)

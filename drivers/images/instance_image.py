@@ -1,0 +1,198 @@
+"""The image of a deployment: what ``instance_info`` says, checked, and what the agent gets of it."""
+
+import dataclasses
+import re
+import urllib.parse
+from typing import TypedDict
+
+import requests
+
+from ingot.common import errors, masking
+from ingot.common.json_types import Json
+from ingot.drivers.images import sources
+from ingot.drivers.interfaces import boot
+from ingot.drivers.interfaces.task import Task
+
+_FORMATS = {"qcow2": "qcow2", "raw": "raw", "img": "raw"}
+_LENGTHS = {64: "sha256", 128: "sha512"}
+_CHECKSUM_FILE_LIMIT = 1024 * 1024
+_TIMEOUT = 30
+
+_BSD_LINE = re.compile(r"^(SHA\d+)\s*\((?P<name>.+)\)\s*=\s*(?P<value>[0-9a-fA-F]+)$")
+_GNU_LINE = re.compile(r"^(?P<value>[0-9a-fA-F]+)(?:\s+\*?(?P<name>.+))?$")
+
+
+class ImageInfo(TypedDict):
+    """What the agent is given about an image, under the names by which it looks for them."""
+
+    id: str
+    urls: list[str]
+    disk_format: str
+    container_format: str
+    image_type: str
+    os_hash_algo: str
+    os_hash_value: str
+    checksum: None
+    stream_raw_images: bool
+    node_uuid: str
+    deploy_boot_mode: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Image:
+    """A whole-disk image.
+
+    :param checksum: hexadecimal, or the URL of a file of checksums.
+    :param algorithm: sha256 or sha512; None: the checksum's length says which.
+    """
+
+    source: str
+    disk_format: str
+    checksum: str
+    algorithm: str | None
+
+
+def read_requested_image(task: Task) -> Image:
+    """Return the image that a user requests, checked without fetching it.
+
+    What ``instance_info`` does not say of it, its source may know.
+
+    :raises MissingParameter: no image, or no checksum.
+    :raises Invalid: a value that cannot be used, with its key.
+    :raises ImageServiceUnavailable: the source does not answer.
+    """
+    source = task.node.instance_info.get("image_source")
+    if not source:
+        raise errors.MissingParameter(
+            where="instance_info", names="image_source (URL, or id in Glance, of the image to write)"
+        )
+    source = str(source)
+    info = {**sources.find_source(source).check(task, source), **task.node.instance_info}
+    if info.get("kernel") or info.get("image_type") == "partition":
+        raise errors.Invalid(
+            field="instance_info.image_type",
+            value="partition",
+            allowed="Whole-disk images can be deployed: leave out kernel, ramdisk and image_type.",
+        )
+    checksum, algorithm = _read_checksum(info)
+    return Image(source, _find_disk_format(info, source), checksum, algorithm)
+
+
+def _read_checksum(instance_info: Json) -> tuple[str, str | None]:
+    value, algorithm = instance_info.get("image_os_hash_value"), instance_info.get("image_os_hash_algo")
+    if value:
+        if algorithm not in _LENGTHS.values():
+            raise errors.Invalid(
+                field="instance_info.image_os_hash_algo", value=algorithm, allowed="One of sha256, sha512."
+            )
+        return _check_hexadecimal("image_os_hash_value", value, algorithm), algorithm
+    checksum = instance_info.get("image_checksum")
+    if not checksum:
+        raise errors.MissingParameter(
+            where="instance_info",
+            names="image_checksum (a SHA-256 or SHA-512, or the URL of a file with it), or image_os_hash_algo and "
+            "image_os_hash_value",
+        )
+    if "://" in str(checksum):
+        sources.check_url("image_checksum", checksum, "An http or https URL.")
+        return checksum, None
+    return _check_hexadecimal("image_checksum", checksum, None), None
+
+
+def _check_hexadecimal(key: str, value: object, algorithm: str | None) -> str:
+    found = _LENGTHS.get(len(str(value))) if re.fullmatch("[0-9a-fA-F]+", str(value)) else None
+    if found is None or algorithm not in (None, found):
+        raise errors.Invalid(
+            field=f"instance_info.{key}",
+            value=value,
+            allowed="A SHA-256 (64) or SHA-512 (128 hexadecimal digits) as image_os_hash_algo names it.",
+        )
+    return str(value).lower()
+
+
+def _find_disk_format(instance_info: Json, source: str) -> str:
+    requested = instance_info.get("image_disk_format")
+    suffix = urllib.parse.urlsplit(source).path.rpartition(".")[2].lower()
+    found = _FORMATS.get(suffix) if requested is None else requested
+    if found not in ("raw", "qcow2"):
+        raise errors.Invalid(
+            field="instance_info.image_disk_format",
+            value=requested,
+            allowed="raw or qcow2. It can be left out when image_source ends in .qcow2, .raw or .img.",
+        )
+    return str(found)
+
+
+def build_image_info(task: Task) -> ImageInfo:
+    """Return what the agent is given about the image.
+
+    This fetches the file of checksums if there is one, and has the image's source offer it to the machine.
+
+    :raises ImageError: the file of checksums cannot be fetched or does not have the image; the image's file is not
+        there or cannot be published.
+    :raises IngotError: as :func:`read_requested_image`.
+    """
+    image = read_requested_image(task)
+    checksum = image.checksum
+    if "://" in checksum:
+        checksum = _find_checksum(checksum, image.source)
+    raw = image.disk_format == "raw"
+    return {
+        "id": image.source.rpartition("/")[2] or image.source,
+        "urls": [sources.find_source(image.source).offer(task, image.source)],
+        "disk_format": image.disk_format,
+        "container_format": "bare",
+        "image_type": "whole-disk",
+        "os_hash_algo": image.algorithm or _LENGTHS[len(checksum)],
+        "os_hash_value": checksum,
+        "checksum": None,
+        "stream_raw_images": raw and task.conf.agent.stream_raw_images,
+        "node_uuid": task.node.uuid,
+        "deploy_boot_mode": boot.find_boot_mode(task),
+    }
+
+
+def _find_checksum(url: str, source: str) -> str:
+    """Return an image's checksum from a file that ``sha256sum`` or its like wrote, or that has nothing but it."""
+    name = urllib.parse.urlsplit(source).path.rpartition("/")[2]
+    lines = [line.strip() for line in fetch(url, _CHECKSUM_FILE_LIMIT, "image_checksum").decode().splitlines()]
+    found = [match for line in lines if (match := _BSD_LINE.match(line) or _GNU_LINE.match(line))]
+    fitting = [match for match in found if (match["name"] or "").rpartition("/")[2] == name]
+    if not fitting and len(found) == 1 and not found[0]["name"]:
+        fitting = found
+    values = [match["value"].lower() for match in fitting if len(match["value"]) in _LENGTHS]
+    if not values:
+        raise errors.ImageError(
+            f"the file of checksums {url} has no SHA-256 or SHA-512 of {name}; check instance_info.image_checksum "
+            "and image_source"
+        )
+    return max(values, key=len)
+
+
+def fetch(url: str, limit: int, what: str) -> bytes:
+    """Return the content of a URL.
+
+    :param limit: most bytes to read.
+    :param what: the field that has the URL, for messages.
+    :raises ImageError: it cannot be fetched, or is longer than ``limit``.
+    """
+    shown = _mask_password(url)
+    try:
+        with requests.get(url, timeout=_TIMEOUT, stream=True) as response:
+            if not response.ok:
+                raise errors.ImageError(f"{what}: {shown} answers HTTP {response.status_code}")
+            content = bytearray()
+            for chunk in response.iter_content(64 * 1024):
+                content += chunk
+                if len(content) > limit:
+                    raise errors.ImageError(f"{what}: {shown} is longer than {limit} bytes")
+            return bytes(content)
+    except requests.RequestException as exc:
+        raise errors.ImageError(f"{what}: {shown} cannot be fetched: {type(exc).__name__}") from None
+
+
+def _mask_password(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    if not parts.password:
+        return url
+    return url.replace(f":{parts.password}@", f":{masking.MASK}@", 1)

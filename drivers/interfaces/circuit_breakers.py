@@ -1,0 +1,79 @@
+"""Which BMCs do not answer, and when housekeeping may call them again: a circuit breaker for each BMC.
+
+Only housekeeping is held off. What users request and what flows need is always tried, and the first answer closes the
+circuit for housekeeping, too.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ingot.common import errors
+
+
+class _Pause(NamedTuple):
+    seconds: float
+    until: float
+
+
+class CircuitBreakers:
+    """Of all BMCs that one conductor calls; in memory, as a restart may begin to count anew.
+
+    :param first: seconds for which housekeeping leaves a BMC alone that did not answer. Each time that it does not
+        answer after such a pause, the next one is twice as long.
+    :param longest: seconds that a pause has at most.
+    :param now: a clock that does not jump.
+    """
+
+    def __init__(self, first: float, longest: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._first = first
+        self._longest = longest
+        self._now = now
+        self._lock = threading.Lock()
+        self._pauses: dict[str, _Pause] = {}
+        self._bmcs: dict[str, str] = {}
+
+    @contextlib.contextmanager
+    def observe_call(self, node: str, bmc: str) -> Iterator[None]:
+        """Note whether the BMC of a node answers a call, which runs inside.
+
+        :param node: its uuid.
+        :param bmc: names the BMC; nodes that share one give the same name.
+        """
+        try:
+            yield
+        except errors.HardwareUnreachable:
+            self._open(node, bmc)
+            raise
+        except errors.HardwareError:  # a refusal is an answer
+            self._close(node, bmc)
+            raise
+        else:
+            self._close(node, bmc)
+
+    def is_unresponsive(self, node: str) -> bool:
+        """Return whether the last call to the BMC of a node was not answered."""
+        with self._lock:
+            return self._bmcs.get(node) in self._pauses
+
+    def can_call(self, bmc: str) -> bool:
+        """Return whether housekeeping may call a BMC now."""
+        with self._lock:
+            pause = self._pauses.get(bmc)
+            return pause is None or self._now() >= pause.until
+
+    def _close(self, node: str, bmc: str) -> None:
+        with self._lock:
+            self._pauses.pop(bmc, None)
+            self._bmcs.pop(node, None)
+
+    def _open(self, node: str, bmc: str) -> None:
+        with self._lock:
+            self._bmcs[node] = bmc
+            last = self._pauses.get(bmc)
+            if last is not None and self._now() < last.until:
+                return  # users insist, or the machines of one chassis are called one after the other
+            seconds = min(2 * last.seconds if last else self._first, self._longest)
+            self._pauses[bmc] = _Pause(seconds, self._now() + seconds)

@@ -1,0 +1,150 @@
+"""Brings a machine to a power state and reports when it is there, without ever waiting in a thread.
+
+Level-triggered: every call reads the state from the hardware, sends the command if that was not done yet, and answers
+``DONE`` or ``PollAfter``. What was sent, and until when it must have worked, is in ``task.memory``, so another
+conductor can go on with it.
+"""
+
+import time
+
+from ingot.common import errors, states
+from ingot.drivers.interfaces import results
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.power import PowerInterface
+from ingot.drivers.interfaces.results import Phase
+from ingot.drivers.interfaces.task import Task
+
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 5.0
+
+
+def ensure(task: Task, target: str) -> results.Result:
+    """Bring the machine to ``power on``, ``power off`` or, with its operating system's help, ``soft power off``.
+
+    :raises StepFailed: it did not get there within ``[conductor] power_state_change_timeout``.
+    :raises HardwareError: the BMC refuses. One that stops answering after it accepted the command is given that time
+        too: many restart their network together with the machine.
+    """
+    expected = states.POWER_OFF if target == states.SOFT_POWER_OFF else target
+    sent = task.memory.get("power", {})
+    if sent.get("target") != target:
+        if read_power_state(task) == expected:
+            return results.DONE
+        get_interface(task, PowerInterface).start_power_change(task, target)
+        sent = task.memory["power"] = {"target": target, "at": time.time()}
+    waited = max(0.0, time.time() - sent["at"])
+    expired = waited >= task.conf.conductor.power_state_change_timeout
+    try:
+        state: str | None = read_power_state(task)
+    except errors.HardwareUnreachable:
+        if expired:
+            raise
+        state = None
+    if state == expected:
+        del task.memory["power"]
+        return results.DONE
+    if expired:
+        raise errors.StepFailed(
+            f"the machine is still in state {state!r} {waited:.0f} s after the command {target!r} "
+            "([conductor] power_state_change_timeout)"
+        )
+    return _poll_after(waited)
+
+
+def _poll_after(waited: float) -> results.PollAfter:
+    return results.PollAfter(min(_FIRST_PAUSE + waited / 4, _LONGEST_PAUSE))
+
+
+def read_power_state(task: Task) -> str:
+    """Return the power state as the hardware has it, and note it in the node."""
+    state = get_interface(task, PowerInterface).get_power_state(task)
+    if state != task.node.power_state and not task.shared:
+        task.set(power_state=state)
+    return state
+
+
+def power_off(task: Task) -> results.Result:
+    """Switch the machine off. One that must not be (``disable_power_off``) stays on; :func:`power_on` resets it."""
+    return results.DONE if task.node.disable_power_off else ensure(task, states.POWER_OFF)
+
+
+def soft_power_off(task: Task) -> results.Result:
+    """Ask the operating system to shut down, and switch off when it has not by the deadline, or cannot be asked.
+
+    :raises HardwareUnreachable: the BMC does not answer, which tells nothing about how it can be done.
+    """
+    if task.node.disable_power_off:
+        return results.DONE
+    forced = task.memory.get("power", {}).get("target") == states.POWER_OFF
+    power = get_interface(task, PowerInterface)
+    if forced or states.SOFT_POWER_OFF not in power.get_supported_power_states(task):
+        return ensure(task, states.POWER_OFF)
+    try:
+        return ensure(task, states.SOFT_POWER_OFF)
+    except errors.HardwareUnreachable:
+        raise
+    except (errors.StepFailed, errors.HardwareError):
+        return ensure(task, states.POWER_OFF)
+
+
+def watch_off(task: Task, patience: float) -> results.Result:
+    """Wait until a machine that is shutting itself down is off; after ``patience`` seconds switch it off."""
+    if task.node.disable_power_off:
+        return results.DONE
+    waited = time.time() - task.memory.setdefault("watched_since", time.time())
+    if waited >= patience or "power" in task.memory:
+        return ensure(task, states.POWER_OFF)
+    return results.DONE if read_power_state(task) == states.POWER_OFF else _poll_after(waited)
+
+
+def power_on(task: Task) -> results.Result:
+    """Boot the machine: switch it on, or reset it if it may not be switched off before."""
+    if not task.node.disable_power_off or task.memory.get("reset"):
+        return ensure(task, states.POWER_ON)
+    if read_power_state(task) == states.POWER_ON:
+        get_interface(task, PowerInterface).start_power_change(task, states.REBOOT)
+        task.memory["reset"] = True
+    return ensure(task, states.POWER_ON)
+
+
+def reboot(task: Task, between: Phase | None = None) -> results.Result:
+    """Switch the machine off and on again.
+
+    :param between: what to do while the machine is off; called as a phase of ``results.run_phases``.
+    """
+    return results.run_phases(task, power_off, *([between] if between else []), power_on)
+
+
+def _build_phase(target: str) -> Phase:
+    return lambda task: ensure(task, target)
+
+
+_PHASES: dict[str, tuple[Phase, ...]] = {
+    states.POWER_ON: (_build_phase(states.POWER_ON),),
+    states.POWER_OFF: (_build_phase(states.POWER_OFF),),
+    states.SOFT_POWER_OFF: (_build_phase(states.SOFT_POWER_OFF),),
+    states.REBOOT: (power_off, power_on),
+    states.SOFT_REBOOT: (_build_phase(states.SOFT_POWER_OFF), _build_phase(states.POWER_ON)),
+}
+
+
+def change(task: Task, target: str) -> results.Result:
+    """Do exactly what a user requested: a soft change that does not work in time fails, it is not forced.
+
+    :param target: ``power on``, ``power off``, ``rebooting``, ``soft power off`` or ``soft rebooting``.
+    :raises Invalid: the machine's power interface does not do this, or the node must not be powered off.
+    """
+    supported = get_interface(task, PowerInterface).get_supported_power_states(task)
+    if target not in _PHASES or target not in supported:
+        raise errors.Invalid(
+            field="target",
+            value=target,
+            allowed=f"This machine's power interface has: {', '.join(supported)}.",
+        )
+    if task.node.disable_power_off and target not in (states.POWER_ON, states.REBOOT):
+        raise errors.Invalid(
+            field="target",
+            value=target,
+            allowed="Powering off is disabled for this node (disable_power_off).",
+        )
+    return results.run_phases(task, *_PHASES[target])

@@ -1,0 +1,132 @@
+"""What an interface's method is given: the task, seen from the driver's side. The conductor implements it."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from oslo_config import cfg
+
+from ingot.common import context, interfaces
+from ingot.common.json_types import Json
+from ingot.common.steps import PlannedStep
+from ingot.db import models
+from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
+
+Link = Any
+"""An interface, of the base class of its type, or None if it is not enabled anymore.
+
+The type cannot be said here, because those classes are built on tasks and tasks on this: ``base.get_interface`` does.
+"""
+
+
+@dataclasses.dataclass(slots=True)
+class BareDriver:
+    """Links to interface singletons, as the node's fields say (specification 004). One is made for each task.
+
+    :ivar name: what the node's field ``driver`` says: a hardware type or a classic driver.
+    """
+
+    name: str
+    bios: Link = None
+    boot: Link = None
+    console: Link = None
+    deploy: Link = None
+    firmware: Link = None
+    inspect: Link = None
+    management: Link = None
+    network: Link = None
+    power: Link = None
+    raid: Link = None
+    rescue: Link = None
+    storage: Link = None
+    vendor: Link = None
+
+    def all_interfaces(self) -> list[Link]:
+        """Return the interfaces that are there, in the order of :data:`interfaces.TYPES`."""
+        return [link for kind in interfaces.TYPES if (link := getattr(self, kind)) is not None]
+
+
+class Task(Protocol):
+    """One piece of work on one node.
+
+    :ivar node: the node as it is known now, see ``ingot.db.models.Node``; :meth:`set` keeps it up to date.
+    :ivar memory: what the current step remembers between its calls; saved with every answer.
+    :ivar shared: whether the task has no lock and must not write.
+    :ivar circuit_breakers: where calls to BMCs note whether they were answered.
+    """
+
+    conf: cfg.ConfigOpts
+    context: context.RequestContext
+    node: models.Node
+    memory: Json
+    shared: bool
+    circuit_breakers: CircuitBreakers
+
+    @property
+    def driver(self) -> BareDriver:
+        """Links to the node's interfaces; one that is not enabled anymore is None.
+
+        :raises LockLost: as :meth:`confirm_lock`: this is the way to the machine.
+        """
+
+    def confirm_lock(self) -> None:
+        """Make sure of the lock, before a command to the machine that does not come by way of :attr:`driver`.
+
+        It costs nothing, unless this conductor has sent no heartbeat for so long, since the lock was taken, that
+        another may have taken the node over: then it reads who has the lock.
+
+        :raises LockLost: another has it.
+        :raises ServiceUnavailable: the database has been away for minutes.
+        """
+
+    @property
+    def ports(self) -> list[models.Port]:
+        """The node's ports, read at first use."""
+
+    @property
+    def traits(self) -> list[str]:
+        """The node's traits, read at first use."""
+
+    @property
+    def volume_connectors(self) -> list[models.VolumeConnector]:
+        """How the machine reaches volumes, read at first use."""
+
+    @property
+    def volume_targets(self) -> list[models.VolumeTarget]:
+        """The machine's volumes by boot index, read at first use."""
+
+    @property
+    def step(self) -> PlannedStep | None:
+        """The step that runs, None outside of steps."""
+
+    def set(self, **columns: object) -> None:
+        """Change columns of the node.
+
+        They are visible in ``node`` at once and are written, fenced, with the next write of the task, which is at the
+        end of the step at the latest.
+
+        :raises LockLost: at the write, when the lock was taken over.
+        """
+
+    def save(self) -> None:
+        """Write now what :meth:`set` has collected: before something irreversible that depends on it."""
+
+    def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
+        """Write now what the BIOS settings of the machine are, and forget those that are not among them.
+
+        :param read: columns of ``ingot.db.models.BiosSetting``, with name and value at least.
+        :raises LockLost: the lock was taken over.
+        """
+
+    def keep_firmware_components(self, read: Iterable[Mapping[str, object]]) -> None:
+        """Do the same as :meth:`keep_bios_settings` for firmware.
+
+        :param read: columns of ``ingot.db.models.FirmwareComponent``, with component and initial_version at least; the
+            initial_version that is known already stays.
+        """
+
+    def inventory(self) -> models.NodeInventory | None:
+        """Return what was found in the machine since its inspection began; None: nothing yet, or none runs."""
+
+    def configdrive(self) -> str | None:
+        """Return the deployment's config drive: base64 of gzip; None if there is none."""

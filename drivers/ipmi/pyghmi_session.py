@@ -1,0 +1,151 @@
+"""A session with a BMC that ends in time, sends again what was lost and blocks no other: all use of pyghmi is here.
+
+pyghmi has two implementations of a session. The usual one runs all sessions of a process through a loop of its own,
+where a second session with one BMC, or a BMC that falls silent at the wrong moment, blocks callers for minutes.
+The *simple* one, used here, has a socket of its own and is driven by its caller. What it lacks is retransmission and a
+deadline, and it has no public way to add them: :class:`Session` overrides and calls private methods. So setup.cfg
+has an upper bound for pyghmi, and ``tests.unit.drivers.test_pyghmi_session`` compares each method that is relied on
+with the one that was tested.
+
+To do without, ``pyghmi.ipmi.private.simplesession`` would have to be public and to offer: a deadline and retransmission
+(as ``private.session`` has it); one method for every wait for a packet, instead of three calls of ``select``; the BMC's
+addresses as an argument, instead of a look-up at each packet; an error that tells "no answer to the user's name" from
+"no answer"; and a way to close the socket.
+"""
+
+import contextlib
+import socket
+import struct
+import time
+from collections.abc import Sequence
+
+from pyghmi import exceptions
+from pyghmi.ipmi.private import simplesession
+
+from ingot.drivers.ipmi import loop
+
+_RETRANSMIT = 1.0
+_MAX_PACKET = 3000
+
+_RMCP = (0x06, 0xFF, 0x07)
+"""Bytes 0, 2 and 3 of each packet that is IPMI."""
+
+SocketAddress = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
+
+LoginError = exceptions.IpmiException
+
+# What pyghmi runs into when a packet is not what it takes it for.
+GARBLED = (struct.error, IndexError, KeyError, TypeError, ValueError)
+
+
+class Unresponsive(Exception):
+    """The deadline passed without an answer.
+
+    :ivar at_user_name: how often the BMC did not answer the user's name, after it had answered all before.
+    """
+
+    def __init__(self, at_user_name: int) -> None:
+        super().__init__()
+        self.at_user_name = at_user_name
+
+
+class RequestRefused(Exception):
+    """The BMC answered with a completion code other than 0; the text is pyghmi's."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Session(simplesession.Session):
+    """Waits until a deadline, not longer, and sends again what may have been lost.
+
+    pyghmi calls :meth:`wait_for_rsp` while it logs in and :meth:`awaitresponse` for a command.
+
+    :param login: host, user name, password, port and key Kg.
+    :param privilege: IPMI level; None: administrator, else operator.
+    :param addresses: where the BMC may be; the one that the first answer comes from is the BMC's.
+    :param deadline: on the clock of ``time.monotonic``.
+    :raises Unresponsive: also from all methods.
+    :raises LoginError: the BMC refuses the log-in.
+    """
+
+    lastpayload: object  # what was sent last and is not answered yet
+
+    def __init__(
+        self,
+        login: tuple[str, str, str, int, bytes | None],
+        privilege: int | None,
+        addresses: Sequence[SocketAddress],
+        deadline: float,
+    ) -> None:
+        self._deadline = deadline
+        self._addresses = addresses
+        self._unanswered_names = 0
+        try:
+            super().__init__(*login, privlevel=privilege)
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, netfn: int, command: int, data: Sequence[int]) -> bytes:
+        """Send a request and return the data of its answer.
+
+        :raises RequestRefused: the BMC answers with an error.
+        """
+        answer = self.raw_command(netfn=netfn, command=command, data=data)
+        if "error" in answer:
+            raise RequestRefused(answer["code"], answer["error"])
+        return bytes(answer["data"])
+
+    def close(self) -> None:
+        """Log out if there is a log-in, and close the socket."""
+        with contextlib.suppress(LoginError, OSError, Unresponsive):
+            self.logout()
+        simplesession.Session.keepalive_sessions.pop(self, None)
+        if self.socket is not None:
+            self.socket.close()
+
+    def _send_rakp3(self) -> None:
+        self._unanswered_names = 0
+        super()._send_rakp3()
+
+    def wait_for_rsp(self, timeout: float | None = None, callout: bool = True) -> None:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise Unresponsive(self._unanswered_names)
+        if loop.wait_readable(self.socket, min(left, _RETRANSMIT)):
+            self.process_pktqueue()
+        elif self.lastpayload:
+            self._unanswered_names += self.sessioncontext == "EXPECTINGRAKP2"
+            self._send_again()
+
+    def _send_again(self) -> None:
+        if self.sessioncontext in ("EXPECTINGRAKP2", "EXPECTINGRAKP4"):
+            # a BMC accepts these messages of a log-in only once
+            self._relog()
+        elif self.sessioncontext == "OPENSESSION":
+            self.lastpayload = None
+            self._open_rmcpplus_request()
+        else:
+            self.send_payload()
+
+    def process_pktqueue(self) -> None:
+        """Read all packets that are there; pyghmi's own asks ``select``, which is limited to 1024 sockets."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                packet, sender = self.socket.recvfrom(_MAX_PACKET, socket.MSG_DONTWAIT)
+                if len(packet) > len(_RMCP) and (packet[0], *packet[2:4]) == _RMCP:
+                    self._handle_ipmi_packet(bytearray(packet), sockaddr=sender)
+
+    def _xmit_packet(self, retry: bool = True, delay_xmit: float | None = None, timeout: float | None = None) -> None:
+        """Send a packet; pyghmi's own resolves the BMC's name, for which all exchanges would wait."""
+        if self.sockaddr:
+            super()._xmit_packet(retry, delay_xmit, timeout)
+        else:
+            for address in self._addresses:
+                self.socket.sendto(self.netpacket, address)
+
+    def awaitresponse(self, retry: bool) -> None:
+        while retry and self.lastresponse is None and self.logged:
+            self.wait_for_rsp()

@@ -1,0 +1,163 @@
+"""Calls to BMCs over IPMI 2.0: one at a time for each BMC, and each ends in time whatever the BMC does.
+
+A session is opened for each call and closed after it: BMCs have few of them, and one costs less than a millisecond of
+processor time. Calls to all BMCs share the thread of :mod:`ingot.drivers.ipmi.loop`.
+"""
+
+import asyncio
+import contextlib
+import socket
+import time
+import weakref
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import NamedTuple
+
+from ingot.common import errors
+from ingot.drivers.ipmi import loop, pyghmi_session
+
+_MEANS_THE_NAME = 3
+"""A BMC that does not answer so often when it is given the user's name does not know it. Once, and the packet may have
+been lost, or this process was stopped in between."""
+
+# Completion codes of IPMI 2.0 table 5-2: busy; took too long; cannot answer at this moment
+_TRY_LATER = frozenset((0xC0, 0xC3, 0xCE))
+
+
+class Address(NamedTuple):
+    """A BMC and how to log in.
+
+    :param kg: the BMC's key, if it has one.
+    :param privilege: IPMI level, 2 user, 3 operator, 4 administrator; None: administrator, else operator.
+    """
+
+    host: str
+    port: int
+    username: str
+    password: str
+    kg: bytes | None = None
+    privilege: int | None = None
+
+    def __repr__(self) -> str:
+        return f"<{self.where}>"
+
+    @property
+    def where(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class Request(NamedTuple):
+    """An IPMI request: network function, command and data."""
+
+    netfn: int
+    command: int
+    data: tuple[int, ...] = ()
+
+
+_locks: weakref.WeakValueDictionary[tuple[str, int], asyncio.Lock] = weakref.WeakValueDictionary()
+"""Of each BMC that is being called. Only the loop's thread touches them."""
+
+
+@contextlib.asynccontextmanager
+async def _hold_lock(address: Address, deadline: float) -> AsyncIterator[None]:
+    """Allow one call to a BMC at a time: they are small computers."""
+    lock = _locks.setdefault((address.host, address.port), asyncio.Lock())
+    try:
+        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+            await lock.acquire()
+    except TimeoutError:
+        raise errors.HardwareUnreachable(
+            what=f"BMC {address.where}", reason="other calls to it have taken all the time; is it unresponsive?"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def call(address: Address, timeout: float, *requests: Request) -> list[bytes]:
+    """Send requests to a BMC in one session, in order; return the data of each answer.
+
+    :param timeout: seconds for all of it, waiting for other calls to the same BMC included.
+    :raises HardwareUnreachable: it does not answer in time; the message has address and port.
+    :raises HardwareError: it refuses the log-in or a request; requests after that one were not sent.
+    """
+    return loop.submit(call_async(address, timeout, *requests)).result()
+
+
+async def call_async(address: Address, timeout: float, *requests: Request) -> list[bytes]:
+    """Do the same as :func:`call`, on the loop of :mod:`ingot.drivers.ipmi.loop`: for reading many machines at once."""
+    deadline = time.monotonic() + timeout
+    with _translate_errors(address, timeout):
+        async with _hold_lock(address, deadline):
+            places = await _resolve(address, deadline)
+            return await loop.run_in_loop(lambda: _exchange(address, places, deadline, requests))
+
+
+async def _resolve(address: Address, deadline: float) -> list[pyghmi_session.SocketAddress]:
+    """Return the addresses that a BMC's name has, as pyghmi's sockets need them: of IPv6 wherever there is IPv6."""
+    family, mapped = socket.AF_INET, 0
+    if socket.has_dualstack_ipv6():
+        family, mapped = socket.AF_INET6, socket.AI_V4MAPPED | socket.AI_ALL
+    host, port, numeric = address.host, address.port, mapped | socket.AI_NUMERICHOST
+    try:  # an address needs no name server, and must not wait behind those that do
+        found = socket.getaddrinfo(host, port, family=family, type=socket.SOCK_DGRAM, flags=numeric)
+    except socket.gaierror:
+        try:
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                found = await asyncio.get_running_loop().getaddrinfo(
+                    host, port, family=family, type=socket.SOCK_DGRAM, flags=mapped
+                )
+        except TimeoutError:
+            raise socket.gaierror("name servers did not answer in time") from None
+    return [place[-1] for place in found]
+
+
+def _exchange(
+    address: Address, places: Sequence[pyghmi_session.SocketAddress], deadline: float, requests: Sequence[Request]
+) -> list[bytes]:
+    login = (address.host, address.username, address.password, address.port, address.kg)
+    with contextlib.closing(pyghmi_session.Session(login, address.privilege, places, deadline)) as session:
+        return [_send(session, address, request) for request in requests]
+
+
+def _send(session: pyghmi_session.Session, address: Address, request: Request) -> bytes:
+    try:
+        return session.send(*request)
+    except pyghmi_session.RequestRefused as exc:
+        error_class = errors.HardwareUnreachable if exc.code in _TRY_LATER else errors.HardwareError
+        what = f"IPMI request {request.netfn:#x}/{request.command:#x} to BMC {address.where}"
+        raise error_class(what=what, reason=str(exc)) from None
+
+
+@contextlib.contextmanager
+def _translate_errors(address: Address, timeout: float) -> Iterator[None]:
+    """Turn what can go wrong in pyghmi and on the wire into errors that say what to check."""
+    bmc = f"BMC {address.where}"
+    try:
+        yield
+    except pyghmi_session.Unresponsive as exc:
+        if exc.at_user_name >= _MEANS_THE_NAME:
+            raise errors.HardwareError(
+                what=f"Logging in to {bmc}",
+                reason="it answers, but not to this user; check driver_info ipmi_username (many BMCs do not answer "
+                "an unknown one)",
+            ) from exc
+        raise errors.HardwareUnreachable(
+            what=bmc,
+            reason=f"no answer within {timeout:g} s ([ipmi] command_retry_timeout); check driver_info ipmi_address and "
+            "ipmi_port, and the network between",
+        ) from exc
+    except socket.gaierror as exc:
+        raise errors.HardwareUnreachable(
+            what=bmc, reason="its name has no address; check driver_info ipmi_address"
+        ) from exc
+    except pyghmi_session.LoginError as exc:
+        reason = str(exc)
+        if "password" in reason.lower() or "name" in reason.lower():
+            reason += "; check driver_info ipmi_username and ipmi_password"
+        raise errors.HardwareError(what=f"Logging in to {bmc}", reason=reason) from exc
+    except OSError as exc:
+        raise errors.HardwareUnreachable(what=bmc, reason=str(exc)) from exc
+    except pyghmi_session.GARBLED as exc:
+        raise errors.HardwareError(what=f"Calling {bmc}", reason=f"its answer is not IPMI 2.0 ({exc!r})") from exc

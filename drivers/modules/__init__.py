@@ -1,1 +1,0 @@
-"""Implementations of hardware interfaces, registered as entry points ingot.hardware.interfaces.<kind>."""

@@ -1,0 +1,1 @@
+"""Boot from the network with iPXE."""

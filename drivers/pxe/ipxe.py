@@ -1,0 +1,113 @@
+"""Network boot with iPXE: this notes in the node what the machine's next network boot gets.
+
+The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>``) from ``node.boot_config``:
+``target`` (``ramdisk``, ``instance``, ``volume`` or ``disk``), and for the first two ``kernel``, ``initrd`` and
+``kernel_args``. What a volume needs, the API looks up. Kernels and ramdisks that are in Glance the API passes on.
+"""
+
+from ingot.common import errors, ipxe
+from ingot.common.conf import loader
+from ingot.drivers.images import glance_images
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.management import ManagementInterface
+from ingot.drivers.interfaces.storage import StorageInterface
+from ingot.drivers.interfaces.task import Task
+
+_RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")
+_FILES = ("kernel", "initrd")
+
+# iPXE fills in the address of the card that booted; the agent uses that card for its lookup.
+_BOOTIF = "BOOTIF=01-${mac:hexhyp}"
+
+
+def _check_command_part(name: str, value: object) -> str:
+    """Return a value that may stand in a command of a boot script.
+
+    :raises Invalid: it is no text, or would end the command.
+    """
+    if not isinstance(value, str) or not value.isprintable() or ipxe.OPERATORS & set(value.split()):
+        raise errors.Invalid(
+            field=name, value=value, allowed="It must be one line of text, without the words ||, && and ; of iPXE."
+        )
+    return value
+
+
+def _set_boot_device(task: Task, device: str, persistent: bool) -> None:
+    get_interface(task, ManagementInterface).set_boot_device(task, device, persistent=persistent)
+
+
+class IPXEBoot(BootInterface):
+    """Boots the agent, or a user's ramdisk, from HTTP."""
+
+    def get_properties(self) -> dict[str, str]:
+        return {
+            "deploy_kernel": "URL, or id in Glance, of the agent's kernel. Required unless [deploy] deploy_kernel "
+            "is set.",
+            "deploy_ramdisk": "URL, or id in Glance, of the agent's initial ramdisk. Required unless [deploy] "
+            "deploy_ramdisk is set.",
+            "kernel_append_params": "Kernel parameters; %default% stands for [pxe] kernel_append_params. Optional.",
+        }
+
+    def validate(self, task: Task) -> None:
+        for key, value in zip(_RAMDISK_KEYS, self._ramdisk(task), strict=True):
+            from_user = bool(task.node.driver_info.get(key))
+            read = glance_images.read_permitted_image if from_user else glance_images.read_image
+            read(task, key, value)
+        if not any(port.pxe_enabled for port in task.ports):
+            raise errors.Invalid(
+                field="ports",
+                value=[port.address for port in task.ports],
+                allowed="A node that boots from the network needs at least one port with pxe_enabled.",
+            )
+
+    def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
+        agent = {"ipa-api-url": loader.agent_api_url(self.conf), **kernel_parameters}
+        self._boot(task, "ramdisk", self._ramdisk(task), agent)
+        _set_boot_device(task, "pxe", persistent=False)
+
+    def clean_up_ramdisk(self, task: Task) -> None:
+        if task.node.boot_config.get("target") == "ramdisk":
+            task.set(boot_config={})
+
+    def prepare_instance(self, task: Task) -> None:
+        """A deployed image boots from disk; a user's ramdisk, in ``instance_info``, and a volume from the network."""
+        info = task.node.instance_info
+        if info.get("kernel") and info.get("ramdisk"):
+            self._boot(task, "instance", (info["kernel"], info["ramdisk"]), {})
+            _set_boot_device(task, "pxe", persistent=True)
+            return
+        from_disk = get_interface(task, StorageInterface).should_write_image(task)
+        target, device = ("disk", "disk") if from_disk else ("volume", "pxe")
+        task.set(boot_config={"target": target})
+        _set_boot_device(task, device, persistent=True)
+
+    def clean_up_instance(self, task: Task) -> None:
+        if task.node.boot_config.get("target") in ("instance", "volume", "disk"):
+            task.set(boot_config={})
+
+    def _ramdisk(self, task: Task) -> tuple[str, str]:
+        files = {key: task.node.driver_info.get(key) or self.conf.deploy[key] for key in _RAMDISK_KEYS}
+        missing = [key for key, value in files.items() if not value]
+        if missing:
+            raise errors.MissingParameter(
+                where="driver_info",
+                names=f"{' and '.join(missing)} (or the options of that name in [deploy])",
+            )
+        kernel, ramdisk = (_check_command_part(key, files[key]) for key in _RAMDISK_KEYS)
+        return kernel, ramdisk
+
+    def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
+        task.set(boot_config={"target": target})  # links to what was fetched for the last boot end
+        config = {name: glance_images.link_file(task, name, given) for name, given in zip(_FILES, files, strict=True)}
+        arguments = [self._append_params(task, target), *(f"{name}={value}" for name, value in parameters.items())]
+        config["kernel_args"] = " ".join([*filter(None, arguments), _BOOTIF])
+        checked = {name: _check_command_part(name, value) for name, value in config.items()}
+        task.set(boot_config={**task.node.boot_config, **checked})
+
+    def _append_params(self, task: Task, target: str) -> str:
+        """A user's ramdisk has parameters of its own; the node's are for the agent."""
+        default: str = self.conf.pxe.kernel_append_params or ""
+        place = task.node.instance_info if target == "instance" else task.node.driver_info
+        own = place.get("kernel_append_params")
+        return default if own is None else str(own).replace("%default%", default)

@@ -1,0 +1,99 @@
+"""What Ingot relies on of pyghmi's private code is there, and is what was tested."""
+
+import hashlib
+import importlib.metadata
+import inspect
+import pathlib
+import re
+from typing import Any
+
+import testtools
+from pyghmi.ipmi.private import simplesession
+
+from ingot.drivers.ipmi import pyghmi_session
+
+ROOT = pathlib.Path(__file__).parents[3]
+NEWEST_TESTED = "1.6.19"
+"""The newest pyghmi that these methods were compared and the functional tests of IPMI run with."""
+
+# Methods that pyghmi_session overrides or calls, and those of pyghmi that call the overridden ones or set the
+# attributes that are read: each with the beginning of the SHA-256 of its source.
+TESTED: dict[str, str] = {
+    "__init__": "c184b0daa791553a",
+    "_assignsocket": "4e83e49beeb6eb96",
+    "_initsession": "3f7f6f496f641068",
+    "_get_channel_auth_cap": "057629f81aa81310",
+    "_got_rakp2": "e9f53bc1e9b1015b",
+    "_got_rakp4": "68505eaf28a1a543",
+    "_handle_ipmi_packet": "4927cc819d78f38d",
+    "_open_rmcpplus_request": "641a80748b467720",
+    "_parse_payload": "895066d5899221de",
+    "_relog": "777f1984d4774855",
+    "_req_priv_level": "7b024ea04334f76a",
+    "_send_rakp1": "7a6a3a1781f6210a",
+    "_send_rakp3": "8354e3e679f45314",
+    "_timedout": "eb12769785e069ee",
+    "_xmit_packet": "09b48da063e7f223",
+    "awaitresponse": "a58923079749240d",
+    "login": "87e5725adcdd4ff6",
+    "logout": "f804c362c8d568e1",
+    "onlogon": "80e23960ad8c449e",
+    "process_pktqueue": "55a49f4b06d97189",
+    "raw_command": "27db8e6cedcb3f52",
+    "send_payload": "62e78a92ab01d658",
+    "wait_for_rsp": "a620b3e214b1b571",
+}
+
+OVERRIDDEN = {"_send_rakp3", "_xmit_packet", "awaitresponse", "process_pktqueue", "wait_for_rsp"}
+CHANGED = (
+    "pyghmi changed {name}: compare it with version " + NEWEST_TESTED + ", adapt drivers/ipmi/pyghmi_session.py, run "
+    "tests.functional.drivers.test_ipmi, then write the new value here and the version in setup.cfg"
+)
+
+
+def fingerprint(method: Any) -> str:
+    return hashlib.sha256(inspect.getsource(method).strip().encode()).hexdigest()[:16]
+
+
+def mismatches(session: type) -> list[str]:
+    """What is missing or differs, a message each."""
+    found = []
+    for name, expected in TESTED.items():
+        method = session.__dict__.get(name)
+        if method is None:
+            found.append(f"pyghmi has no {name} anymore, which drivers/ipmi/pyghmi_session.py relies on")
+        elif fingerprint(method) != expected:
+            found.append(CHANGED.format(name=name))
+    return found
+
+
+class TestPyghmiInternals(testtools.TestCase):
+    def test_each_method_is_the_one_that_was_tested(self) -> None:
+        self.assertEqual([], mismatches(simplesession.Session))
+
+    def test_a_missing_or_changed_method_is_named(self) -> None:
+        class Changed:
+            def _relog(self) -> None:
+                """Not pyghmi's."""
+
+        found = mismatches(Changed)
+        self.assertEqual(len(TESTED), len(found))
+        self.assertIn(CHANGED.format(name="_relog"), found)
+        self.assertIn("pyghmi has no raw_command anymore", "\n".join(found))
+
+    def test_every_private_name_that_is_used_was_compared(self) -> None:
+        source = inspect.getsource(pyghmi_session.Session)
+        used = set(re.findall(r"\b(?:self|super\(\))\.(\w+)\(", source)) - {"close", "_send_again"}
+        own = {name for name in vars(pyghmi_session.Session) if name in vars(simplesession.Session)}
+        self.assertEqual(OVERRIDDEN | {"__init__"}, own - {"__module__", "__doc__"})
+        self.assertEqual(set(), (used | own) - set(TESTED) - {"__module__", "__doc__"})
+
+    def test_setup_cfg_allows_no_version_that_was_not_tested(self) -> None:
+        (line,) = re.findall(r"^ +pyghmi(.*)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE)
+        self.assertEqual(f">=1.5.70,<={NEWEST_TESTED}", line)
+        installed = importlib.metadata.version("pyghmi")
+        self.assertLessEqual(*(tuple(map(int, version.split("."))) for version in (installed, NEWEST_TESTED)))
+
+    def test_nothing_else_uses_pyghmi(self) -> None:
+        users = [path.name for path in (ROOT / "drivers").rglob("*.py") if "import simplesession" in path.read_text()]
+        self.assertEqual(["pyghmi_session.py"], users)

@@ -1,6 +1,0 @@
-"""Tests of the quickstart's parts. They are scripts beside the product, found through devstack/."""
-
-import pathlib
-import sys
-
-sys.path.append(str(pathlib.Path(__file__).parents[3] / "devstack"))
