@@ -17,12 +17,14 @@ import orjson
 from oslo_config import cfg
 from werkzeug import routing
 
-from ingot.api import auth, faults, params, preconditions, routes, schemas, versions
-from ingot.api.call import Call, Operation, Reply
-from ingot.api.downloads import Download, Downloads
-from ingot.api.feed import Feed, Stream
-from ingot.api.policy.access import Access
-from ingot.api.policy.rules import RULES
+from ingot.api import routes
+from ingot.api.auth import identity
+from ingot.api.auth.access import Access
+from ingot.api.auth.rules import RULES
+from ingot.api.web import faults, params, preconditions, schemas, versions
+from ingot.api.web.call import Call, Operation, Reply
+from ingot.api.web.downloads import Download, Downloads
+from ingot.api.web.feed import Feed, Stream
 from ingot.common import context, errors
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
@@ -125,7 +127,7 @@ class Api:
         self._conf = conf
         self._db = db
         self._client = client
-        self._auth = auth.strategy(conf)
+        self._auth = identity.strategy(conf)
         self.feed = Feed(conf, db)
         self._may_wait = threading.Semaphore(max(1, conf.api.api_workers // 4))
         self._downloads = Downloads(conf)
@@ -356,6 +358,6 @@ def _response(reply: Reply, method: str, conditions: preconditions.Preconditions
 
 
 def _tag(version: str | None, answer: bytes) -> str:
-    """The entity tag of an answer, without quotes; see :mod:`ingot.api.preconditions`."""
+    """The entity tag of an answer, without quotes; see :mod:`ingot.api.web.preconditions`."""
     digest = hashlib.blake2b(answer, digest_size=8).hexdigest()
     return digest if version is None else f"{version}-{digest}"

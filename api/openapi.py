@@ -9,7 +9,8 @@ import json
 import pathlib
 import sys
 
-from ingot.api import description, routes
+from ingot.api import routes
+from ingot.api.web import description
 
 
 def text() -> str:

@@ -3,47 +3,37 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
-from ingot.api import (
-    agent_logs,
-    agents,
+from ingot.api.agents import agent_logs, agents, boot
+from ingot.api.auth.rules import RULES
+from ingot.api.nodes import bios as node_bios
+from ingot.api.nodes import bulk, children, hardware, maintenance, node_states, nodes, plan, provision, timeline
+from ingot.api.nodes import firmware as node_firmware
+from ingot.api.nodes import history as node_history
+from ingot.api.nodes import inventory as node_inventory
+from ingot.api.nodes import management as node_management
+from ingot.api.nodes import traits as node_traits
+from ingot.api.nodes import vifs as node_vifs
+from ingot.api.nodes import vmedia as node_vmedia
+from ingot.api.resources import (
     allocations,
-    boot,
-    bulk,
     chassis,
-    children,
     conductors,
     deploy_templates,
-    description,
     drivers,
     events,
     inspection_rules,
-    maintenance,
     network_events,
-    node_bios,
-    node_firmware,
-    node_hardware,
-    node_history,
-    node_inventory,
-    node_management,
-    node_states,
-    node_traits,
-    node_vifs,
-    node_vmedia,
-    nodes,
-    plan,
     portgroups,
     ports,
-    provision,
     root,
     runbooks,
     shards,
-    timeline,
     vendor,
     volumes,
 )
-from ingot.api.call import Operation
-from ingot.api.collection import without_ident
-from ingot.api.policy.rules import RULES
+from ingot.api.web import description
+from ingot.api.web.call import Operation
+from ingot.api.web.collection import without_ident
 from ingot.common import errors
 
 _HIDDEN = {"GET": 404, "*": 404}
@@ -76,7 +66,7 @@ class Route(NamedTuple):
     :param text: whether it answers plain text or an archive, and so does not look for JSON in ``Accept``.
     :param first: what refuses those who may not use it, even with a version that it is newer than; everywhere else the
         version comes first.
-    :param policy: the rule of policy for its operations, or one for each method; see :mod:`ingot.api.policy.rules`.
+    :param policy: the rule of policy for its operations, or one for each method; see :mod:`ingot.api.auth.rules`.
     """
 
     path: str
@@ -110,7 +100,7 @@ class Route(NamedTuple):
 
 
 class _Served(Protocol):
-    """What can be done with a resource: a :class:`ingot.api.crud.Crud`, or a module."""
+    """What can be done with a resource: a :class:`ingot.api.web.crud.Crud`, or a module."""
 
     index: Operation
     detail: Operation
@@ -171,22 +161,22 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "/v1/nodes/<node>/states/console",
-        {"GET": node_hardware.console, "PUT": node_hardware.set_console},
+        {"GET": hardware.console, "PUT": hardware.set_console},
         policy={"GET": "baremetal:node:get_console", "PUT": "baremetal:node:set_console_state"},
     ),
     Route(
-        "/v1/nodes/states/console/<node>", {"GET": node_hardware.console}, policy="baremetal:node:get_console"
+        "/v1/nodes/states/console/<node>", {"GET": hardware.console}, policy="baremetal:node:get_console"
     ),  # as tempest spells it
     Route(
         "/v1/nodes/<node>/states/boot_mode",
-        {"PUT": node_hardware.set_boot_mode},
+        {"PUT": hardware.set_boot_mode},
         76,
         first=nodes.may,
         policy="baremetal:node:set_boot_mode",
     ),
     Route(
         "/v1/nodes/<node>/states/secure_boot",
-        {"PUT": node_hardware.set_secure_boot},
+        {"PUT": hardware.set_secure_boot},
         76,
         first=nodes.may,
         policy="baremetal:node:set_secure_boot",
@@ -216,23 +206,23 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/nodes/<node>/management", {}),
     Route(
         "/v1/nodes/<node>/management/inject_nmi",
-        {"PUT": node_hardware.inject_nmi},
+        {"PUT": hardware.inject_nmi},
         29,
         policy="baremetal:node:inject_nmi",
     ),
     Route(
         "/v1/nodes/<node>/management/indicators",
-        {"GET": node_hardware.indicators},
+        {"GET": hardware.indicators},
         policy="baremetal:node:get_indicator_state",
     ),
     Route(
         "/v1/nodes/<node>/management/indicators/<name>",
-        {"GET": node_hardware.indicator, "PUT": node_hardware.set_indicator},
+        {"GET": hardware.indicator, "PUT": hardware.set_indicator},
         policy={"GET": "baremetal:node:get_indicator_state", "PUT": "baremetal:node:set_indicator_state"},
     ),
     Route(
         "/v1/nodes/<node>/management/indicators/<component>/<name>",
-        {"GET": node_hardware.indicator_of, "PUT": node_hardware.set_indicator_of},
+        {"GET": hardware.indicator_of, "PUT": hardware.set_indicator_of},
         policy={"GET": "baremetal:node:get_indicator_state", "PUT": "baremetal:node:set_indicator_state"},
     ),
     Route("/v1/nodes/<node>/validate", {"GET": node_management.validate}, policy="baremetal:node:validate"),

@@ -7,11 +7,13 @@ from typing import Any
 
 import fixtures
 import flask
+from oslo_config import cfg
 from werkzeug import routing
 
 from ingot.api import app as api_app
 from ingot.common import interfaces
 from ingot.db import conductors
+from ingot.db.engine import Database
 from ingot.rpcapi import client, transport, versions
 from tests import database, described
 
@@ -116,6 +118,15 @@ def _compile_builder(rule: routing.Rule, append_unknown: bool = True) -> Any:
     return _builders[key]
 
 
+def create_app(conf: cfg.ConfigOpts, db: Database, rpc_client: client.ConductorClient) -> flask.Flask:
+    """Return a new application.
+
+    Werkzeug writes and compiles code for each rule of each application, which takes longer than most tests.
+    """
+    with fixtures.MonkeyPatch("werkzeug.routing.Rule._compile_builder", _compile_builder):
+        return api_app.create_app(conf, db, rpc_client)
+
+
 class ApiCase(database.TestCase):
     """``self.api(method, path, body)`` is a request; ``self.conductor`` is who is rung and called."""
 
@@ -144,9 +155,7 @@ class ApiCase(database.TestCase):
 
     def application(self) -> flask.Flask:
         """A new application with the configuration as it is now."""
-        # Werkzeug writes and compiles code for each rule of each application; that takes longer than most tests.
-        with fixtures.MonkeyPatch("werkzeug.routing.Rule._compile_builder", _compile_builder):
-            return api_app.create_app(self.conf, self.db, self.client)
+        return create_app(self.conf, self.db, self.client)
 
     def register(self, host: str, offered: list[conductors.EnabledInterface], group: str = "") -> None:
         """Enters an online conductor."""

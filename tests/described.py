@@ -8,7 +8,8 @@ import flask
 import jsonschema
 from werkzeug import exceptions
 
-from ingot.api import description, routes
+from ingot.api import routes
+from ingot.api.web import description
 
 
 @functools.cache

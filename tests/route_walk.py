@@ -4,16 +4,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ingot.api import collection, fields, kinds, params, patch, routes
-from ingot.api.call import Operation
+from ingot.api import routes
+from ingot.api.web import collection, field_types, fields, params, patch
+from ingot.api.web.call import Operation
 from tests import api_case, world
 
 TOO_NEW = ("needs API version", "minimal required API version")
 
 SAMPLES: dict[Callable[[str, str], Any], str] = {
-    kinds.flag: "true",
-    kinds.uuid: "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",
-    kinds.mac: world.MAC,
+    field_types.flag: "true",
+    field_types.uuid: "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",
+    field_types.mac: world.MAC,
     params.direction: "asc",
     params.limit: "1",
 }

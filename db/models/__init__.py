@@ -3,7 +3,7 @@
 Query functions use the tables through SQLAlchemy Core: mapping a node's eighty columns to objects of the ORM is slow.
 Once all are declared the ORM therefore lets go of the classes; their instances are plain records
 (:class:`Record`). A column's ``doc`` is its documentation; what the API shows of a node is declared in
-``ingot.api.node_fields``.
+``ingot.api.nodes.node_fields``.
 """
 
 from ingot.common import interfaces

@@ -49,7 +49,7 @@ class OfferedStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StepOffer:
-    """:param versions: of the agent's hardware managers, by name, to be sent back with each step; None: not reported."""
+    """:param versions: of the agent's hardware managers, to be sent back with each step; None: not reported."""
 
     steps: tuple[OfferedStep, ...]
     versions: dict[str, object] | None

@@ -6,7 +6,6 @@ long or fails.
 """
 
 import time
-from collections.abc import Mapping
 from typing import Unpack
 
 from oslo_log import log
@@ -85,7 +84,8 @@ class FakeManagement(management.ManagementInterface):
         _remember(task, fake_boot_device={"boot_device": device, "persistent": persistent})
 
     def get_boot_device(self, task: Task) -> management.BootDevice:
-        return _recall(task).get("fake_boot_device", {"boot_device": "pxe", "persistent": False})
+        device = _recall(task).get("fake_boot_device") or {"boot_device": "pxe", "persistent": False}
+        return {"boot_device": device["boot_device"], "persistent": device["persistent"]}
 
     def set_boot_mode(self, task: Task, mode: str) -> None:
         """Do nothing: what the machine has is the node's ``boot_mode``, and so with secure boot."""
@@ -148,17 +148,23 @@ class FakeDeploy(deploy.DeployInterface):
 
 _SETTINGS = {"settings": {"description": "List of objects with name and value.", "required": True}}
 
-_DELIVERED: tuple[Mapping[str, object], ...] = (
-    {
+_DELIVERED: dict[str, dict[str, object]] = {
+    "virtualization": {
         "name": "virtualization",
         "value": "on",
         "attribute_type": "Enumeration",
         "allowable_values": ["on", "off"],
         "read_only": False,
     },
-    {"name": "boot_timeout", "value": "5", "attribute_type": "Integer", "lower_bound": 0, "upper_bound": 60},
-    {"name": "asset_tag", "value": "", "attribute_type": "String", "min_length": 0, "max_length": 32},
-)
+    "boot_timeout": {
+        "name": "boot_timeout",
+        "value": "5",
+        "attribute_type": "Integer",
+        "lower_bound": 0,
+        "upper_bound": 60,
+    },
+    "asset_tag": {"name": "asset_tag", "value": "", "attribute_type": "String", "min_length": 0, "max_length": 32},
+}
 """The settings of a new machine. It accepts any others too."""
 
 
@@ -186,9 +192,10 @@ class FakeBIOS(bios.BIOSInterface):
     @base.verify_step(priority=10)
     def cache_bios_settings(self, task: Task) -> None:
         applied = _recall(task).get("fake_bios_settings", {})
-        delivered = {row["name"]: row for row in _DELIVERED}
-        now = {name: {"name": name, "value": _text(value)} for name, value in applied.items()}
-        task.keep_bios_settings([{**delivered.get(name, {}), **now.get(name, {})} for name in {**delivered, **now}])
+        settings = dict(_DELIVERED)
+        for name, value in applied.items():
+            settings[name] = {**settings.get(name, {"name": name}), "value": _text(value)}
+        task.keep_bios_settings(settings.values())
 
 
 def _text(value: object) -> str | None:

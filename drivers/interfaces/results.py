@@ -8,6 +8,7 @@ another, with the memory of the last answer, unless the step is declared not ide
 
 import dataclasses
 from collections.abc import Callable
+from typing import TypeVar
 
 from ingot.common import errors, states
 from ingot.drivers.interfaces.task import Task
@@ -58,6 +59,7 @@ Answer = Result | str | None
 ended, or a wait state."""
 
 Phase = Callable[[Task], Answer]
+AnyTask = TypeVar("AnyTask", bound=Task)
 
 DONE = Done()
 HOLD = Hold()
@@ -83,7 +85,7 @@ _PHASES = "phases"
 """Key of ``task.memory`` with the phase that is reached and what it remembers."""
 
 
-def run_phases(task: Task, *phases: Phase) -> Result:
+def run_phases(task: AnyTask, *phases: Callable[[AnyTask], Answer]) -> Result:
     """Run functions of the task one after the other as one step, going on where the last call stopped.
 
     Each phase is called until it answers done and must be safe to repeat. It has a memory of its own for as long as it

@@ -81,7 +81,7 @@ def _read_text(driver_info: Json, key: str, most: int) -> str:
     return text
 
 
-def _read_port(value: object) -> int:
+def _read_port(value: int | str | None) -> int:
     try:
         port = 623 if value is None else int(value)
     except (TypeError, ValueError):
@@ -99,7 +99,7 @@ def _read_key(value: object) -> bytes | None:
     return bytes.fromhex(str(value))
 
 
-def _read_privilege(value: object) -> int | None:
+def _read_privilege(value: str | None) -> int | None:
     if value is not None and value not in _PRIVILEGES:
         raise errors.Invalid(
             field="driver_info.ipmi_priv_level", value=value, allowed=f"One of {', '.join(_PRIVILEGES)}."

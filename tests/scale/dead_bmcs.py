@@ -16,7 +16,7 @@ from typing import Any
 import fixtures
 import sqlalchemy as sa
 
-from ingot.api import call as calls
+from ingot.api.web import call as calls
 from ingot.common import clock, states
 from ingot.conductor import manager
 from ingot.db import models, nodes

@@ -21,7 +21,8 @@ import hypothesis
 import schemathesis
 from hypothesis import strategies as st
 
-from ingot.api import description, patch, routes
+from ingot.api import routes
+from ingot.api.web import description, patch
 from tests import api_case, described, world
 
 TIMES = int(os.environ.get("INGOT_TEST_FUZZ", "0"))

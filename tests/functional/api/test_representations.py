@@ -8,7 +8,7 @@ import json
 import pathlib
 from typing import Any
 
-from ingot.api import versions
+from ingot.api.web import versions
 from ingot.conductor import manager
 from ingot.db import facts, nodes
 from tests import api_case, conductor_case, world

@@ -49,7 +49,7 @@ class Lookup(AgentCase):
 
     def test_an_agent_whose_answer_was_lost_gets_another_token(self) -> None:
         lookup = f"/v1/lookup?node_uuid={self.known.uuid}"
-        log = self.useFixture(fixtures.FakeLogger("ingot.api.agents"))
+        log = self.useFixture(fixtures.FakeLogger("ingot.api.agents.agents"))
         lost, second = (self.good("GET", lookup)["config"]["agent_token"] for _time in range(2))
         self.assertEqual(1, log.output.count(f"Node {self.known.uuid} was looked up again"))
         self.assertNotIn(second, log.output)

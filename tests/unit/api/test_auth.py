@@ -6,7 +6,8 @@ import pathlib
 import bcrypt
 import fixtures
 
-from ingot.api import auth, routes
+from ingot.api import routes
+from ingot.api.auth import identity
 from ingot.common import errors
 from tests import api_case
 
@@ -96,7 +97,7 @@ class HttpBasic(api_case.ApiCase):
     def test_an_unusable_file_is_reported_at_the_start(self) -> None:
         for text in ("ada:plain", "ada", "ada:$2y$05$cut short", "ada:$2y$99$" + "a" * 53):
             self.file.write_text(text + "\n")
-            refusal = self.assertRaises(errors.ConfigurationError, auth.strategy, self.conf)
+            refusal = self.assertRaises(errors.ConfigurationError, identity.strategy, self.conf)
             self.assertIn("line 1", refusal.message)
         self.file.unlink()
-        self.assertRaises(errors.ConfigurationError, auth.strategy, self.conf)
+        self.assertRaises(errors.ConfigurationError, identity.strategy, self.conf)

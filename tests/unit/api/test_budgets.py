@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ingot.api import app as api_app
-from ingot.api import collection
+from ingot.api.web import collection
 from ingot.common import states
 from tests import api_case, database, sql_counter, world
 

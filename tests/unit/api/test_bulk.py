@@ -3,7 +3,8 @@
 import time
 from typing import Any
 
-from ingot.api import bulk, routes
+from ingot.api import routes
+from ingot.api.nodes import bulk
 from ingot.common import errors, states
 from ingot.db import nodes
 from tests import api_case, database, identity_case, sql_counter
@@ -22,7 +23,7 @@ class Slow(dict[str, Any]):
     """The answers of a conductor that takes its time."""
 
     def get(self, method: str, default: Any = None) -> Any:
-        time.sleep(3.1)
+        time.sleep(1.1)
         return super().get(method, default)
 
 
@@ -137,7 +138,7 @@ class Bulk(api_case.ApiCase):
             self.assertIn(named, self.refused(400, "POST", PATH, body, version=None), body)
 
     def test_nodes_that_time_does_not_suffice_for_are_reported(self) -> None:
-        self.conf.set_override("bulk_timeout", 3, group="api")
+        self.conf.set_override("bulk_timeout", 1, group="api")
         self.conductor.answers = Slow(self.conductor.answers)
         for name in ("free", "late"):
             database.make_node(self.db, name=name)

@@ -12,7 +12,7 @@ import jsonschema
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
-from ingot.api import fields, patch
+from ingot.api.web import fields, patch
 from ingot.common import errors, masking
 from tests import api_case, route_walk, world
 from tests.route_walk import Visit

@@ -5,7 +5,8 @@ What a table of routes, parameters, fields or keys says of versions is checked b
 
 from typing import Any
 
-from ingot.api import provision, versions
+from ingot.api.nodes import provision
+from ingot.api.web import versions
 from ingot.common import states
 from ingot.db import nodes
 from tests import api_case, route_walk, world

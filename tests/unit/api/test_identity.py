@@ -7,8 +7,10 @@ from typing import Any
 import fixtures
 from oslo_policy import policy
 
-from ingot.api import auth, collection, root, routes
-from ingot.api.policy import documented, enforcer, rules
+from ingot.api import policy_sample, routes
+from ingot.api.auth import enforcer, identity, rules
+from ingot.api.resources import root
+from ingot.api.web import collection
 from ingot.common import errors, states
 from ingot.db import nodes
 from tests import api_case, database, identity_case, sql_counter
@@ -100,7 +102,7 @@ class WithoutKeystone(api_case.ApiCase):
 
     def test_no_service_starts_without_a_user_of_keystone(self) -> None:
         self.conf.set_override("auth_type", None, group="keystone_authtoken")
-        refusal = self.assertRaises(errors.ConfigurationError, auth.strategy, self.conf)
+        refusal = self.assertRaises(errors.ConfigurationError, identity.strategy, self.conf)
         self.assertIn("auth_type", refusal.message)
 
     def test_no_answer_says_that_a_token_is_wrong(self) -> None:
@@ -114,7 +116,7 @@ class Matrix(identity_case.IdentityCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.rules = enforcer.Enforcer(self.conf, documented.list_rules())
+        self.rules = enforcer.Enforcer(self.conf, policy_sample.list_rules())
         self.known = self.own_node(name="n", power_state=states.POWER_OFF)
         self.paths = {"node": self.known.uuid, "trait": "CUSTOM_A", "uuid": self.known.uuid, "name": "led@system"}
         self.paths |= {"run": self.known.uuid, "hostname": api_case.HOST, "method": "m", "component": "c", "vif": "v"}

@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from ingot.api import inspection_rules
+from ingot.api.resources import inspection_rules
 from ingot.common import states
 from ingot.db import nodes
 from tests import api_case, database

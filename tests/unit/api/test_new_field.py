@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import fixtures
 import testtools
 
-from ingot.api import versions
+from ingot.api.web import versions
 from ingot.db import schema
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -82,7 +82,7 @@ class Colour(api_case.ApiCase):
 unittest.main(argv=["colour"])
 """
 
-VERSION = ("api/versions.py", "\n}\n\nMIN = 1", f'\n    {NEW}: "colour",\n}}\n\nMIN = 1')
+VERSION = ("api/web/versions.py", "\n}\n\nMIN = 1", f'\n    {NEW}: "colour",\n}}\n\nMIN = 1')
 FIELD = f'        Field("colour", {NEW}, kinds.text(20), sortable=True),\n'
 COLUMN = "    colour: Mapped[str | None] = mapped_column(models.string(20))\n"
 
@@ -122,7 +122,7 @@ class NewField(testtools.TestCase):
             "/v1/nodes",
             {"driver": "fake-hardware"},
             ("db/models/node.py", name, name + COLUMN),
-            ("api/node_fields.py", row, FIELD + row),
+            ("api/nodes/node_fields.py", row, FIELD + row),
         )
 
     def test_of_ports(self) -> None:
@@ -133,5 +133,5 @@ class NewField(testtools.TestCase):
             "/v1/ports",
             {"node_uuid": "", "address": "52:54:00:00:00:01"},
             ("db/models/port.py", column, column + COLUMN),
-            ("api/ports.py", row, row + FIELD),
+            ("api/resources/ports.py", row, row + FIELD),
         )

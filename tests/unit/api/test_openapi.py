@@ -8,7 +8,9 @@ import fixtures
 import openapi_spec_validator
 import testtools
 
-from ingot.api import description, node_fields, openapi, routes
+from ingot.api import openapi, routes
+from ingot.api.nodes import node_fields
+from ingot.api.web import description
 from tests import api_case, described
 
 

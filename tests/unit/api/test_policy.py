@@ -9,8 +9,9 @@ import uuid
 import fixtures
 import testtools
 
-from ingot.api import auth, routes
-from ingot.api.policy import access, documented, enforcer, rules
+from ingot.api import policy_sample, routes
+from ingot.api.auth import access, enforcer, rules
+from ingot.api.auth import identity as auth
 from ingot.common import context, errors
 from ingot.common.conf import loader
 from tests import identity_case
@@ -53,7 +54,7 @@ class PolicyCase(testtools.TestCase):
         self.conf = loader.load(["--config-dir", str(self.folder)], prog="ingot-tests", files=[])
 
     def enforcer(self) -> enforcer.Enforcer:
-        return enforcer.Enforcer(self.conf, documented.list_rules())
+        return enforcer.Enforcer(self.conf, policy_sample.list_rules())
 
 
 class Defaults(PolicyCase):
@@ -149,14 +150,14 @@ class Routes(testtools.TestCase):
             for method in route.operations
             if not route.public and route.rule(method) not in rules.RULES
         ]
-        self.assertEqual([], without, "say policy= in the table of routes, with a rule of api/policy/rules.py")
+        self.assertEqual([], without, "say policy= in the table of routes, with a rule of api/auth/rules.py")
 
     def test_every_rule_is_for_a_request(self) -> None:
         used = {route.rule(method) for route in routes.ROUTES for method in route.operations}
         self.assertEqual([], [rule.name for rule in rules.RULES.values() if (rule.beside or rule.name) not in used])
 
     def test_every_rule_is_documented_with_its_requests(self) -> None:
-        listed = {rule.name: rule for rule in documented.list_rules()}
+        listed = {rule.name: rule for rule in policy_sample.list_rules()}
         show = listed["baremetal:node:get:last_error"]
         self.assertIn({"method": "GET", "path": "/v1/nodes/{node}"}, show.operations)
         self.assertEqual(set(rules.RULES) | set(rules.WHO), set(listed))

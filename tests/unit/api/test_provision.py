@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from passlib.hash import sha512_crypt
 
-from ingot.api import provision
+from ingot.api.nodes import provision
 from ingot.common import errors, interfaces, states
 from ingot.db import conductors, models, nodes
 from tests import api_case, sql_counter

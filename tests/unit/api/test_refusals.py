@@ -5,7 +5,7 @@ Those of fields, parameters and URLs are checked by ``test_every_route``.
 
 from typing import Any
 
-from ingot.api import provision
+from ingot.api.nodes import provision
 from ingot.common import states
 from ingot.db import nodes
 from tests import world

@@ -2,7 +2,7 @@
 
 import testtools
 
-from ingot.api import versions
+from ingot.api.web import versions
 from ingot.common import errors
 from tests import api_case
 

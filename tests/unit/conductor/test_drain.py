@@ -4,6 +4,8 @@ import contextlib
 import io
 import threading
 
+import fixtures
+
 from ingot.common import clock, errors, states
 from ingot.common.conf import loader
 from ingot.conductor.cmd import drain
@@ -16,6 +18,7 @@ class DrainCase(conductor_case.ConductorCase):
         self.conf.set_override("heartbeat_interval", 1, group="conductor")
         self.conf.set_override("sweep_interval", 1, group="conductor")
         self.conf.set_override("hash_ring_reset_interval", 0)
+        self.useFixture(fixtures.MonkeyPatch("ingot.conductor.cmd.drain._PAUSE", 0.05))
 
     def command(self, *words: str) -> str:
         """What a command of ingot-conductor prints.

@@ -6,7 +6,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ingot.api import app as api_app
 from ingot.common import context, errors, states
 from ingot.db import inventory, nodes
 from ingot.rpcapi import client, transport
@@ -17,6 +16,7 @@ VIF = "2b4b0a4e-7bc3-4ed1-8a5b-2c1d3c7a9e55"
 
 class HardwareCase(conductor_case.ConductorCase):
     def configure(self) -> None:
+        self.conf.set_override("lock_wait_timeout", 0, group="api")
         self.conf.set_override("enabled_console_interfaces", ["fake", "fake-graphical", "no-console"])
         self.conf.set_override("enabled_bios_interfaces", ["fake", "no-bios"])
         self.conf.set_override("enabled_raid_interfaces", ["fake", "no-raid"])
@@ -26,7 +26,7 @@ class HardwareCase(conductor_case.ConductorCase):
         super().setUp()
         self.bus = transport.LocalTransport()
         self.bus.serve(self.conf.host, self.conductor.endpoint)
-        self.http = api_app.create_app(
+        self.http = api_case.create_app(
             self.conf, self.db, client.ConductorClient(self.conf, self.db, self.bus)
         ).test_client()
         self.known = database.make_node(self.db, name="n", provision_state=states.MANAGEABLE)

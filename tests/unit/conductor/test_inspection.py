@@ -10,7 +10,7 @@ from unittest import mock
 import sqlalchemy as sa
 from testtools import matchers
 
-from ingot.api import inspection_rules as api_rules
+from ingot.api.resources import inspection_rules as api_rules
 from ingot.common import states
 from ingot.common.conf import inspector
 from ingot.conductor.inspection.actions import ACTIONS

@@ -174,6 +174,8 @@ class TestAborts(OddCase):
         requested = [{"interface": "vendor", "step": "stop"}]
         self.accept(node, "manual_clean", states.CLEANING, clean_steps=requested)
         self.notify(node)
+        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the wake-up is processed")
+        self.conductor.sweeper.sweep()
         after = self.settled(node)
         self.assertEqual(states.CLEANFAIL, after.provision_state)
         self.assertIn("abort", after.last_error)

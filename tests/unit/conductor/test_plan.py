@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ingot.api import app as api_app
 from ingot.common import interfaces, states
 from ingot.db import models, nodes
 from ingot.rpcapi import client, transport
@@ -26,7 +25,7 @@ class PlanCase(conductor_case.ConductorCase):
         bus = transport.LocalTransport()
         bus.serve(self.conf.host, self.conductor.endpoint)
         self.client = client.ConductorClient(self.conf, self.db, bus)
-        self.http = api_app.create_app(self.conf, self.db, self.client).test_client()
+        self.http = api_case.create_app(self.conf, self.db, self.client).test_client()
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         answer = self.http.open(path, method=method, json=body, headers={"X-OpenStack-Ironic-API-Version": "latest"})

@@ -129,6 +129,7 @@ class TestRecovery(conductor_case.ConductorCase):
                 agent_last_heartbeat=clock.now(),
                 reservation=None,
             )
+            self.conductor.sweeper.sweep()
             self.assertIsNone(self.settled(node).last_error)
         self.assertEqual(["running"] * 3, seen)
 

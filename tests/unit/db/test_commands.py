@@ -1,6 +1,8 @@
 """ingot-dbsync and ingot-status, as an operator types them."""
 
+import contextlib
 import importlib.metadata
+import io
 import json
 import pathlib
 import subprocess
@@ -11,7 +13,7 @@ import fixtures
 import testtools
 
 from ingot.db import conductors, schema
-from ingot.db.cmd import online_data
+from ingot.db.cmd import online_data, status
 from ingot.db.conductors import EnabledInterface
 from ingot.db.engine import Database
 from tests import database
@@ -25,14 +27,20 @@ class Commands(testtools.TestCase):
         self.file = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "ingot.conf"
         self.file.write_text(f"[database]\nconnection = {self.database.url}\n")
 
-    def run_command(self, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", f"ingot.db.cmd.{module}", "--config-file", str(self.file), *arguments]
+    def run_dbsync(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "ingot.db.cmd.dbsync", "--config-file", str(self.file), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
+    def check_upgrade(self, *arguments: str) -> tuple[int, str]:
+        """Return exit status and output of ``ingot-status upgrade check``."""
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            ended = status.main(["--config-file", str(self.file), "upgrade", "check", *arguments])
+        return ended, output.getvalue()
+
     def test_the_schema_is_made_and_reported(self) -> None:
-        before = self.run_command("dbsync", "version")
-        made = self.run_command("dbsync", "upgrade")
-        after = self.run_command("dbsync", "version")
+        before = self.run_dbsync("version")
+        made = self.run_dbsync("upgrade")
+        after = self.run_dbsync("version")
 
         self.assertEqual((0, 0, 0), (before.returncode, made.returncode, after.returncode), made.stderr)
         release = f"(this release: {schema.required_revision()}, after contract: {schema.head()})\n"
@@ -40,29 +48,31 @@ class Commands(testtools.TestCase):
         self.assertTrue(schema.is_current(self.db))
 
     def test_a_revision_that_does_not_exist_is_reported(self) -> None:
-        refused = self.run_command("dbsync", "upgrade", "--revision", "0815")
+        refused = self.run_dbsync("upgrade", "--revision", "0815")
 
         self.assertEqual(1, refused.returncode)
         self.assertIn("ingot-dbsync: Invalid revision: '0815'", refused.stderr)
         self.assertNotIn("Traceback", refused.stderr)
 
     def test_an_invalid_command_line_is_reported(self) -> None:
-        refused = self.run_command("dbsync", "online_data_migrations", "--max-count", "0")
+        refused = self.run_dbsync("online_data_migrations", "--max-count", "0")
 
         self.assertEqual(2, refused.returncode)
         self.assertIn("'0' is not a number of rows", refused.stderr)
 
     def test_nothing_is_left_to_move(self) -> None:
-        moved = self.run_command("dbsync", "online_data_migrations", "--max-count", "10")
+        moved = self.run_dbsync("online_data_migrations", "--max-count", "10")
 
         self.assertEqual((0, "Nothing is left to move.\n"), (moved.returncode, moved.stdout))
 
     def test_an_empty_database_stands_in_the_way(self) -> None:
-        table = self.run_command("status", "upgrade", "check")
-        checked = self.run_command("status", "upgrade", "check", "--json")
+        ended, table = self.check_upgrade()
+        self.assertEqual(2, ended, table)
+        self.assertIn("Result: Failure", table)
+        command = [sys.executable, "-m", "ingot.db.cmd.status", "--config-file", str(self.file)]
+        checked = subprocess.run([*command, "upgrade", "check", "--json"], capture_output=True, text=True, check=False)
 
-        self.assertEqual((2, 2), (table.returncode, checked.returncode), checked.stderr)
-        self.assertIn("Result: Failure", table.stdout)
+        self.assertEqual(2, checked.returncode, checked.stderr)
         self.assertIn("run ingot-dbsync upgrade", json.loads(checked.stdout)["checks"][0]["details"])
 
     def upgraded(self) -> None:
@@ -76,11 +86,11 @@ class Commands(testtools.TestCase):
         old = conductors.register(self.db, "one", {**known, "release": "0.2.7"}, [])
         conductors.register(self.db, "two", {**known, "release": importlib.metadata.version("ingot")}, [])
 
-        refused = self.run_command("dbsync", "contract")
+        refused = self.run_dbsync("contract")
         conductors.unregister(self.db, old)
-        expanded = self.run_command("dbsync", "expand")
+        expanded = self.run_dbsync("expand")
         between = schema.is_contracted(self.db)
-        done = self.run_command("dbsync", "contract")
+        done = self.run_dbsync("contract")
 
         self.assertEqual(1, refused.returncode)
         self.assertIn("online, replace them first: one (0.2.7).", refused.stderr)
@@ -91,14 +101,14 @@ class Commands(testtools.TestCase):
         self.upgraded()
         self.file.write_text(f"[DEFAULT]\npin_release_version = 0.2\n{self.file.read_text()}")
 
-        refused = self.run_command("dbsync", "contract")
+        refused = self.run_dbsync("contract")
 
         self.assertEqual(1, refused.returncode)
         self.assertIn("pin_release_version", refused.stderr)
         self.assertFalse(schema.is_contracted(self.db))
 
     def test_an_upgrade_does_not_end_before_it_began(self) -> None:
-        refused = self.run_command("dbsync", "contract")
+        refused = self.run_dbsync("contract")
 
         self.assertEqual(1, refused.returncode)
         self.assertIn("run ingot-dbsync expand first", refused.stderr)
@@ -106,7 +116,7 @@ class Commands(testtools.TestCase):
     def checked_broker(self, options: str) -> dict[str, Any]:
         schema.upgrade(self.db)
         self.file.write_text(options + self.file.read_text())
-        checks = json.loads(self.run_command("status", "upgrade", "check", "--json").stdout)["checks"]
+        checks = json.loads(self.check_upgrade("--json")[1])["checks"]
         (broker,) = (check for check in checks if check["check"] == "Message broker")
         return dict(broker)
 
@@ -147,10 +157,10 @@ class Commands(testtools.TestCase):
         elsewhere = database.make_node(self.db, power_interface="fake")
         disabled = database.make_node(self.db, conductor_group="west", power_interface="ipmitool")
 
-        checked = self.run_command("status", "upgrade", "check", "--json")
+        ended, text = self.check_upgrade("--json")
 
-        self.assertEqual(1, checked.returncode, checked.stderr)
-        checks = {check["check"]: check for check in json.loads(checked.stdout)["checks"]}
+        self.assertEqual(1, ended, text)
+        checks = {check["check"]: check for check in json.loads(text)["checks"]}
         self.assertEqual(0, checks["Schema of the database"]["result"])
         details = checks["Drivers of nodes"]["details"]
         self.assertIn("2 nodes need", details)

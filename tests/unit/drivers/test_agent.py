@@ -194,7 +194,7 @@ class StepsOfAgentTest(OfferingTestCase):
         self.assertEqual(["deploy.burn"], [step.label for step in commands.get_steps(self.subject, "deploy")])
         self.assertTrue(commands.is_offered(self.subject, "deploy", "deploy", "burn"))
         self.assertFalse(commands.is_offered(self.subject, "clean", "deploy", "burn"))
-        self.assertEqual({"A": "1"}, session.get_fact(self.subject, "versions"))
+        self.assertEqual({"A": "1"}, session.read_facts(self.subject).get("versions"))
 
     def test_a_malformed_answer_is_the_agents_error(self) -> None:
         self.offer("clean", {"interface": "deploy", "step": "burn", "priority": "high"})

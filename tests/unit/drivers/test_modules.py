@@ -79,8 +79,8 @@ class IPXETest(fakes.DriverTestCase):
 
 class IPMIAddressTest(fakes.DriverTestCase):
     def test_defaults_and_values(self) -> None:
-        self.assertEqual(623, ipmi.address({"ipmi_address": "bmc"}).port)
-        whole = ipmi.address(
+        self.assertEqual(623, ipmi.read_address({"ipmi_address": "bmc"}).port)
+        whole = ipmi.read_address(
             {
                 "ipmi_address": "::1",
                 "ipmi_port": "6230",
@@ -104,10 +104,10 @@ class IPMIAddressTest(fakes.DriverTestCase):
             ("ipmi_priv_level", "GOD"),
             ("ipmi_hex_kg_key", "00"),
         ):
-            error = self.assertRaises(errors.Invalid, ipmi.address, {"ipmi_address": "bmc", key: value})
+            error = self.assertRaises(errors.Invalid, ipmi.read_address, {"ipmi_address": "bmc", key: value})
             self.assertIn(f"driver_info.{key}", error.message)
             self.assertNotIn("ppp", error.message)
-        self.assertIn("ipmi_address", self.assertRaises(errors.MissingParameter, ipmi.address, {}).message)
+        self.assertIn("ipmi_address", self.assertRaises(errors.MissingParameter, ipmi.read_address, {}).message)
 
 
 class DeployInterfacesTest(fakes.DriverTestCase):

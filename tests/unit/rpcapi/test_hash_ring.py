@@ -1,7 +1,9 @@
 """Who owns which node, and how few nodes change hands when a conductor joins or leaves."""
 
 import collections
+import concurrent.futures as futures
 import random
+import threading
 import uuid
 
 import testtools
@@ -72,3 +74,68 @@ class TestMembership(testtools.TestCase):
         self.members = [conductors.RingMember(f"{group}-{driver}", group, driver) for group in "ew" for driver in "fi"]
         found = {self.rings.owner("a node", group, driver) for group in "ew" for driver in "fi"}
         self.assertEqual({member.hostname for member in self.members}, found)
+
+
+class TestFrozenDatabase(testtools.TestCase):
+    """A read of the members that does not come back."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.time = 0.0
+        self.reads = 0
+        self.frozen, self.thawed, self.began = False, threading.Event(), threading.Event()
+        self.failure: Exception | None = None
+        self.rings = client.Rings(self.read, lambda: self.time, 5, POINTS)
+        self.threads = futures.ThreadPoolExecutor(4)
+        self.addCleanup(self.threads.shutdown)
+        self.addCleanup(self.thawed.set)
+
+    def read(self) -> list[conductors.RingMember]:
+        self.reads += 1
+        if self.frozen:
+            self.began.set()
+            self.assertTrue(self.thawed.wait(60))
+        if self.failure is not None:
+            raise self.failure
+        return [conductors.RingMember("later" if self.frozen else "first", "", "ipmi")]
+
+    def ask(self) -> "futures.Future[str]":
+        return self.threads.submit(self.rings.owner, "a node", "", "ipmi")
+
+    def freeze(self, at: float) -> "futures.Future[str]":
+        """One thread that reads, and is stuck."""
+        self.frozen, self.time = True, at
+        stuck = self.ask()
+        self.assertTrue(self.began.wait(10))
+        return stuck
+
+    def test_stops_one_thread_only(self) -> None:
+        self.assertEqual("first", self.ask().result(10))
+        stuck = self.freeze(at=5.0)
+        self.assertEqual(["first"] * 2, [self.ask().result(10) for _number in range(2)])
+        self.thawed.set()
+        self.assertEqual("later", stuck.result(10))
+        self.assertEqual(("later", 2), (self.ask().result(10), self.reads))
+
+    def test_is_no_excuse_for_old_rings_for_ever(self) -> None:
+        self.assertEqual("first", self.ask().result(10))
+        asked = [self.freeze(at=client.STALEST_S), self.ask()]
+        self.assertRaises(futures.TimeoutError, asked[1].result, 0.2)
+        self.thawed.set()
+        self.assertEqual((["later"] * 2, 2), ([one.result(10) for one in asked], self.reads))
+
+    def test_at_the_first_question_all_wait_for_one_read(self) -> None:
+        asked = [self.freeze(at=0.0), self.ask()]
+        self.assertRaises(futures.TimeoutError, asked[1].result, 0.2)
+        self.thawed.set()
+        self.assertEqual((["later"] * 2, 1), ([one.result(10) for one in asked], self.reads))
+
+    def test_all_that_waited_get_the_error_and_the_next_question_reads_anew(self) -> None:
+        self.failure = errors.ServiceUnavailable(what="The database", reason="it is frozen")
+        asked = [self.freeze(at=0.0), self.ask()]
+        self.assertRaises(futures.TimeoutError, asked[1].result, 0.2)
+        self.thawed.set()
+        for one in asked:
+            self.assertRaises(errors.ServiceUnavailable, one.result, 10)
+        self.failure = None
+        self.assertEqual(("later", 2), (self.ask().result(10), self.reads))

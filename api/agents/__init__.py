@@ -1,0 +1,1 @@
+"""What a booting machine and its agent ask for, without credentials."""

@@ -1,0 +1,40 @@
+"""The logs of agents: what the ramdisk of a run had to say, kept when it failed. Under /ingot/v1, as the timeline."""
+
+from ingot.api.nodes import nodes
+from ingot.api.web import collection, fields
+from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web.fields import Field
+from ingot.common import clock
+from ingot.db import listing, models, node_history
+
+
+def _links(log: models.Record, call: Call) -> list[dict[str, str]]:
+    return [{"href": f"{call.base}{call.path.rstrip('/')}/{log.uuid}", "rel": "self"}]
+
+
+TABLE = fields.Table(
+    "log",
+    (
+        Field("uuid", brief=True, sortable=True),
+        Field("run", brief=True, compute=lambda log, _call: log.run_id, needs=("run_id",)),
+        Field("flow", brief=True, sortable=True),
+        Field("created_at", brief=True, sortable=True),
+        Field("size", brief=True, sortable=True),
+        Field("links", brief=True, compute=_links, needs=("uuid",)),
+    ),
+)
+
+LOGS = collection.Collection("logs", TABLE, node_history.LOGS, selects=False)
+
+
+index = nodes.list_of(LOGS)
+
+
+@operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/gzip"))
+def show(call: Call, node: str, uuid: str) -> Reply:
+    """The archive itself."""
+    found = nodes.read(call, node, "id", "uuid")
+    log = listing.get_of_node(call.db, node_history.LOGS, found.id, uuid)
+    name = f"{found.uuid}-{log.flow}-{clock.iso(log.created_at)}.tar.gz".replace(":", "")
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Reply(log.content, headers=headers)

@@ -1,0 +1,207 @@
+"""What agents ask for: lookup, heartbeat and the end of an inspection. The hottest requests; without authentication, so
+they tell little."""
+
+import hmac
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from oslo_log import log
+
+from ingot.api.nodes import nodes as api_nodes
+from ingot.api.nodes.node_fields import LOOKUP_TABLE
+from ingot.api.web import call as calls
+from ingot.api.web import collection, field_types, fields, schemas
+from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web.fields import Field
+from ingot.api.web.params import Param
+from ingot.common import errors, masking, states
+from ingot.db import agents, models, node_lists
+from ingot.db import inventory as inventories
+
+LOG = log.getLogger(__name__)
+
+INSPECTION = "inspect"
+"""The conductor's flow that waits for what an agent finds."""
+
+IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
+"""Formats of images that an agent may write."""
+
+
+def _addresses(name: str, given: str) -> tuple[str, ...]:
+    """MAC addresses separated by commas; what is none (an InfiniBand GUID, say) is left out."""
+    found = []
+    for part in given.split(","):
+        try:
+            found.append(field_types.mac(name, part.strip()))
+        except errors.Invalid:
+            continue
+    return tuple(found)
+
+
+class _Told(NamedTuple):
+    """The shape of what an agent is told.
+
+    :param beside: the schemas of what it is told at the top.
+    """
+
+    beside: Mapping[str, Any] = MappingProxyType({})
+
+    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+        """See :class:`ingot.api.web.call.Shape`."""
+        return schemas.complete({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}, **self.beside})
+
+
+_LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE)
+
+
+@operation(
+    Param("addresses", _addresses, repeats=True),
+    Param("node_uuid", field_types.uuid),
+    answer=calls.Answer(shows=_Told()),
+)
+def lookup(call: Call) -> Reply:
+    addresses, node_uuid = call.query.get("addresses", ()), call.query.get("node_uuid")
+    if not addresses and node_uuid is None:
+        raise errors.Invalid("At least one of 'addresses' (with a valid MAC address) and 'node_uuid' is required.")
+    node = agents.look_up(call.db, node_uuid, addresses)
+    if node is None or not _may_look_up(call, node.provision_state):
+        raise errors.NotFound("No node with this UUID or these addresses is waiting for an agent.")
+    token = agents.issue_token(call.db, node)
+    if token and node.agent_token:  # an agent again and again, or somebody who is none
+        LOG.warning("Node %s was looked up again before its agent has shown its token: it gets another one", node.uuid)
+    if token is None and agents.request_check(call.db, node):
+        call.client.notify(call.ctx, node, why="lookup")
+    return Reply(_told(call, node, token))
+
+
+def _told(call: Call, node: models.Node, token: str | None) -> dict[str, Any]:
+    """What an agent learns about its machine, and what it is to do."""
+    node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None)
+    return {"node": LOOKUP_TABLE.select(call.minor).render(node, call), "config": _config(call, token)}
+
+
+def _may_look_up(call: Call, state: str) -> bool:
+    allowed = states.FAST_TRACK_LOOKUP_ALLOWED if call.conf.deploy.fast_track else states.LOOKUP_ALLOWED
+    return state in allowed or not call.conf.api.restrict_lookup
+
+
+def _config(call: Call, token: str | None) -> dict[str, Any]:
+    """What the agent is told to do.
+
+    :param token: None when it was given out before; an agent that has it on file goes on.
+    """
+    return {
+        "agent_md5_checksum_enable": False,
+        "agent_token": token or masking.MASK,
+        "agent_token_required": True,
+        "disable_deep_image_inspection": False,
+        "heartbeat_timeout": call.conf.api.ramdisk_heartbeat_timeout,
+        "metrics": None,  # anything else here the agent takes for its own options
+        "metrics_statsd": None,
+        "permitted_image_formats": list(IMAGE_FORMATS),
+    }
+
+
+def _callback(name: str, value: str) -> str:
+    if not value.lower().startswith(("http://", "https://")):
+        raise errors.Invalid(field=name, value=value, allowed="Expected a http or https URL.")
+    return value.rstrip("/")
+
+
+_HEARTBEAT = fields.Body(
+    "heartbeat",
+    (
+        Field("callback_url", kind=field_types.Kind({"type": "string", "maxLength": 2048}, _callback), required=True),
+        Field("agent_version", 36, field_types.text()),
+        Field("agent_token", 62, field_types.text()),
+        Field("agent_verify_ca", 68, field_types.text(longest=2**16)),
+        Field("agent_status", 72, field_types.Kind({"enum": ["start", "end", "error", None]})),
+        Field("agent_status_message", 72, field_types.text(longest=2**16)),
+    ),
+    newer=errors.Invalid,  # a bad request here, not a wrong version (measured contract)
+)
+
+
+@operation(body=_HEARTBEAT, answer=calls.EMPTY_202)
+def heartbeat(call: Call, node: str) -> Reply:
+    given = call.body
+    if not given.get("agent_version"):
+        raise errors.Invalid(
+            field="agent_version", value=given.get("agent_version"), allowed="Send the agent's version."
+        )
+    if not given.get("agent_token"):
+        raise errors.Invalid("Agent token is required for heartbeat processing: send agent_token.")
+    found = agents.read_for_heartbeat(call.db, api_nodes.ident(call, node))
+    if not hmac.compare_digest(given["agent_token"].encode(), (found.agent_token or "").encode()):
+        raise _strange_agent()
+    if call.conf.agent.require_tls and not given["callback_url"].startswith("https://"):
+        raise errors.Invalid(
+            field="callback_url", value=given["callback_url"], allowed="TLS is required by configuration: use https."
+        )
+    values = {
+        "agent_url": given["callback_url"],
+        "agent_version": given["agent_version"],
+        "agent_verify_ca": given.get("agent_verify_ca"),
+        "agent_status": _status(given),
+    }
+    if not agents.record_heartbeat(call.db, found, values):
+        raise _strange_agent()
+    if found.provision_state in states.WAITING:
+        call.client.notify(call.ctx, found, why="heartbeat")
+    return Reply(None, 202)
+
+
+def _strange_agent() -> errors.Invalid:
+    """To be raised for an agent that is not, or not any more, the node's."""
+    return errors.Invalid("Invalid or missing agent token received: look the node up again.")
+
+
+class _Found:
+    """The body of continue_inspection: what was found. Beside the inventory it may hold anything."""
+
+    schema = schemas.Schema(
+        "inspection", {"type": "object", "properties": {"inventory": {"type": "object"}}, "required": ["inventory"]}
+    )
+
+    def check(self, value: Any, minor: int) -> dict[str, Any]:
+        self.schema.check({} if value is None else value)
+        found: dict[str, Any] = value
+        return found
+
+
+@operation(
+    Param("node_uuid", field_types.uuid),
+    body=_Found(),
+    answer=calls.Answer(202, _Told({"uuid": field_types.UUID.schema})),
+)
+def continue_inspection(call: Call) -> Reply:
+    """Takes what an agent found in its machine. The conductor makes of it what is to be made, and ends the
+    inspection."""
+    inventory = call.body["inventory"]
+    node_uuid, addresses = call.query.get("node_uuid"), _found_addresses(inventory)
+    node = agents.look_up(call.db, node_uuid, addresses) if node_uuid or addresses else None
+    if node is None or not _is_inspected(node):
+        raise errors.NotFound("No node with this UUID or these addresses is waiting for an inspection.")
+    beside = {name: value for name, value in call.body.items() if name != "inventory"}
+    inventories.save(call.db, node.id, inventory, beside)
+    agents.record_inspection(call.db, node)
+    call.client.notify(call.ctx, node, why="inspection")
+    return Reply({"uuid": node.uuid, **_told(call, node, None)}, 202)  # agents look their node up by it from now on
+
+
+def _is_inspected(node: models.Node) -> bool:
+    """A quick machine may be there before its BMC has said that it is on, which ends the state before the wait."""
+    return node.flow == INSPECTION and node.provision_state in (states.INSPECTING, states.INSPECTWAIT)
+
+
+def _found_addresses(inventory: dict[str, Any]) -> tuple[str, ...]:
+    """The MAC addresses of the network cards in an inventory, which may have any form."""
+    cards = inventory.get("interfaces")
+    named = [card.get("mac_address") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
+    return _addresses("mac_address", ",".join(address for address in named if isinstance(address, str)))
+
+
+def _status(given: dict[str, Any]) -> str | None:
+    status, message = given.get("agent_status"), given.get("agent_status_message")
+    return f"{status}: {message}" if status and message else status

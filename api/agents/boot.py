@@ -1,0 +1,87 @@
+"""Boot scripts, rendered on request from what is in the database, and images, passed on from Glance: nothing lies on
+any disk.
+
+The conductor wrote into the node what the machine boots. A volume is looked up when the machine asks, so that a portal
+that has moved, or a new password, needs no deployment.
+"""
+
+import hmac
+import posixpath
+import re
+import urllib.parse
+
+from oslo_log import log
+
+from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.common import errors, iscsi
+from ingot.db import models, nodes, ports, volumes
+
+LOG = log.getLogger(__name__)
+
+_MAC = re.compile(r"[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}", re.ASCII | re.IGNORECASE)
+
+# A firmware that cannot start the disk itself gets it back with exit, and tries its next boot device.
+LOCAL_DISK = "#!ipxe\nsanboot --no-describe --drive 0x80 || exit\n"
+
+# Never on to the disk: what is on it is not what was deployed, and may be somebody else's.
+_NO_VOLUME = "echo The volume cannot be started. The machine tries again in a minute.\nsleep 60\nreboot\n"
+
+
+@operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
+def ipxe(call: Call, mac: str) -> Reply:
+    """The script for the machine that has a MAC address; unknown machines boot from their disk."""
+    node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
+    config = node.boot_config if node else {}
+    if node and config.get("target") == "volume":
+        return Reply(_from_volume(call, node))
+    if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
+        return Reply(LOCAL_DISK)
+    return Reply(_script(config))
+
+
+@operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/octet-stream"))
+def image(call: Call, node: str, ticket: str, image: str) -> Reply:
+    """An image of Glance, for whoever has the link to it that the conductor has written into the node: the machine.
+
+    There is nothing at links that were taken back, or guessed.
+    """
+    try:
+        links = nodes.get(call.db, node, ("boot_config",)).boot_config.get("links", {})
+    except errors.NotFound:
+        links = {}
+    asked = f"{ticket}/{image}".encode()
+    if not any(hmac.compare_digest(link.encode(), asked) for link in links.values()):
+        raise errors.NotFound("There is no image here: the link to it was taken back, or there never was one.")
+    download = call.downloads.open(image, call.headers)
+    return Reply(download, download.status, download.headers)
+
+
+def _from_volume(call: Call, node: models.Node) -> str:
+    """Has secrets in it; it is nobody's but the machine's."""
+    try:
+        target = iscsi.boot_target(volumes.TARGETS.list_of_node(call.db, node.id))
+        if target is None:
+            raise errors.MissingParameter(where="volume target of the node", names="one with boot_index 0")
+        volume = iscsi.boot_volume(target, volumes.CONNECTORS.list_of_node(call.db, node.id))
+    except errors.Invalid as exc:
+        LOG.warning("Node %s cannot boot from its volume: %s", node.uuid, exc.message)
+        return f"#!ipxe\n{_NO_VOLUME}"
+    settings = {"initiator-iqn": volume.initiator, "username": volume.username, "password": volume.password}
+    lines = [f"set {name} {value}" for name, value in settings.items() if value is not None]
+    return "\n".join(["#!ipxe", *lines, f"sanboot --drive 0x80 {volume.uri} || {_NO_VOLUME}"])
+
+
+def _script(config: dict[str, str]) -> str:
+    initrd = _word(config.get("initrd") or "")
+    # A line break in the arguments would end the command.
+    command = ["kernel", _word(config["kernel"]), *(config.get("kernel_args") or "").split()]
+    lines = ["#!ipxe", " ".join(command), "boot"]
+    if initrd:
+        # UEFI kernels find their initial ramdisk by its name.
+        lines[1] += f" initrd={posixpath.basename(urllib.parse.urlsplit(initrd).path)}"
+        lines.insert(2, f"initrd {initrd}")
+    return "\n".join(lines) + "\n"
+
+
+def _word(url: str) -> str:
+    return "".join(url.split())

@@ -1,0 +1,1 @@
+"""Nodes: what belongs to one, and the verbs that clients ask for."""

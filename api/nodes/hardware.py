@@ -1,0 +1,133 @@
+"""What is asked of a node's machine at once: console, boot mode, secure boot, indicators, a non-maskable interrupt."""
+
+from typing import Any
+
+from ingot.api.nodes.management import ask, owned
+from ingot.api.web import call as calls
+from ingot.api.web import field_types, fields, schemas
+from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web.fields import Field
+from ingot.common import errors
+
+
+def _set(call: Call, node: str, shown_at: str, method: str, **arguments: Any) -> Reply:
+    """Has the node's conductor do something. It is done when the answer is sent; 202 is what clients expect."""
+    found = owned(call, node)
+    call.client.call(call.ctx, found, method, **arguments)
+    return calls.accepted(call, f"/v1/nodes/{found.uuid}/{shown_at}")
+
+
+# Console
+
+
+_CONSOLE = schemas.complete({"console_enabled": schemas.FLAG, "console_info": {"type": ["object", "null"]}})
+
+
+@operation(answer=Answer(shows=Plain(_CONSOLE)))
+def console(call: Call, node: str) -> Reply:
+    """Whether it is on, and where it is."""
+    return Reply(ask(call, node, "get_console"))
+
+
+_CONSOLE_REQUEST = fields.Body("console request", (Field("enabled", kind=field_types.FLAG, required=True),))
+
+
+@operation(body=_CONSOLE_REQUEST, answer=calls.EMPTY_202)
+def set_console(call: Call, node: str) -> Reply:
+    return _set(call, node, "states/console", "set_console", enabled=call.body["enabled"])
+
+
+# How the machine boots
+
+_BOOT_MODE = field_types.Kind({"enum": ["bios", "uefi"]})
+_SECURE_BOOT = field_types.Kind({"type": ["boolean", "string"]}, field_types.flag)
+
+
+@operation(
+    body=fields.Body("boot mode request", (Field("target", kind=_BOOT_MODE, required=True),)),
+    answer=calls.EMPTY_202,
+)
+def set_boot_mode(call: Call, node: str) -> Reply:
+    return _set(call, node, "states", "set_boot_mode", mode=call.body["target"])
+
+
+@operation(
+    body=fields.Body("secure boot request", (Field("target", kind=_SECURE_BOOT, required=True),)),
+    answer=calls.EMPTY_202,
+)
+def set_secure_boot(call: Call, node: str) -> Reply:
+    return _set(call, node, "states", "set_secure_boot", enabled=call.body["target"])
+
+
+@operation(body=fields.Body("NMI request", ()), answer=calls.EMPTY_204)
+def inject_nmi(call: Call, node: str) -> Reply:
+    ask(call, node, "inject_nmi")
+    return calls.NO_CONTENT
+
+
+# Indicators
+
+
+_INDICATOR = schemas.record(
+    {
+        **{name: {"type": "string"} for name in ("name", "component")},
+        "readonly": {"type": "boolean"},
+        "states": {"type": "array", "items": {"type": "string"}},
+        "links": fields.LINKS,
+    }
+)
+_STATE_SHOWN = Answer(shows=Plain(schemas.complete({"state": schemas.TEXT})))
+
+
+@operation(answer=Answer(shows=Plain(schemas.listed("indicators", _INDICATOR))))
+def indicators(call: Call, node: str) -> Reply:
+    found = owned(call, node)
+    told = call.client.call(call.ctx, found, "get_indicators")
+    return Reply({"indicators": [_shown(call, found.uuid, one) for one in told]})
+
+
+def _shown(call: Call, uuid: str, indicator: dict[str, Any]) -> dict[str, Any]:
+    name = f"{indicator['name']}@{indicator['component']}"
+    links = fields.link_pair(call, f"nodes/{uuid}/management/indicators/{name}")
+    return {**indicator, "name": name, "links": links}
+
+
+@operation(answer=_STATE_SHOWN)
+def indicator(call: Call, node: str, name: str) -> Reply:
+    """The state of the light that is called ``name@component``."""
+    return indicator_of.handler(call, node, *_parted(name))
+
+
+@operation(answer=_STATE_SHOWN)
+def indicator_of(call: Call, node: str, component: str, name: str) -> Reply:
+    return Reply({"state": ask(call, node, "get_indicator_state", component=component, name=name)})
+
+
+def _lower(_name: str, value: str) -> str:
+    return value.lower()
+
+
+_STATE = field_types.Kind({"type": "string", "maxLength": 80}, _lower)
+_STATE_REQUEST = fields.Body("indicator request", (Field("state", kind=_STATE, required=True),))
+
+
+@operation(body=_STATE_REQUEST, answer=calls.EMPTY_204)
+def set_indicator(call: Call, node: str, name: str) -> Reply:
+    return set_indicator_of.handler(call, node, *_parted(name))
+
+
+@operation(body=_STATE_REQUEST, answer=calls.EMPTY_204)
+def set_indicator_of(call: Call, node: str, component: str, name: str) -> Reply:
+    ask(call, node, "set_indicator_state", component=component, name=name, state=call.body["state"])
+    return calls.NO_CONTENT
+
+
+def _parted(name: str) -> tuple[str, str]:
+    """Component and name of an indicator.
+
+    :raises Invalid: it is not both.
+    """
+    own, at, component = name.partition("@")
+    if not (own and at and component):
+        raise errors.Invalid(field="indicator", value=name, allowed="An indicator is called name@component.")
+    return component, own

@@ -1,0 +1,81 @@
+"""The maintenance of a node: the flag of the OpenStack API, and under /ingot/v1 the holds that it stands for."""
+
+from ingot.api.nodes import nodes
+from ingot.api.web import call as calls
+from ingot.api.web import field_types, fields, schemas
+from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web.fields import Field
+from ingot.common import errors
+from ingot.db import maintenance
+
+_SHOWN = schemas.complete(
+    {
+        "name": schemas.TEXT,
+        "scope": {"enum": list(maintenance.SCOPES)},
+        **dict.fromkeys(("reason", "since", "user", "project", "fault", "conductor"), schemas.OPTIONAL_TEXT),
+    }
+)
+_HOLD = Answer(shows=Plain(_SHOWN))
+_REASON = Field("reason", kind=field_types.LONG_TEXT)
+
+
+@operation(answer=Answer(shows=Plain(schemas.listed("holds", _SHOWN))))
+def index(call: Call, node: str) -> Reply:
+    """The holds of a node; what was set last is last."""
+    return Reply({"holds": maintenance.read_holds(nodes.read(call, node, *maintenance.FLAG))})
+
+
+@operation(answer=_HOLD)
+def show(call: Call, node: str, hold: str) -> Reply:
+    return Reply(_named(call, node, hold))
+
+
+@operation(
+    body=fields.Body("hold", (Field("scope", kind=field_types.Kind({"enum": list(maintenance.SCOPES)})), _REASON)),
+    answer=calls.EMPTY_204,
+)
+def put(call: Call, node: str, hold: str) -> Reply:
+    """The same as often as it is sent: the client chooses the name."""
+    name, scope = field_types.logical_name("hold", hold), call.body.get("scope", maintenance.ALL)
+    wanted = maintenance.user_hold(call.ctx, call.body.get("reason"), name, scope)
+    _write(call, node, lambda found: maintenance.add_hold(found, wanted))
+    return calls.NO_CONTENT
+
+
+@operation(answer=calls.EMPTY_204)
+def delete(call: Call, node: str, hold: str) -> Reply:
+    _named(call, node, hold)
+    _write(call, node, lambda found: maintenance.end_holds(found, lambda one: one["name"] == hold))
+    return calls.NO_CONTENT
+
+
+@operation(body=fields.Body("maintenance request", (_REASON,)), answer=calls.EMPTY_202)
+def set_flag(call: Call, node: str) -> Reply:
+    _write(call, node, lambda found: maintenance.set_flag(found, call.ctx, True, call.body.get("reason")))
+    return Reply(None, 202)
+
+
+@operation(answer=calls.EMPTY_202)
+def clear_flag(call: Call, node: str) -> Reply:
+    _write(call, node, lambda found: maintenance.set_flag(found, call.ctx, False))
+    return Reply(None, 202)
+
+
+def _write(call: Call, node: str, change: maintenance.Change) -> None:
+    def attempt() -> None:
+        found = nodes.read(call, node, "uuid", "revision")
+        if not call.dry_run:
+            maintenance.write_holds(call.db, found.uuid, change, found.revision if call.preconditions else None)
+
+    calls.retried(attempt)
+
+
+def _named(call: Call, node: str, name: str) -> maintenance.Hold:
+    """
+    :raises NotFound: the node has no hold of that name.
+    """
+    found = maintenance.read_holds(nodes.read(call, node, *maintenance.FLAG))
+    hold = next((hold for hold in found if hold["name"] == name), None)
+    if hold is None:
+        raise errors.NotFound(noun="Hold", ident=name)
+    return hold

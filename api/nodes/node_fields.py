@@ -1,0 +1,230 @@
+"""The fields of a node: the one table behind its representation, selection, sorting, creation and patching.
+
+To add a field: a column in ``db/models.py``, a migration, and a row here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingot.api.web import field_types, fields, schemas
+from ingot.api.web.call import Call
+from ingot.api.web.fields import PATCH, POST, Field
+from ingot.common import clock, interfaces, masking, states
+from ingot.db import models
+
+_NETWORK_DATA = schemas.Schema(
+    "network_data",
+    {
+        "type": "object",
+        "properties": {
+            "links": {"type": "array", "items": {"type": "object", "required": ["id", "type"]}},
+            "networks": {"type": "array", "items": {"type": "object", "required": ["id", "type", "link"]}},
+            "services": {"type": "array", "items": {"type": "object", "required": ["type"]}},
+        },
+        "required": ["links", "networks"],
+        "additionalProperties": False,
+    },
+)
+
+
+def _network_data(_name: str, value: dict[str, Any]) -> dict[str, Any]:
+    _NETWORK_DATA.check(value)
+    return value
+
+
+def _group(_name: str, value: str) -> str:
+    return value.lower()
+
+
+def _provision_state(node: models.Node, call: Call) -> str | None:
+    """States that the request's version does not know are shown as what stood for them then."""
+    state: str = node.provision_state
+    if call.minor < 2 and state == states.AVAILABLE:
+        return None
+    if call.minor < 39 and state == states.INSPECTWAIT:
+        return states.INSPECTING
+    return state
+
+
+_PROVISION_STATE = Field(
+    "provision_state",
+    compute=_provision_state,
+    needs=("provision_state",),
+    schema={"type": ["string", "null"]},
+)
+
+
+def _masked(name: str, kind: field_types.Kind | None = None, see: str | None = None, edit: str | None = None) -> Field:
+    def compute(node: models.Node, _call: Call) -> Any:
+        value = getattr(node, name)
+        return masking.mask(value) if value else value
+
+    return Field(name, 1, kind, compute=compute, needs=(name,), see=see, edit=edit)
+
+
+def _driver_internal_info(node: models.Node, _call: Call) -> dict[str, Any]:
+    """What the conductor keeps, with what the agent told beside it, as clients know it."""
+    agent = {
+        "agent_url": node.agent_url,
+        "agent_version": node.agent_version,
+        "agent_last_heartbeat": node.agent_last_heartbeat and clock.iso(node.agent_last_heartbeat),
+        "agent_secret_token": node.agent_token,
+    }
+    told = {name: value for name, value in agent.items() if value is not None}
+    shown: dict[str, Any] = masking.mask({**node.driver_internal_info, **told})
+    return shown
+
+
+INTERNAL_INFO_NEEDS = ("driver_internal_info", "agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
+
+
+INTERFACE_SINCE: Mapping[str, int] = {
+    **dict.fromkeys(interfaces.TYPES, 31),
+    "network": 20,
+    "storage": 33,
+    "rescue": 38,
+    "bios": 40,
+    "firmware": 86,
+}
+"""By kind of interface, the minor version that brought its field of nodes."""
+
+
+def _interface(kind: str) -> Field:
+    rule = "baremetal:node:update:driver_interfaces"
+    return Field(interfaces.field(kind), INTERFACE_SINCE[kind], field_types.TEXT, sortable=True, edit=rule)
+
+
+TABLE = fields.Table(
+    "node",
+    (
+        Field("uuid", kind=field_types.UUID, write=POST, brief=True, sortable=True),
+        Field("name", 5, field_types.NAME, brief=True, sortable=True, edit="baremetal:node:update:name"),
+        Field(
+            "instance_uuid",
+            kind=field_types.UUID,
+            brief=True,
+            sortable=True,
+            edit="baremetal:node:update:instance_uuid",
+        ),
+        Field("maintenance", kind=field_types.FLAG, brief=True, sortable=True),
+        Field("power_state", brief=True, sortable=True),
+        _PROVISION_STATE._replace(brief=True, sortable=True),
+        fields.links("nodes"),
+        Field("created_at", sortable=True),
+        Field("updated_at", sortable=True),
+        Field(
+            "driver",
+            kind=field_types.REQUIRED_TEXT,
+            sortable=True,
+            required=True,
+            edit="baremetal:node:update:driver_interfaces",
+        ),
+        _masked(
+            "driver_info",
+            kind=field_types.OBJECT,
+            see="baremetal:node:get:driver_info",
+            edit="baremetal:node:update:driver_info",
+        ),
+        Field(
+            "driver_internal_info",
+            3,
+            compute=_driver_internal_info,
+            needs=INTERNAL_INFO_NEEDS,
+            see="baremetal:node:get:driver_internal_info",
+        ),
+        Field("properties", kind=field_types.OBJECT, edit="baremetal:node:update:properties"),
+        Field("extra", kind=field_types.OBJECT, edit="baremetal:node:update_extra"),
+        _masked("instance_info", kind=field_types.OBJECT, edit="baremetal:node:update_instance_info"),
+        Field(
+            "instance_name",
+            104,
+            field_types.text(shortest=1),
+            sortable=True,
+            edit="baremetal:node:update_instance_info",
+        ),
+        Field("chassis_uuid", kind=field_types.UUID, edit="baremetal:node:update:chassis_uuid"),
+        Field("console_enabled", kind=field_types.FLAG, write=POST, sortable=True),
+        Field("last_error", sortable=True, see="baremetal:node:get:last_error"),
+        Field("maintenance_reason", sortable=True),
+        Field("provision_updated_at", sortable=True),
+        Field("reservation", sortable=True, see="baremetal:node:get:reservation"),
+        Field("target_power_state", sortable=True),
+        Field("target_provision_state", sortable=True),
+        Field("inspection_started_at", 6, sortable=True),
+        Field("inspection_finished_at", 6, sortable=True),
+        Field("clean_step", 7),
+        Field("raid_config", 12),
+        Field("target_raid_config", 12),
+        Field("resource_class", 21, field_types.text(80), sortable=True),
+        Field("traits", 37),
+        Field("fault", 42, sortable=True),
+        Field("deploy_step", 44),
+        Field(
+            "conductor_group",
+            46,
+            field_types.Kind(field_types.TEXT.schema, _group, ""),
+            sortable=True,
+            edit="baremetal:node:update:conductor_group",
+        ),
+        Field("automated_clean", 47, field_types.TRISTATE, sortable=True),
+        Field("protected", 48, field_types.FLAG, write=PATCH, sortable=True),
+        Field("protected_reason", 48, field_types.LONG_TEXT, write=PATCH, sortable=True),
+        Field("conductor", 49, needs=("uuid", "driver", "conductor_group")),
+        Field("owner", 50, field_types.TEXT, sortable=True, edit="baremetal:node:update:owner"),
+        Field("description", 51, field_types.text(4096), sortable=True),
+        Field("allocation_uuid", 52),
+        Field("retired", 61, field_types.FLAG, sortable=True, edit="baremetal:node:update:retired"),
+        Field("retired_reason", 61, field_types.LONG_TEXT, sortable=True, edit="baremetal:node:update:retired"),
+        Field("lessee", 65, field_types.TEXT, sortable=True, edit="baremetal:node:update:lessee"),
+        Field(
+            "network_data",
+            66,
+            field_types.Kind(field_types.OBJECT.schema, _network_data, {}),
+            edit="baremetal:node:update:network_data",
+        ),
+        Field("boot_mode", 75, field_types.text(16), write=POST, sortable=True),
+        Field("secure_boot", 75, field_types.TRISTATE, write=POST, sortable=True),
+        Field("shard", 82, field_types.TEXT, sortable=True, edit="baremetal:node:update:shard"),
+        Field("parent_node", 83, field_types.TEXT, sortable=True, edit="baremetal:node:update:parent_node"),
+        Field("service_step", 87),
+        Field("disable_power_off", 95, field_types.FLAG, sortable=True, edit="baremetal:node:update:disable_power_off"),
+        Field("health", 109, sortable=True),
+        *map(_interface, interfaces.TYPES),
+        fields.sub_links("ports", "nodes"),
+        fields.sub_links("states", "nodes", 14),
+        fields.sub_links("portgroups", "nodes", 24),
+        fields.sub_links("volume", "nodes", 32),
+    ),
+    always=("owner", "lessee"),
+)
+
+STATES_TABLE = fields.Table(
+    "node's state",
+    (
+        Field("power_state"),
+        Field("target_power_state"),
+        _PROVISION_STATE,
+        Field("target_provision_state"),
+        Field("provision_updated_at"),
+        Field("last_error", see="baremetal:node:get:last_error"),
+        Field("console_enabled"),
+        Field("raid_config", 12),
+        Field("target_raid_config", 12),
+        Field("boot_mode", 75),
+        Field("secure_boot", 75),
+    ),
+)
+"""GET /v1/nodes/<id>/states."""
+
+LOOKUP_TABLE = fields.Table(
+    "looked up node",
+    (
+        Field("uuid"),
+        Field("properties"),
+        _masked("instance_info"),
+        Field("driver_internal_info", compute=_driver_internal_info, needs=INTERNAL_INFO_NEEDS),
+        Field("target_raid_config"),
+        fields.links("nodes"),
+    ),
+)
+"""What an agent learns about the machine that it runs on."""

@@ -1,0 +1,1 @@
+"""The resources beside nodes: ports, allocations, runbooks, conductors ..."""

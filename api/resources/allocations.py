@@ -1,0 +1,209 @@
+"""Allocations: a user says what machine is wanted, a conductor finds it. The row in state allocating is the work."""
+
+from typing import Any
+
+from oslo_utils import uuidutils
+
+from ingot.api.auth import access
+from ingot.api.nodes import node_links
+from ingot.api.nodes import nodes as api_nodes
+from ingot.api.web import call as calls
+from ingot.api.web import collection, crud, field_types, fields, params, trait_names
+from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web.fields import POST, Field
+from ingot.api.web.params import Param
+from ingot.common import errors, states
+from ingot.db import allocations as rows
+from ingot.db import listing, models, node_crud, nodes
+
+SINCE = 52
+"""Minor version that brought allocations."""
+
+_MOST_CANDIDATES = 1000
+
+
+def _traits(name: str, value: list[str]) -> list[str]:
+    return list(dict.fromkeys(trait_names.parsed(name, given) for given in value))
+
+
+def _idents(name: str, value: list[str]) -> list[str]:
+    return list(dict.fromkeys(field_types.ident(name, given) for given in value))
+
+
+_ITEMS = {"type": "string", "minLength": 1, "maxLength": 255}
+_TRAITS = field_types.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": node_crud.MOST_TRAITS}, _traits, [])
+_NODES = field_types.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _idents, [])
+_OWNER = field_types.Kind(field_types.TEXT.schema, lambda name, value: field_types.storable(name, value) or None)
+
+TABLE = fields.Table(
+    "allocation",
+    (
+        Field("uuid", SINCE, field_types.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
+        Field("name", SINCE, field_types.PORTGROUP_NAME, brief=True, sortable=True),
+        fields.links("allocations"),
+        Field("created_at", SINCE, brief=True, sortable=True),
+        Field("updated_at", SINCE, brief=True, sortable=True),
+        Field("candidate_nodes", SINCE, _NODES, write=POST, brief=True),
+        Field("extra", SINCE, field_types.OBJECT, brief=True),
+        Field("last_error", SINCE, brief=True, sortable=True),
+        Field("node_uuid", SINCE, brief=True),
+        Field("resource_class", SINCE, field_types.text(80), write=POST, brief=True, sortable=True),
+        Field("state", SINCE, brief=True, sortable=True),
+        Field("traits", SINCE, _TRAITS, write=POST, brief=True),
+        Field("owner", 60, _OWNER, write=POST, brief=True, sortable=True),
+        Field("node", 58, field_types.Kind(field_types.TEXT.schema, field_types.ident), write=POST, hidden=True),
+    ),
+)
+
+_FILTERS = (
+    Param("node", field_types.ident),
+    Param("resource_class", params.text, column="resource_class"),
+    Param("state", params.text, column="state"),
+    Param("owner", params.text, 60, "owner"),
+)
+
+_OWNERSHIP = access.Ownership(
+    "allocation",
+    lambda allocation: access.whose("allocation", owner=allocation.owner),
+    lambda project: listing.Condition("owner", "equals", project),
+)
+
+ALLOCATIONS = collection.Collection("allocations", TABLE, rows.SOURCE, _FILTERS, details=False, ownership=_OWNERSHIP)
+
+
+def _where(call: Call) -> list[listing.Condition]:
+    if "node" not in call.query:
+        return []
+    return [node_links.of_node(_referred(call, call.query["node"]).id)]
+
+
+def _referred(call: Call, given: str) -> models.Record:
+    """The node whose allocation is asked for.
+
+    :raises Invalid: there is none, or none that the request may see. Measured: 400, also where the URL names it.
+    """
+    try:
+        return node_links.referred(call, given)
+    except errors.NotFound as exc:
+        raise errors.Invalid(f"node: {exc.message}") from exc
+
+
+CRUD = crud.Crud(ALLOCATIONS, rows, where=_where)
+UPDATE = CRUD.update._replace(since=57)
+
+
+_SHOWN = calls.Answer(shows=ALLOCATIONS.one)
+
+
+@operation(body=TABLE.creation, answer=_SHOWN._replace(status=201))
+def create(call: Call) -> Reply:
+    call.access.require(call.rule)
+    values = collection.stored(TABLE, call.body)
+    values["owner"] = _owner(call, values["owner"])
+    node = values.pop("node")
+    values["candidate_nodes"] = _candidates(call, values["candidate_nodes"])
+    if node is None:
+        _search(call, values)
+    else:
+        values["uuid"] = calls.retried(lambda: _backfill(call, values, node))
+    record = CRUD.read(call, values["uuid"])
+    shown = TABLE.select(call.minor).render(record, call)
+    if node is None:
+        call.client.notify_of_allocation(call.ctx, record.uuid)
+    return calls.created(call, shown, f"/v1/allocations/{record.uuid}", record.version)
+
+
+_FOR_OTHERS = "baremetal:allocation:create_restricted"
+
+
+def _owner(call: Call, asked: str | None) -> str | None:
+    """The project that owns a new allocation: the one that asks for it, unless the request is the system's.
+
+    :raises Forbidden: it may not ask for others.
+    """
+    if call.ctx.system_scope == "all":
+        return asked
+    own: str | None = call.ctx.project_id
+    if asked not in (None, own):
+        call.access.require(_FOR_OTHERS)
+    return asked or own
+
+
+def _candidates(call: Call, idents: list[str]) -> list[str]:
+    """The uuids of what a request names; those that its project does not own or lease are not known to it."""
+    if not idents:
+        return []
+    known = rows.resolve_candidates(call.db, idents, None if call.access.permits(_FOR_OTHERS) else call.ctx.project_id)
+    unknown = [ident for ident in idents if ident not in known]
+    if unknown:
+        raise errors.Invalid(f"candidate_nodes: Nodes cannot be found: {', '.join(unknown)[:300]}.")
+    return list(dict.fromkeys(known[ident] for ident in idents))
+
+
+def _search(call: Call, values: dict[str, Any]) -> None:
+    if not values["resource_class"]:
+        raise errors.Invalid(
+            "The resource_class field is mandatory when not backfilling: send the class of nodes that will do, or from "
+            "version 1.58 on with node the one that is in use already."
+        )
+    values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
+    rows.create(call.db, {**values, "state": rows.ALLOCATING})
+
+
+_IN_USE = ("owner", "lessee", "id", "uuid", "revision", "provision_state", "resource_class", "instance_uuid")
+
+
+def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
+    """Writes an allocation for a node that is in use already.
+
+    :returns: its uuid; that of the instance where there is one.
+    """
+    try:
+        node = nodes.get(call.db, ident, _IN_USE)
+        call.access.require_seen("baremetal:node:get", access.of_node(node), "Node", ident)
+    except errors.NotFound as exc:
+        raise errors.Invalid(f"node: {exc.message}") from exc
+    uuid = values["uuid"] or node.instance_uuid or uuidutils.generate_uuid()
+    own = set(nodes.traits_by_node(call.db, [node.id]).get(node.id, ())) if values["traits"] else set()
+    checks = {
+        f'it must be in state "active", it is in "{node.provision_state}"': node.provision_state == states.ACTIVE,
+        f"its resource class is {node.resource_class}, not {values['resource_class']}": values["resource_class"]
+        in (None, "", node.resource_class),
+        f"it lacks the traits {', '.join(sorted(set(values['traits']) - own))}": own.issuperset(values["traits"]),
+        "it is not among the candidate nodes": not values["candidate_nodes"] or node.uuid in values["candidate_nodes"],
+        f"its instance is {node.instance_uuid}, and an allocation has the uuid of its instance": node.instance_uuid
+        in (None, uuid),
+    }
+    wrong = [told for told, holds in checks.items() if not holds]
+    if wrong:
+        raise errors.Conflict(reason=f"Cannot backfill an allocation for node {node.uuid}: {'; '.join(wrong)}.")
+    rows.backfill(call.db, {**values, "uuid": uuid, "resource_class": node.resource_class}, node)
+    return uuid
+
+
+@operation(params.FIELDS, answer=_SHOWN)
+def of_node(call: Call, node: str) -> Reply:
+    record = _of_node(call, node, _referred(call, api_nodes.ident(call, node)))
+    shown = TABLE.select(call.minor, call.query.get("fields")).render(record, call)
+    return Reply(shown, version=record.version)
+
+
+@operation(answer=calls.EMPTY_204)
+def delete_of_node(call: Call, node: str) -> Reply:
+    calls.retried(lambda: rows.delete(call.db, _target(call, node)))
+    return calls.NO_CONTENT
+
+
+def _target(call: Call, node: str) -> models.Node:
+    found = _of_node(call, node, node_links.referred(call, api_nodes.ident(call, node)))
+    if call.preconditions:
+        call.preconditions.check("Allocation", found)
+    return found
+
+
+def _of_node(call: Call, given: str, node: models.Node) -> models.Record:
+    found = listing.find(call.db, rows.SOURCE, listing.Condition("node_id", "equals", node.id))
+    if found is None:
+        raise errors.NotFound(f"Allocation for node {given} was not found.")
+    call.access.require_seen(call.rule, _OWNERSHIP.whose(found), "Allocation", found.uuid)
+    return found

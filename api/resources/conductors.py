@@ -1,0 +1,45 @@
+"""Conductors: who ever registered, and who is alive."""
+
+from ingot.api.web import collection, fields, params
+from ingot.api.web.call import Answer, Call, Reply, operation
+from ingot.api.web.fields import Field
+from ingot.db import conductors, models
+
+TABLE = fields.Table(
+    "conductor",
+    (
+        Field("hostname", 49, brief=True, sortable=True),
+        Field("conductor_group", 49, brief=True, sortable=True),
+        fields.links("conductors", "hostname"),
+        Field("alive", 49, brief=True),
+        Field("created_at", 49, sortable=True),
+        Field("updated_at", 49, sortable=True),
+        Field("drivers", 49),
+    ),
+)
+
+
+def _complete(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
+    timeout = call.conf.conductor.heartbeat_timeout
+    if "alive" in selection.names:
+        online = conductors.online_hosts(call.db, timeout)
+        for conductor in found:
+            conductor.alive = conductor.hostname in online
+    if "drivers" in selection.names:
+        known = conductors.drivers_by_id(call.db)
+        for conductor in found:
+            conductor.drivers = known.get(conductor.id, [])
+
+
+CONDUCTORS = collection.Collection("conductors", TABLE, conductors.SOURCE, marker=params.filled, complete=_complete)
+
+
+@operation(*CONDUCTORS.index_params, answer=CONDUCTORS.page)
+def index(call: Call) -> Reply:
+    return collection.index(call, CONDUCTORS)
+
+
+@operation(params.FIELDS, answer=Answer(shows=CONDUCTORS.one))
+def show(call: Call, hostname: str) -> Reply:
+    found = conductors.get(call.db, hostname, call.conf.conductor.heartbeat_timeout)
+    return Reply(collection.show(call, CONDUCTORS, found))

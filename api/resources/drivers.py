@@ -1,0 +1,134 @@
+"""Drivers: the hardware types and classic drivers that online conductors have enabled (specification 004)."""
+
+from ingot.api.nodes import composition
+from ingot.api.web import collection, fields, params, schemas
+from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web.fields import Field
+from ingot.api.web.params import Param
+from ingot.common import errors, interfaces
+from ingot.db import conductors, models
+
+TYPES = ("classic", "dynamic")
+"""Hardware types are dynamic: nodes choose their interfaces. A classic driver is a fixed composition."""
+
+# The kinds of interface that are younger than the details of hardware types.
+_KIND_SINCE = {"storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
+
+
+def _of_kind(kind: str) -> tuple[Field, Field]:
+    since = _KIND_SINCE.get(kind, 30)
+    return (
+        Field(
+            f"default_{interfaces.field(kind)}",
+            since,
+            compute=lambda driver, _call: driver.offer and driver.offer.defaults.get(kind),
+            needs=("offer",),
+        ),
+        Field(
+            f"enabled_{interfaces.field(kind)}s",
+            since,
+            compute=lambda driver, _call: driver.offer and driver.offer.enabled.get(kind, []),
+            needs=("offer",),
+        ),
+    )
+
+
+def _properties(driver: models.Record, call: Call) -> list[dict[str, str]]:
+    return fields.link_pair(call, f"drivers/{driver.name}/properties")
+
+
+TABLE = fields.Table(
+    "driver",
+    (
+        Field("name", brief=True),
+        Field("hosts", brief=True),
+        fields.links("drivers", "name"),
+        Field("properties", 14, brief=True, compute=_properties, needs=("name",)),
+        Field("type", 30, brief=True),
+        *(field for kind in interfaces.TYPES for field in _of_kind(kind)),
+    ),
+)
+
+
+def _type(name: str, given: str) -> str:
+    if given not in TYPES:
+        raise errors.Invalid(field=name, value=given, allowed=f"Allowed are: {', '.join(TYPES)}.")
+    return given
+
+
+_ONE = collection.One(TABLE)
+
+_FIELDS = params.FIELDS._replace(since=77)
+
+
+@operation(
+    Param("type", _type, 30),
+    params.DETAIL._replace(since=30),
+    _FIELDS,
+    answer=Answer(shows=collection.Page("drivers", _ONE)),
+)
+def index(call: Call) -> Reply:
+    selection = collection.selected(call, TABLE)
+    wanted = call.query.get("type")
+    found = [driver for driver in _enabled(call) if wanted in (None, driver.type)]
+    return Reply({"drivers": [selection.render(driver, call) for driver in found]})
+
+
+@operation(_FIELDS, answer=Answer(shows=_ONE))
+def show(call: Call, name: str) -> Reply:
+    selection = TABLE.select(call.minor, call.query.get("fields"))
+    return Reply(selection.render(one(call, name), call))
+
+
+_DESCRIBED = Answer(shows=Plain({"type": "object", "additionalProperties": schemas.TEXT}))
+"""Something by name, each with what it is."""
+
+
+@operation(answer=_DESCRIBED)
+def properties(call: Call, name: str) -> Reply:
+    host = one(call, name).hosts[0]
+    return Reply(call.client.call_host(call.ctx, host, "get_driver_properties", hardware_type=name))
+
+
+@operation(answer=_DESCRIBED)
+def logical_disk_properties(call: Call, name: str) -> Reply:
+    """The keys of a logical disk in a RAID configuration, described."""
+    host = one(call, name).hosts[0]
+    return Reply(call.client.call_host(call.ctx, host, "get_logical_disk_properties", driver=name))
+
+
+def one(call: Call, name: str) -> models.Record:
+    """A driver that some online conductor has enabled: name, type, hosts, offer.
+
+    :raises ServiceUnavailable: those that have it are silent at the moment.
+    :raises NotFound: none has it.
+    """
+    found = _enabled(call, name)
+    if not found:
+        conductors.raise_if_lately_online(call.db, name)
+        raise errors.NotFound(noun="Driver", ident=name[:80])
+    return found[0]
+
+
+def _enabled(call: Call, only: str | None = None) -> list[models.Record]:
+    """Drivers with name, type, hosts and offer (None for a classic one), sorted by name: two statements.
+
+    A name that is a hardware type on one conductor and a classic driver on another counts as the hardware type.
+    """
+    timeout = call.conf.conductor.heartbeat_timeout
+    classic: dict[str, set[str]] = {}
+    for hostname, _group, name in conductors.classic_drivers(call.db, timeout):
+        if only in (None, name):
+            classic.setdefault(name, set()).add(hostname)
+    found = {
+        name: models.Record(name=name, type="classic", hosts=sorted(hosts), offer=None)
+        for name, hosts in classic.items()
+    }
+    by_type: dict[str, list[models.Record]] = {}
+    for row in conductors.enabled_interfaces(call.db, timeout, None if only is None else [only]):
+        by_type.setdefault(row.hardware_type, []).append(row)
+    for name, rows in by_type.items():
+        hosts = sorted({row.hostname for row in rows})
+        offer = composition.of_rows(name, rows)
+        found[name] = models.Record(name=name, type="dynamic", hosts=hosts, offer=offer)
+    return [found[name] for name in sorted(found)]

@@ -1,0 +1,62 @@
+"""Live events: GET /ingot/v1/events answers with a stream of server-sent events (text/event-stream).
+
+Not part of the OpenStack API: it lives under /ingot/v1, where it cannot collide with it.
+"""
+
+from oslo_utils import uuidutils
+
+from ingot.api.nodes import nodes
+from ingot.api.web import params
+from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web.params import Param
+from ingot.common import errors
+from ingot.db import events, models, node_lists
+
+_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second is for nginx
+_SEEN = "Last-Event-ID"
+_LONGEST = 18  # digits of an id
+
+
+def _kinds(name: str, given: str) -> frozenset[str]:
+    asked = params.names(name, given)
+    unknown = [kind for kind in asked if kind not in events.KINDS]
+    if unknown or not asked:
+        raise errors.Invalid(field=name, value=", ".join(unknown), allowed=f"Kinds are: {', '.join(events.KINDS)}.")
+    return frozenset(asked)
+
+
+def _id(name: str, given: str) -> int:
+    if not (given.isascii() and given.isdecimal() and len(given) <= _LONGEST):
+        raise errors.Invalid(field=name, value=given, allowed="Send the id of the last event that you have seen.")
+    return int(given)
+
+
+@operation(
+    Param("kind", _kinds, repeats=True),
+    Param("node", params.names, repeats=True),
+    Param("after", _id),
+    answer=Answer(shows=Plain({"type": "string"}), media="text/event-stream"),
+)
+def follow(call: Call) -> Reply:
+    """The header Last-Event-ID, which clients send when they come back, goes before the parameter ``after``."""
+    seen = call.headers.get(_SEEN)
+    after = _id(_SEEN, seen) if seen else call.query.get("after")
+    wanted = call.query.get("kind", events.KINDS)
+    uuids = _uuids(call, call.query["node"]) if "node" in call.query else None
+
+    def shown(event: models.Record) -> bool:
+        return event.kind in wanted and (uuids is None or event.node_uuid in uuids)
+
+    return Reply(call.feed.open(after, shown), 200, _HEADERS)
+
+
+def _uuids(call: Call, given: tuple[str, ...]) -> frozenset[str]:
+    """
+    :raises NotFound: nothing has such a name. A UUID may be that of a node that is gone: its events are kept.
+    """
+    idents = [nodes.ident(call, one) for one in given]
+    known = {node.name: node.uuid for node in node_lists.find_named(call.db, idents)}
+    for one in idents:
+        if one not in known and not uuidutils.is_uuid_like(one):
+            raise errors.NotFound(noun="Node", ident=one)
+    return frozenset(known.get(one, one) for one in idents)

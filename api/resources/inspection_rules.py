@@ -1,0 +1,150 @@
+"""Inspection rules: what shall be done with a node whose inspected inventory meets conditions.
+
+What operators there are and which arguments they need stands in two tables. Arguments come by name or in their order.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingot.api.web import call as calls
+from ingot.api.web import collection, crud, field_types, fields, params, schemas
+from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web.fields import POST, Field
+from ingot.common import errors
+from ingot.db import inventory, models
+
+SINCE = 96
+"""Minor version that brought inspection rules."""
+
+PHASE = "main"
+
+_MOST_TURNS = 1000  # of a loop: a worker of the conductor does them one after the other
+
+ACTIONS: Mapping[str, tuple[str, ...]] = {
+    "fail": ("msg",),
+    "log": ("msg",),
+    "set-attribute": ("path", "value"),
+    "extend-attribute": ("path", "value"),
+    "del-attribute": ("path",),
+    "set-capability": ("name", "value"),
+    "unset-capability": ("name",),
+    "add-trait": ("name",),
+    "remove-trait": ("name",),
+    "set-plugin-data": ("path", "value"),
+    "extend-plugin-data": ("path", "value"),
+    "unset-plugin-data": ("path",),
+    "set-port-attribute": ("port_id", "path", "value"),
+    "extend-port-attribute": ("port_id", "path", "value"),
+    "del-port-attribute": ("port_id", "path"),
+    "api-call": ("url",),
+}
+"""The arguments that an action needs, in their order."""
+
+_TESTS: Mapping[str, tuple[str, ...]] = {
+    "eq": ("values",),
+    "lt": ("values",),
+    "gt": ("values",),
+    "is-empty": ("value",),
+    "in-net": ("address", "subnet"),
+    "matches": ("value", "regex"),
+    "contains": ("value", "regex"),
+    "one-of": ("value",),
+    "is-none": ("value",),
+    "is-true": ("value",),
+    "is-false": ("value",),
+}
+
+CONDITIONS: Mapping[str, tuple[str, ...]] = {**_TESTS, **{f"!{name}": needed for name, needed in _TESTS.items()}}
+"""The arguments that a condition needs, in their order; with an exclamation mark it must not be met."""
+
+
+def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) -> field_types.Kind:
+    """A list of uses of some operators.
+
+    :param least: how many there must be.
+    :param also: further keys of a use.
+    """
+    one = schemas.record(
+        {
+            "op": {"enum": list(known)},
+            "args": {"type": ["object", "array"]},
+            "loop": {"type": ["array", "object"], "maxItems": _MOST_TURNS, "maxProperties": _MOST_TURNS},
+            **also,
+        },
+        required=("op", "args"),
+    )
+
+    def parse(name: str, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for index, used in enumerate(value):
+            _check_arguments(f"{name}.{index}", used, known[used["op"]])
+        return value
+
+    return field_types.Kind({"type": "array", "items": one, "minItems": least}, parse)
+
+
+def _check_arguments(where: str, used: dict[str, Any], needed: tuple[str, ...]) -> None:
+    args = used["args"]
+    missing = needed[len(args) :] if isinstance(args, list) else [name for name in needed if name not in args]
+    if missing:
+        raise errors.Invalid(
+            f"{where} ({used['op']}): missing required argument(s): {', '.join(missing)}. Needed: {', '.join(needed)}."
+        )
+
+
+def _unless_sensitive(name: str, kind: field_types.Kind) -> Field:
+    """A field that is shown as null where the rule is sensitive: its values may be passwords."""
+
+    def shown(rule: models.Record, _call: Call) -> Any:
+        return None if rule.sensitive else getattr(rule, name)
+
+    schema = {"type": ["array", "null"], "items": {"type": "object"}}
+    return Field(name, SINCE, kind, compute=shown, needs=(name, "sensitive"), required=True, schema=schema)
+
+
+_PRIORITY = field_types.Kind({"type": "integer", "minimum": 0, "maximum": 9999}, lambda _name, value: int(value), 0)
+_PHASE = field_types.Kind({"enum": [PHASE]}, empty=PHASE)
+_SENSITIVE = field_types.Kind({"type": ["boolean", "null"]}, empty=False)
+
+TABLE = fields.Table(
+    "inspection rule",
+    (
+        Field("uuid", SINCE, field_types.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
+        Field("description", SINCE, field_types.TEXT, brief=True, sortable=True),
+        Field("priority", SINCE, _PRIORITY, brief=True, sortable=True),
+        Field("phase", SINCE, _PHASE, brief=True, sortable=True),
+        fields.links("inspection_rules"),
+        Field("created_at", SINCE, sortable=True),
+        Field("updated_at", SINCE, sortable=True),
+        Field("sensitive", SINCE, _SENSITIVE, sortable=True),
+        _unless_sensitive("conditions", _operators(CONDITIONS, 0, multiple={"enum": ["any", "all", "first", "last"]})),
+        _unless_sensitive("actions", _operators(ACTIONS, 1)),
+    ),
+)
+
+
+def _marker(name: str, given: str) -> Any:
+    """Any text; an empty one is none."""
+    return params.text(name, given) or None
+
+
+def _refuse_update(call: Call, _rule: models.Record, _changes: dict[str, Any]) -> None:
+    """
+    :raises Invalid: the phase is replaced by null; it can be removed, which leaves the usual one.
+    """
+    for change in call.body:
+        if change["path"] == "/phase" and change["op"] != "remove" and change.get("value") is None:
+            raise errors.Invalid(field="phase", value=None, allowed=f"There is one phase: {PHASE}.")
+
+
+CRUD = crud.Crud(
+    collection.Collection("inspection_rules", TABLE, inventory.RULES.source, marker=_marker),
+    inventory.RULES,
+    ident=field_types.uuid,
+    refuse_update=_refuse_update,
+)
+
+
+@operation(answer=calls.EMPTY_204)
+def delete_all(call: Call) -> Reply:
+    inventory.delete_all_rules(call.db)
+    return calls.NO_CONTENT

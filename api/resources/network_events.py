@@ -1,0 +1,56 @@
+"""Events of a network service: that a port was bound, unbound or deleted there.
+
+Nothing of what Ingot does waits for the network, so they are checked, logged and answered.
+"""
+
+from typing import Any
+
+from oslo_log import log
+
+from ingot.api.web import call as calls
+from ingot.api.web import field_types, fields, versions
+from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web.fields import Field
+
+LOG = log.getLogger(__name__)
+
+SINCE = 54
+"""Minor version that brought events."""
+
+_KNOWN = ("network.bind_port", "network.unbind_port", "network.delete_port")
+
+_EVENT = fields.Body(
+    "event",
+    (
+        Field("event", kind=field_types.Kind({"enum": list(_KNOWN)}), required=True),
+        Field("port_id", kind=field_types.Kind({"type": "string"}, field_types.uuid), required=True),
+        Field("mac_address", kind=field_types.MAC, required=True),
+        Field("status", kind=field_types.REQUIRED_TEXT, required=True),
+        Field("device_id", kind=field_types.TEXT),
+        Field("binding:host_id", kind=field_types.TEXT),
+        Field("binding:vnic_type", kind=field_types.TEXT),
+    ),
+)
+
+
+def _each(_name: str, value: list[Any]) -> list[dict[str, Any]]:
+    return [_EVENT.check(given, versions.MAX) for given in value]
+
+
+_BODY = fields.Body(
+    "events",
+    (
+        Field(
+            "events",
+            kind=field_types.Kind({"type": "array", "minItems": 1, "items": {"type": "object"}}, _each),
+            required=True,
+        ),
+    ),
+)
+
+
+@operation(body=_BODY, answer=calls.EMPTY_204)
+def create(call: Call) -> Reply:
+    for event in call.body["events"]:
+        LOG.info("%s: port %s with %s is %s", *(event[name] for name in ("event", "port_id", "mac_address", "status")))
+    return calls.NO_CONTENT

@@ -1,0 +1,71 @@
+"""Portgroups: network cards of a node that work together."""
+
+from typing import Any
+
+from ingot.api.auth import access
+from ingot.api.nodes import node_links
+from ingot.api.nodes import nodes as api_nodes
+from ingot.api.web import collection, crud, field_types, fields, params
+from ingot.api.web.call import Call
+from ingot.api.web.fields import POST, Field
+from ingot.api.web.params import Param
+from ingot.common import errors, states
+from ingot.db import models, nodes, ports
+
+DEFAULT_MODE = "active-backup"
+
+
+def _mode(_name: str, value: str) -> str:
+    return value or DEFAULT_MODE
+
+
+TABLE = fields.Table(
+    "portgroup",
+    (
+        Field("uuid", 23, field_types.UUID, write=POST, brief=True, sortable=True),
+        Field("name", 23, field_types.PORTGROUP_NAME, brief=True, sortable=True),
+        Field("address", 23, field_types.OPTIONAL_MAC, brief=True, sortable=True),
+        fields.links("portgroups"),
+        Field("created_at", 23, sortable=True),
+        Field("updated_at", 23, sortable=True),
+        Field("node_uuid", 23, field_types.UUID),
+        Field("extra", 23, field_types.OBJECT),
+        Field("internal_info", 23),
+        Field("standalone_ports_supported", 23, field_types.FLAG_ON, sortable=True),
+        Field("mode", 26, field_types.Kind(field_types.TEXT.schema, _mode, DEFAULT_MODE), sortable=True),
+        Field("properties", 26, field_types.OBJECT),
+        # Measured: requests take these two as long as there are portgroups.
+        Field("physical_network", 102, field_types.text(64), sortable=True, patch_since=23, post_since=23),
+        Field("category", 103, field_types.text(80), sortable=True, patch_since=23, post_since=23),
+        Field("dynamic_portgroup", 111, sortable=True),
+        fields.sub_links("ports", "portgroups", 24),
+    ),
+)
+
+FILTERS = (
+    Param("address", field_types.mac, column="address"),
+    Param("node", field_types.ident),
+    Param("shard", params.names, 106, "node_shard", "one_of"),
+    Param("conductor_groups", params.names, 99, "node_conductor_group", "one_of"),
+)
+
+PORTGROUPS = collection.Collection(
+    "portgroups", TABLE, ports.PORTGROUPS.source, FILTERS, ownership=access.through_node("portgroup")
+)
+
+
+def _refuse_update(call: Call, portgroup: models.Record, _changes: dict[str, Any]) -> None:
+    node = nodes.get(call.db, portgroup.node_uuid, ("uuid", "provision_state"))
+    if node.provision_state == states.INSPECTING:
+        raise errors.Conflict(
+            reason=f'Cannot update portgroup "{portgroup.uuid}" on node "{node.uuid}" while it is in state '
+            f'"{node.provision_state}". Wait for the inspection to end.'
+        )
+
+
+CRUD = crud.Crud(
+    PORTGROUPS, ports.PORTGROUPS, prepare=node_links.prepared, refuse_update=_refuse_update, where=node_links.named
+)
+
+of_node = api_nodes.list_of(PORTGROUPS)
+of_node_in_detail = api_nodes.list_of(PORTGROUPS, detail=True)

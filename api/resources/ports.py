@@ -1,0 +1,171 @@
+"""Ports: the network cards of nodes."""
+
+from typing import Any
+
+from ingot.api.auth import access
+from ingot.api.nodes import node_links
+from ingot.api.nodes import nodes as api_nodes
+from ingot.api.web import collection, crud, field_types, fields, params, schemas
+from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web.fields import POST, Field
+from ingot.api.web.params import Param
+from ingot.common import errors, states
+from ingot.db import listing, models, nodes
+from ingot.db import ports as port_rows
+
+_LINK_KEYS = {
+    **{name: {"type": "string"} for name in ("port_id", "switch_info", "hostname", "switch_id", "fabric_name")},
+    **{name: {"type": "string"} for name in ("rep_port_name", "vtep-logical-switch", "vtep-physical-switch")},
+    "network_type": {"enum": ["managed", "unmanaged"]},
+}
+
+_LINK = schemas.Schema(
+    "local_link_connection",
+    {
+        **schemas.record(_LINK_KEYS),
+        # Either nothing, or enough to find the other end of the cable.
+        "anyOf": [
+            {"maxProperties": 0},
+            {"required": ["switch_id", "port_id"]},
+            {"required": ["port_id", "hostname"]},
+            {"required": ["port_id", "vtep-logical-switch", "vtep-physical-switch"]},
+            {"required": ["network_type"]},
+        ],
+    },
+)
+
+
+def _link(_name: str, value: dict[str, Any]) -> dict[str, Any]:
+    _LINK.check(value)
+    return value
+
+
+# A real boolean only: other fields take words as well.
+_AVAILABLE = field_types.Kind({"type": "boolean"}, empty=True)
+
+TABLE = fields.Table(
+    "port",
+    (
+        Field("uuid", kind=field_types.UUID, write=POST, brief=True, sortable=True),
+        Field("address", kind=field_types.MAC, brief=True, sortable=True, required=True),
+        fields.links("ports"),
+        Field("created_at", sortable=True),
+        Field("updated_at", sortable=True),
+        Field("node_uuid", kind=field_types.UUID),
+        Field("node_ident", 94, field_types.Kind(field_types.TEXT.schema, field_types.ident), write=POST, hidden=True),
+        Field("extra", kind=field_types.OBJECT),
+        Field("internal_info", 18),
+        Field("local_link_connection", 19, field_types.Kind(field_types.OBJECT.schema, _link, {})),
+        Field("pxe_enabled", 19, field_types.FLAG_ON, sortable=True),
+        Field("portgroup_uuid", 24, field_types.UUID),
+        Field("physical_network", 34, field_types.text(64, shortest=1), sortable=True),
+        Field("is_smartnic", 53, field_types.FLAG, sortable=True),
+        Field("name", 88, field_types.TEXT, sortable=True, patch_since=1),
+        Field("description", 97, field_types.TEXT, sortable=True, patch_since=1),
+        Field("vendor", 100, field_types.text(32), sortable=True, patch_since=1),
+        Field("category", 101, field_types.text(80), sortable=True, patch_since=1),
+        Field("available_for_dynamic_portgroup", 111, _AVAILABLE, sortable=True, patch_since=1),
+    ),
+)
+
+FILTERS = (
+    Param("address", field_types.mac, column="address"),
+    Param("node", field_types.ident, 6),
+    Param("node_uuid", field_types.uuid, column="node_uuid"),
+    Param("portgroup", field_types.ident, 24),
+    Param("shard", params.names, 82, "node_shard", "one_of"),
+    Param("description_contains", params.text, 97, "description", "contains"),
+    Param("conductor_groups", params.names, 99, "node_conductor_group", "one_of"),
+)
+
+PORTS = collection.Collection("ports", TABLE, port_rows.PORTS.source, FILTERS, ownership=access.through_node("port"))
+
+_OF_ONE_NODE = ("address", "node", "node_uuid", "portgroup")
+
+
+def _in_portgroup(call: Call, ident: str) -> listing.Condition:
+    portgroup = listing.get(call.db, port_rows.PORTGROUPS.source, ident)
+    call.access.require_seen(
+        "baremetal:node:get", access.through_node("portgroup").whose(portgroup), "Portgroup", ident
+    )
+    return listing.Condition("portgroup_id", "equals", portgroup.id)
+
+
+def _where(call: Call) -> list[listing.Condition]:
+    query = call.query
+    if "conductor_groups" in query and any(name in query for name in _OF_ONE_NODE):
+        raise errors.Invalid(
+            f"Filtering by conductor_groups cannot be combined with {', '.join(_OF_ONE_NODE)}: leave one out."
+        )
+    node = query.get("node") or query.get("node_uuid")
+    where = [] if node is None else [node_links.of_node(node_links.referred(call, node).id)]
+    return where + ([_in_portgroup(call, query["portgroup"])] if "portgroup" in query else [])
+
+
+_NODE = ("node_uuid", "node_ident")
+
+
+def _prepare(call: Call, values: dict[str, Any], port: models.Record | None) -> dict[str, Any]:
+    """What names node and portgroup becomes their ids."""
+    row = {name: value for name, value in values.items() if name not in (*_NODE, "portgroup_uuid")}
+    named = next((name for name in _NODE if values.get(name) is not None), None)
+    node_id = port.node_id if port else None
+    # Taking the node away from a port is accepted and changes nothing: a port always has one.
+    if named is not None:
+        row["node_id"] = node_id = node_links.holder(call, named, values[named], port)
+    elif node_id is None:
+        raise errors.Invalid("Schema error for port: 'node_uuid' (or from version 1.94 'node_ident') is required.")
+    if "portgroup_uuid" in values or "node_id" in row:
+        portgroup = values.get("portgroup_uuid", port and port.portgroup_uuid)
+        row["portgroup_id"] = portgroup and _portgroup(call, portgroup, node_id)
+    return row
+
+
+def _portgroup(call: Call, uuid: str, node_id: int | None) -> int:
+    try:
+        portgroup = listing.get(call.db, port_rows.PORTGROUPS.source, uuid)
+    except errors.NotFound as exc:
+        raise errors.Invalid(f"portgroup_uuid: {exc.message}") from exc
+    if portgroup.node_id != node_id:
+        raise errors.Invalid(field="portgroup_uuid", value=uuid, allowed="The portgroup belongs to another node.")
+    return int(portgroup.id)
+
+
+_CONNECTIVITY = frozenset(("local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"))
+_CONNECTIVITY_STATES = frozenset((states.ENROLL, states.MANAGEABLE, states.INSPECTWAIT))
+
+
+def _refuse_update(call: Call, port: models.Record, changes: dict[str, Any]) -> None:
+    """
+    :raises Conflict: the node's state does not allow this change.
+    """
+    node = nodes.get(call.db, port.node_uuid, ("uuid", "provision_state", "maintenance"))
+    state = node.provision_state
+    allowed = states.ALL - {states.INSPECTING}
+    if not node.maintenance and not _CONNECTIVITY.isdisjoint(changes):
+        allowed = _CONNECTIVITY_STATES
+    elif not node.maintenance and "address" in changes:
+        allowed -= {states.ACTIVE}
+    if state not in allowed:
+        raise errors.Conflict(
+            reason=f'Cannot update port "{port.uuid}" on "{node.uuid}" while it is in state "{state}". What changes '
+            f"({', '.join(sorted(changes)) or 'nothing'}) can change in: {', '.join(sorted(allowed))}."
+        )
+
+
+CRUD = crud.Crud(PORTS, port_rows.PORTS, prepare=_prepare, refuse_update=_refuse_update, where=_where)
+
+
+of_node = api_nodes.list_of(PORTS)
+of_node_in_detail = api_nodes.list_of(PORTS, detail=True)
+_OF_PORTGROUP = PORTS._replace(filters=())
+
+
+@operation(*_OF_PORTGROUP.index_params, answer=PORTS.page)
+def of_portgroup(call: Call, ident: str) -> Reply:
+    return collection.index(call, PORTS, [_in_portgroup(call, field_types.ident("portgroup", ident))])
+
+
+@operation(*_OF_PORTGROUP.detail_params, answer=PORTS.page)
+def of_portgroup_in_detail(call: Call, ident: str) -> Reply:
+    return collection.index(call, PORTS, [_in_portgroup(call, field_types.ident("portgroup", ident))], detail=True)

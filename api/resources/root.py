@@ -1,0 +1,74 @@
+"""The versions documents: what serves here, which versions, which collections."""
+
+from typing import Any
+
+from ingot.api.web import fields, schemas, versions
+from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+
+COLLECTIONS: dict[str, int] = {
+    "chassis": 1,
+    "nodes": 1,
+    "ports": 1,
+    "drivers": 1,
+    "lookup": 22,
+    "heartbeat": 22,
+    "portgroups": 23,
+    "volume": 32,
+    "conductors": 49,
+    "allocations": 52,
+    "events": 54,
+    "deploy_templates": 55,
+    "shards": 82,
+    "continue_inspection": 84,
+    "runbooks": 92,
+    "inspection_rules": 96,
+}
+"""What the document of version 1 links to, each with the minor version that brought it."""
+
+
+def _version(call: Call) -> dict[str, Any]:
+    return {
+        "id": "v1",
+        "links": [{"href": f"{call.base}/v1/", "rel": "self"}],
+        "status": "CURRENT",
+        "min_version": versions.TEXT[versions.MIN],
+        "version": versions.TEXT[versions.MAX],
+    }
+
+
+_VERSION = schemas.complete(
+    {**dict.fromkeys(("id", "status", "min_version", "version"), schemas.TEXT), "links": fields.LINKS}
+)
+_SERVICE = schemas.complete(
+    {
+        **dict.fromkeys(("name", "description"), schemas.TEXT),
+        "default_version": _VERSION,
+        "versions": {"type": "array", "items": _VERSION},
+    }
+)
+_OWN = {"id": schemas.TEXT, "links": fields.LINKS, "media_types": {"type": "object"}, "version": _VERSION}
+_COLLECTIONS = {name: {**fields.LINKS, **fields.brought(since)} for name, since in COLLECTIONS.items()}
+
+
+@operation(answer=Answer(shows=Plain(_SERVICE)))
+def service(call: Call) -> Reply:
+    return Reply(
+        {
+            "name": "Ingot Bare Metal API",
+            "description": "Ingot turns racks of bare-metal machines into an API.",
+            "default_version": _version(call),
+            "versions": [_version(call)],
+        }
+    )
+
+
+@operation(answer=Answer(shows=Plain(schemas.record(_OWN | _COLLECTIONS, _OWN))))
+def version_1(call: Call) -> Reply:
+    links = {name: fields.link_pair(call, f"{name}/") for name, since in COLLECTIONS.items() if since <= call.minor}
+    own = {
+        "id": "v1",
+        "links": [{"href": f"{call.base}/v1/", "rel": "self"}],
+        "media_types": {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"},
+        "version": _version(call),
+    }
+    return Reply(own | links)

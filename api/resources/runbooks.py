@@ -1,0 +1,158 @@
+"""Runbooks: steps under a name, for manual cleaning and servicing of the nodes that share one of their traits."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ingot.api.auth import access
+from ingot.api.nodes import steps
+from ingot.api.web import call as calls
+from ingot.api.web import collection, crud, field_types, fields, params, trait_names
+from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web.fields import POST, Field
+from ingot.common import errors
+from ingot.common import trait_names as names
+from ingot.db import listing, models, node_crud, nodes, step_lists
+from ingot.db.step_lists import RUNBOOKS
+
+TRAITS_SINCE = 112
+"""Minor version from which runbooks have traits, and names that need not be traits."""
+
+# Real booleans only: other resources take words as well.
+_FLAG = field_types.Kind({"type": ["boolean", "null"]}, empty=False)
+_NAME = field_types.Kind({"type": "string", "minLength": 1, "maxLength": 255}, field_types.logical_name)
+
+TABLE = fields.Table(
+    "runbook",
+    (
+        Field("uuid", 92, field_types.UUID, write=POST, brief=True, sortable=True),
+        Field("name", 92, _NAME, brief=True, sortable=True, required=True),
+        fields.links("runbooks"),
+        Field("created_at", 92, sortable=True),
+        Field("updated_at", 92, sortable=True),
+        Field("steps", 92, steps.OF_RUNBOOK, required=True),
+        Field("disable_ramdisk", 92, _FLAG, sortable=True),
+        Field("extra", 92, field_types.OBJECT),
+        Field("public", 92, _FLAG, sortable=True, edit="baremetal:runbook:update:public"),
+        Field("owner", 92, field_types.TEXT, sortable=True, edit="baremetal:runbook:update:owner"),
+        Field("description", TRAITS_SINCE, field_types.TEXT, sortable=True),
+        Field("traits", TRAITS_SINCE),
+    ),
+    newer=errors.Invalid,
+)
+
+_complete_steps = steps.shown_of(RUNBOOKS)
+
+
+def _complete(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
+    _complete_steps(call, found, selection)
+    if "traits" in selection.names and found:
+        known = step_lists.traits_of_runbooks(call.db, [runbook.id for runbook in found])
+        for runbook in found:
+            runbook.traits = known.get(runbook.id, [])
+
+
+def _prepare(call: Call, values: dict[str, Any], row: models.Record | None) -> dict[str, Any]:
+    if "name" in values and call.minor < TRAITS_SINCE and not names.is_trait(values["name"]):
+        told = f"Before version 1.{TRAITS_SINCE} a runbook is called like a trait: {names.FORM}."
+        raise errors.Invalid(field="name", value=values["name"], allowed=told)
+    if row is None and call.ctx.system_scope != "all":
+        values = _of_project(call, values)
+    if row is not None and values.get("public"):
+        values = {"owner": None, **values}
+    after = {**(vars(row) if row else {}), **values}
+    if after["public"] and after["owner"] is not None:
+        told = "A public runbook has no owner: send owner null or public false in the same request."
+        raise errors.Invalid(field="owner", value=after["owner"], allowed=told)
+    return values
+
+
+def _of_project(call: Call, values: dict[str, Any]) -> dict[str, Any]:
+    """A new runbook of a request that is not the system's: it belongs to the project of the request, if it has one."""
+    project = call.ctx.project_id
+    if values["owner"] not in (None, "", project):
+        told = "A new runbook belongs to the project of the request; only a system-scoped one may name another."
+        raise errors.Invalid(field="owner", value=values["owner"], allowed=told)
+    if project and values["public"]:
+        told = "A runbook of a project cannot be public; only a system-scoped request can make one."
+        raise errors.Invalid(field="public", value=True, allowed=told)
+    return {**values, "owner": project}
+
+
+_OWNERSHIP = access.Ownership(
+    "runbook",
+    lambda runbook: access.whose("runbook", owner=runbook.owner, public=runbook.public),
+    lambda project: listing.Either(
+        (listing.Condition("owner", "equals", project), listing.Condition("public", "equals", True))
+    ),
+)
+
+_DESCRIBED = collection.Collection(
+    "runbooks", TABLE, RUNBOOKS.source, marker=params.filled, complete=_complete, ownership=_OWNERSHIP
+)
+
+CRUD = crud.Crud(_DESCRIBED, RUNBOOKS, prepare=_prepare)
+
+
+def for_node(call: Call, ident: str, node: models.Node) -> models.Record:
+    """The whole runbook that a provision request names.
+
+    :param node: needs id and uuid.
+    :raises NotFound: there is no such runbook.
+    :raises Invalid: it is not meant for this node.
+    """
+    runbook = CRUD.read(call, ident, "baremetal:runbook:use")
+    meant = runbook.traits if call.minor >= TRAITS_SINCE else [runbook.name]
+    if not meant:
+        told = f"It has no traits, so it is for no node. Add one: PUT /v1/runbooks/{runbook.name}/traits/<trait>."
+        raise errors.Invalid(field="runbook", value=runbook.name, allowed=told)
+    if set(meant).isdisjoint(nodes.traits_by_node(call.db, [node.id]).get(node.id, ())):
+        told = f"It is for nodes with one of the traits {', '.join(meant)}; node {node.uuid} has none of them."
+        raise errors.Invalid(field="runbook", value=runbook.name, allowed=told)
+    return runbook
+
+
+@operation(answer=trait_names.LISTED)
+def traits_index(call: Call, ident: str) -> Reply:
+    runbook = CRUD.read(call, ident)
+    return Reply({"traits": runbook.traits}, version=runbook.version)
+
+
+@operation(body=trait_names.LIST, answer=calls.EMPTY_204)
+def traits_replace(call: Call, ident: str) -> Reply:
+    _change_traits(call, ident, lambda _present: set(call.body["traits"]))
+    return calls.NO_CONTENT
+
+
+@operation(answer=calls.EMPTY_204)
+def traits_clear(call: Call, ident: str) -> Reply:
+    _change_traits(call, ident, lambda _present: set())
+    return calls.NO_CONTENT
+
+
+@operation(body=trait_names.NOTHING, answer=calls.EMPTY_204)
+def traits_add(call: Call, ident: str, trait: str) -> Reply:
+    name = trait_names.in_url(trait)
+    uuid = _change_traits(call, ident, lambda present: present | {name})
+    return calls.NO_CONTENT._replace(headers={"Location": f"{call.base}/v1/runbooks/{uuid}/traits/{name}"})
+
+
+@operation(answer=calls.EMPTY_204)
+def traits_remove(call: Call, ident: str, trait: str) -> Reply:
+    # One that is not there is no error, unlike with nodes (measured contract).
+    _change_traits(call, ident, lambda present: present - {trait})
+    return calls.NO_CONTENT
+
+
+def _change_traits(call: Call, ident: str, changed: Callable[[set[str]], set[str]]) -> str:
+    def attempt() -> str:
+        runbook = CRUD.target(call, ident)
+        after = changed(set(runbook.traits))
+        if len(after) > node_crud.MOST_TRAITS:
+            raise errors.Invalid(
+                field="traits", value=len(after), allowed=f"A runbook has at most {node_crud.MOST_TRAITS}."
+            )
+        if after != set(runbook.traits):
+            step_lists.set_runbook_traits(call.db, runbook, after)
+        return str(runbook.uuid)
+
+    return calls.retried(attempt)

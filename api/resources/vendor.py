@@ -1,0 +1,90 @@
+"""Calls of what a vendor interface can do, by name: for a node, or for a driver and no node in particular."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ingot.api.nodes.management import ask
+from ingot.api.resources import drivers
+from ingot.api.web import params, schemas
+from ingot.api.web.call import Answer, Call, Operation, Plain, Reply, operation
+from ingot.api.web.params import Param
+from ingot.common import errors
+
+
+class _Arguments:
+    """A body that only the called method understands: any object."""
+
+    schema = schemas.Schema("arguments", {"type": "object"})
+
+    def check(self, value: Any, minor: int) -> dict[str, Any]:
+        body = {} if value is None else value
+        if not isinstance(body, dict):
+            raise errors.Invalid(field="body", value=type(body).__name__, allowed="Send a JSON object of arguments.")
+        return body
+
+
+_TOLD = Answer(shows=Plain({"type": "object", "additionalProperties": {"type": "object"}}))
+
+
+@operation(answer=_TOLD)
+def methods(call: Call, name: str) -> Reply:
+    """The methods that can be called for a driver, each with http_methods, description, async and attach."""
+    host = drivers.one(call, name).hosts[0]
+    return Reply(call.client.call_host(call.ctx, host, "get_driver_methods", driver=name))
+
+
+@operation(answer=_TOLD)
+def methods_of_node(call: Call, node: str) -> Reply:
+    """The methods that can be called for a node; as those of a driver, with require_exclusive_lock."""
+    return Reply(ask(call, node, "get_node_methods"))
+
+
+def _call_driver(call: Call, method: str | None, verb: str, name: str) -> Reply:
+    host = drivers.one(call, name).hosts[0]
+    return Reply(call.client.call_host(call.ctx, host, "call_driver_method", driver=name, **_asked(call, method, verb)))
+
+
+def _call_node(call: Call, method: str | None, verb: str, node: str) -> Reply:
+    answer = ask(call, node, "call_node_method", **_asked(call, method, verb))
+    return Reply(answer["result"]) if answer["tells"] else Reply(None, 202)
+
+
+def _asked(call: Call, method: str | None, verb: str) -> dict[str, Any]:
+    if not method:
+        raise errors.Invalid("Missing mandatory parameter: method. Name one of .../vendor_passthru/methods.")
+    return {"vendor_method": method, "http_method": verb, "arguments": call.body}
+
+
+_METHOD = Param("method", params.text)
+
+
+def _by_query(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
+    """The operation where the parameter ``method`` says what is called."""
+
+    @operation(_METHOD, body=_Arguments(), answer=answer)
+    def call_method(call: Call, **of: str) -> Reply:
+        return handler(call, call.query.get("method"), verb, **of)
+
+    return call_method
+
+
+def _by_path(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
+    """The operation where the URL says what is called."""
+
+    @operation(body=_Arguments(), answer=answer)
+    def call_method(call: Call, method: str, **of: str) -> Reply:
+        return handler(call, method, verb, **of)
+
+    return call_method
+
+
+_RESULT = Answer(shows=Plain({}))
+_OF_DRIVER = (_call_driver, _RESULT)
+_OF_NODE = (_call_node, _RESULT._replace(also=202))
+
+# A method itself says which of the verbs it answers to.
+BY_QUERY, BY_PATH, NODE_BY_QUERY, NODE_BY_PATH = (
+    {verb: declare(handler, verb, answer) for verb in ("GET", "POST", "PUT", "DELETE", "PATCH")}
+    for handler, answer in (_OF_DRIVER, _OF_NODE)
+    for declare in (_by_query, _by_path)
+)

@@ -1,0 +1,214 @@
+"""Lists, single objects and their editing, the same for every resource that is described by a table of fields."""
+
+import urllib.parse
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ingot.api.auth import access
+from ingot.api.web import call as calls
+from ingot.api.web import field_types, fields, params, patch, schemas
+from ingot.api.web.call import Call, Reply
+from ingot.common import errors
+from ingot.db import listing, models
+
+_LINKED = ("sort_key", "sort_dir")
+_LAST = ("fields", "limit", "marker")
+
+
+def _nothing(_call: Call, _found: list[models.Record], _selection: fields.Selection) -> None:
+    """Most resources are in one table."""
+
+
+class Collection(NamedTuple):
+    """A resource as far as lists and single objects are concerned.
+
+    :param name: key of the list in answers, e.g. ``ports``.
+    :param filters: query parameters that narrow the list.
+    :param marker: parses what names the last item of a page; a uuid for most resources.
+    :param selects: whether the list takes ``fields=``.
+    :param details: whether the list takes ``detail=``.
+    :param ownership: how its objects belong to projects, if they do.
+    :param complete: adds to records what is in other tables, one statement for all of them.
+    """
+
+    name: str
+    table: fields.Table
+    source: listing.Source
+    filters: tuple[params.Param, ...] = ()
+    marker: Callable[[str, str], str] = field_types.uuid
+    selects: bool = True
+    details: bool = True
+    complete: Callable[[Call, list[models.Record], fields.Selection], None] = _nothing
+    ownership: access.Ownership | None = None
+
+    @property
+    def one(self) -> "One":
+        """The shape of an object."""
+        return One(self.table, self.source)
+
+    @property
+    def page(self) -> calls.Answer:
+        """The answer with a page of the list."""
+        return calls.Answer(shows=Page(self.name, self.one))
+
+    @property
+    def index_params(self) -> tuple[params.Param, ...]:
+        """The query parameters of the list."""
+        selecting = ((params.FIELDS,) if self.selects else ()) + ((params.DETAIL,) if self.details else ())
+        return (*self.filters, *params.paging(self.marker), *selecting)
+
+    @property
+    def detail_params(self) -> tuple[params.Param, ...]:
+        """The query parameters of the list at .../detail."""
+        return (*self.filters, *params.paging(self.marker))
+
+
+class One(NamedTuple):
+    """The shape of a single object.
+
+    :param source: whose columns tell the types.
+    """
+
+    table: fields.Table
+    source: listing.Source | None = None
+
+    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+        """See :class:`ingot.api.web.call.Shape`."""
+        name = self.table.noun.replace("'", "").title().replace(" ", "")
+        named[name] = named.get(name) or fields.shown_schema(self.table, self.source)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+
+class Page(NamedTuple):
+    """The shape of a page of a list.
+
+    :param key: of the list.
+    """
+
+    key: str
+    one: One
+
+    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+        """See :class:`ingot.api.web.call.Shape`."""
+        items = {self.key: {"type": "array", "items": self.one.schema(named)}}
+        return schemas.record({**items, "next": {"type": "string"}}, (self.key,))
+
+
+def index(
+    call: Call,
+    collection: Collection,
+    where: Iterable[listing.Condition] = (),
+    detail: bool = False,
+    key: str | None = None,
+) -> Reply:
+    """A page of a list.
+
+    :param where: conditions beside those of the filters in the query.
+    :param detail: show everything, as .../detail does.
+    :param key: the key of the list in the answer, where an alias of the resource has its own.
+    """
+    query = call.query
+    selection = selected(call, collection.table, detail)
+    limit = min(query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
+    wanted = listing.Page(
+        where=(*where, *params.conditions(collection.filters, query), *within(call, collection, query.get("project"))),
+        sort_key=collection.table.sort_column(query.get("sort_key", "id"), call.minor),
+        descending=query.get("sort_dir") == "desc",
+        limit=limit,
+        marker=query.get("marker"),
+    )
+    found = listing.page(call.db, collection.source, selection.columns_of(collection.source), wanted)
+    collection.complete(call, found, selection)
+    body: dict[str, Any] = {key or collection.name: [selection.render(record, call) for record in found]}
+    if len(found) == limit:
+        body["next"] = _next(call, collection, selection, found[-1], limit)
+    return Reply(body)
+
+
+def selected(call: Call, table: fields.Table, detail: bool = False) -> fields.Selection:
+    """What a list shows of each object, by the parameters ``fields`` and ``detail``.
+
+    :param detail: show everything, as .../detail does.
+    :raises Invalid: both are given.
+    """
+    names, everything = call.query.get("fields"), call.query.get("detail")
+    if everything and names is not None:
+        raise errors.Invalid("Can not specify ?detail=True and fields in the same request: leave one out.")
+    return table.select(call.minor, names, detail or bool(everything))
+
+
+def within(call: Call, collection: Collection, project: str | None = None) -> list[listing.Condition | listing.Either]:
+    """What limits a list to the objects of the project that asks, if anything does.
+
+    :param project: the project whose objects the request asks for.
+    :raises Forbidden: it may not see them.
+    """
+    if collection.ownership is None:
+        return []
+    own = call.access.project(collection.ownership.noun, project)
+    return [] if own is None else [collection.ownership.within(own)]
+
+
+def _next(call: Call, collection: Collection, selection: fields.Selection, last: models.Record, limit: int) -> str:
+    kept = {name: call.query[name] for name in _LINKED if name in call.query}
+    kept |= {name: value for name, value in call.query.items() if name not in (*_LINKED, *_LAST)}
+    detail = call.query.get("detail") or call.path.endswith("/detail")
+    if collection.selects and not detail:
+        kept["fields"] = tuple(name for name in collection.table.fields if name in selection.names and name != "links")
+    kept |= {"limit": limit, "marker": getattr(last, collection.source.key)}
+    return f"{call.base}{call.path}?{urllib.parse.urlencode({name: _text(value) for name, value in kept.items()})}"
+
+
+def _text(value: Any) -> str:
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def show(call: Call, collection: Collection, record: models.Record) -> dict[str, Any]:
+    """One object, with what ``fields=`` selects."""
+    selection = collection.table.select(call.minor, call.query.get("fields"))
+    collection.complete(call, [record], selection)
+    return selection.render(record, call)
+
+
+def stored(table: fields.Table, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a new row: what was sent, and for what was not sent what stands for nothing."""
+    return {
+        name: body[name] if name in body else fields.parsed(field, None)
+        for name, field in table.fields.items()
+        if field.kind
+    }
+
+
+def patched(call: Call, collection: Collection, record: models.Record) -> dict[str, Any]:
+    """What the request's patch changes of a record; see :func:`ingot.api.web.patch.apply`.
+
+    :raises Forbidden: it would change what the request may not change.
+    """
+    if call.access.limited:
+        _require_edits(call, collection, record)
+    current = {name: getattr(record, name) for name in collection.table.patchable() if hasattr(record, name)}
+    changes = patch.apply(collection.table, current, call.body, call.minor)
+    limit = call.conf.api.max_json_body_depth
+    for name, value in changes.items():
+        if schemas.deeper_than(value, limit):
+            raise errors.Invalid(f"Field {name} would be nested more than {limit} deep, which is too deep.")
+    return changes
+
+
+def _require_edits(call: Call, collection: Collection, record: models.Record) -> None:
+    """Asks the rules of the fields that the patch names; of those without one, the rule of the request itself."""
+    about = collection.ownership.whose(record) if collection.ownership else access.NOBODYS
+    named = (collection.table.fields.get(operation["path"].split("/")[1]) for operation in call.body)
+    for rule in dict.fromkeys((field and field.edit) or call.rule for field in named) or (call.rule,):
+        call.access.require(rule, about)
+
+
+def _refuse(call: Call) -> Reply:
+    """Refused: the URL names no object."""
+    raise errors.Invalid(
+        f"Missing mandatory parameter: the UUID or name of what is meant. Send it as {call.path.rstrip('/')}/<ident>."
+    )
+
+
+without_ident = calls.Operation(_refuse, {}, None, answer=calls.Answer(400))
+"""PATCH and DELETE of a whole collection."""

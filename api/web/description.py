@@ -1,0 +1,214 @@
+"""The API's description as an OpenAPI 3.1 document, made from the tables that the API itself is made of.
+
+Routes give paths and methods, operations their parameters, bodies and answers, tables of fields the schemas. The
+extension ``x-openstack`` has the microversion that brought a path, a parameter or a field.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+from ingot.api.web import call as calls
+from ingot.api.web import collection, field_types, fields, params, patch, preconditions, versions
+from ingot.api.web.call import Call, Operation, Reply, operation
+
+PATH = "/ingot/v1/openapi.json"
+
+_TEXT = {"type": "string"}
+_FLAG = {"anyOf": [{"type": "boolean"}, {"enum": ["t", "true", "on", "y", "yes", "f", "false", "off", "n", "no"]}]}
+
+_PARSED: Mapping[Callable[[str, str], Any], dict[str, Any]] = {
+    field_types.flag: _FLAG,
+    field_types.uuid: {"type": "string", "format": "uuid"},
+    field_types.mac: {"type": "string", "pattern": "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"},
+    params.direction: {"enum": ["asc", "desc"]},
+    params.filled: {"type": "string", "minLength": 1},
+    params.limit: {"type": "integer", "minimum": 1, "maximum": 10**11},
+    params.names: {"type": "array", "items": _TEXT},
+}
+"""By what parses a query parameter, its schema; any other is text."""
+
+_ERROR = {
+    "description": "What was wrong. error_message is a text that is JSON again: its faultstring (the request was "
+    "refused by its handler) or description (there is no such URL, method or version) is the message. About a body "
+    "that is too large or too deep that inner object is the whole answer.",
+    "anyOf": [
+        {"type": "object", "required": ["error_message"], "properties": {"error_message": _TEXT}},
+        {"type": "object", "required": ["faultstring"], "properties": {"faultcode": _TEXT, "faultstring": _TEXT}},
+    ],
+}
+
+_HEADERS: Mapping[str, dict[str, Any]] = {
+    versions.HEADER: {
+        "description": f"The API version that the request speaks; 1.{versions.MIN} without it.",
+        "schema": {"type": "string", "pattern": r"^(1\.[1-9][0-9]{0,2}|latest)$", "default": f"1.{versions.MIN}"},
+        "example": "latest",
+    },
+    "If-Match": {
+        "description": "Serve the request only if the object is as one of these entity tags says (or, with *, there "
+        "is one); refuse it with 412 otherwise.",
+        "schema": _TEXT,
+    },
+    "If-None-Match": {
+        "description": "Serve the request only if the object is not as one of these entity tags says; answer a GET "
+        "with 304, and refuse anything else with 412, otherwise.",
+        "schema": _TEXT,
+    },
+}
+
+_EMPTY: Mapping[int, str] = {202: "It was accepted.", 204: "It is done."}
+
+_DONE: Mapping[str, str] = {"GET": "Show", "POST": "Create", "PATCH": "Change"}
+
+_IDENTS: Mapping[str, str] = {
+    "node": "UUID of a node, or from version 1.5 on its name.",
+    "ident": "UUID, or the name where such objects have names.",
+}
+
+
+class Route(Protocol):
+    """What the description needs of a row of the table of routes."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def operations(self) -> Mapping[str, Operation]: ...
+
+    @property
+    def public(self) -> bool: ...
+
+    @property
+    def any_version(self) -> bool: ...
+
+    @property
+    def tagged(self) -> bool: ...
+
+    def needs(self, method: str) -> int: ...
+
+
+def document(routes: Iterable[Route]) -> dict[str, Any]:
+    """The description of these routes."""
+    named: dict[str, Any] = {"Error": _ERROR, "Patch": patch.BODY.schema.document}
+    ordered = sorted(routes, key=lambda route: route.path)
+    paths = {templated(route.path): dict(_operations(route, named)) for route in ordered}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Ingot Bare Metal API",
+            "version": f"1.{versions.MAX}",
+            "description": "Turns racks of bare-metal machines into an API. Under /v1 is what OpenStack clients "
+            "speak; under /ingot/v1 what they do not know yet.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "tags": [{"name": name} for name in dict.fromkeys(map(_tag, ordered))],
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(named.items())),
+            "parameters": {name: {"name": name, "in": "header", **about} for name, about in _HEADERS.items()},
+            "responses": {"Error": _content("application/json", _reference("schemas", "Error"), "It was refused.")},
+            "securitySchemes": {
+                "basic": {"type": "http", "scheme": "basic"},
+                "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"},
+            },
+        },
+        "security": [{}, {"basic": []}, {"token": []}],
+    }
+
+
+def show(routes: Callable[[], Iterable[Route]]) -> Operation:
+    """The operation that answers with the description of all routes, itself among them."""
+    made: list[dict[str, Any]] = []
+
+    @operation(answer=calls.Answer(shows=calls.Plain({"type": "object", "required": ["openapi", "paths"]})))
+    def describe(call: Call) -> Reply:
+        """This document."""
+        if not made:
+            made.append(document(routes()))
+        return Reply(made[0])
+
+    return describe
+
+
+def _operations(route: Route, named: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for method, served in route.operations.items():
+        since = route.needs(method)
+        described = {
+            "operationId": re.sub(r"[^\w-]+", "_", f"{method.lower()}{route.path}").strip("_"),
+            "tags": [_tag(route)],
+            "summary": _summary(method, served),
+            "parameters": list(_parameters(route, method, served)),
+            **_body(served),
+            "responses": _responses(route, method, served, named),
+            **fields.brought(since),
+        }
+        yield method.lower(), described | ({"security": []} if route.public else {})
+
+
+def _parameters(route: Route, method: str, served: Operation) -> Iterator[dict[str, Any]]:
+    for name in re.findall(r"<(\w+)>", route.path):
+        about = {"description": _IDENTS[name]} if name in _IDENTS else {}
+        yield {"name": name, "in": "path", "required": True, **about, "schema": {"type": "string", "minLength": 1}}
+    for param in served.query.values():
+        schema = _PARSED.get(param.parse, _TEXT)
+        style = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
+        yield {"name": param.name, "in": "query", **style, "schema": schema, **fields.brought(param.since)}
+    if not route.any_version:
+        yield _reference("parameters", versions.HEADER)
+    if route.tagged or method == "GET":
+        yield from (_reference("parameters", name) for name in preconditions.HEADERS)
+
+
+def _body(served: Operation) -> dict[str, Any]:
+    if served.body is None:
+        return {}
+    schema = _reference("schemas", "Patch") if served.body is patch.BODY else served.body.schema.document
+    required = served.body is patch.BODY or bool(schema.get("required"))
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
+
+
+def _responses(route: Route, method: str, served: Operation, named: dict[str, Any]) -> dict[str, Any]:
+    status, shows, media, also = served.answer
+    refused = {code: _reference("responses", "Error") for code in ("4XX", "5XX")}
+    others = {"304": {"description": "The client has it."}} if method == "GET" else {}
+    others |= {str(also): {"description": _EMPTY[also]}} if also else {}
+    if status >= 400:  # a URL that only says what is missing in it
+        return refused
+    if shows is None:
+        return {str(status): {"description": _EMPTY[status]}} | refused
+    return {str(status): _content(media, shows.schema(named), "The answer."), **others, **refused}
+
+
+def _content(media: str, schema: Mapping[str, Any], about: str) -> dict[str, Any]:
+    return {"description": about, "content": {media: {"schema": schema}}}
+
+
+def _summary(method: str, served: Operation) -> str:
+    """What an operation does: its handler's own words, or those of what it answers."""
+    told = inspect.getdoc(served.handler)
+    if told:
+        return " ".join(told.split("\n\n")[0].split())
+    shape = served.answer.shows
+    if isinstance(shape, collection.Page):
+        return f"List {shape.key.replace('_', ' ')}."
+    if isinstance(shape, collection.One):
+        return f"{_DONE.get(method, method)}: {shape.table.noun}."
+    name: str = served.handler.__name__
+    return f"{name.strip('_').replace('_', ' ').capitalize()}."
+
+
+def _reference(kind: str, name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def templated(path: str) -> str:
+    return re.sub(r"<(\w+)>", r"{\1}", path)
+
+
+def _tag(route: Route) -> str:
+    """What the path is about: its first segment after the version."""
+    segments = [part for part in route.path.split("/") if part not in ("", "v1")]
+    own = segments[1:] if segments[:1] == ["ingot"] else segments
+    return own[0].removesuffix(".json").replace("-", "_") if own else "versions"

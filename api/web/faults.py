@@ -1,0 +1,70 @@
+"""How an error becomes an answer. The one place where HTTP meets the errors of :mod:`ingot.common.errors`.
+
+A client finds the message under ``error_message``, as a text that is JSON again: that is what clients of this API
+parse. What the request's handler refused has ``faultcode`` and ``faultstring``; what never got to a handler (unknown
+URL, wrong method, unknown version) has ``code``, ``title`` and ``description``; what the limits of a body refused is
+not wrapped.
+"""
+
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from oslo_log import log
+from werkzeug import exceptions
+
+from ingot.api.auth import identity
+from ingot.common import errors
+
+LOG = log.getLogger(__name__)
+
+RETRY_AFTER = 5
+"""Seconds after which a client may try again what was not available."""
+
+
+class TooLarge(errors.BodyTooLarge):
+    """A limit of the request's body; its answer is not wrapped."""
+
+
+class TooDeep(errors.Invalid):
+    template = "Request body is nested too deeply: lists and objects may be nested {limit} deep."
+
+
+def understood(exc: Exception) -> errors.IngotError:
+    """The error to answer with: Ingot's own, the web framework's, or for a defect one that refers to the log."""
+    if isinstance(exc, errors.IngotError):
+        if exc.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            LOG.warning("Answered %d: %s", exc.code, exc.message)
+        return exc
+    if isinstance(exc, exceptions.NotFound):
+        return errors.RouteNotFound()
+    if isinstance(exc, exceptions.HTTPException) and (exc.code or 500) < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return errors.Invalid(exc.description or exc.name)
+    LOG.error("A request failed unexpectedly", exc_info=exc)
+    return errors.IngotError("An unexpected error occurred; the log of the API has the details.")
+
+
+def body(error: errors.IngotError, handled: bool) -> bytes:
+    """The answer's body.
+
+    :param handled: whether the request got as far as having a version.
+    """
+    fault = {
+        "faultcode": "Client" if error.code < HTTPStatus.INTERNAL_SERVER_ERROR else "Server",
+        "faultstring": error.message,
+    }
+    if isinstance(error, TooLarge | TooDeep):
+        return orjson.dumps(fault)
+    inner: dict[str, Any] = fault | {"debuginfo": None}
+    if not handled:
+        inner = {"code": error.code, "title": HTTPStatus(error.code).phrase, "description": error.message}
+    return orjson.dumps({"error_message": orjson.dumps(inner).decode()})
+
+
+def headers(error: errors.IngotError) -> dict[str, str]:
+    """The headers that belong to a kind of error."""
+    if isinstance(error, identity.Challenged):
+        return {"WWW-Authenticate": error.challenge}
+    if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
+        return {"Retry-After": str(RETRY_AFTER)}
+    return {}
