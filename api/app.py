@@ -127,7 +127,7 @@ class Api:
         self._conf = conf
         self._db = db
         self._client = client
-        self._auth = identity.strategy(conf)
+        self._auth = identity.load_strategy(conf)
         self.feed = Feed(conf, db)
         self._may_wait = threading.Semaphore(max(1, conf.api.api_workers // 4))
         self._downloads = Downloads(conf)
@@ -164,7 +164,7 @@ class Api:
         call = self._call(declared, request, access, conditions)
         reply = self._unless_locked(lambda: declared.operation.handler(call, **ident))
         if access.limited:
-            access.settle()
+            access.check_required()
         return _response(reply, request.method, conditions)
 
     def _unless_locked(self, handled: Callable[[], Reply]) -> Reply:

@@ -27,7 +27,7 @@ def dot() -> str:
     for group, shape in _SHAPES:
         lines += [f'  "{state}" [{shape}];' for state in sorted(group)]
     for row in states.TRANSITIONS:
-        style = "solid" if states.is_verb(row) else "dashed"
+        style = "solid" if states.is_requested(row) else "dashed"
         lines.append(f'  "{row.state}" -> "{row.next}" [label="{row.event}", style={style}];')
     return "\n".join([*lines, "}", ""])
 

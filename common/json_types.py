@@ -16,6 +16,17 @@ class ReplacedFlow(TypedDict):
     run: str | None
 
 
+class StepRequest(TypedDict, total=False):
+    """A step in a request, a template or a runbook. Interface and step are always there."""
+
+    interface: str
+    step: str
+    args: Json | None
+    priority: float
+    execute_on_child_nodes: bool
+    limit_child_node_execution: list[str] | None
+
+
 class FlowRequest(TypedDict, total=False):
     """The column ``request``: arguments of the accepted provision request, until its flow ends."""
 
@@ -24,13 +35,13 @@ class FlowRequest(TypedDict, total=False):
     configdrive: Any  # what the config drive is made from, or its URL
     rescue_password: str  # hashed
     rebuild: bool
-    clean_steps: list[Json]
-    deploy_steps: list[Json]
-    service_steps: list[Json]
+    clean_steps: list[StepRequest]
+    deploy_steps: list[StepRequest]
+    service_steps: list[StepRequest]
     disable_ramdisk: bool
     origin: str  # of the steps: request, or runbook NAME
     kind: str  # of the steps that a child node runs for its parent
-    steps: list[Json]  # those steps
+    steps: list[StepRequest]  # those steps
     run: str  # the run that a child's flow is
     restarts: int  # how often the flow was started again
     inventory_before: str | None  # when the inventory was made that there was at the flow's start

@@ -227,56 +227,24 @@ POWER_CHANGE_REFUSED = frozenset((CLEANING, CLEANWAIT))
 """Specification 002: neither power nor provision state may be changed while a node is cleaned."""
 
 
-class Verb(NamedTuple):
-    """What a client may ask for with ``PUT /v1/nodes/<id>/states/provision``.
+CONDUCTOR_EVENTS = frozenset(("done", "fail", "hold", "resume", "wait"))
+"""Events that only a conductor causes. All others are what clients ask for, see ``api/nodes/verbs.py``."""
 
-    :param event: the event of the state machine.
-    :param since: minor API version that brought the verb; ``None`` for "always".
-    """
-
-    event: str
-    since: int | None = None
-
-
-VERBS: dict[str, Verb] = {
-    ACTIVE: Verb("deploy"),
-    "abort": Verb("abort", 13),
-    "adopt": Verb("adopt", 17),
-    "clean": Verb("clean", 15),
-    "deleted": Verb("delete"),
-    "deploy": Verb("deploy", 73),
-    "inspect": Verb("inspect", 6),
-    "manage": Verb("manage", 4),
-    "provide": Verb("provide", 4),
-    "rebuild": Verb("rebuild"),
-    RESCUE: Verb("rescue", 38),
-    "service": Verb("service", 87),
-    "undeploy": Verb("delete"),
-    "unhold": Verb("unhold", 85),
-    "unrescue": Verb("unrescue", 38),
-}
-
-_VERB_EVENTS = frozenset(verb.event for verb in VERBS.values())
 _NEXT: dict[tuple[str, str], str] = {(row.state, row.event): row.next for row in TRANSITIONS}
 
 
 def next_state(state: str, event: str) -> str | None:
-    """Where ``event`` leads a node in ``state``, or None when it is not legal there."""
+    """Return where an event leads a node in a state; None when it is not legal there."""
     return _NEXT.get((state, event))
 
 
-def asked_for(state: str, verb: str) -> str | None:
-    """Where a client's ``verb`` leads a node in ``state``, or None when a client may not ask for it there."""
+def requested_state(state: str, event: str) -> str | None:
+    """Return where a client's event leads a node in a state; None when a client may not ask for it there."""
     if state in WORKING:  # the table's rows of these states are the conductor's own events
         return None
-    return next_state(state, VERBS[verb].event)
+    return next_state(state, event)
 
 
-def allowed_verbs(state: str) -> list[str]:
-    """The verbs a client may use on a node in ``state``, sorted: for messages that say what is possible."""
-    return sorted(verb for verb in VERBS if asked_for(state, verb))
-
-
-def is_verb(row: Transition) -> bool:
-    """Whether a client may cause a transition; the others are the conductor's."""
-    return row.state not in WORKING and row.event in _VERB_EVENTS
+def is_requested(row: Transition) -> bool:
+    """Tell whether a client causes a transition; the others are the conductor's."""
+    return row.state not in WORKING and row.event not in CONDUCTOR_EVENTS

@@ -83,8 +83,10 @@ def _in_group(group: str | None) -> sa.ColumnElement[bool]:
 
 
 @retry_transaction
-def register(db: Database, hostname: str, values: Mapping[str, object], interfaces: Iterable[EnabledInterface]) -> Entry:
-    """Add a conductor, or refresh the entry of an earlier life, with its enabled interfaces; without, if it is drained.
+def register(
+    db: Database, hostname: str, values: Mapping[str, object], interfaces: Iterable[EnabledInterface]
+) -> Entry:
+    """Add a conductor, or refresh the entry of an earlier life; its enabled interfaces too, unless it is drained.
 
     :param values: conductor_group, process, release, rpc_version, and classic_drivers if it has any.
     """
@@ -237,7 +239,8 @@ def raise_if_lately_online(db: Database, driver: str, group: str | None = None) 
     able = (one for one in members if one.driver == driver and group in (None, one.conductor_group))
     if hosts := sorted({one.hostname for one in able}):
         raise errors.ServiceUnavailable(
-            what=f"Driver {driver}", reason=f"no heartbeat lately from conductors that have it enabled, {', '.join(hosts)}"
+            what=f"Driver {driver}",
+            reason=f"no heartbeat lately from conductors that have it enabled, {', '.join(hosts)}",
         )
     if gone := sorted(_list_seen_lately(db, group) - {member.hostname for member in members}):
         raise errors.ServiceUnavailable(
@@ -260,9 +263,9 @@ def _list_members(db: Database, which: sa.ColumnElement[bool]) -> list[RingMembe
     statement = sa.select(*columns, types.c.hardware_type).outerjoin(types, types.c.conductor_id == CONDUCTORS.c.id)
     members: dict[RingMember, None] = {}
     with db.single() as connection:
-        for hostname, group, classic, hardware_type in connection.execute(statement.where(which)):
-            drivers = classic if hardware_type is None else [*classic, hardware_type]
-            members |= dict.fromkeys(RingMember(hostname, group, driver) for driver in drivers)
+        for row in connection.execute(statement.where(which)):
+            drivers = row.classic_drivers if row.hardware_type is None else [*row.classic_drivers, row.hardware_type]
+            members |= dict.fromkeys(RingMember(row.hostname, row.conductor_group, driver) for driver in drivers)
     return list(members)
 
 

@@ -85,6 +85,4 @@ class Facts(Generic[AnyFact]):
 
 
 BIOS = Facts(listing.Source("BIOS setting", models.BiosSetting, key="name"))
-FIRMWARE = Facts(
-    listing.Source("firmware component", models.FirmwareComponent, key="component"), ("initial_version",)
-)
+FIRMWARE = Facts(listing.Source("firmware component", models.FirmwareComponent, key="component"), ("initial_version",))

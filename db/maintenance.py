@@ -1,8 +1,8 @@
-"""Who keeps a node in maintenance, why, since when, and what is held back: the holds of a node.
+"""The holds of a node: who keeps it in maintenance, why, since when, and what is held back.
 
-Any number of holds stand at a time, each of its own holder and taken away by itself. They are a column of the node, and
-the columns ``maintenance``, ``maintenance_reason`` and ``fault`` follow from them and are written with them, so whoever
-asks only whether a node is in maintenance reads no more than before.
+Any number of holds stand at a time, each with its own holder and removed on its own. They are a column of the node. The
+columns ``maintenance``, ``maintenance_reason`` and ``fault`` follow from them and are written with them, so a query
+that needs only the flag reads no more than that.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,17 +11,14 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from ingot.common import clock, context, errors
+from ingot.common.json_types import Hold
 from ingot.db import models, nodes
 from ingot.db.engine import Database, retry_transaction
 
 NODES = nodes.NODES
 
 FLAG = ("maintenance", "maintenance_reason", "fault", "maintenance_holds")
-"""What must be known of a node to tell its holds, and what changing them writes."""
-
-Hold = dict[str, Any]
-"""``name``, ``scope``, ``reason``, ``since``; and whose it is: of ``user`` with ``project``, or of a ``fault`` that
-``conductor`` found."""
+"""What must be known of a node to know its holds, and what changing them writes."""
 
 Columns = dict[str, Any]
 Change = Callable[[models.Node], Columns]
@@ -32,8 +29,8 @@ class Scope(NamedTuple):
     """What a hold holds back.
 
     :param flag: the node counts as in maintenance: nothing is deployed, rescued or allocated.
-    :param pauses_sync: the machine is asked nothing that no user asks for: its power state is not read, periodic methods of
-        drivers leave it out.
+    :param pauses_sync: the machine gets no requests but those of users: its power state is not read, periodic methods
+        of drivers leave it out.
     """
 
     flag: bool
@@ -48,59 +45,64 @@ POWER_FAULT = "power failure"
 
 
 def user_hold(ctx: context.RequestContext, reason: str | None, name: str | None = None, scope: str = ALL) -> Hold:
+    """Return a new hold of a user.
+
+    :param name: None: that of the flag. Each user has one of their own, which has a colon as no name from a client has.
     """
-    :param name: None: that of the flag. Everybody has one of his own, which has a colon as no name from a client has.
-    """
-    who = {"user": ctx.user_id, "project": ctx.project_id}
-    return _hold(name or f"flag:{ctx.user_id or ''}", scope, reason, **who)
+    hold = _new_hold(name or f"flag:{ctx.user_id or ''}", scope, reason)
+    return {**hold, "user": ctx.user_id, "project": ctx.project_id}
 
 
 def fault_hold(fault: str, reason: str | None, host: str | None) -> Hold:
-    """
+    """Return a new hold of a fault.
+
     :param host: the conductor that found it.
     """
     # That the BMC answers again is found by reading the power state.
     scope = PROVISION if fault == POWER_FAULT else ALL
-    return _hold(fault, scope, reason, fault=fault, conductor=host)
+    return {**_new_hold(fault, scope, reason), "fault": fault, "conductor": host}
 
 
-def _hold(name: str, scope: str, reason: str | None, **whose: str | None) -> Hold:
-    nobody = dict.fromkeys(("user", "project", "fault", "conductor"))
-    return {"name": name, "scope": scope, "reason": reason, "since": clock.iso(clock.now()), **nobody, **whose}
+def _new_hold(name: str, scope: str, reason: str | None) -> Hold:
+    since = clock.iso(clock.now())
+    holder = {"user": None, "project": None, "fault": None, "conductor": None}
+    return Hold(name=name, scope=scope, reason=reason, since=since, **holder)
 
 
 def raises_flag(hold: Hold) -> bool:
+    """Return whether a node with this hold counts as in maintenance."""
     return SCOPES[hold["scope"]].flag
 
 
 def read_holds(node: models.Node) -> list[Hold]:
-    """The holds of a node; what was set last is last.
+    """Return the holds of a node; what was set last is last.
 
-    Release 0.1 writes the other columns only. Where they are not what follows from the holds it wrote last, and they
+    Rows that release 0.1 wrote last have the other columns only. Where those are not what follows from the holds, they
     stand for the one hold that raises the flag, if any does; since when is not known.
 
     :param node: needs :data:`FLAG`.
     """
-    holds: list[Hold] = node.maintenance_holds
+    holds = node.maintenance_holds
     if all(getattr(node, name) == value for name, value in hold_columns(holds).items()):
         return holds
     others = [hold for hold in holds if not raises_flag(hold)]
     if not node.maintenance:
         return others
-    nobody, reason = context.admin(), node.maintenance_reason
-    told = fault_hold(node.fault, reason, None) if node.fault else user_hold(nobody, reason)
-    return [*others, {**told, "since": None}]
+    reason = node.maintenance_reason
+    flag = fault_hold(node.fault, reason, None) if node.fault else user_hold(context.admin(), reason)
+    return [*others, {**flag, "since": None}]
 
 
 def has_fault(node: models.Node, fault: str) -> bool:
-    """
+    """Return whether a node is held by a fault.
+
     :param node: needs :data:`FLAG`.
     """
     return any(hold["fault"] == fault for hold in read_holds(node))
 
 
 def pauses_sync(node: models.Node) -> bool:
-    """Whether a node is asked nothing but what users ask for.
+    """Return whether a node's machine gets no requests but those of users.
 
     :param node: needs :data:`FLAG`.
     """
@@ -108,28 +110,29 @@ def pauses_sync(node: models.Node) -> bool:
 
 
 def hold_columns(holds: list[Hold]) -> Columns:
-    """The columns of a node with these holds: of those that raise the flag, the last tells reason and fault."""
-    raised = [hold for hold in holds if raises_flag(hold)]
-    last = raised[-1] if raised else {"reason": None, "fault": None}
-    return dict(zip(FLAG, (bool(raised), last["reason"], last["fault"], holds), strict=True))
+    """Return the columns of a node with these holds: the last one that raises the flag gives reason and fault."""
+    last = next((hold for hold in reversed(holds) if raises_flag(hold)), None)
+    reason, fault = (last["reason"], last["fault"]) if last else (None, None)
+    return dict(zip(FLAG, (last is not None, reason, fault, holds), strict=True))
 
 
 def add_hold(node: models.Node, hold: Hold) -> Columns:
-    """Adds a hold, or gives that of its name the new scope and reason; it stands since it was added.
+    """Add a hold, or give that of its name the new scope and reason; it stands since it was added.
 
     :param node: needs :data:`FLAG`.
-    :raises Conflict: the name is that of somebody else's hold.
+    :raises Conflict: the name is that of another holder's hold.
     """
     holds = {one["name"]: one for one in read_holds(node)}
     found = holds.pop(hold["name"], hold)
     if (found["user"], found["fault"]) != (hold["user"], hold["fault"]):
-        told = f"Hold {found['name']} is that of user {found['user']}, since {found['since']}: choose another name."
-        raise errors.Conflict(reason=told)
+        raise errors.Conflict(
+            reason=f"Hold {found['name']} is that of user {found['user']}, since {found['since']}: choose another name."
+        )
     return hold_columns([*holds.values(), {**hold, "since": found["since"]}])
 
 
 def end_holds(node: models.Node, which: Callable[[Hold], bool]) -> Columns:
-    """Takes holds away.
+    """Remove holds.
 
     :param node: needs :data:`FLAG`.
     """
@@ -137,7 +140,7 @@ def end_holds(node: models.Node, which: Callable[[Hold], bool]) -> Columns:
 
 
 def set_flag(node: models.Node, ctx: context.RequestContext, raised: bool, reason: str | None = None) -> Columns:
-    """What setting or clearing the flag ``maintenance`` means: clients see it cleared then, so all that raise it go.
+    """Set or clear the flag ``maintenance``: clients see it cleared then, so all holds that raise it are removed.
 
     :param node: needs :data:`FLAG`.
     """
@@ -146,8 +149,7 @@ def set_flag(node: models.Node, ctx: context.RequestContext, raised: bool, reaso
 
 @retry_transaction
 def write_holds(db: Database, uuid: str, change: Change, revision: int | None = None) -> None:
-    """Changes the holds of a node, whoever holds its lock: an operator who sees a machine burn does not wait for its
-    step to end.
+    """Change the holds of a node whether it is locked or not: an operator who sees a machine burn cannot wait.
 
     :param revision: write only if the node is still as it was read.
     :raises NotFound: there is no such node.
@@ -156,7 +158,7 @@ def write_holds(db: Database, uuid: str, change: Change, revision: int | None = 
     own = NODES.c.uuid == uuid
     as_read = own if revision is None else sa.and_(own, NODES.c.revision == revision)
     with db.transaction() as connection:
-        # From here on nobody else can change them until the transaction ends.
+        # From here on no other transaction can change them until this one ends.
         held = connection.execute(sa.update(NODES).where(as_read).values(revision=NODES.c.revision + 1)).rowcount
         if held:
             change_holds(uuid, change)(connection)
@@ -165,7 +167,7 @@ def write_holds(db: Database, uuid: str, change: Change, revision: int | None = 
 
 
 def change_holds(uuid: str, change: Change) -> nodes.ExtraWrite:
-    """Changes the holds of a node in a transaction that has written to its row before."""
+    """Return the write that changes the holds of a node, for a transaction that has written to its row before."""
 
     def write(connection: sa.Connection) -> None:
         own = NODES.c.uuid == uuid
@@ -173,7 +175,7 @@ def change_holds(uuid: str, change: Change) -> nodes.ExtraWrite:
         if node is None:  # its row was written a moment ago
             raise errors.NotFound(noun="Node", ident=uuid)
         values = change(node)
-        told = nodes.outbox_columns(nodes.build_events(values, vars(node)))
-        connection.execute(sa.update(NODES).where(own).values(**values, **told))
+        outbox = nodes.outbox_columns(nodes.build_events(values, vars(node)))
+        connection.execute(sa.update(NODES).where(own).values(**values, **outbox))
 
     return write

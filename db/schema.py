@@ -1,9 +1,9 @@
-"""The schema of the database: creating it, bringing it up to date, and telling how old it is.
+"""The schema of the database: creating it, upgrading it, and finding out how old it is.
 
-The history of the schema is in ``ingot/db/migrations``, which alembic replays; nothing outside the installed
-package is needed. Migrations go forward only. Those of a release only add, so that the release before works on with
-them; a revision with ``contracts = True`` stands behind them, takes away what only the release before needs, and is
-applied when that is gone for good.
+The history of the schema since release 0.2 is in ``ingot/db/migrations``, which alembic replays; nothing outside the
+installed package is needed. Migrations go forward only. Those of a release only add, so that the release before goes
+on working with them. A revision with ``contracts = True`` stands behind them, removes what only the release before
+needs, and is applied when that is gone for good.
 """
 
 import contextlib
@@ -26,9 +26,12 @@ logging.getLogger("alembic.runtime").setLevel(logging.WARNING)  # chatty even ab
 
 _LOCK_PATIENCE = 600  # seconds: as long as the slowest migration of a large fleet may take
 
-# One process migrates, the others wait and then find nothing to do. The lock ends with the connection, so
-# that a process that dies leaves none behind. SQLite needs no statement: BEGIN IMMEDIATE, with which Database
-# opens each transaction, is this lock. MySQL's locks belong to the server, hence the database's name in it.
+_TOO_OLD = frozenset(("0001", "0002", "0003", "0004"))
+"""Revisions of databases that release 0.2 has not upgraded."""
+
+# One process migrates, the others wait and then find nothing to do. The lock ends with the connection, so that a process
+# that dies leaves none behind. SQLite needs no statement: BEGIN IMMEDIATE, with which Database opens each transaction,
+# is this lock. MySQL's locks belong to the server, hence the database's name in it.
 _LOCKS = {
     "mysql": f"SELECT GET_LOCK(CONCAT('ingot-schema-', MD5(DATABASE())), {_LOCK_PATIENCE})",
     "postgresql": "SELECT 1 FROM pg_advisory_lock(452823838580)",  # the letters of ingot as a number
@@ -43,27 +46,26 @@ def _config(connection: sa.Connection | None = None) -> alembic.config.Config:
 
 
 def head() -> str:
-    """The last revision of this release."""
+    """Return the last revision of this release."""
     revision = alembic.script.ScriptDirectory.from_config(_config()).get_current_head()
     assert revision is not None  # noqa: S101 - the first migration is part of the package
     return revision
 
 
 def required_revision() -> str:
-    """The last revision of this release that only adds: what its services need at least."""
+    """Return the last revision of this release that only adds: what its services need at least."""
     return _additive()[0]
 
 
 def _additive() -> list[str]:
-    """The last revision that only adds and all before it, newest first."""
+    """Return the last revision that only adds and all before it, newest first."""
     history = alembic.script.ScriptDirectory.from_config(_config()).walk_revisions()
-    return [
-        script.revision for script in itertools.dropwhile(lambda one: getattr(one.module, "contracts", False), history)
-    ]
+    additive = itertools.dropwhile(lambda script: getattr(script.module, "contracts", False), history)
+    return [script.revision for script in additive]
 
 
 def version(db: Database) -> str | None:
-    """The revision of the database's schema; None for an empty database.
+    """Return the revision of the database's schema; None for an empty database.
 
     :raises ServiceUnavailable: the database is away.
     """
@@ -72,28 +74,43 @@ def version(db: Database) -> str | None:
 
 
 def is_current(db: Database) -> bool:
-    """Whether the database has exactly the schema of this release, and nothing that only the one before it needs."""
+    """Return whether the database has exactly the schema of this release, without what only the one before needs."""
     return version(db) == head()
 
 
 def is_behind(db: Database) -> bool:
-    """Whether the database lacks something that this release needs.
+    """Return whether the database lacks something that this release needs.
 
-    A revision that this release does not know is a later one: it only adds, and services of this release go
-    on working with it while an upgrade rolls.
+    A revision that is unknown here is a later one: it only adds, and services of this release go on working with it
+    while an upgrade rolls.
+
+    :raises Conflict: the schema is too old for this release.
     """
-    return version(db) in (None, *_additive()[1:])
+    found = version(db)
+    _refuse_too_old(db, found)
+    return found in (None, *_additive()[1:])
+
+
+def _refuse_too_old(db: Database, revision: str | None) -> None:
+    if revision in _TOO_OLD:
+        raise errors.Conflict(
+            reason=f"The schema of {_shown(db)} is {revision}, older than release 0.2. Upgrade to 0.2 first: install "
+            "it and run its ingot-dbsync upgrade."
+        )
 
 
 def is_contracted(db: Database) -> bool:
-    """Whether the release before is gone for good, as the operator said with ``ingot-dbsync contract``."""
-    return version(db) not in (None, *_additive())
+    """Return whether the release before is gone for good, as the operator said with ``ingot-dbsync contract``."""
+    found = version(db)
+    _refuse_too_old(db, found)
+    return found not in (None, *_additive())
 
 
 def require_current(db: Database) -> None:
-    """What a service does at its start on a database that others care for.
+    """Refuse the start of a service on a database that it does not upgrade itself.
 
     :raises ConfigurationError: the schema must be upgraded first.
+    :raises Conflict: it is too old for this release.
     """
     if is_behind(db):
         raise errors.ConfigurationError(
@@ -105,51 +122,55 @@ def require_current(db: Database) -> None:
 
 
 def ensure_current(db: Database) -> None:
-    """What the all-in-one does at its start: creates the schema of its database, or brings it up to date.
+    """Create or upgrade the schema, as the all-in-one does at its start.
 
-    :raises ServiceUnavailable: the database is away.
+    :raises Conflict: as :func:`upgrade`.
+    :raises ServiceUnavailable: as :func:`upgrade`.
     """
     if not is_contracted(db):
         upgrade(db)
 
 
 def expand(db: Database) -> None:
-    """Adds what this release needs; services of the release before may run. An empty database gets the whole schema.
+    """Add what this release needs; services of the release before may run. An empty database gets the whole schema.
 
+    :raises Conflict: as :func:`upgrade`.
     :raises ServiceUnavailable: as :func:`upgrade`.
     """
     upgrade(db, required_revision() if version(db) else "head")
 
 
 def upgrade(db: Database, revision: str = "head") -> None:
-    """Brings the schema up to a revision. Does nothing where it is that far already.
+    """Bring the schema up to a revision. Does nothing where it is that far already.
 
     Any number of processes may do this at once: they take turns by a lock of the database.
 
     :param revision: a revision's name as in ``ingot/db/migrations/versions``, or ``head``.
+    :raises Conflict: the schema is older than release 0.2.
     :raises Invalid: there is no such revision, or the schema is of a later release.
     :raises ServiceUnavailable: the database is away, or another process kept the lock for ten minutes.
     """
-    with _exclusive(db) as connection, _told(db, revision):
+    with _exclusive(db) as connection, _explained(db, revision):
         before = migration.MigrationContext.configure(connection).get_current_revision()
+        _refuse_too_old(db, before)
         alembic.command.upgrade(_config(connection), revision)
         after = migration.MigrationContext.configure(connection).get_current_revision()
     if before != after:
-        LOG.info("The schema of %s was brought from %s to %s", _shown(db), before or "empty", after)
+        LOG.info("The schema of %s was upgraded from %s to %s", _shown(db), before or "empty", after)
 
 
 def stamp(db: Database, revision: str) -> None:
-    """Writes down a revision without changing a table, for a schema that was repaired or restored by hand.
+    """Write a revision without changing a table, for a schema that was repaired or restored by hand.
 
     :raises Invalid: there is no such revision.
     :raises ServiceUnavailable: as :func:`upgrade`.
     """
-    with _exclusive(db) as connection, _told(db, revision):
+    with _exclusive(db) as connection, _explained(db, revision):
         alembic.command.stamp(_config(connection), revision, purge=True)
 
 
 def draft(db: Database, message: str) -> str:
-    """Writes a new migration from what the models have and the database has not, for a developer to finish.
+    """Write a new migration from what the models have and the database has not, for a developer to finish.
 
     :param message: what the migration is for, in one sentence.
     :returns: path of the new file.
@@ -167,8 +188,8 @@ def _shown(db: Database) -> str:
 
 
 @contextlib.contextmanager
-def _told(db: Database, revision: str) -> Iterator[None]:
-    """Says what alembic complains of in terms of what the operator asked for."""
+def _explained(db: Database, revision: str) -> Iterator[None]:
+    """Translate alembic's errors into the terms of the operator's request."""
     try:
         yield
     except alembic.util.CommandError as exc:
@@ -182,7 +203,7 @@ def _told(db: Database, revision: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _exclusive(db: Database) -> Iterator[sa.Connection]:
-    """A transaction on a connection of its own, while no other process migrates this database."""
+    """Open a transaction on a connection of its own, while no other process migrates this database."""
     with db.own_connection() as connection:  # what is set for the session, and its lock, end with it
         backend = connection.dialect.name
         if backend == "sqlite":

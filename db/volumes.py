@@ -66,9 +66,7 @@ class Volumes(rows.Rows[AnyVolume]):
         self.refuse_running(db, row, "deletion", _UNUSED)
         super().delete(db, row)
 
-    def refuse_running(
-        self, db: Database, row: AnyVolume, action: str, whatever: frozenset[str] = frozenset()
-    ) -> None:
+    def refuse_running(self, db: Database, row: AnyVolume, action: str, whatever: frozenset[str] = frozenset()) -> None:
         """
         :param action: what is about to be done with the row: update, deletion.
         :param whatever: provision states in which the power does not matter.

@@ -5,6 +5,7 @@ or a classic driver; the key is the node's uuid. Rings are built from rows of th
 rebuilding happens only when the membership differs from what it was.
 """
 
+import concurrent.futures as futures
 import threading
 import time
 import zlib
@@ -23,10 +24,20 @@ from ingot.rpcapi import transport, versions
 LOG = log.getLogger(__name__)
 
 
+_RingsByKey = dict[tuple[str, str], hashring.HashRing]  # by conductor group and driver
+
+STALEST_S = 60
+"""Seconds beyond the interval for which rings are used while a new read of the members is under way."""
+
+
 class Rings:
     """The rings of all (conductor group, driver) pairs.
 
-    :param members: returns the members that are online now; called at most every ``reset_interval`` seconds.
+    One thread at a time reads the members, and no lock is held meanwhile: with a database that is slow or frozen the
+    others go on with the last rings, at most ``reset_interval + STALEST_S`` seconds after these were read. After that,
+    and before anything was read, they wait for the read that is under way and get its outcome, be it an error.
+
+    :param members: returns the members that are online now.
     :param clock: monotonic seconds.
     :param reset_interval: seconds for which an answer of ``members`` is used.
     :param partition_exponent: 2**n points per member; more spread better and build slower.
@@ -44,38 +55,59 @@ class Rings:
         self._reset_interval = reset_interval
         self._partitions = 2**partition_exponent
         self._lock = threading.Lock()
-        self._known: frozenset[conductors.RingMember] | None = None
-        self._rings: dict[tuple[str, str], hashring.HashRing] = {}
+        self._last: tuple[frozenset[conductors.RingMember], _RingsByKey] = (frozenset(), {})
         self._read_at = float("-inf")
+        self._reading: futures.Future[_RingsByKey] | None = None
 
     def owner(self, node_uuid: str, group: str, driver: str) -> str:
-        """The hostname of the conductor that owns a node.
+        """Return the hostname of the conductor that owns a node.
 
         :raises NoConductor: no online conductor of the group has the driver enabled.
         """
         ring = self._current().get((group, driver))
-        if ring is None:  # perhaps somebody joined since the last look
+        if ring is None:  # perhaps a conductor joined since the last read
             ring = self._current(forced=True).get((group, driver))
         if ring is None:
             raise errors.NoConductor(driver=driver, group=group)
         return next(iter(ring.get_nodes(node_uuid.encode(), replicas=1)))
 
     def forget(self) -> None:
-        """Look at the membership again at the next question."""
+        """Read the members anew at the next question, whichever read is under way."""
         with self._lock:
-            self._read_at = float("-inf")
+            self._read_at, self._reading = float("-inf"), None
 
-    def _current(self, forced: bool = False) -> dict[tuple[str, str], hashring.HashRing]:
+    def _current(self, forced: bool = False) -> _RingsByKey:
         with self._lock:
-            if forced or self._clock() - self._read_at >= self._reset_interval:
-                members = frozenset(self._members())
-                if members != self._known:
-                    self._rings = self._build(members)
-                    self._known = members
-                self._read_at = self._clock()
-            return self._rings
+            moment = self._clock()
+            age = moment - self._read_at
+            reading = self._reading
+            is_own = forced or (reading is None and age >= self._reset_interval)
+            if not is_own and age < self._reset_interval + STALEST_S:
+                return self._last[1]
+            if is_own or reading is None:  # the latter only for type checkers
+                reading = self._reading = futures.Future()
+        if is_own:
+            self._read(reading, moment)
+        return reading.result()
 
-    def _build(self, members: frozenset[conductors.RingMember]) -> dict[tuple[str, str], hashring.HashRing]:
+    def _read(self, reading: "futures.Future[_RingsByKey]", moment: float) -> None:
+        try:
+            members = frozenset(self._members())
+            known, rings = self._last
+            if members != known:
+                rings = self._build(members)
+        except BaseException as exc:  # noqa: BLE001 - handed to all that wait for this read
+            with self._lock:
+                if self._reading is reading:
+                    self._reading = None
+            reading.set_exception(exc)
+            return
+        with self._lock:
+            if self._reading is reading:  # nothing was forgotten meanwhile
+                self._reading, self._last, self._read_at = None, (members, rings), moment
+        reading.set_result(rings)
+
+    def _build(self, members: frozenset[conductors.RingMember]) -> _RingsByKey:
         hosts: dict[tuple[str, str], set[str]] = {}
         for member in members:
             hosts.setdefault((member.conductor_group, member.driver), set()).add(member.hostname)
@@ -83,22 +115,25 @@ class Rings:
 
 
 def hosts_serving(db: Database, timeout: float, method: str) -> list[str]:
-    """The sorted hostnames of online conductors that serve a method.
+    """Return the sorted hostnames of online conductors that serve a method.
 
-    :param timeout: seconds of silence after which a conductor counts as dead.
+    :param timeout: seconds without heartbeat after which a conductor counts as dead.
     """
-    needed = versions.version_tuple(versions.METHODS[method].since)
+    since = versions.version_tuple(versions.METHODS[method].since)
     online = conductors.list_versions(db, timeout)
-    return sorted(one.hostname for one in online if versions.version_tuple(one.rpc_version) >= needed)
+    return sorted(one.hostname for one in online if versions.version_tuple(one.rpc_version) >= since)
 
 
 def choose_host(key: str, hostnames: Sequence[str]) -> str | None:
-    """The one of some hosts that a piece of work is for; None if there are none."""
+    """Return the one of some hosts that a piece of work is for that belongs to no node; None if there are none.
+
+    It is a hint, so that they do not all do the same at once. The database sees to it that it is done only once.
+    """
     return hostnames[zlib.crc32(key.encode()) % len(hostnames)] if hostnames else None
 
 
 class ConductorClient:
-    """What the API (and a conductor that talks to another one) uses.
+    """What the API (and a conductor that asks another one) uses.
 
     Nodes are given as records with uuid, conductor_group and driver: that is what the ring needs.
     """
@@ -119,14 +154,14 @@ class ConductorClient:
         self.lost_wakeups = 0
 
     def owner(self, node: models.Node) -> str | None:
-        """The hostname of the conductor that owns a node; None if no online one of its group has its driver enabled."""
+        """Return the hostname of the conductor that owns a node; None if no online one of its group has its driver."""
         try:
             return self._rings.owner(node.uuid, node.conductor_group, node.driver)
         except errors.NoConductor:
             return None
 
     def _required_owner(self, node: models.Node) -> str:
-        """As :meth:`owner`, for who cannot do without.
+        """As :meth:`owner`, for requests that cannot do without.
 
         :raises ServiceUnavailable: there was one until lately.
         :raises NoConductor: there is none.
@@ -137,7 +172,7 @@ class ConductorClient:
         return host
 
     def notify(self, ctx: context.RequestContext, node: models.Node, why: str) -> None:
-        """Rings the owner's bell: look at this node now. Nothing is lost if it is not heard, the sweep comes by.
+        """Wake up the owner of a node: it has work now. Nothing is lost if the wake-up is, the sweep finds the work.
 
         :param why: what happened, for the log: ``deploy``, ``heartbeat``, ``abort`` ...
         """
@@ -146,10 +181,10 @@ class ConductorClient:
             self._bus.cast(host, "advance", self._version("advance"), ctx, {"node_uuid": node.uuid, "why": why})
         except (errors.ServiceUnavailable, errors.NoConductor) as exc:
             self.lost_wakeups += 1
-            LOG.warning("Bell for node %s (%s) not rung, the sweep will find it: %s", node.uuid, why, exc)
+            LOG.warning("Wake-up for node %s (%s) not sent, the sweep will find it: %s", node.uuid, why, exc)
 
     def notify_of_allocation(self, ctx: context.RequestContext, allocation_uuid: str) -> None:
-        """Rings a conductor's bell: an allocation waits for a node. Nothing is lost if it is not heard."""
+        """Wake up a conductor: an allocation waits for a node. Nothing is lost if the wake-up is."""
         method = "process_allocation"
         try:
             version = self._version(method)
@@ -158,10 +193,10 @@ class ConductorClient:
                 self._bus.cast(host, method, version, ctx, {"allocation_uuid": allocation_uuid})
         except errors.ServiceUnavailable as exc:
             self.lost_wakeups += 1
-            LOG.warning("Bell for allocation %s not rung, a sweep will find it: %s", allocation_uuid, exc)
+            LOG.warning("Wake-up for allocation %s not sent, a sweep will find it: %s", allocation_uuid, exc)
 
     def call(self, ctx: context.RequestContext, node: models.Node, method: str, **args: Any) -> Any:
-        """Asks the owner of a node and waits for the answer.
+        """Call a method of the owner of a node and return its result.
 
         :param method: one of :data:`versions.METHODS` that answers.
         :raises ServiceUnavailable: the owner did not answer; its death may not have been noticed yet.
@@ -171,23 +206,23 @@ class ConductorClient:
         return self.call_host(ctx, self._required_owner(node), method, node_uuid=node.uuid, **args)
 
     def call_host(self, ctx: context.RequestContext, host: str, method: str, **args: Any) -> Any:
-        """Asks a conductor by its hostname and waits for the answer; errors as in :meth:`call`."""
+        """Call a method of a conductor by its hostname; errors as in :meth:`call`."""
         return transport.unpack(self._bus.call(host, method, self._version(method), ctx, args))
 
     def _version(self, method: str) -> str:
-        """The highest version that every conductor serves that may be asked.
+        """Return the highest version that every conductor serves that may be asked.
 
         :raises ServiceUnavailable: conductors that are too old for the method are online.
         """
-        since, capped = versions.METHODS[method].since, self._highest_version()
-        if versions.version_tuple(since) > versions.version_tuple(capped):
+        since, highest = versions.METHODS[method].since, self._highest_version()
+        if versions.version_tuple(since) > versions.version_tuple(highest):
             raise errors.ServiceUnavailable(
-                what=f"RPC method {method}", reason=f"it needs RPC {since}, conductors with {capped} are online"
+                what=f"RPC method {method}", reason=f"it needs RPC {since}, conductors with {highest} are online"
             )
-        return capped
+        return highest
 
     def _highest_version(self) -> str:
-        """The highest version that every online conductor serves, or the pinned release's."""
+        """Return the highest version that every online conductor serves, or the pinned release's."""
         if (pinned := versions.pinned_release(self._conf)) is not None:
             return pinned.rpc
         if time.monotonic() - self._cap_read_at > self._conf.hash_ring_reset_interval:

@@ -7,7 +7,7 @@ knowing any of Ingot's classes.
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import futurist
@@ -20,55 +20,64 @@ from oslo_log import log
 
 from ingot.common import context, errors
 from ingot.common.conf import broker
-from ingot.rpcapi import queue_sets, versions
+from ingot.common.json_types import Json
+from ingot.rpcapi import versions
 
 LOG = log.getLogger(__name__)
 
-_AWAY = (oslo_messaging.MessagingException, kombu_exceptions.OperationalError)
-"""What is raised when the broker is away: oslo.messaging lets kombu's error through where it opens a new connection."""
+TOPIC, EXCHANGE_SUFFIX = "ingot.conductors", ".durable"
+"""What the names of queues begin with, and what is added to ``[DEFAULT] control_exchange``.
+
+The type of a queue or an exchange cannot be changed: a release that needs another type gives them other names."""
 
 SILENCE_S = 15
-"""Conductors that work on a call give a sign of life twice in this time: that of one that is dead or frozen ends."""
+"""Conductors that work on a call send a keepalive twice in this time: a call to one that is dead or frozen ends."""
 
 _LATEST_BEGIN = 0.75
 """The share of a caller's patience within which work must have begun: the rest is for the work itself."""
+
+_AWAY = (oslo_messaging.MessagingException, kombu_exceptions.OperationalError)
+"""What is raised when the broker is away: oslo.messaging lets kombu's error through where it opens a new connection."""
 
 _THREADS = 4
 _MOST_WAITING = 1000
 
 
 class Limits(NamedTuple):
-    """The patience of whoever calls, in seconds.
+    """A caller's patience in seconds.
 
-    :param silence: for a sign of life from who was asked.
-    :param answer: for the answer, even if there are signs of life.
+    :param silence: for a keepalive from the conductor.
+    :param answer: for the answer, even if there are keepalives.
     """
 
     silence: float = SILENCE_S
     answer: float = 60
 
 
-def to_primitive(value: Any) -> Any:
-    """``value`` as the other side will see it: dictionaries, lists, strings, numbers, booleans, None.
+def to_primitive(value: object) -> Any:
+    """Return a value as the other side will see it: dictionaries, lists, strings, numbers, booleans, None.
 
     :raises TypeError: it holds something that has no JSON form.
     """
     return orjson.loads(orjson.dumps(value, option=orjson.OPT_UTC_Z))
 
 
-def build_context(ctx: context.RequestContext, limits: Limits) -> dict[str, Any]:
-    """The context of a call as it crosses the bus, with the moments by which it must ``arrive`` and the work ``begin``,
-    in seconds since the epoch. After them the caller may be gone: what it was told has failed must not happen then,
-    as when a conductor that was frozen is thawed."""
+def build_context(ctx: context.RequestContext, limits: Limits) -> Json:
+    """Return the context of a call as it crosses the bus.
+
+    It has the moments by which it must ``arrive`` and the work ``begin``, in seconds since the epoch. After them the
+    caller may be gone: a request that it was told has failed must not be carried out then, as when a conductor that was
+    frozen is thawed.
+    """
     now = time.time()
     by = {"arrive": now + limits.silence, "begin": now + limits.answer * _LATEST_BEGIN}
     return {**to_primitive(ctx.to_dict()), "by": by}
 
 
 def seconds_left(ctx: Mapping[str, Any], what: str) -> float:
-    """The seconds that are left for a request to ``arrive`` or its work to ``begin``; less than none if it is late.
+    """Return the seconds left for a request to ``arrive`` or its work to ``begin``; negative if it is late.
 
-    Wakeups may ring as late as they like, and release 0.1 says nothing about its calls.
+    A wake-up has no limit.
     """
     now = time.time()
     left: float = ctx.get("by", {}).get(what, now + Limits().answer * _LATEST_BEGIN) - now
@@ -86,8 +95,8 @@ def refuse_late(ctx: Mapping[str, Any], what: str) -> None:
         raise errors.ServiceUnavailable(what="This conductor", reason=late)
 
 
-def answer(ctx: Mapping[str, Any], method: Callable[..., Any], *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """Runs a method of the endpoint and packs what came of it. This is the edge of an RPC call: nothing escapes.
+def answer(ctx: Mapping[str, Any], method: Callable[..., object], *args: object, **kwargs: object) -> Json:
+    """Run a method of the endpoint and pack its outcome. This is the edge of an RPC call: nothing escapes.
 
     :param ctx: of the request, as it crossed the bus.
     """
@@ -102,8 +111,8 @@ def answer(ctx: Mapping[str, Any], method: Callable[..., Any], *args: Any, **kwa
         return {"error": {"type": "IngotError", "message": message}}
 
 
-def unpack(envelope: dict[str, Any]) -> Any:
-    """The result in an envelope.
+def unpack(envelope: Json) -> Any:
+    """Return the result in an envelope.
 
     :raises IngotError: the error in it, of the class it had on the other side.
     """
@@ -120,11 +129,9 @@ class Transport(Protocol):
     that every conductor serves that may be asked.
     """
 
-    def call(
-        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
-    ) -> dict[str, Any]: ...
+    def call(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> Json: ...
 
-    def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None: ...
+    def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None: ...
 
 
 class LocalTransport:
@@ -133,157 +140,123 @@ class LocalTransport:
     limits = Limits()
 
     def __init__(self) -> None:
-        self._endpoints: dict[str, Any] = {}
+        self._endpoints: dict[str, object] = {}
 
-    def serve(self, host: str, endpoint: Any) -> None:
-        """From now on ``host`` is served by ``endpoint``."""
+    def serve(self, host: str, endpoint: object) -> None:
+        """Have ``host`` served by ``endpoint`` from now on."""
         self._endpoints[host] = endpoint
 
     def stop(self, host: str) -> None:
+        """Have ``host`` served no more."""
         self._endpoints.pop(host, None)
 
-    def call(
-        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
-    ) -> dict[str, Any]:
+    def call(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> Json:
         if host not in self._endpoints:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason="it does not run in this process")
-        served: dict[str, Any] = getattr(self._endpoints[host], method)(
-            build_context(ctx, self.limits), **to_primitive(args)
-        )
-        return served
+        serve = getattr(self._endpoints[host], method)
+        envelope: Json = serve(build_context(ctx, self.limits), **to_primitive(args))
+        return envelope
 
-    def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
+    def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None:
         self.call(host, method, version, ctx, args)
 
 
 class Wakeups:
-    """Threads that send. They begin with the first bell, which may come after a WSGI server has forked."""
+    """Threads that send wake-ups outside of the requests that cause them.
+
+    With a broker that is away or unresponsive, sending one takes seconds, and an API whose threads all wait for that
+    would answer no request. The threads begin with the first wake-up, which may come after a WSGI server has forked.
+    """
 
     def __init__(self, most_waiting: int = _MOST_WAITING) -> None:
         full = rejection.reject_when_reached(most_waiting)
         self._executor = futurist.ThreadPoolExecutor(max_workers=_THREADS, check_and_reject=full)
 
-    def send(self, bell: Callable[[], None]) -> None:
-        """Has a bell sent soon. One that cannot be sent is lost, and what it was rung for is found without it.
+    def send(self, wakeup: Callable[[], None]) -> None:
+        """Have a wake-up sent soon. One that cannot be sent is lost; the sweep finds its work.
 
         :raises ServiceUnavailable: too many wait already.
         """
         try:
-            self._executor.submit(_send, bell)
+            self._executor.submit(_send, wakeup)
         except futurist.RejectedSubmission as exc:
             raise errors.ServiceUnavailable(what="The message bus", reason="too many messages wait for it") from exc
 
     def close(self) -> None:
-        """What has not been sent is lost."""
+        """End the threads; what has not been sent is lost."""
         self._executor.shutdown(wait=False)
 
 
-def _send(bell: Callable[[], None]) -> None:
+def _send(wakeup: Callable[[], None]) -> None:
     try:
-        bell()
+        wakeup()
     except errors.ServiceUnavailable as exc:
-        LOG.warning("A bell was not rung, the sweep will find what it was for: %s", exc.message)
+        LOG.warning("Wake-up not sent, the sweep will find its work: %s", exc.message)
     except Exception:  # the edge of a worker
-        LOG.exception("Sending a bell failed unexpectedly")
+        LOG.exception("Sending a wake-up failed unexpectedly")
 
 
 class OsloTransport:
-    """oslo.messaging: RabbitMQ by ``transport_url``. Each conductor is a server of the topic of each queue set it serves.
+    """oslo.messaging: RabbitMQ by ``transport_url``. Each conductor is a server of the topic.
 
     :param conf: must be oslo.config's global object, see ``ingot.common.conf.loader.load``.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         broker.register(conf)
-        self._conf = conf
-        self._answered: set[queue_sets.QueueSet] = set()
+        self._has_answered = False
         self._wakeups = Wakeups()
-        self._transports = {
-            queue_set: oslo_messaging.get_rpc_transport(conf, queue_set.url(conf))
-            for queue_set in queue_sets.QUEUE_SETS
-        }
-        # A request must not wait for a broker that is away: the sweep makes up for a bell, a call answers 503.
-        self._clients = {
-            queue_set: oslo_messaging.get_rpc_client(
-                bus,
-                queue_set.target(conf),
-                version_cap=versions.RPC_VERSION,
-                call_monitor_timeout=SILENCE_S,
-                retry=1,
-            )
-            for queue_set, bus in self._transports.items()
-        }
+        self._bus = oslo_messaging.get_rpc_transport(conf, broker.address(conf))  # registers control_exchange
+        self._exchange = conf.control_exchange + EXCHANGE_SUFFIX
+        # A request must not wait for a broker that is away: the sweep makes up for a wake-up, a call answers 503.
+        self._client = oslo_messaging.get_rpc_client(
+            self._bus,
+            self._target(),
+            version_cap=versions.RPC_VERSION,
+            call_monitor_timeout=SILENCE_S,
+            retry=1,
+        )
         self.limits = Limits(answer=conf.rpc_response_timeout)
 
-    def server(self, host: str, endpoint: Any, served: Sequence[queue_sets.QueueSet]) -> "Server":
-        """The RPC server of a conductor; its ``start``, ``stop`` and ``wait`` are the caller's.
+    def _target(self, **more: str) -> oslo_messaging.Target:
+        return oslo_messaging.Target(topic=TOPIC, exchange=self._exchange, **more)
 
-        :param served: the queue sets that it listens on.
-        """
-        return Server(
-            oslo_messaging.get_rpc_server(
-                self._transports[queue_set],
-                queue_set.target(self._conf, server=host, version=versions.RPC_VERSION),
-                [endpoint],
-                executor="threading",
-                access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
-            )
-            for queue_set in served
+    def server(self, host: str, endpoint: object) -> oslo_messaging.MessageHandlingServer:
+        """Return the RPC server of a conductor; its ``start``, ``stop`` and ``wait`` are the caller's."""
+        return oslo_messaging.get_rpc_server(
+            self._bus,
+            self._target(server=host, version=versions.RPC_VERSION),
+            [endpoint],
+            executor="threading",
+            access_policy=oslo_messaging.ExplicitRPCAccessPolicy,
         )
 
-    def call(
-        self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]
-    ) -> dict[str, Any]:
-        queue_set = queue_sets.for_version(version)
+    def call(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> Json:
         try:
-            self._require_broker(queue_set)
-            asked = build_context(ctx, self.limits)
-            answer: dict[str, Any] = self._to(host, version).call(asked, method, **to_primitive(args))
-            self._answered.add(queue_set)
+            self._require_broker()
+            to = self._client.prepare(server=host, version=version)
+            envelope: Json = to.call(build_context(ctx, self.limits), method, **to_primitive(args))
+            self._has_answered = True
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
-        return answer
+        return envelope
 
-    def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
+    def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None:
         self._wakeups.send(functools.partial(self._cast, host, method, version, ctx, args))
 
-    def _cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: dict[str, Any]) -> None:
+    def _cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None:
         try:
-            self._to(host, version).cast(ctx.to_dict(), method, **to_primitive(args))
+            self._client.prepare(server=host, version=version).cast(ctx.to_dict(), method, **to_primitive(args))
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what="The message bus", reason=str(exc)) from exc
 
-    def _require_broker(self, queue_set: queue_sets.QueueSet) -> None:
-        """Sends a message that no queue is for. The first call opens the connection for answers, which oslo.messaging
+    def _require_broker(self) -> None:
+        """Send a message that no queue is for. The first call opens the connection for answers, which oslo.messaging
         tries for ever, whereas it soon gives up sending."""
-        if queue_set not in self._answered:
-            self._clients[queue_set].prepare(topic=f"{queue_set.topic}-nobody", version=queue_set.since).cast(
-                {}, "nothing"
-            )
-
-    def _to(self, host: str, version: str) -> Any:
-        return self._clients[queue_sets.for_version(version)].prepare(server=host, version=version)
+        if not self._has_answered:
+            self._client.prepare(topic=f"{TOPIC}-nobody", version=versions.RPC_VERSION).cast({}, "nothing")
 
     def close(self) -> None:
+        """Close the connections; wake-ups that have not been sent are lost."""
         self._wakeups.close()
-        for bus in self._transports.values():
-            bus.cleanup()
-
-
-class Server:
-    """A conductor's RPC servers, one in each queue set, as one."""
-
-    def __init__(self, servers: Iterable[Any]) -> None:
-        self._servers = list(servers)
-
-    def start(self) -> None:
-        for server in self._servers:
-            server.start()
-
-    def stop(self) -> None:
-        for server in self._servers:
-            server.stop()
-
-    def wait(self) -> None:
-        for server in self._servers:
-            server.wait()
+        self._bus.cleanup()

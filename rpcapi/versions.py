@@ -61,7 +61,7 @@ METHODS: dict[str, Method] = {
 
 
 def version_tuple(version: str) -> tuple[int, ...]:
-    """``"1.10"`` as ``(1, 10)``, which compares as versions do."""
+    """Return ``"1.10"`` as ``(1, 10)``, which compares as versions do."""
     return tuple(int(part) for part in version.split("."))
 
 
@@ -78,8 +78,8 @@ class Release(NamedTuple):
 
 # The last three releases: ``[DEFAULT] pin_release_version`` names one. A rolling upgrade goes from one to the next.
 RELEASES: dict[str, Release] = {
-    # What conductors did before there were steps. Nobody published it: it is for operators who must keep to that until
-    # all of their deploy interfaces and ramdisks can do more.
+    # What conductors did before there were steps. It was never published: it is for operators who must keep to that
+    # until all of their deploy interfaces and ramdisks can do more.
     "0.0": Release(rpc="1.0", deploy_steps=False),
     "0.2": Release(rpc="1.1"),
     "0.3": Release(rpc="1.1"),
@@ -87,12 +87,12 @@ RELEASES: dict[str, Release] = {
 
 
 def current_version() -> str:
-    """Version of the installed distribution, e.g. ``0.3.0``."""
+    """Return the version of the installed distribution, e.g. ``0.3.0``."""
     return importlib.metadata.version("ingot")
 
 
 def pinned_release(conf: cfg.ConfigOpts) -> Release | None:
-    """The release that the operator pinned, or None.
+    """Return the release that the operator pinned, or None.
 
     :raises ConfigurationError: this release does not know the pinned one.
     """
@@ -107,6 +107,6 @@ def pinned_release(conf: cfg.ConfigOpts) -> Release | None:
 
 
 def uses_deploy_steps(conf: cfg.ConfigOpts) -> bool:
-    """Whether deploy steps of users and agents, and templates, are used; not while pinned to a release before them."""
+    """Return whether deploy steps and templates are used; not while pinned to a release before them."""
     release = pinned_release(conf)
     return release is None or release.deploy_steps

@@ -1,4 +1,4 @@
-"""The API on a real database, with a conductor that answers as it is told: for tests of the API through HTTP."""
+"""The API on a real database, with a scripted conductor: for tests of the API through HTTP."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ NODE = {"driver": "fake-hardware"}
 
 
 class FakeConductor:
-    """An RPC endpoint: remembers what it was asked, and answers (or raises) what it was told to.
+    """An RPC endpoint: remembers what it was asked, and answers (or raises) what a test has set.
 
     :ivar answers: by method, a value or an exception.
     :ivar asked: (method, arguments) of each call and cast.
@@ -65,13 +65,13 @@ class FakeConductor:
         return answer
 
     @property
-    def bells(self) -> list[str]:
-        """Why it was rung."""
+    def wakeups(self) -> list[str]:
+        """The reasons of the wake-ups."""
         return [arguments["why"] for method, arguments in self.asked if method == "advance"]
 
 
 def enabled(hardware_type: str, **names: list[str]) -> list[conductors.EnabledInterface]:
-    """Interfaces of a hardware type, ``fake`` of each kind unless told otherwise; the first is the default."""
+    """Interfaces of a hardware type, ``fake`` of each type by default; the first is the default."""
     return [
         conductors.EnabledInterface(hardware_type, kind, name, name == offered[0])
         for kind in interfaces.TYPES
@@ -128,7 +128,7 @@ def create_app(conf: cfg.ConfigOpts, db: Database, rpc_client: client.ConductorC
 
 
 class ApiCase(database.TestCase):
-    """``self.api(method, path, body)`` is a request; ``self.conductor`` is who is rung and called."""
+    """``self.api(method, path, body)`` is a request; ``self.conductor`` is what it notifies and calls."""
 
     def setUp(self) -> None:
         server = database.SERVERS.get(self.backend)
@@ -138,9 +138,9 @@ class ApiCase(database.TestCase):
         self.useFixture(fixtures.FakeLogger(level=logging.WARNING))  # a failing test shows what was logged
         self.conf = self.database.conf
         self.conf.set_override("lock_wait_timeout", 0, group="api")
-        # What is registered here gives no signs of life: it stays online however long a test takes.
+        # What is registered here writes no heartbeats: it stays online however long a test takes.
         self.conf.set_override("heartbeat_timeout", 24 * 3600, group="conductor")
-        # And nobody reads again who is online, which on a slow machine would be a statement more in some request.
+        # The ring is not read again, which on a slow machine would be one more statement in some request.
         self.conf.set_override("hash_ring_reset_interval", 24 * 3600)
         self.configure()
         self.conductor = FakeConductor()

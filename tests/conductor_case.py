@@ -66,7 +66,7 @@ class ConductorCase(database.TestCase):
         self.addCleanup(conductor.stop)
 
     def accept(self, node: models.Node, flow: str, state: str, **request: Any) -> None:
-        """What the API writes when it accepts a verb; the bell is not rung."""
+        """Write what the API writes when it accepts a verb; the conductor is not notified."""
         values = {
             "provision_state": state,
             "target_provision_state": states.TARGETS.get(state),
@@ -82,13 +82,13 @@ class ConductorCase(database.TestCase):
         self.conductor.endpoint.advance(context.admin().to_dict(), node_uuid=node.uuid, why=why)
 
     def run_flow(self, node: models.Node, flow: str, state: str, **request: Any) -> models.Node:
-        """Accepts, rings and waits for the end."""
+        """Accept a verb, notify the conductor and wait for the end."""
         self.accept(node, flow, state, **request)
         self.notify(node)
         return self.settled(node)
 
     def settled(self, node: models.Node) -> models.Node:
-        """The node once nobody works on it and no flow is under way."""
+        """Return the node once it is unlocked and no flow is under way."""
 
         def look() -> models.Node | None:
             now = nodes.get(self.db, node.uuid)

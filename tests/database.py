@@ -165,7 +165,7 @@ def statements(db: Database) -> Iterator[list[str]]:
 
 
 def make_node(db: Database, **values: Any) -> models.Node:
-    """Enters a node straight into its table: available, on fake hardware, unless told otherwise.
+    """Enters a node straight into its table: available, on fake hardware, by default.
 
     :returns: the whole row but the config drive, as :func:`ingot.db.nodes.get` reads it.
     """

@@ -43,7 +43,7 @@ def token_of(person: str) -> tokens.V3Token:
 
 
 def configure(conf: cfg.ConfigOpts) -> None:
-    """Sets what an operator sets for Keystone; nobody listens there."""
+    """Sets what an operator sets for Keystone; no server listens there."""
     group = "keystone_authtoken"
     for name, options in (*auth_token.list_opts(), (group, loading.get_auth_plugin_conf_options("password"))):
         conf.register_opts(options, group=name)

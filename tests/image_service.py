@@ -48,7 +48,7 @@ class ImageService(fixtures.Fixture):
         conf.set_override("endpoint_override", self.url, group="glance")
 
     def add(self, content: bytes = b"image", **more: Any) -> str:
-        """An image that can be used, unless told otherwise; returns its id."""
+        """Add an image that can be used, by default; return its id."""
         ident = str(uuid.uuid4())
         about = {"status": "active", "disk_format": "raw", "container_format": "bare", "visibility": "public"}
         self.images[ident] = {"id": ident, **about, "os_hash_algo": "sha512", "os_hash_value": "ab" * 64, **more}

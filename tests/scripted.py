@@ -22,7 +22,7 @@ from tests.scripted_hardware import Killed, Life, MortalDatabase, Stage, hardwar
 class ScriptedCase(conductor_case.ConductorCase):
     """``self.conductor`` is the one that works now; ``self.stage`` has the script.
 
-    The conductors have no timers: they look when a test rings or lets them sweep, in the queue that every bell ends in.
+    The conductors have no timers: they reconcile when a test notifies them or lets them sweep.
 
     :cvar tls: whether agents serve HTTPS.
     """
@@ -45,7 +45,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         self.conf.set_override("require_tls", self.tls, group="agent")
 
     def make_conductor(self, db: Database) -> manager.Conductor:
-        """Another conductor; those before it have given no sign of life for an hour."""
+        """Start another conductor; those before it have written no heartbeat for an hour."""
         self._number += 1
         host = f"conductor-{self._number}"
         self.conf.set_override("host", host)
@@ -57,7 +57,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         self._mortal = MortalDatabase(self.conf, self.stage.life)
         conductor = manager.Conductor(self.conf, self._mortal, loaded)
         about = {"conductor_group": "", "release": versions.current_version(), "rpc_version": versions.RPC_VERSION}
-        conductors.register(db, host, {**about, "classic_drivers": []}, loaded.enabled())
+        conductors.register(db, host, {**about, "classic_drivers": []}, loaded.list_enabled())
         return conductor
 
     def retire(self) -> None:
@@ -85,14 +85,14 @@ class ScriptedCase(conductor_case.ConductorCase):
     # Turns
 
     def ring_for(self, node: models.Node) -> None:
-        """The conductor hears a bell and has answered it when this returns. If hardware wanted time, it has passed."""
+        """Notify the conductor and wait until it has reconciled. If hardware needed time, it has passed."""
         if self.now(node).step_state == "polling":
             nodes.set_always(self.db, node.uuid, {"due_at": clock.now()})
         self.conductor.endpoint.advance(context.admin().to_dict(), node_uuid=node.uuid, why="test")
         self._answered(node)
 
     def sweep_for(self, node: models.Node) -> None:
-        """No bell was heard; the conductor sweeps, and has answered what it found when this returns."""
+        """Let the conductor sweep without a wake-up; it has processed what it found when this returns."""
         with contextlib.suppress(Killed):
             self.conductor.sweeper.sweep()
         for one in (node, *node_lists.list_children(self.db, node.uuid)):
@@ -102,7 +102,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         self.conductor.queues.submit(node.uuid, lambda: None).result(conductor_case.PATIENCE)
 
     def machine_turn(self, node: models.Node) -> None:
-        """If the conductor waits for the agent: it does its work, or boots, and gives a sign of life."""
+        """If the conductor waits for the agent: it does its work, or boots, and sends a heartbeat."""
         now, agent = self.now(node), self.agent(node)
         if now.step_state not in ("waiting", "watching", "ending") or current(now) == self.stage.silent_in:
             return
@@ -126,7 +126,7 @@ class ScriptedCase(conductor_case.ConductorCase):
     ) -> models.Node:
         """Until the flow has ended, the conductor is dead, or three turns have changed nothing.
 
-        :param sweeps: no bell is heard, whoever rings.
+        :param sweeps: all wake-ups are lost.
         :param until: ends it earlier, before the machine's turn.
         """
         same, before = 0, None
@@ -154,7 +154,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         nodes.set_always(self.db, node.uuid, {**values, "step_memory": memory})
 
     def another_conductor(self) -> None:
-        """The one that worked is dead; the next is told nothing and finds out."""
+        """The conductor that worked is dead; the next one gets no message and finds out."""
         self.retire()
         self.conductor = self.make_conductor(self.db)
 
@@ -164,7 +164,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         self.accept(node, flow, state, **request)
 
     def free(self, node: models.Node) -> None:
-        """Asserts that nobody owes the node anything."""
+        """Assert that no work of the node is pending."""
         now = self.now(node)
         kept = ("flow", "run_id", "due_at", "reservation", "lock_purpose", "step_state", "step_deadline")
         assert not any(getattr(now, name) for name in kept), {name: getattr(now, name) for name in kept}

@@ -59,7 +59,7 @@ class Agent:
         agents.record_inspection(db, node)
 
     def beat(self, db: Database, node: models.Node) -> None:
-        """A sign of life that the API has taken."""
+        """A heartbeat that the API has taken."""
         values = {"agent_url": self.url, "agent_version": self.version, "agent_verify_ca": self.certificate}
         agents.record_heartbeat(db, nodes.get(db, node.uuid), {**values, "agent_status": None})
 
@@ -117,7 +117,7 @@ class Agent:
             offered = {"Scripted": self._offers(extension)}
             return {f"{extension}_steps": offered, "hardware_manager_version": self.managers}
         if verb == "finalize_rescue":
-            self.token = "ended"  # it serves nobody any more
+            self.token = "ended"  # it serves no client any more
         return {"system_logs": base64.b64encode(b"a tar file").decode()} if extension == "log" else None
 
     def describe(self, command: dict[str, Any]) -> dict[str, Any]:

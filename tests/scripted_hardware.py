@@ -139,7 +139,7 @@ class Stage:
     :ivar did: (node's uuid, interface, step, args) whenever a step has begun to do what it does.
     :ivar life: of the conductor that works now.
     :ivar meanwhile: is called when a step that took more than one call ends.
-    :ivar silent_in: interface and name of the step in which agents give no sign of life.
+    :ivar silent_in: interface and name of the step in which agents send no heartbeat.
     :ivar distrusted: whether agents that boot from now on take no command with the token that they were given.
     """
 
@@ -214,7 +214,7 @@ class Stage:
 class _Acts:
     """What each interface of scripted hardware has besides its own: the steps of the script.
 
-    :ivar stage: set by whoever made the hardware; one for each conductor, as interfaces are.
+    :ivar stage: set by the maker of the hardware; one for each conductor, as interfaces are.
     """
 
     interface_type: str

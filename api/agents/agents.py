@@ -112,11 +112,13 @@ def _callback(name: str, value: str) -> str:
 _HEARTBEAT = fields.Body(
     "heartbeat",
     (
-        Field("callback_url", kind=field_types.Kind({"type": "string", "maxLength": 2048}, _callback), required=True),
+        Field(
+            "callback_url", type=field_types.FieldType({"type": "string", "maxLength": 2048}, _callback), required=True
+        ),
         Field("agent_version", 36, field_types.text()),
         Field("agent_token", 62, field_types.text()),
         Field("agent_verify_ca", 68, field_types.text(longest=2**16)),
-        Field("agent_status", 72, field_types.Kind({"enum": ["start", "end", "error", None]})),
+        Field("agent_status", 72, field_types.FieldType({"enum": ["start", "end", "error", None]})),
         Field("agent_status_message", 72, field_types.text(longest=2**16)),
     ),
     newer=errors.Invalid,  # a bad request here, not a wrong version (measured contract)

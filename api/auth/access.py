@@ -1,71 +1,83 @@
-"""What one request may do: asks the rules of policy about the object at hand and whose it is.
+"""What one request may do: checks the rules of policy for an object and the projects that it belongs to.
 
-Asking costs no statement: handlers tell what they have read anyway, and reading an object includes whose it is.
+A check costs no statement: reading an object includes its owner.
 """
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from ingot.common import context, errors
-from ingot.db import listing, models
+from ingot.db import listing, models, nodes
 
 Facts = tuple[tuple[str, str], ...]
 """Names with values."""
 
 
-class Whose(NamedTuple):
-    """Whose an object is, in the words of rules.
+AnyOwned = TypeVar("AnyOwned", bound=models.Base)
+AnyOfNode = TypeVar("AnyOfNode", bound=nodes.OfNode)
 
-    :param kind: prefix of the names: ``%(node.owner)s``.
+
+class Target(NamedTuple):
+    """What rules compare a user with: the projects that an object belongs to.
+
+    :param noun: prefix of the names: ``%(node.owner)s``.
     """
 
-    kind: str = ""
+    noun: str = ""
     facts: Facts = ()
 
 
-NOBODYS = Whose()
+NO_TARGET = Target()
 
 
-def whose(kind: str, **facts: Any) -> Whose:
-    # What has no value has no name either: a rule that compares with None would be met by whoever has no project.
-    return Whose(kind, tuple((f"{kind}.{name}", str(value)) for name, value in facts.items() if value is not None))
+def build_target(noun: str, **facts: object) -> Target:
+    """Return what rules compare with, without the facts that have no value.
+
+    A rule that compares with None would be met by a user without a project.
+    """
+    return Target(noun, tuple((f"{noun}.{name}", str(value)) for name, value in facts.items() if value is not None))
 
 
-class Ownership(NamedTuple):
+class Ownership(NamedTuple, Generic[AnyOwned]):
     """How the objects of a resource belong to projects.
 
     :param noun: the resource in the names of rules.
-    :param whose: tells it of a record.
-    :param within: the condition of lists for the objects of one project.
+    :param target: returns what rules compare with for a record.
+    :param condition: returns the condition of lists for the objects of one project.
     """
 
     noun: str
-    whose: Callable[[models.Record], Whose]
-    within: Callable[[str], listing.Condition | listing.Either]
+    target: Callable[[AnyOwned], Target]
+    condition: Callable[[str], listing.Condition | listing.Either]
 
 
-def of_node(node: models.Node) -> Whose:
+def node_target(node: models.Node) -> Target:
     """
     :param node: needs owner and lessee.
     """
-    return whose("node", owner=node.owner, lessee=node.lessee)
+    return build_target("node", owner=node.owner, lessee=node.lessee)
 
 
-NODE = Ownership("node", of_node, lambda project: listing.Condition(("owner", "lessee"), "equals", project))
+NODE: Ownership[models.Node] = Ownership(
+    "node", node_target, lambda project: listing.Condition(("owner", "lessee"), "equals", project)
+)
 
 
-def through_node(noun: str) -> Ownership:
-    """Of what belongs to a node; its records have node_owner and node_lessee."""
+def target_of_node(record: nodes.OfNode) -> Target:
+    """Return what rules compare with for something that belongs to a node."""
+    return build_target("node", owner=record.node_owner, lessee=record.node_lessee)
+
+
+def through_node(noun: str) -> Ownership[AnyOfNode]:
+    """Return the ownership of what belongs to a node."""
     return Ownership(
-        noun,
-        lambda record: whose("node", owner=record.node_owner, lessee=record.node_lessee),
-        lambda project: listing.Condition(("node_owner", "node_lessee"), "equals", project),
+        noun, target_of_node, lambda project: listing.Condition(("node_owner", "node_lessee"), "equals", project)
     )
 
 
 class Access:
-    """Everything is allowed: what administrators have, and what agents and machines may ask for without a name."""
+    """Everything is allowed: the access of administrators, and of agents and machines, which have no credentials."""
 
     limited = False
     """Whether anything may be refused or hidden at all."""
@@ -73,52 +85,52 @@ class Access:
     sees_all = True
     """Whether all fields of nodes are shown."""
 
-    def permits(self, rule: str, about: Whose = NOBODYS) -> bool:
-        """Whether the request may do what a rule allows."""
+    def permits(self, rule: str, target: Target = NO_TARGET) -> bool:
+        """Return whether the request may do what a rule allows."""
         return True
 
-    def require(self, rule: str, about: Whose = NOBODYS) -> None:
+    def require(self, rule: str, target: Target = NO_TARGET) -> None:
         """
         :raises Forbidden: the request may not do what the rule allows.
         """
 
-    def require_seen(self, rule: str, about: Whose, noun: str, ident: str) -> None:
-        """As :meth:`require`, for an object of whose existence strangers must not learn.
+    def require_seen(self, rule: str, target: Target, noun: str, ident: str) -> None:
+        """Require as :meth:`require` does, hiding that the object exists from users who may not see it.
 
         :param noun: what it is, for the message.
         :param ident: what the request calls it.
         :raises NotFound: the request may not even see it.
         """
 
-    def project(self, noun: str, asked: str | None = None) -> str | None:
-        """The project whose objects a list is limited to, if it is.
+    def limit_to_project(self, noun: str, requested: str | None = None) -> str | None:
+        """Return the project whose objects a list is limited to, if it is.
 
         :param noun: the resource in the names of rules.
-        :param asked: the project whose objects the request asks for.
+        :param requested: the project whose objects the request asks for.
         :raises Forbidden: it may not see them.
         """
         return None
 
-    def settle(self) -> None:
-        """Called before the answer leaves.
+    def check_required(self) -> None:
+        """Check, before the answer leaves, that the handler required a rule.
 
-        :raises RuntimeError: the handler asked no rule.
+        :raises RuntimeError: it did not.
         """
 
 
 class Identity(NamedTuple):
-    """Who asks, in the words of rules.
+    """The user of a request as rules see it.
 
-    :param key: the same for whom all rules are answered the same.
-    :param words: all that can be compared with, in lower case.
+    :param key: the same for users for whom all rules give the same answers.
+    :param words: all values that can be compared, in lower case.
     """
 
-    values: dict[str, Any]
+    values: dict[str, object]
     key: str
     words: str
 
     @classmethod
-    def of(cls, ctx: context.RequestContext) -> "Identity":
+    def from_context(cls, ctx: context.RequestContext) -> "Identity":
         values = ctx.to_policy_values()
         words = (word for value in values.values() for word in (value if isinstance(value, list) else (value,)))
         return cls(values, repr(values), "\n".join(map(str, words)).lower())
@@ -127,13 +139,13 @@ class Identity(NamedTuple):
 class Rules(Protocol):
     """The rules in force; see :class:`ingot.api.auth.enforcer.Enforcer`."""
 
-    def met(self, rule: str, facts: Facts, identity: Identity) -> bool: ...
+    def allows(self, rule: str, facts: Facts, identity: Identity) -> bool: ...
 
-    def told_apart(self, facts: Facts, identity: Identity) -> Facts: ...
+    def reduce_facts(self, facts: Facts, identity: Identity) -> Facts: ...
 
 
 _SEEN = {"node": "baremetal:node:get", "allocation": "baremetal:allocation:get"}
-"""By kind: who does not meet this rule is told that there is no such object, whatever is asked of it."""
+"""By noun: to a user whom this rule refuses there is no such object, whatever the request."""
 
 _ALL_FIELDS = "baremetal:node:get:filter_threshold"
 
@@ -146,50 +158,52 @@ class Limited(Access):
     def __init__(self, rules: Rules, ctx: context.RequestContext) -> None:
         self._rules = rules
         self._ctx = ctx
-        self._identity = Identity.of(ctx)
-        # A list asks the same of a thousand nodes.
-        self._facts: dict[Whose, Facts] = {}
+        self._identity = Identity.from_context(ctx)
+        # A list checks the same for a thousand nodes.
+        self._facts: dict[Target, Facts] = {}
         self._known: dict[tuple[str, Facts], bool] = {}
-        self._settled = False
+        self._required = False
 
-    def permits(self, rule: str, about: Whose = NOBODYS) -> bool:
-        if about not in self._facts:
-            self._facts[about] = self._rules.told_apart(about.facts, self._identity)
-        key = (rule, self._facts[about])
+    def permits(self, rule: str, target: Target = NO_TARGET) -> bool:
+        if target not in self._facts:
+            self._facts[target] = self._rules.reduce_facts(target.facts, self._identity)
+        key = (rule, self._facts[target])
         if key not in self._known:
-            self._known[key] = self._rules.met(*key, self._identity)
+            self._known[key] = self._rules.allows(*key, self._identity)
         return self._known[key]
 
     @functools.cached_property
     def sees_all(self) -> bool:  # type: ignore[override]
         return self.permits(_ALL_FIELDS)
 
-    def require(self, rule: str, about: Whose = NOBODYS) -> None:
-        self._settled = True
-        if not self.permits(rule, about):
-            raise self._refusal(rule)
+    def require(self, rule: str, target: Target = NO_TARGET) -> None:
+        self._required = True
+        if not self.permits(rule, target):
+            raise self._refused_error(rule)
 
-    def require_seen(self, rule: str, about: Whose, noun: str, ident: str) -> None:
-        if about.kind in _SEEN and not self.permits(_SEEN[about.kind], about):
+    def require_seen(self, rule: str, target: Target, noun: str, ident: str) -> None:
+        if target.noun in _SEEN and not self.permits(_SEEN[target.noun], target):
             raise errors.NotFound(noun=noun, ident=ident)
-        self.require(rule, about)
+        self.require(rule, target)
 
-    def project(self, noun: str, asked: str | None = None) -> str | None:
-        self._settled = True
+    def limit_to_project(self, noun: str, requested: str | None = None) -> str | None:
+        self._required = True
         every = f"baremetal:{noun}:list_all"
         if self.permits(every):
             return None
         own: str | None = self._ctx.project_id
-        if own is None or asked not in (None, own):
-            raise self._refusal(every)
+        if own is None or requested not in (None, own):
+            raise self._refused_error(every)
         self.require(f"baremetal:{noun}:list")
         return own
 
-    def settle(self) -> None:
-        if not self._settled:
-            raise RuntimeError("A handler answered without asking what the request may do: its route declares a rule.")
+    def check_required(self) -> None:
+        if not self._required:
+            raise RuntimeError(
+                "A handler answered without a check of what the request may do: its route declares a rule."
+            )
 
-    def _refusal(self, rule: str) -> errors.Forbidden:
+    def _refused_error(self, rule: str) -> errors.Forbidden:
         roles = ", ".join(self._ctx.roles) or "none"
         where = f"in project {self._ctx.project_id}" if self._ctx.project_id else "in the system"
         if not self._ctx.project_id and self._ctx.system_scope != "all":

@@ -1,24 +1,25 @@
-"""The rules in force: the defaults, with what the operator's policy file changes."""
+"""The rules in force: the defaults of :mod:`ingot.api.auth.rules`, with what the operator's policy file changes."""
 
 import importlib.metadata
 import os
 import re
 import threading
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
 from oslo_config import cfg
 from oslo_log import log
 from oslo_policy import opts, policy
 
+from ingot.api.auth import rules
 from ingot.api.auth.access import Facts, Identity
 from ingot.common import errors
 
 LOG = log.getLogger(__name__)
 
 DEFAULT_FILE = "policy.yaml"
-LOOKED_FOR_S = 1.0
-"""Seconds between two looks at whether the policy file has changed, and for which answers are remembered at most."""
+CHECK_INTERVAL_S = 1.0
+"""Seconds between two checks whether the policy file has changed; answers are remembered no longer."""
 
 _MOST_ANSWERS = 20_000
 
@@ -26,49 +27,55 @@ _OF_OTHERS = [entry.name for entry in importlib.metadata.entry_points(group="osl
 _MORE_THAN_EQUAL = re.compile(rf"\b({'|'.join(map(re.escape, _OF_OTHERS))}):|%\([^)]*\)[^s]")
 """What makes a rule more than comparisons of whole values: checks that others bring (http), parts of values."""
 
-_ANYBODY_ELSE = "\0"
+_OTHER = "\0"
 """Stands for the values that no rule can tell apart."""
 
 _Stamp = tuple[tuple[str, int, int], ...]
 
 
 class _Snapshot(policy.Enforcer):
-    """The rules as they are when it is made. The library would look at the files at each question."""
+    """The rules at one moment. The library would check the files at each question."""
 
-    def __init__(self, conf: cfg.ConfigOpts, defaults: Sequence[policy.RuleDefault]) -> None:
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(conf)
         self.suppress_default_change_warnings = True
-        self.register_defaults(list(defaults))
+        self.register_defaults(
+            [policy.RuleDefault(name, check, about) for name, (check, about) in rules.BLOCKS.items()]
+        )
+        self.register_defaults(
+            [
+                policy.RuleDefault(rule.name, rule.check, rule.about, scope_types=list(rule.scopes))
+                for rule in rules.RULES.values()
+            ]
+        )
         super().load_rules()
         self.words = "\n".join(map(str, self.rules.values())).lower()
         self.compares = not _MORE_THAN_EQUAL.search(self.words)
 
     def load_rules(self, force_reload: bool = False) -> None:
-        """Nothing: another snapshot is made when the files change."""
+        """Do nothing: another snapshot is made when the files change."""
 
 
 class Enforcer:
-    """Answers whether a rule is met.
+    """Answers whether a rule allows a request.
 
-    :param defaults: see :func:`ingot.api.policy_sample.list_rules`.
     :raises ConfigurationError: the policy file cannot be used.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, defaults: Sequence[policy.RuleDefault]) -> None:
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
         for group, options in opts.list_opts():
             conf.register_opts(options, group=group)
         self._conf = conf
-        self._defaults = defaults
         elevated = conf.rbac_service_role_elevated_access
         self._constants = {"config.service_project_name": conf.rbac_service_project_name} if elevated else {}
         self._lock = threading.Lock()
         self._stamp: _Stamp = ()
         self._answers: dict[Hashable, bool] = {}
         self._snapshot = self._read()
-        self._looked_at = time.monotonic()
+        self._checked_at = time.monotonic()
 
-    def met(self, rule: str, facts: Facts, identity: Identity) -> bool:
-        """Whether an identity may do what a rule allows.
+    def allows(self, rule: str, facts: Facts, identity: Identity) -> bool:
+        """Return whether an identity may do what a rule allows.
 
         A rule that does not exist, and a token of a scope that the rule is not for, is an answer too: no.
 
@@ -81,10 +88,10 @@ class Enforcer:
             answers[key] = bool(snapshot.enforce(rule, target, dict(identity.values)))
         return answers[key]
 
-    def told_apart(self, facts: Facts, identity: Identity) -> Facts:
-        """The facts about an object, as far as rules can tell them apart.
+    def reduce_facts(self, facts: Facts, identity: Identity) -> Facts:
+        """Return the facts about an object, as far as rules can tell them apart.
 
-        A rule compares them with what is known of who asks, or with its own words. A value that occurs in neither is
+        A rule compares them with what is known of the user, or with its own words. A value that occurs in neither is
         like any other such value: the nodes of a thousand other projects are one question.
         """
         snapshot, _answers = self._current()
@@ -92,28 +99,28 @@ class Enforcer:
             return facts
         words = (identity.words, snapshot.words)
         return tuple(
-            (name, value if any(value.lower() in known for known in words) else _ANYBODY_ELSE) for name, value in facts
+            (name, value if any(value.lower() in known for known in words) else _OTHER) for name, value in facts
         )
 
     @property
     def rules(self) -> policy.Enforcer:
-        """The rules as they are now."""
+        """The rules at this moment."""
         return self._current()[0]
 
     def _current(self) -> tuple[_Snapshot, dict[Hashable, bool]]:
-        """The rules, and what they have answered: clients ask the same again and again, and the library takes long."""
+        """Return the rules and their answers: clients ask the same again and again, and the library takes long."""
         if len(self._answers) > _MOST_ANSWERS:
             self._answers = {}
-        if time.monotonic() - self._looked_at < LOOKED_FOR_S or not self._lock.acquire(blocking=False):
+        if time.monotonic() - self._checked_at < CHECK_INTERVAL_S or not self._lock.acquire(blocking=False):
             return self._snapshot, self._answers
         try:
-            self._looked_at = time.monotonic()
+            self._checked_at = time.monotonic()
             self._answers = {}
-            if self._stamp != _stamp(self._conf):
+            if self._stamp != _read_stamp(self._conf):
                 self._snapshot = self._read()
-                LOG.info("The rules of policy were read again")
+                LOG.info("Policy rules were read again")
         except errors.ConfigurationError as exc:
-            LOG.error("The rules of policy stay as they were: %s", exc.message)  # noqa: TRY400 - it says it all
+            LOG.error("Policy rules stay as they were: %s", exc.message)  # noqa: TRY400 - it says it all
         finally:
             self._lock.release()
         return self._snapshot, self._answers
@@ -121,22 +128,22 @@ class Enforcer:
     def _read(self) -> _Snapshot:
         name = self._conf.oslo_policy.policy_file
         if name != DEFAULT_FILE and self._conf.find_file(name) is None:
-            raise _unusable(name, "there is no such file")
-        self._stamp = _stamp(self._conf)
+            raise _unusable_error(name, "there is no such file")
+        self._stamp = _read_stamp(self._conf)
         try:
-            return _Snapshot(self._conf, self._defaults)
+            return _Snapshot(self._conf)
         except (cfg.Error, policy.InvalidDefinitionError, AttributeError, TypeError, ValueError) as exc:
-            raise _unusable(name, f"{exc}; it maps names of rules to check strings, in YAML") from exc
+            raise _unusable_error(name, f"{exc}; it maps names of rules to check strings, in YAML") from exc
 
 
-def _unusable(name: str, why: str) -> errors.ConfigurationError:
+def _unusable_error(name: str, why: str) -> errors.ConfigurationError:
     return errors.ConfigurationError(
         option="[oslo_policy] policy_file", value=name, allowed=f"It cannot be used: {why}."
     )
 
 
-def _stamp(conf: cfg.ConfigOpts) -> _Stamp:
-    """What changes when a file of rules does."""
+def _read_stamp(conf: cfg.ConfigOpts) -> _Stamp:
+    """Return what changes when a file of rules does."""
     found = [conf.find_file(name) for name in (conf.oslo_policy.policy_file, *conf.oslo_policy.policy_dirs)]
     stamps = []
     for path in filter(None, found):

@@ -1,6 +1,6 @@
 """The rules of policy and their defaults, one row each. Names are Ironic's: an operator's policy file carries over.
 
-A rule is a check string of oslo.policy. Most are made of the building blocks :data:`WHO`, which an operator can
+A rule is a check string of oslo.policy. Most are made of the building blocks :data:`BLOCKS`, which an operator can
 redefine once for all rules that use them. Which request a rule is for stands in the table of routes.
 """
 
@@ -27,7 +27,7 @@ class Rule(NamedTuple):
     beside: str | None = None
 
 
-WHO: dict[str, tuple[str, str]] = {
+BLOCKS: dict[str, tuple[str, str]] = {
     "service_role": (
         "role:service and project_name:%(config.service_project_name)s",
         "Other services of the cloud, by the project [DEFAULT] rbac_service_project_name; never met unless "

@@ -75,11 +75,11 @@ _ANSWER = {
     body=fields.Body(
         "bulk request",
         (
-            Field("action", kind=field_types.Kind({"enum": list(ACTIONS)}), required=True),
-            Field("body", kind=field_types.Kind({"type": ["object", "null"]})),
-            Field("nodes", kind=field_types.Kind(_IDENTS)),
-            Field("filter", kind=field_types.Kind(_FILTER)),
-            Field("dry_run", kind=field_types.FLAG),
+            Field("action", type=field_types.FieldType({"enum": list(ACTIONS)}), required=True),
+            Field("body", type=field_types.FieldType({"type": ["object", "null"]})),
+            Field("nodes", type=field_types.FieldType(_IDENTS)),
+            Field("filter", type=field_types.FieldType(_FILTER)),
+            Field("dry_run", type=field_types.FLAG),
         ),
     ),
     answer=Answer(shows=Plain(_ANSWER)),
@@ -130,7 +130,7 @@ def _named(call: Call) -> dict[str, str | None]:
     _check_size(call, len(given), "nodes")
     known: dict[str | None, models.Record] = {}
     for node in node_lists.find_named(call.db, given):
-        if call.access.permits("baremetal:node:get", access.of_node(node)):
+        if call.access.permits("baremetal:node:get", access.node_target(node)):
             known |= {node.uuid: node, node.name: node}
     return {known[ident].uuid if ident in known else ident: getattr(known.get(ident), "name", None) for ident in given}
 

@@ -47,8 +47,8 @@ def resolved(call: Call, node: models.Node, name: str, steps: list[dict[str, Any
     children = node_lists.list_children(call.db, node.uuid)
     if for_all:
         for child in children:
-            call.access.require(call.rule, access.of_node(child))
-    own = [child for child in children if call.access.permits(call.rule, access.of_node(child))]
+            call.access.require(call.rule, access.node_target(child))
+    own = [child for child in children if call.access.permits(call.rule, access.node_target(child))]
     known = {ident: child.uuid for child in own for ident in (child.uuid, child.name)}
     return [_limited(node, f"{name}.{index}.{_LIMIT}", step, known) for index, step in enumerate(steps)]
 

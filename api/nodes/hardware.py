@@ -29,7 +29,7 @@ def console(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_console"))
 
 
-_CONSOLE_REQUEST = fields.Body("console request", (Field("enabled", kind=field_types.FLAG, required=True),))
+_CONSOLE_REQUEST = fields.Body("console request", (Field("enabled", type=field_types.FLAG, required=True),))
 
 
 @operation(body=_CONSOLE_REQUEST, answer=calls.EMPTY_202)
@@ -39,12 +39,12 @@ def set_console(call: Call, node: str) -> Reply:
 
 # How the machine boots
 
-_BOOT_MODE = field_types.Kind({"enum": ["bios", "uefi"]})
-_SECURE_BOOT = field_types.Kind({"type": ["boolean", "string"]}, field_types.flag)
+_BOOT_MODE = field_types.FieldType({"enum": ["bios", "uefi"]})
+_SECURE_BOOT = field_types.FieldType({"type": ["boolean", "string"]}, field_types.flag)
 
 
 @operation(
-    body=fields.Body("boot mode request", (Field("target", kind=_BOOT_MODE, required=True),)),
+    body=fields.Body("boot mode request", (Field("target", type=_BOOT_MODE, required=True),)),
     answer=calls.EMPTY_202,
 )
 def set_boot_mode(call: Call, node: str) -> Reply:
@@ -52,7 +52,7 @@ def set_boot_mode(call: Call, node: str) -> Reply:
 
 
 @operation(
-    body=fields.Body("secure boot request", (Field("target", kind=_SECURE_BOOT, required=True),)),
+    body=fields.Body("secure boot request", (Field("target", type=_SECURE_BOOT, required=True),)),
     answer=calls.EMPTY_202,
 )
 def set_secure_boot(call: Call, node: str) -> Reply:
@@ -107,8 +107,8 @@ def _lower(_name: str, value: str) -> str:
     return value.lower()
 
 
-_STATE = field_types.Kind({"type": "string", "maxLength": 80}, _lower)
-_STATE_REQUEST = fields.Body("indicator request", (Field("state", kind=_STATE, required=True),))
+_STATE = field_types.FieldType({"type": "string", "maxLength": 80}, _lower)
+_STATE_REQUEST = fields.Body("indicator request", (Field("state", type=_STATE, required=True),))
 
 
 @operation(body=_STATE_REQUEST, answer=calls.EMPTY_204)

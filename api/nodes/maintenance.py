@@ -16,7 +16,7 @@ _SHOWN = schemas.complete(
     }
 )
 _HOLD = Answer(shows=Plain(_SHOWN))
-_REASON = Field("reason", kind=field_types.LONG_TEXT)
+_REASON = Field("reason", type=field_types.LONG_TEXT)
 
 
 @operation(answer=Answer(shows=Plain(schemas.listed("holds", _SHOWN))))
@@ -31,7 +31,7 @@ def show(call: Call, node: str, hold: str) -> Reply:
 
 
 @operation(
-    body=fields.Body("hold", (Field("scope", kind=field_types.Kind({"enum": list(maintenance.SCOPES)})), _REASON)),
+    body=fields.Body("hold", (Field("scope", type=field_types.FieldType({"enum": list(maintenance.SCOPES)})), _REASON)),
     answer=calls.EMPTY_204,
 )
 def put(call: Call, node: str, hold: str) -> Reply:
@@ -67,7 +67,7 @@ def _write(call: Call, node: str, change: maintenance.Change) -> None:
         if not call.dry_run:
             maintenance.write_holds(call.db, found.uuid, change, found.revision if call.preconditions else None)
 
-    calls.retried(attempt)
+    calls.wait_for_lock(attempt)
 
 
 def _named(call: Call, node: str, name: str) -> maintenance.Hold:

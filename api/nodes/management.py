@@ -38,8 +38,8 @@ def supported_boot_devices(call: Call, node: str) -> Reply:
 _BOOT_DEVICE = fields.Body(
     "boot device request",
     (
-        Field("boot_device", kind=field_types.text(80, shortest=1, nullable=False), required=True),
-        Field("persistent", kind=field_types.FLAG),
+        Field("boot_device", type=field_types.text(80, shortest=1, nullable=False), required=True),
+        Field("persistent", type=field_types.FLAG),
     ),
 )
 

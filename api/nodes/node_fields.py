@@ -54,12 +54,14 @@ _PROVISION_STATE = Field(
 )
 
 
-def _masked(name: str, kind: field_types.Kind | None = None, see: str | None = None, edit: str | None = None) -> Field:
+def _masked(
+    name: str, type: field_types.FieldType | None = None, see: str | None = None, edit: str | None = None
+) -> Field:
     def compute(node: models.Node, _call: Call) -> Any:
         value = getattr(node, name)
         return masking.mask(value) if value else value
 
-    return Field(name, 1, kind, compute=compute, needs=(name,), see=see, edit=edit)
+    return Field(name, 1, type, compute=compute, needs=(name,), see=see, edit=edit)
 
 
 def _driver_internal_info(node: models.Node, _call: Call) -> dict[str, Any]:
@@ -97,16 +99,16 @@ def _interface(kind: str) -> Field:
 TABLE = fields.Table(
     "node",
     (
-        Field("uuid", kind=field_types.UUID, write=POST, brief=True, sortable=True),
+        Field("uuid", type=field_types.UUID, write=POST, brief=True, sortable=True),
         Field("name", 5, field_types.NAME, brief=True, sortable=True, edit="baremetal:node:update:name"),
         Field(
             "instance_uuid",
-            kind=field_types.UUID,
+            type=field_types.UUID,
             brief=True,
             sortable=True,
             edit="baremetal:node:update:instance_uuid",
         ),
-        Field("maintenance", kind=field_types.FLAG, brief=True, sortable=True),
+        Field("maintenance", type=field_types.FLAG, brief=True, sortable=True),
         Field("power_state", brief=True, sortable=True),
         _PROVISION_STATE._replace(brief=True, sortable=True),
         fields.links("nodes"),
@@ -114,14 +116,14 @@ TABLE = fields.Table(
         Field("updated_at", sortable=True),
         Field(
             "driver",
-            kind=field_types.REQUIRED_TEXT,
+            type=field_types.REQUIRED_TEXT,
             sortable=True,
             required=True,
             edit="baremetal:node:update:driver_interfaces",
         ),
         _masked(
             "driver_info",
-            kind=field_types.OBJECT,
+            type=field_types.OBJECT,
             see="baremetal:node:get:driver_info",
             edit="baremetal:node:update:driver_info",
         ),
@@ -132,9 +134,9 @@ TABLE = fields.Table(
             needs=INTERNAL_INFO_NEEDS,
             see="baremetal:node:get:driver_internal_info",
         ),
-        Field("properties", kind=field_types.OBJECT, edit="baremetal:node:update:properties"),
-        Field("extra", kind=field_types.OBJECT, edit="baremetal:node:update_extra"),
-        _masked("instance_info", kind=field_types.OBJECT, edit="baremetal:node:update_instance_info"),
+        Field("properties", type=field_types.OBJECT, edit="baremetal:node:update:properties"),
+        Field("extra", type=field_types.OBJECT, edit="baremetal:node:update_extra"),
+        _masked("instance_info", type=field_types.OBJECT, edit="baremetal:node:update_instance_info"),
         Field(
             "instance_name",
             104,
@@ -142,8 +144,8 @@ TABLE = fields.Table(
             sortable=True,
             edit="baremetal:node:update_instance_info",
         ),
-        Field("chassis_uuid", kind=field_types.UUID, edit="baremetal:node:update:chassis_uuid"),
-        Field("console_enabled", kind=field_types.FLAG, write=POST, sortable=True),
+        Field("chassis_uuid", type=field_types.UUID, edit="baremetal:node:update:chassis_uuid"),
+        Field("console_enabled", type=field_types.FLAG, write=POST, sortable=True),
         Field("last_error", sortable=True, see="baremetal:node:get:last_error"),
         Field("maintenance_reason", sortable=True),
         Field("provision_updated_at", sortable=True),
@@ -162,7 +164,7 @@ TABLE = fields.Table(
         Field(
             "conductor_group",
             46,
-            field_types.Kind(field_types.TEXT.schema, _group, ""),
+            field_types.FieldType(field_types.TEXT.schema, _group, ""),
             sortable=True,
             edit="baremetal:node:update:conductor_group",
         ),
@@ -179,7 +181,7 @@ TABLE = fields.Table(
         Field(
             "network_data",
             66,
-            field_types.Kind(field_types.OBJECT.schema, _network_data, {}),
+            field_types.FieldType(field_types.OBJECT.schema, _network_data, {}),
             edit="baremetal:node:update:network_data",
         ),
         Field("boot_mode", 75, field_types.text(16), write=POST, sortable=True),

@@ -16,7 +16,7 @@ def referred(call: Call, given: str) -> models.Node:
     :raises NotFound: there is none, or none that the request may see.
     """
     found = nodes.get(call.db, given, _NEEDED)
-    call.access.require_seen("baremetal:node:get", access.of_node(found), "Node", given)
+    call.access.require_seen("baremetal:node:get", access.node_target(found), "Node", given)
     return found
 
 
@@ -46,7 +46,7 @@ def holder(call: Call, field: str, given: str, moved: models.Record | None) -> i
             call.access.require(call.rule)  # who learns that there is no such node may know all nodes
         raise errors.Invalid(f"{field}: {exc.message}") from exc
     if moved is None:
-        call.access.require(call.rule, access.of_node(found))
+        call.access.require(call.rule, access.node_target(found))
     return int(found.id)
 
 

@@ -176,7 +176,7 @@ def refuse_unpermitted(call: Call, node: models.Node, changes: Mapping[str, Any]
     :raises Forbidden: the request may not switch cleaning off.
     :raises Conflict: the node is in use, and the request may not give it to another owner now.
     """
-    about = access.of_node(node)
+    about = access.node_target(node)
     if changes.get("automated_clean") is False:
         call.access.require("baremetal:node:disable_cleaning", about)
     moved = "owner" in changes and node.provision_state == states.ACTIVE

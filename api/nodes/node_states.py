@@ -34,14 +34,14 @@ def show(call: Call, node: str) -> Reply:
     body=fields.Body(
         "power request",
         (
-            Field("target", kind=field_types.Kind({"type": ["string", "null"], "maxLength": 80}), required=True),
+            Field("target", type=field_types.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
             Field("timeout", 27, field_types.whole(1)),
         ),
     ),
     answer=calls.EMPTY_202,
 )
 def set_power(call: Call, node: str) -> Reply:
-    return calls.retried(lambda: _set_power(call, node))
+    return calls.wait_for_lock(lambda: _set_power(call, node))
 
 
 def _set_power(call: Call, given: str) -> Reply:
@@ -79,7 +79,7 @@ def _refuse_power(call: Call, node: models.Node, asked: str | None) -> None:
 
 @operation(body=raid.TARGET, answer=calls.EMPTY_204)
 def set_raid(call: Call, node: str) -> Reply:
-    return calls.retried(lambda: _set_raid(call, node))
+    return calls.wait_for_lock(lambda: _set_raid(call, node))
 
 
 def _set_raid(call: Call, given: str) -> Reply:

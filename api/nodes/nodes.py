@@ -113,7 +113,7 @@ def read(call: Call, given: str, *columns: str, rule: str | None = None) -> mode
     needed = (*columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()))
     found = listing.get(call.db, node_lists.SOURCE, known_as, needed)
     if call.access.limited:
-        call.access.require_seen(rule or call.rule, access.of_node(found), "Node", known_as)
+        call.access.require_seen(rule or call.rule, access.node_target(found), "Node", known_as)
     if call.preconditions:
         call.preconditions.check("Node", found)
     return found
@@ -239,7 +239,7 @@ def _owner_of_new(call: Call, asked: str | None) -> str | None:
 
 @operation(Param("reset_interfaces", field_types.flag, 45), body=patch.BODY, answer=_NODE)
 def update(call: Call, node: str) -> Reply:
-    body, version = _whole(call, calls.retried(lambda: _update(call, node)))
+    body, version = _whole(call, calls.wait_for_lock(lambda: _update(call, node)))
     return Reply(body, version=version)
 
 
@@ -259,12 +259,12 @@ def _update(call: Call, given: str) -> str:
 
 @operation(answer=calls.EMPTY_204)
 def delete(call: Call, node: str) -> Reply:
-    return calls.retried(lambda: _delete(call, node))
+    return calls.wait_for_lock(lambda: _delete(call, node))
 
 
 def _delete(call: Call, given: str) -> Reply:
     found = read(call, given, *node_rules.DELETED, rule="baremetal:node:get")
-    own_rule, about = "baremetal:node:delete:self_owned_node", access.of_node(found)
+    own_rule, about = "baremetal:node:delete:self_owned_node", access.node_target(found)
     own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule, about)
     call.access.require(own_rule if own else call.rule, about)
     node_rules.refuse_delete(found)

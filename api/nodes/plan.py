@@ -1,55 +1,40 @@
-"""The plan of a flow before anybody presses the button: steps in their order, and all that is wrong with them.
+"""The plan of a flow before it is asked for: steps in their order, and all that is wrong with them.
 
 Takes what a provision request takes, without its target. Under /ingot/v1, as the timeline, which has the same steps
 afterwards.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Collection
 
 from ingot.api.nodes import nodes, provision
+from ingot.api.nodes.verbs import ARGUMENTS, VERBS, Verb
 from ingot.api.web import fields, schemas
 from ingot.api.web.call import Answer, Call, Plain, Reply, operation
 from ingot.api.web.params import Param
-from ingot.common import errors, states
+from ingot.common import errors
+from ingot.common.json_types import Json
+
+_PLANS = frozenset(verb.plan for verb in VERBS.values() if verb.plan)
+"""What ``flow`` may be."""
 
 
-class _Asked(NamedTuple):
-    """What is asked for with a value of ``flow``.
-
-    :param verb: the verb whose arguments may be in the body.
-    :param without: the verb that is meant when the body is empty.
-    """
-
-    verb: str
-    without: str
-
-
-_FLOWS: dict[str, _Asked] = {
-    "adopt": _Asked("adopt", without="adopt"),
-    "clean": _Asked("clean", without="provide"),
-    "deploy": _Asked(states.ACTIVE, without=states.ACTIVE),
-    "inspect": _Asked("inspect", without="inspect"),
-    "rescue": _Asked(states.RESCUE, without=states.RESCUE),
-    "service": _Asked("service", without="service"),
-    "unrescue": _Asked("unrescue", without="unrescue"),
-}
-
-
-def _flow(name: str, given: str) -> str:
-    if given not in _FLOWS:
-        raise errors.Invalid(field=name, value=given, allowed=f"Plans are made for: {', '.join(_FLOWS)}.")
+def _check_flow(name: str, given: str) -> str:
+    if given not in _PLANS:
+        raise errors.Invalid(field=name, value=given, allowed=f"Plans are made for: {', '.join(sorted(_PLANS))}.")
     return given
 
 
-_FLOW = Param("flow", _flow)
+def _find_verb(flow: str, body: Collection[str]) -> Verb:
+    """Return the verb that is planned: for an empty body the one that takes no arguments, where there is one."""
+    verbs = sorted((verb for verb in VERBS.values() if verb.plan == flow), key=lambda verb: len(verb.arguments))
+    return verbs[-1] if body else verbs[0]
+
+
+_FLOW = Param("flow", _check_flow)
 
 _BODY = fields.Body(
     "plan request",
-    (
-        argument.field
-        for argument in provision.ARGUMENTS.values()
-        if any(asked.verb in argument.verbs for asked in _FLOWS.values())
-    ),
+    (field for name, field in ARGUMENTS.items() if any(name in verb.arguments for verb in VERBS.values() if verb.plan)),
 )
 
 
@@ -66,7 +51,7 @@ _PLAN = Answer(
         schemas.complete(
             {
                 "node_uuid": schemas.TEXT,
-                "flow": {"enum": list(_FLOWS)},
+                "flow": {"enum": sorted(_PLANS)},
                 "steps": {"type": "array", "items": _STEP},
                 "in_band_steps_known": schemas.FLAG,
                 "errors": {"type": "array", "items": schemas.TEXT},
@@ -90,14 +75,14 @@ def create(call: Call, node: str) -> Reply:
 
 def _answer(call: Call, ident: str) -> Reply:
     if "flow" not in call.query:
-        raise errors.Invalid(f"Say what to plan: send flow=, one of {', '.join(_FLOWS)}.")
+        raise errors.Invalid(f"Say what to plan: send flow=, one of {', '.join(sorted(_PLANS))}.")
     flow = call.query["flow"]
     body = call.body or {}
-    verb = _FLOWS[flow].verb if body else _FLOWS[flow].without
-    arguments = provision.checked_arguments(call, verb, body)
+    verb = _find_verb(flow, body)
+    arguments = provision.check_arguments(call, verb, body)
     node = nodes.read(call, ident, "uuid", "driver", "conductor_group")
-    request = provision.flow_request(call, node, verb, arguments)
-    for name in ("configdrive", "rescue_password"):  # megabytes, or a secret, and no plan depends on it
-        request.pop(name, None)
-    plan: dict[str, Any] = call.client.call(call.ctx, node, "get_plan", flow=provision.FLOWS[verb], request=request)
+    request = provision.build_request(call, node, verb, arguments)
+    request.pop("configdrive", None)  # megabytes, and no plan depends on it
+    request.pop("rescue_password", None)  # a secret, likewise
+    plan: Json = call.client.call(call.ctx, node, "get_plan", flow=verb.flow, request=request)
     return Reply({"node_uuid": node.uuid, "flow": flow, **plan})

@@ -60,8 +60,8 @@ def _each_once(name: str, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return with_numbers(value)
 
 
-OF_TEMPLATE = field_types.Kind({"type": "array", "items": _RANKED, "minItems": 1}, _each_once)
-OF_RUNBOOK = field_types.Kind({"type": "array", "items": _NUMBERED, "minItems": 1}, _each_once)
+OF_TEMPLATE = field_types.FieldType({"type": "array", "items": _RANKED, "minItems": 1}, _each_once)
+OF_RUNBOOK = field_types.FieldType({"type": "array", "items": _NUMBERED, "minItems": 1}, _each_once)
 
 
 def shown_of(lists: StepLists) -> Callable[[Call, list[models.Record], fields.Selection], None]:

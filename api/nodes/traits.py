@@ -56,4 +56,4 @@ def _change(call: Call, given: str, add: Collection[str] = (), remove: Collectio
         node_crud.change_traits(call.db, node, add, remove, node.revision if call.preconditions else None)
         return str(node.uuid)
 
-    return calls.retried(attempt)
+    return calls.wait_for_lock(attempt)

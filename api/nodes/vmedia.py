@@ -26,9 +26,11 @@ def _image_url(name: str, value: str) -> str:
 _MEDIUM = fields.Body(
     "vmedia",
     (
-        Field("device_type", kind=field_types.Kind({"enum": list(DEVICE_TYPES)}), required=True),
-        Field("image_url", kind=field_types.Kind({"type": "string", "maxLength": 2**16}, _image_url), required=True),
-        Field("image_download_source", kind=field_types.Kind({"enum": list(_SOURCES)})),
+        Field("device_type", type=field_types.FieldType({"enum": list(DEVICE_TYPES)}), required=True),
+        Field(
+            "image_url", type=field_types.FieldType({"type": "string", "maxLength": 2**16}, _image_url), required=True
+        ),
+        Field("image_download_source", type=field_types.FieldType({"enum": list(_SOURCES)})),
     ),
 )
 

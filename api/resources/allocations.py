@@ -31,9 +31,11 @@ def _idents(name: str, value: list[str]) -> list[str]:
 
 
 _ITEMS = {"type": "string", "minLength": 1, "maxLength": 255}
-_TRAITS = field_types.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": node_crud.MOST_TRAITS}, _traits, [])
-_NODES = field_types.Kind({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _idents, [])
-_OWNER = field_types.Kind(field_types.TEXT.schema, lambda name, value: field_types.storable(name, value) or None)
+_TRAITS = field_types.FieldType(
+    {"type": ["array", "null"], "items": _ITEMS, "maxItems": node_crud.MOST_TRAITS}, _traits, []
+)
+_NODES = field_types.FieldType({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _idents, [])
+_OWNER = field_types.FieldType(field_types.TEXT.schema, lambda name, value: field_types.storable(name, value) or None)
 
 TABLE = fields.Table(
     "allocation",
@@ -51,7 +53,7 @@ TABLE = fields.Table(
         Field("state", SINCE, brief=True, sortable=True),
         Field("traits", SINCE, _TRAITS, write=POST, brief=True),
         Field("owner", 60, _OWNER, write=POST, brief=True, sortable=True),
-        Field("node", 58, field_types.Kind(field_types.TEXT.schema, field_types.ident), write=POST, hidden=True),
+        Field("node", 58, field_types.FieldType(field_types.TEXT.schema, field_types.ident), write=POST, hidden=True),
     ),
 )
 
@@ -64,7 +66,7 @@ _FILTERS = (
 
 _OWNERSHIP = access.Ownership(
     "allocation",
-    lambda allocation: access.whose("allocation", owner=allocation.owner),
+    lambda allocation: access.build_target("allocation", owner=allocation.owner),
     lambda project: listing.Condition("owner", "equals", project),
 )
 
@@ -105,7 +107,7 @@ def create(call: Call) -> Reply:
     if node is None:
         _search(call, values)
     else:
-        values["uuid"] = calls.retried(lambda: _backfill(call, values, node))
+        values["uuid"] = calls.wait_for_lock(lambda: _backfill(call, values, node))
     record = CRUD.read(call, values["uuid"])
     shown = TABLE.select(call.minor).render(record, call)
     if node is None:
@@ -160,7 +162,7 @@ def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
     """
     try:
         node = nodes.get(call.db, ident, _IN_USE)
-        call.access.require_seen("baremetal:node:get", access.of_node(node), "Node", ident)
+        call.access.require_seen("baremetal:node:get", access.node_target(node), "Node", ident)
     except errors.NotFound as exc:
         raise errors.Invalid(f"node: {exc.message}") from exc
     uuid = values["uuid"] or node.instance_uuid or uuidutils.generate_uuid()
@@ -190,7 +192,7 @@ def of_node(call: Call, node: str) -> Reply:
 
 @operation(answer=calls.EMPTY_204)
 def delete_of_node(call: Call, node: str) -> Reply:
-    calls.retried(lambda: rows.delete(call.db, _target(call, node)))
+    calls.wait_for_lock(lambda: rows.delete(call.db, _target(call, node)))
     return calls.NO_CONTENT
 
 
@@ -205,5 +207,5 @@ def _of_node(call: Call, given: str, node: models.Node) -> models.Record:
     found = listing.find(call.db, rows.SOURCE, listing.Condition("node_id", "equals", node.id))
     if found is None:
         raise errors.NotFound(f"Allocation for node {given} was not found.")
-    call.access.require_seen(call.rule, _OWNERSHIP.whose(found), "Allocation", found.uuid)
+    call.access.require_seen(call.rule, _OWNERSHIP.target(found), "Allocation", found.uuid)
     return found

@@ -9,12 +9,12 @@ from ingot.db import listing, node_crud
 TABLE = fields.Table(
     "chassis",
     (
-        Field("uuid", kind=field_types.UUID, write=POST, brief=True, sortable=True),
-        Field("description", kind=field_types.TEXT, brief=True, sortable=True),
+        Field("uuid", type=field_types.UUID, write=POST, brief=True, sortable=True),
+        Field("description", type=field_types.TEXT, brief=True, sortable=True),
         fields.links("chassis"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
-        Field("extra", kind=field_types.OBJECT),
+        Field("extra", type=field_types.OBJECT),
         # A list in a list: clients know it like that.
         Field(
             "nodes",

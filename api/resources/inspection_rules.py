@@ -58,7 +58,7 @@ CONDITIONS: Mapping[str, tuple[str, ...]] = {**_TESTS, **{f"!{name}": needed for
 """The arguments that a condition needs, in their order; with an exclamation mark it must not be met."""
 
 
-def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) -> field_types.Kind:
+def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) -> field_types.FieldType:
     """A list of uses of some operators.
 
     :param least: how many there must be.
@@ -79,7 +79,7 @@ def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) ->
             _check_arguments(f"{name}.{index}", used, known[used["op"]])
         return value
 
-    return field_types.Kind({"type": "array", "items": one, "minItems": least}, parse)
+    return field_types.FieldType({"type": "array", "items": one, "minItems": least}, parse)
 
 
 def _check_arguments(where: str, used: dict[str, Any], needed: tuple[str, ...]) -> None:
@@ -91,19 +91,21 @@ def _check_arguments(where: str, used: dict[str, Any], needed: tuple[str, ...]) 
         )
 
 
-def _unless_sensitive(name: str, kind: field_types.Kind) -> Field:
+def _unless_sensitive(name: str, written: field_types.FieldType) -> Field:
     """A field that is shown as null where the rule is sensitive: its values may be passwords."""
 
     def shown(rule: models.Record, _call: Call) -> Any:
         return None if rule.sensitive else getattr(rule, name)
 
     schema = {"type": ["array", "null"], "items": {"type": "object"}}
-    return Field(name, SINCE, kind, compute=shown, needs=(name, "sensitive"), required=True, schema=schema)
+    return Field(name, SINCE, written, compute=shown, needs=(name, "sensitive"), required=True, schema=schema)
 
 
-_PRIORITY = field_types.Kind({"type": "integer", "minimum": 0, "maximum": 9999}, lambda _name, value: int(value), 0)
-_PHASE = field_types.Kind({"enum": [PHASE]}, empty=PHASE)
-_SENSITIVE = field_types.Kind({"type": ["boolean", "null"]}, empty=False)
+_PRIORITY = field_types.FieldType(
+    {"type": "integer", "minimum": 0, "maximum": 9999}, lambda _name, value: int(value), 0
+)
+_PHASE = field_types.FieldType({"enum": [PHASE]}, empty=PHASE)
+_SENSITIVE = field_types.FieldType({"type": ["boolean", "null"]}, empty=False)
 
 TABLE = fields.Table(
     "inspection rule",

@@ -22,13 +22,13 @@ _KNOWN = ("network.bind_port", "network.unbind_port", "network.delete_port")
 _EVENT = fields.Body(
     "event",
     (
-        Field("event", kind=field_types.Kind({"enum": list(_KNOWN)}), required=True),
-        Field("port_id", kind=field_types.Kind({"type": "string"}, field_types.uuid), required=True),
-        Field("mac_address", kind=field_types.MAC, required=True),
-        Field("status", kind=field_types.REQUIRED_TEXT, required=True),
-        Field("device_id", kind=field_types.TEXT),
-        Field("binding:host_id", kind=field_types.TEXT),
-        Field("binding:vnic_type", kind=field_types.TEXT),
+        Field("event", type=field_types.FieldType({"enum": list(_KNOWN)}), required=True),
+        Field("port_id", type=field_types.FieldType({"type": "string"}, field_types.uuid), required=True),
+        Field("mac_address", type=field_types.MAC, required=True),
+        Field("status", type=field_types.REQUIRED_TEXT, required=True),
+        Field("device_id", type=field_types.TEXT),
+        Field("binding:host_id", type=field_types.TEXT),
+        Field("binding:vnic_type", type=field_types.TEXT),
     ),
 )
 
@@ -42,7 +42,7 @@ _BODY = fields.Body(
     (
         Field(
             "events",
-            kind=field_types.Kind({"type": "array", "minItems": 1, "items": {"type": "object"}}, _each),
+            type=field_types.FieldType({"type": "array", "minItems": 1, "items": {"type": "object"}}, _each),
             required=True,
         ),
     ),

@@ -32,7 +32,7 @@ TABLE = fields.Table(
         Field("extra", 23, field_types.OBJECT),
         Field("internal_info", 23),
         Field("standalone_ports_supported", 23, field_types.FLAG_ON, sortable=True),
-        Field("mode", 26, field_types.Kind(field_types.TEXT.schema, _mode, DEFAULT_MODE), sortable=True),
+        Field("mode", 26, field_types.FieldType(field_types.TEXT.schema, _mode, DEFAULT_MODE), sortable=True),
         Field("properties", 26, field_types.OBJECT),
         # Measured: requests take these two as long as there are portgroups.
         Field("physical_network", 102, field_types.text(64), sortable=True, patch_since=23, post_since=23),

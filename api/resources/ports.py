@@ -41,21 +41,23 @@ def _link(_name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 # A real boolean only: other fields take words as well.
-_AVAILABLE = field_types.Kind({"type": "boolean"}, empty=True)
+_AVAILABLE = field_types.FieldType({"type": "boolean"}, empty=True)
 
 TABLE = fields.Table(
     "port",
     (
-        Field("uuid", kind=field_types.UUID, write=POST, brief=True, sortable=True),
-        Field("address", kind=field_types.MAC, brief=True, sortable=True, required=True),
+        Field("uuid", type=field_types.UUID, write=POST, brief=True, sortable=True),
+        Field("address", type=field_types.MAC, brief=True, sortable=True, required=True),
         fields.links("ports"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
-        Field("node_uuid", kind=field_types.UUID),
-        Field("node_ident", 94, field_types.Kind(field_types.TEXT.schema, field_types.ident), write=POST, hidden=True),
-        Field("extra", kind=field_types.OBJECT),
+        Field("node_uuid", type=field_types.UUID),
+        Field(
+            "node_ident", 94, field_types.FieldType(field_types.TEXT.schema, field_types.ident), write=POST, hidden=True
+        ),
+        Field("extra", type=field_types.OBJECT),
         Field("internal_info", 18),
-        Field("local_link_connection", 19, field_types.Kind(field_types.OBJECT.schema, _link, {})),
+        Field("local_link_connection", 19, field_types.FieldType(field_types.OBJECT.schema, _link, {})),
         Field("pxe_enabled", 19, field_types.FLAG_ON, sortable=True),
         Field("portgroup_uuid", 24, field_types.UUID),
         Field("physical_network", 34, field_types.text(64, shortest=1), sortable=True),
@@ -86,7 +88,7 @@ _OF_ONE_NODE = ("address", "node", "node_uuid", "portgroup")
 def _in_portgroup(call: Call, ident: str) -> listing.Condition:
     portgroup = listing.get(call.db, port_rows.PORTGROUPS.source, ident)
     call.access.require_seen(
-        "baremetal:node:get", access.through_node("portgroup").whose(portgroup), "Portgroup", ident
+        "baremetal:node:get", access.through_node("portgroup").target(portgroup), "Portgroup", ident
     )
     return listing.Condition("portgroup_id", "equals", portgroup.id)
 

@@ -18,8 +18,8 @@ TRAITS_SINCE = 112
 """Minor version from which runbooks have traits, and names that need not be traits."""
 
 # Real booleans only: other resources take words as well.
-_FLAG = field_types.Kind({"type": ["boolean", "null"]}, empty=False)
-_NAME = field_types.Kind({"type": "string", "minLength": 1, "maxLength": 255}, field_types.logical_name)
+_FLAG = field_types.FieldType({"type": ["boolean", "null"]}, empty=False)
+_NAME = field_types.FieldType({"type": "string", "minLength": 1, "maxLength": 255}, field_types.logical_name)
 
 TABLE = fields.Table(
     "runbook",
@@ -80,7 +80,7 @@ def _of_project(call: Call, values: dict[str, Any]) -> dict[str, Any]:
 
 _OWNERSHIP = access.Ownership(
     "runbook",
-    lambda runbook: access.whose("runbook", owner=runbook.owner, public=runbook.public),
+    lambda runbook: access.build_target("runbook", owner=runbook.owner, public=runbook.public),
     lambda project: listing.Either(
         (listing.Condition("owner", "equals", project), listing.Condition("public", "equals", True))
     ),
@@ -155,4 +155,4 @@ def _change_traits(call: Call, ident: str, changed: Callable[[set[str]], set[str
             step_lists.set_runbook_traits(call.db, runbook, after)
         return str(runbook.uuid)
 
-    return calls.retried(attempt)
+    return calls.wait_for_lock(attempt)

@@ -16,8 +16,8 @@ from ingot.db import volumes as rows
 SINCE = 32
 """Minor version that brought volumes."""
 
-_NODE = field_types.Kind({"type": "string"}, field_types.uuid)
-_INDEX = field_types.Kind(
+_NODE = field_types.FieldType({"type": "string"}, field_types.uuid)
+_INDEX = field_types.FieldType(
     {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}, lambda _name, value: int(value)
 )
 

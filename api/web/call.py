@@ -82,7 +82,7 @@ NO_CONTENT = Reply(None, 204)
 _Value = TypeVar("_Value")
 
 
-def retried(attempt: Callable[[], _Value], most: int = 5) -> _Value:
+def wait_for_lock(attempt: Callable[[], _Value], most: int = 5) -> _Value:
     """Reads, decides and writes again when something else was written between reading and writing.
 
     A power state that was read from hardware, say, must not make a user's request fail. What the request means is

@@ -145,8 +145,8 @@ def within(call: Call, collection: Collection, project: str | None = None) -> li
     """
     if collection.ownership is None:
         return []
-    own = call.access.project(collection.ownership.noun, project)
-    return [] if own is None else [collection.ownership.within(own)]
+    own = call.access.limit_to_project(collection.ownership.noun, project)
+    return [] if own is None else [collection.ownership.condition(own)]
 
 
 def _next(call: Call, collection: Collection, selection: fields.Selection, last: models.Record, limit: int) -> str:
@@ -175,7 +175,7 @@ def stored(table: fields.Table, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: body[name] if name in body else fields.parsed(field, None)
         for name, field in table.fields.items()
-        if field.kind
+        if field.type
     }
 
 
@@ -197,7 +197,7 @@ def patched(call: Call, collection: Collection, record: models.Record) -> dict[s
 
 def _require_edits(call: Call, collection: Collection, record: models.Record) -> None:
     """Asks the rules of the fields that the patch names; of those without one, the rule of the request itself."""
-    about = collection.ownership.whose(record) if collection.ownership else access.NOBODYS
+    about = collection.ownership.target(record) if collection.ownership else access.NO_TARGET
     named = (collection.table.fields.get(operation["path"].split("/")[1]) for operation in call.body)
     for rule in dict.fromkeys((field and field.edit) or call.rule for field in named) or (call.rule,):
         call.access.require(rule, about)

@@ -82,7 +82,7 @@ class Crud:
         noun, ownership = self._described.source.noun, self._described.ownership
         record = listing.get(call.db, self._described.source, self._ident(noun.lower(), given))
         if ownership:
-            call.access.require_seen(rule or call.rule, ownership.whose(record), noun, given)
+            call.access.require_seen(rule or call.rule, ownership.target(record), noun, given)
         self._described.complete(call, [record], self._described.table.select(versions.MAX))
         return record
 
@@ -118,7 +118,7 @@ class Crud:
         return calls.created(call, self._shown(call, record), path, record.version)
 
     def _update(self, call: Call, ident: str) -> Reply:
-        uuid = calls.retried(lambda: self._change(call, ident))
+        uuid = calls.wait_for_lock(lambda: self._change(call, ident))
         record = self.read(call, uuid)
         return Reply(self._shown(call, record), version=record.version)
 
@@ -131,5 +131,5 @@ class Crud:
         return str(record.uuid)
 
     def _delete(self, call: Call, ident: str) -> Reply:
-        calls.retried(lambda: self._store.delete(call.db, self.target(call, ident)))
+        calls.wait_for_lock(lambda: self._store.delete(call.db, self.target(call, ident)))
         return calls.NO_CONTENT

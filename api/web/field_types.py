@@ -16,7 +16,7 @@ _MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}", re.ASCII)
 
 
-class Kind(NamedTuple):
+class FieldType(NamedTuple):
     """A kind of value.
 
     :param schema: JSON schema of what may be sent.
@@ -30,7 +30,7 @@ class Kind(NamedTuple):
     empty: Any = None
 
 
-def text(longest: int = 255, shortest: int = 0, nullable: bool = True) -> Kind:
+def text(longest: int = 255, shortest: int = 0, nullable: bool = True) -> FieldType:
     """Free text.
 
     :param longest: most characters.
@@ -39,7 +39,7 @@ def text(longest: int = 255, shortest: int = 0, nullable: bool = True) -> Kind:
     schema: dict[str, Any] = {"type": ["string", "null"] if nullable else "string", "maxLength": longest}
     if shortest:
         schema["minLength"] = shortest
-    return Kind(schema, storable)
+    return FieldType(schema, storable)
 
 
 def storable(name: str, value: str) -> str:
@@ -102,7 +102,7 @@ def ident(name: str, value: str) -> str:
     return value
 
 
-def whole(least: int, most: int = 2**31 - 1) -> Kind:
+def whole(least: int, most: int = 2**31 - 1) -> FieldType:
     """A whole number, or its digits as text."""
 
     def parse(name: str, value: Any) -> int:
@@ -112,7 +112,7 @@ def whole(least: int, most: int = 2**31 - 1) -> Kind:
             raise errors.Invalid(field=name, value=value, allowed=f"Send a whole number from {least} to {most}.")
         return number
 
-    return Kind({"type": ["integer", "string", "null"], "maxLength": 12}, parse)
+    return FieldType({"type": ["integer", "string", "null"], "maxLength": 12}, parse)
 
 
 def _portgroup_name(name: str, value: str) -> str | None:
@@ -131,13 +131,13 @@ _FLAG = {"type": ["boolean", "string", "null"]}
 TEXT = text()
 LONG_TEXT = text(longest=2**16)
 REQUIRED_TEXT = text(nullable=False)
-OBJECT = Kind({"type": ["object", "null"]}, empty={})
-FLAG = Kind(_FLAG, flag, empty=False)
-FLAG_ON = Kind(_FLAG, flag, empty=True)
-TRISTATE = Kind(_FLAG, flag)
-UUID = Kind(_OPTIONAL_STRING, uuid)
-UUID_OR_EMPTY = Kind(_OPTIONAL_STRING, _uuid_or_none)
-MAC = Kind(_STRING, mac)
-OPTIONAL_MAC = Kind(_OPTIONAL_STRING, mac)
-NAME = Kind(_OPTIONAL_STRING, logical_name)
-PORTGROUP_NAME = Kind(_OPTIONAL_STRING, _portgroup_name)
+OBJECT = FieldType({"type": ["object", "null"]}, empty={})
+FLAG = FieldType(_FLAG, flag, empty=False)
+FLAG_ON = FieldType(_FLAG, flag, empty=True)
+TRISTATE = FieldType(_FLAG, flag)
+UUID = FieldType(_OPTIONAL_STRING, uuid)
+UUID_OR_EMPTY = FieldType(_OPTIONAL_STRING, _uuid_or_none)
+MAC = FieldType(_STRING, mac)
+OPTIONAL_MAC = FieldType(_OPTIONAL_STRING, mac)
+NAME = FieldType(_OPTIONAL_STRING, logical_name)
+PORTGROUP_NAME = FieldType(_OPTIONAL_STRING, _portgroup_name)

@@ -26,8 +26,8 @@ class Field(NamedTuple):
     """A field of a resource, or a key of a request's body.
 
     :param since: minor version that shows it, and that takes it in a body.
-    :param kind: what may be written; None for what clients cannot write.
-    :param write: POST, PATCH or BOTH, for those with a kind.
+    :param type: what may be written; None for what clients cannot write.
+    :param write: POST, PATCH or BOTH, for those with a type.
     :param brief: whether items of a list show it when the client asks for nothing particular.
     :param sortable: whether lists can be sorted by it.
     :param compute: makes the shown value of a record; without it the column of the same name is shown.
@@ -36,14 +36,14 @@ class Field(NamedTuple):
     :param post_since: where POST does.
     :param required: whether a POST must have it, and a PATCH cannot remove it.
     :param hidden: whether answers never show it.
-    :param schema: JSON schema of what is shown, where neither the column nor the kind tell it.
+    :param schema: JSON schema of what is shown, where neither the column nor the type tell it.
     :param see: the rule of policy for seeing it, if it has one of its own.
     :param edit: the rule of policy for patching it, if it has one of its own.
     """
 
     name: str
     since: int = 1
-    kind: field_types.Kind | None = None
+    type: field_types.FieldType | None = None
     write: int = BOTH
     brief: bool = False
     sortable: bool = False
@@ -92,19 +92,19 @@ class Body:
 
 def object_schema(declared: Iterable[Field]) -> dict[str, Any]:
     """The JSON schema of an object with these fields."""
-    writable = [field for field in declared if field.kind]
+    writable = [field for field in declared if field.type]
     return schemas.record(
-        {field.name: field.kind.schema | brought(field.since) for field in writable if field.kind},
+        {field.name: field.type.schema | brought(field.since) for field in writable if field.type},
         [field.name for field in writable if field.required],
     )
 
 
 def parsed(field: Field, value: Any) -> Any:
     """A written value in the form that is stored."""
-    assert field.kind is not None  # noqa: S101 - only writable fields get here
+    assert field.type is not None  # noqa: S101 - only writable fields get here
     if value is None:
-        return copy.copy(field.kind.empty)
-    return value if field.kind.parse is None else field.kind.parse(field.name, value)
+        return copy.copy(field.type.empty)
+    return value if field.type.parse is None else field.type.parse(field.name, value)
 
 
 def refuse_newer(used: Iterable[Field], minor: int, refusal: type[errors.IngotError] = errors.VersionRefused) -> None:
@@ -145,10 +145,10 @@ class Selection(NamedTuple):
         for name, compute in self.computed:
             shown[name] = compute(record, call)
         if self.guarded and not call.access.sees_all:
-            self._hide(shown, access.of_node(record), call)
+            self._hide(shown, access.node_target(record), call)
         return shown
 
-    def _hide(self, shown: dict[str, Any], whose: access.Whose, call: Call) -> None:
+    def _hide(self, shown: dict[str, Any], whose: access.Target, call: Call) -> None:
         for name, rule in self.guarded:
             if not call.access.permits(rule, whose):
                 told = f"** Redacted - requires {rule} permission. **"
@@ -177,14 +177,14 @@ class Table:
         written = (
             field if field.post_since is None else field._replace(since=field.post_since)
             for field in self.fields.values()
-            if field.kind and field.write & POST
+            if field.type and field.write & POST
         )
         self.creation = Body(noun, written, newer)
         self.select = functools.lru_cache(maxsize=2048)(self._select)
 
     def patchable(self) -> dict[str, Field]:
         """The fields that PATCH takes."""
-        return {name: field for name, field in self.fields.items() if field.kind and field.write & PATCH}
+        return {name: field for name, field in self.fields.items() if field.type and field.write & PATCH}
 
     def sort_column(self, key: str, minor: int) -> str:
         """The column for a ``sort_key``.
@@ -245,7 +245,7 @@ def shown_schema(table: Table, source: listing.Source | None = None) -> dict[str
     """
     properties = {}
     for field in (field for field in table.fields.values() if not field.hidden):
-        known = field.schema or (source and source.json_schema(field.name)) or (field.kind and field.kind.schema) or {}
+        known = field.schema or (source and source.json_schema(field.name)) or (field.type and field.type.schema) or {}
         properties[field.name] = {**known, **brought(field.since)}
     return schemas.record(properties)
 

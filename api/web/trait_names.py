@@ -12,7 +12,7 @@ def parsed(name: str, value: str) -> str:
     return value
 
 
-KIND = field_types.Kind({"type": "string", "minLength": 1, "maxLength": 255}, parsed)
+KIND = field_types.FieldType({"type": "string", "minLength": 1, "maxLength": 255}, parsed)
 
 _IN_URL = schemas.Schema("trait", KIND.schema)
 
@@ -29,7 +29,11 @@ def _each(name: str, value: list[str]) -> list[str]:
 
 LIST = fields.Body(
     "traits",
-    (fields.Field("traits", kind=field_types.Kind({"type": "array", "items": KIND.schema}, _each), required=True),),
+    (
+        fields.Field(
+            "traits", type=field_types.FieldType({"type": "array", "items": KIND.schema}, _each), required=True
+        ),
+    ),
 )
 """The body of a request that gives something all its traits."""
 

@@ -4,7 +4,6 @@ What an operator sets in ``[oslo_messaging_rabbit]`` or in ``transport_url`` cou
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import oslo_messaging
 from oslo_config import cfg
@@ -15,17 +14,13 @@ from ingot.common import errors
 
 GROUP = "oslo_messaging_rabbit"
 
-QUORUM: Mapping[str, Any] = {
+_DEFAULTS: Mapping[str, object] = {
     # Replicated: a broker that goes away takes no queue with it. Replies, too, or an API would wait for one in vain.
     "rabbit_quorum_queue": True,
     "rabbit_transient_quorum_queue": True,
-}
-"""Of what kind queues are. That cannot be changed for queues that exist."""
-
-_CONNECTIONS: Mapping[str, Any] = {
     # How long a process may go on waiting when the broker is back, in seconds. Meanwhile sweeps do the work.
     "rabbit_interval_max": 5,
-    # A broker that says nothing is given up after so many seconds, and another one of transport_url taken.
+    # A broker that is unresponsive is given up after so many seconds, and another one of transport_url taken.
     "heartbeat_timeout_threshold": 30,
     # With no authorities the driver would take any certificate: those that all else here trusts.
     "ssl_ca_file": DEFAULT_CA_BUNDLE_PATH,
@@ -33,15 +28,16 @@ _CONNECTIONS: Mapping[str, Any] = {
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Makes the driver's options known, with Ingot's defaults."""
+    """Register the driver's options, with Ingot's defaults."""
     options = dict(opts.list_opts())[GROUP]
     conf.register_opts(options, group=GROUP)
-    for name, value in (*QUORUM.items(), *_CONNECTIONS.items()):
+    for name, value in _DEFAULTS.items():
         conf.set_default(name, value, group=GROUP)
 
 
 def address(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
-    """
+    """Return the address of the brokers.
+
     :raises ConfigurationError: transport_url is no address of brokers.
     """
     try:
@@ -54,15 +50,8 @@ def address(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
         ) from exc
 
 
-def chosen(conf: cfg.ConfigOpts, name: str) -> bool:
-    """Whether an operator has set an option of the driver's."""
-    where = conf.get_location(name, group=GROUP)
-    in_file = where is not None and where.location.is_user_controlled
-    return in_file or name in address(conf).query
-
-
-def problems(conf: cfg.ConfigOpts) -> Iterator[str]:
-    """What of the configured options does not work, or not as an operator would think, in words.
+def find_problems(conf: cfg.ConfigOpts) -> Iterator[str]:
+    """Say which configured options do not work, or not as an operator would think.
 
     :raises ConfigurationError: as :func:`address`.
     """
@@ -71,11 +60,11 @@ def problems(conf: cfg.ConfigOpts) -> Iterator[str]:
     if driver.rabbit_ha_queues and (driver.rabbit_quorum_queue or driver.rabbit_transient_quorum_queue):
         yield "rabbit_ha_queues excludes quorum queues: unset it, RabbitMQ 4 has no mirrored queues any more."
     if driver.ssl and not driver.ssl_ca_file:
-        yield "ssl_ca_file is empty, so nobody looks whose certificate the broker has: name its authority."
+        yield "ssl_ca_file is empty, so the broker's certificate is not verified: name its authority."
     if driver.ssl and driver.ssl_ca_file and len(hosts) > 1:
         yield (
             "With several brokers in transport_url the driver verifies who issued their certificates, not that they "
             "were issued for these hosts: let ssl_ca_file name an authority that issues for brokers only."
         )
     if not driver.heartbeat_timeout_threshold:
-        yield "heartbeat_timeout_threshold is 0: a broker that fell silent is never noticed."
+        yield "heartbeat_timeout_threshold is 0: a broker that became unresponsive is never noticed."

@@ -13,7 +13,7 @@ from ingot.conductor import manager
 from ingot.conductor.cmd import drain, signals, workers
 from ingot.db import schema
 from ingot.db.engine import Database
-from ingot.rpcapi import queue_sets, transport
+from ingot.rpcapi import transport
 
 _IN_TRANSIT = 1.0
 """Seconds that a question may be on its way."""
@@ -46,7 +46,7 @@ def _run(conf: cfg.ConfigOpts) -> int:
     conductor.membership.on_name_conflict = stopped.set
     conductor.membership.claim_name()
     bus = transport.OsloTransport(conf)
-    server = bus.server(conf.host, conductor.endpoint, queue_sets.select_to_serve(db))
+    server = bus.server(conf.host, conductor.endpoint)
     server.start()
     conductor.start()
     code = signals.wait_for_stop(stopped, conf)

@@ -122,7 +122,7 @@ def available(task: Task, kind: str, in_band: Iterable[Step]) -> dict[Key, Step]
     """
     overrides = task.conf.conductor[_OVERRIDES[kind]] if kind in _OVERRIDES else {}
     found: dict[Key, Step] = {}
-    for interface in task.driver.all_interfaces():
+    for interface in task.driver.all_interfaces:
         for step in getattr(interface, f"get_{kind}_steps")(task):
             found[key(step)] = {**step, "origin": "driver", "runner": "driver"}
     for step in in_band:

@@ -46,8 +46,8 @@ class Checks(upgradecheck.UpgradeCommands):
         try:
             found = schema.version(self.db)
             behind = schema.is_behind(self.db)
-        except errors.ServiceUnavailable as exc:
-            return Result(Code.FAILURE, str(exc))
+        except (errors.ServiceUnavailable, errors.Conflict) as exc:
+            return Result(Code.FAILURE, exc.message)
         if behind:
             return Result(
                 Code.FAILURE,
@@ -92,7 +92,7 @@ class Checks(upgradecheck.UpgradeCommands):
         if self.conf.rpc_transport != "oslo":
             return _success()
         try:
-            problems = list(broker.problems(self.conf))
+            problems = list(broker.find_problems(self.conf))
         except errors.ConfigurationError as exc:
             return Result(Code.FAILURE, exc.message)
         return Result(Code.WARNING, " ".join(problems)) if problems else _success()

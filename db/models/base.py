@@ -189,8 +189,8 @@ class Timestamps:
 class Row(Timestamps, Base):
     """What is created, changed and deleted by requests: a row with a uuid."""
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(string(36), unique=True)
+    id: Mapped[int] = mapped_column(primary_key=True, sort_order=-2)
+    uuid: Mapped[str] = mapped_column(string(36), unique=True, sort_order=-1)
 
 
 def table(model: type[Base]) -> sa.Table:

@@ -5,7 +5,8 @@ import contextlib
 import random
 import secrets
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ingot.rack import inventory, tls
 from ingot.rack.agent_api import AgentApi
@@ -17,6 +18,8 @@ from ingot.rack.service_client import ServiceClient, ServiceError
 
 if TYPE_CHECKING:
     from ingot.rack.simulated import SimulatedMachine
+
+Answer = TypeVar("Answer")
 
 HIDDEN_TOKEN = "******"  # noqa: S105 - what the service shows instead of a token that it gave out before
 TLS_SINCE = (1, 68)
@@ -185,7 +188,7 @@ class Agent:
         else:
             self.node = found["node"]
 
-    async def _persist(self, request: Any, *args: Any) -> Any:
+    async def _persist(self, request: Callable[..., Answer], *args: object) -> Answer:
         """Repeat a request until it is answered, pausing longer each time."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._settings.lookup_timeout

@@ -83,7 +83,8 @@ class RackSession(serversession.ServerSession):
         if algorithms != (1, 1, 1):
             # authentication, integrity, confidentiality: clients that offer more try again with this one
             return bytearray([request[0], _NO_CIPHER_SUITE_MATCH, 0, 0]) + bytearray(request[4:8])
-        return super().create_open_session_response(request)
+        response: bytearray = super().create_open_session_response(request)
+        return response
 
     def _got_rakp1(self, data: bytearray) -> None:
         name = bytes(data[28:])

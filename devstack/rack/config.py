@@ -27,7 +27,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 MAX_MACHINES = 4000
 MACHINE_KINDS = ("simulated", "qemu")
@@ -273,12 +273,15 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: {error}") from error
 
 
-def _build(kind: type[Any], where: str, settings: Mapping[str, Any]) -> Any:
-    known = {item.name for item in fields(kind)}
+_Config = TypeVar("_Config", RackConfig, StepConfig, MachineOverride)
+
+
+def _build(config: type[_Config], where: str, settings: Mapping[str, Any]) -> _Config:
+    known = {item.name for item in fields(config)}
     unknown = sorted(set(settings) - known)
     if unknown:
         raise ConfigError(f"{where}: unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}")
     try:
-        return replace(kind(**settings))
+        return replace(config(**settings))
     except TypeError as error:
         raise ConfigError(f"{where}: {error}") from error

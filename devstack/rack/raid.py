@@ -185,7 +185,7 @@ def _superblock(array_id: uuid.UUID, role: int, size: int, offset: int) -> bytes
 
 
 def _checksum(plain: bytes) -> int:
-    total = sum(struct.unpack(f"<{len(plain) // 4}I", plain))
+    total: int = sum(struct.unpack(f"<{len(plain) // 4}I", plain))
     return ((total & 0xFFFFFFFF) + (total >> 32)) & 0xFFFFFFFF
 
 

@@ -1,7 +1,15 @@
-"""What agents answer, checked before it is used: what is malformed is the agent's error, not ours."""
+"""What agents answer, checked before it is used: what is malformed is the agent's error, not ours.
 
+Hardware managers come from many vendors, so nothing of the offer of steps is trusted: whatever the engine relies on is
+checked here, and a step that cannot be used is named with what is wrong in it.
+"""
+
+import math
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
+
+from ingot.common import interfaces, steps
+from ingot.common.steps import StepJson
 
 
 class Command(TypedDict):
@@ -64,3 +72,87 @@ def read_commands(value: object) -> list[Command]:
     """Return the list of all commands."""
     listed = read_list("commands", read_object("body", value).get("commands"))
     return [read_command(one, f"commands[{number}]") for number, one in enumerate(listed)]
+
+
+class StepOffer(NamedTuple):
+    """:param versions: of the agent's hardware managers, to be sent back with each step; None: not reported."""
+
+    steps: tuple[StepJson, ...]
+    versions: dict[str, object] | None
+
+
+NO_STEPS = StepOffer((), None)
+"""Of an agent that is older than deploy steps."""
+
+
+def read_offer(answer: object, kind: str) -> StepOffer:
+    """Return the result of the agent's command ``<kind>.get_<kind>_steps``.
+
+    Of two hardware managers that offer one step the first wins, which is how a vendor's replaces the generic one's.
+
+    :raises Malformed: with the place of what cannot be used.
+    """
+    listed = f"{kind}_steps"
+    offered: dict[steps.Key, StepJson] = {}
+    result = read_object("result", answer)
+    for manager, values in read_object(listed, result.get(listed)).items():
+        for number, value in enumerate(read_list(f"{listed}.{manager}", values)):
+            step = _read_step(f"{listed}.{manager}[{number}]", value)
+            offered.setdefault(steps.key(step), step)
+    versions = result.get("hardware_manager_version")
+    known = None if versions is None else dict(read_object("hardware_manager_version", versions))
+    return StepOffer(tuple(offered.values()), known)
+
+
+def _read_step(place: str, value: object) -> StepJson:
+    step = read_object(place, value)
+    name = step.get("step")
+    if not isinstance(name, str) or not name:
+        raise Malformed(f"{place}.step", name, "it must be the name of a step")
+    interface = step.get("interface")
+    if not isinstance(interface, str) or interface not in interfaces.TYPES:
+        allowed = f"it must be one of {', '.join(interfaces.TYPES)}"
+        raise Malformed(f"{place}.interface of step {name}", interface, allowed)
+    about = f"of step {interface}.{name}"
+    return {
+        "interface": interface,
+        "step": name,
+        "priority": _read_priority(f"{place}.priority {about}", step.get("priority")),
+        "abortable": _read_flag(f"{place}.abortable {about}", step.get("abortable"), False),
+        "reboot_requested": _read_flag(f"{place}.reboot_requested {about}", step.get("reboot_requested"), False),
+        "argsinfo": _read_argsinfo(f"{place}.argsinfo {about}", step.get("argsinfo")),
+        "requires_ramdisk": _read_flag(f"{place}.requires_ramdisk {about}", step.get("requires_ramdisk"), True),
+    }
+
+
+def _read_priority(place: str, value: object) -> float:
+    """Return the agent's default priority, an integer or a float (specification 002); none means only on request."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise Malformed(place, value, "it must be a number of at least 0, or be left out")
+    return value
+
+
+def _read_flag(place: str, value: object, default: bool) -> bool:
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise Malformed(place, value, "it must be true or false, or be left out")
+    return value
+
+
+def _read_argsinfo(place: str, value: object) -> dict[str, dict[str, object]] | None:
+    """Return the arguments; None: the agent does not describe them, and checks them itself."""
+    if value is None:
+        return None
+    return {
+        name: _read_argument(f"{place}, argument {name}", about) for name, about in read_object(place, value).items()
+    }
+
+
+def _read_argument(place: str, about: object) -> dict[str, object]:
+    argument = dict(read_object(place, about))
+    if "required" in argument:
+        argument["required"] = _read_flag(f"{place}, required", argument["required"], False)
+    return argument

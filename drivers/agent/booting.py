@@ -17,6 +17,8 @@ LOG = log.getLogger(__name__)
 FORCE_OUT_OF_BAND = "deploy_forces_oob_reboot"
 """Key of driver_info: true for machines on which an agent that switches off leaves something behind."""
 
+PROPERTIES = dict.fromkeys(("deploy_kernel", "deploy_ramdisk"), "See the boot interface.")
+
 _ASKED = "told"
 """Key of ``task.memory``, as other releases know it: whether the agent was asked to power its machine off."""
 

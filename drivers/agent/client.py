@@ -8,7 +8,6 @@ The protocol, as measured from the real agent: ``POST /v1/commands/?wait=...&age
 all commands since the agent's start.
 """
 
-import dataclasses
 import ssl
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
@@ -28,36 +27,13 @@ Answer = TypeVar("Answer")
 RUNNING, SUCCEEDED = "RUNNING", "SUCCEEDED"
 
 _NODE_FIELDS = (
-    "id",
-    "uuid",
-    "name",
-    "driver",
-    "resource_class",
-    "conductor_group",
-    "provision_state",
-    "target_provision_state",
-    "instance_uuid",
-    "properties",
-    "extra",
-    "driver_info",
-    "driver_internal_info",
-    "instance_info",
-    "raid_config",
-    "target_raid_config",
-    "network_data",
-    "boot_mode",
-    "secure_boot",
+    *("id", "uuid", "name", "driver", "resource_class", "conductor_group", "instance_uuid", "instance_info"),
+    *("provision_state", "target_provision_state", "properties", "extra", "driver_info", "driver_internal_info"),
+    *("raid_config", "target_raid_config", "network_data", "boot_mode", "secure_boot"),
 )
 _PORT_FIELDS = (
-    "uuid",
-    "name",
-    "address",
-    "pxe_enabled",
-    "physical_network",
-    "local_link_connection",
-    "is_smartnic",
-    "extra",
-    "internal_info",
+    *("uuid", "name", "address", "pxe_enabled", "physical_network", "local_link_connection", "is_smartnic"),
+    *("extra", "internal_info"),
 )
 _ERASE_OPTIONS = {
     "agent_continue_if_secure_erase_failed": "continue_if_disk_secure_erase_fails",
@@ -95,20 +71,6 @@ def port_for_agent(port: models.Port) -> Json:
 
 class CommandNotFound(errors.AgentError):
     """The agent answered 404: it has no such command or extension."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Request:
-    """:param repeatable: whether it does no harm when the agent gets it twice."""
-
-    label: str
-    method: str = "GET"
-    body: Mapping[str, object] | None = None
-    wait: bool | None = None
-    repeatable: bool = True
-
-    def query(self, token: str) -> dict[str, str]:
-        return {"agent_token": token} | ({} if self.wait is None else {"wait": str(self.wait).lower()})
 
 
 class AgentClient:
@@ -156,7 +118,7 @@ class AgentClient:
     def commands(self) -> list[answers.Command]:
         """Return all commands since the agent started, oldest first."""
         label = "request for its commands"
-        return self._parse(label, self._request_json(_Request(label)), answers.read_commands)
+        return self._parse(label, self._request(label, "GET"), answers.read_commands)
 
     def command(self, ident: str) -> answers.Command | None:
         """Return a command by its id; None if the agent, perhaps restarted, does not know it."""
@@ -164,8 +126,8 @@ class AgentClient:
 
     def _post(self, name: str, params: Mapping[str, object], wait: bool) -> answers.Command:
         self._confirm_lock()
-        request = _Request(f"command {name}", "POST", body={"name": name, "params": params}, wait=wait, repeatable=wait)
-        return self._parse(request.label, self._request_json(request), answers.read_command)
+        label, body = f"command {name}", {"name": name, "params": params}
+        return self._parse(label, self._request(label, "POST", body, wait), answers.read_command)
 
     def _parse(self, label: str, answer: object, read: Callable[[object], Answer]) -> Answer:
         try:
@@ -176,13 +138,18 @@ class AgentClient:
     def _describe(self, label: str) -> str:
         return f"Agent {label} at {self._where}"
 
-    def _request_json(self, request: _Request) -> object:
-        what = self._describe(request.label)
+    def _request(self, label: str, method: str, body: Json | None = None, wait: bool | None = None) -> object:
+        what = self._describe(label)
         if not self._url:
             raise errors.AgentUnreachable(what=what, reason="no agent has called for this node")
         if self._options.require_tls and not self._url.startswith("https://"):
             raise errors.AgentError(what=what, reason="it does not use TLS, which [agent] require_tls asks for")
-        response = self._send_with_retry(request)
+        try:
+            response = self._send(method, body, wait)
+        except requests.RequestException as exc:
+            # Without a cause: it has the URL, and with it the token.
+            unreachable = errors.AgentRefused if _is_refused(exc) else errors.AgentUnreachable
+            raise unreachable(what=what, reason=self._reason(exc)) from None
         if not response.ok:
             error_class = _ERRORS.get(response.status_code, errors.AgentError)
             raise error_class(what=what, reason=f"HTTP {response.status_code}: {_fault_text(response)}")
@@ -192,28 +159,26 @@ class AgentClient:
             raise errors.AgentError(what=what, reason="its answer is not JSON") from None
         return answer
 
-    def _send_with_retry(self, request: _Request) -> requests.Response:
-        try:
-            try:
-                return self._send(request)
-            except requests.ConnectionError as exc:
-                if not (request.repeatable and _is_dropped(exc)):
-                    raise
-                return self._send(request)
-        except requests.RequestException as exc:
-            # Without a cause: it has the URL, and with it the token.
-            error_class = errors.AgentRefused if _is_refused(exc) else errors.AgentUnreachable
-            raise error_class(what=self._describe(request.label), reason=self._reason(exc)) from None
+    def _send(self, method: str, body: Json | None, wait: bool | None) -> requests.Response:
+        """Send a request, and once more if the connection broke and that does no harm: all but a start of a command."""
+        query = {"agent_token": self._token} | ({} if wait is None else {"wait": str(wait).lower()})
 
-    def _send(self, request: _Request) -> requests.Response:
-        return _CONNECTIONS.to(self._url, self._certificate).request(
-            request.method,
-            self._url + _COMMANDS,
-            params=request.query(self._token),
-            json=request.body,
-            timeout=(self._options.connect_timeout, self._options.command_timeout),
-            allow_redirects=False,
-        )
+        def attempt() -> requests.Response:
+            return _CONNECTIONS.to(self._url, self._certificate).request(
+                method,
+                self._url + _COMMANDS,
+                params=query,
+                json=body,
+                timeout=(self._options.connect_timeout, self._options.command_timeout),
+                allow_redirects=False,
+            )
+
+        try:
+            return attempt()
+        except requests.ConnectionError as exc:
+            if wait is False or not _is_dropped(exc):
+                raise
+            return attempt()
 
     def _reason(self, exc: requests.RequestException) -> str:
         *_outer, root = _causes(exc)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 
 from oslo_log import log
 
-from ingot.common import errors
+from ingot.common import errors, steps
 from ingot.common.json_types import Json
 from ingot.common.steps import StepJson
-from ingot.drivers.agent import answers, booting, client, offered_steps, session
+from ingot.drivers.agent import answers, booting, client, session
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.task import Task
 
@@ -109,7 +109,7 @@ def _read_outcome(name: str, command: answers.Command) -> results.Done:
 # Steps of the agent's
 
 
-def get_steps(task: Task, kind: str) -> tuple[offered_steps.OfferedStep, ...]:
+def get_steps(task: Task, kind: str) -> tuple[StepJson, ...]:
     """Return the steps that the running agent offers for a kind of flow, each once.
 
     In a deployment there are none from an agent that is older than deploy steps (specification 000). What this offer
@@ -121,7 +121,7 @@ def get_steps(task: Task, kind: str) -> tuple[offered_steps.OfferedStep, ...]:
     """
     offer = _read_offer(task, kind)
     past = client.AgentClient(task).commands()
-    reboots = {step.label: step.reboot_requested for step in offer.steps}
+    reboots = {steps.label(step): step["reboot_requested"] for step in offer.steps}
     session.note_facts(
         task,
         versions=offer.versions,
@@ -132,13 +132,13 @@ def get_steps(task: Task, kind: str) -> tuple[offered_steps.OfferedStep, ...]:
     return offer.steps
 
 
-def _read_offer(task: Task, kind: str) -> offered_steps.StepOffer:
+def _read_offer(task: Task, kind: str) -> answers.StepOffer:
     agent, name = client.AgentClient(task), f"{kind}.get_{kind}_steps"
     try:
-        return agent.ask_for(name, _node_params(task), lambda answer: offered_steps.read_offer(answer, kind))
+        return agent.ask_for(name, _node_params(task), lambda answer: answers.read_offer(answer, kind))
     except client.CommandNotFound as exc:
         if kind == "deploy":
-            return offered_steps.NO_STEPS
+            return answers.NO_STEPS
         raise errors.AgentError(
             what=f"Agent {task.node.agent_version} in the machine",
             reason=f"it knows no {kind} steps: boot another one ({exc.message})",

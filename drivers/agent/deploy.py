@@ -23,12 +23,12 @@ LOG = log.getLogger(__name__)
 class AgentDeploy(DeployInterface):
     """The base of ``direct`` and ``ramdisk``."""
 
-    def prepare_cleaning(self, task: Task) -> results.Result:
-        return booting.run_unless_running(task, power_control.power_off, self._enter_cleaning_network, *booting.BOOT)
+    def get_properties(self) -> dict[str, str]:
+        return booting.PROPERTIES
 
-    @staticmethod
-    def _enter_cleaning_network(task: Task) -> None:
-        get_interface(task, NetworkInterface).add_cleaning_network(task)
+    def prepare_cleaning(self, task: Task) -> results.Result:
+        enter = (power_control.power_off, get_interface(task, NetworkInterface).add_cleaning_network)
+        return booting.run_unless_running(task, *enter, *booting.BOOT)
 
     def tear_down_cleaning(self, task: Task) -> results.Result:
         """With fast track the agent stays, for what comes next."""
@@ -88,7 +88,7 @@ class AgentDeploy(DeployInterface):
         return kind in ("clean", "service")
 
     def get_in_band_steps(self, task: Task, kind: str) -> list[StepJson]:
-        steps = [step.as_step() for step in commands.get_steps(task, kind)]
+        steps = list(commands.get_steps(task, kind))
         if kind == "clean":  # how disks are erased by default is up to the operator
             erasing = priorities.erase_priorities(self.conf)
             for step in steps:

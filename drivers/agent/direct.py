@@ -43,8 +43,7 @@ class DirectDeploy(AgentDeploy):
 
     def get_properties(self) -> dict[str, str]:
         return {
-            "deploy_kernel": "See the boot interface.",
-            "deploy_ramdisk": "See the boot interface.",
+            **booting.PROPERTIES,
             booting.FORCE_OUT_OF_BAND: "Whether the BMC, and not the agent, switches the machine off after a "
             "deployment. Optional, default false.",
         }
@@ -62,7 +61,7 @@ class DirectDeploy(AgentDeploy):
 
     def prepare(self, task: Task) -> results.Result:
         prepare = self._prepare_for_agent if _writes_image(task) else self._prepare_without_agent
-        return results.run_phases(task, prepare, self._attach_volumes)
+        return results.run_phases(task, prepare, get_interface(task, StorageInterface).attach_volumes)
 
     @staticmethod
     def _prepare_for_agent(task: Task) -> results.Result:
@@ -84,10 +83,6 @@ class DirectDeploy(AgentDeploy):
         """An agent that was left running from before is not used either."""
         session.forget(task)
         get_interface(task, BootInterface).clean_up_ramdisk(task)
-
-    @staticmethod
-    def _attach_volumes(task: Task) -> None:
-        get_interface(task, StorageInterface).attach_volumes(task)
 
     def clean_up(self, task: Task) -> None:
         sources.withdraw(task)
@@ -128,7 +123,8 @@ class DirectDeploy(AgentDeploy):
     @base.deploy_step(priority=60, requires_ramdisk=True, idempotent=True)
     def prepare_instance_boot(self, task: Task) -> results.Result:
         """Make the machine boot what was written."""
-        return results.run_phases(task, self._install_bootloader, self._boot_instance_from_now_on)
+        boot_instance = get_interface(task, BootInterface).prepare_instance
+        return results.run_phases(task, self._install_bootloader, boot_instance)
 
     @staticmethod
     def _install_bootloader(task: Task) -> results.Result:
@@ -148,10 +144,6 @@ class DirectDeploy(AgentDeploy):
             }
 
         return commands.run(task, "image.install_bootloader", build_params)
-
-    @staticmethod
-    def _boot_instance_from_now_on(task: Task) -> None:
-        get_interface(task, BootInterface).prepare_instance(task)
 
     @base.deploy_step(priority=40, idempotent=True)
     def tear_down_agent(self, task: Task) -> results.Result:

@@ -2,7 +2,7 @@
 
 from ingot.common import states
 from ingot.common.conf import loader
-from ingot.drivers.agent import session
+from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
@@ -15,7 +15,7 @@ class AgentInspect(InspectInterface):
     """The inspect interface ``agent``."""
 
     def get_properties(self) -> dict[str, str]:
-        return {name: "See the boot interface." for name in ("deploy_kernel", "deploy_ramdisk")}
+        return booting.PROPERTIES
 
     def validate(self, task: Task) -> None:
         get_interface(task, BootInterface).validate(task)

@@ -17,9 +17,6 @@ _BOOTED = ("kernel", "ramdisk")
 class RamdiskDeploy(AgentDeploy):
     """The deploy interface ``ramdisk``. Deployments run without the agent; cleaning is done by the agent."""
 
-    def get_properties(self) -> dict[str, str]:
-        return {"deploy_kernel": "See the boot interface.", "deploy_ramdisk": "See the boot interface."}
-
     def validate(self, task: Task) -> None:
         get_interface(task, BootInterface).validate(task)
         info = task.node.instance_info

@@ -13,7 +13,7 @@ class AgentRescue(RescueInterface):
     """The rescue interface ``agent``."""
 
     def get_properties(self) -> dict[str, str]:
-        return {name: "See the boot interface." for name in ("deploy_kernel", "deploy_ramdisk")}
+        return booting.PROPERTIES
 
     def validate(self, task: Task) -> None:
         get_interface(task, BootInterface).validate(task)
@@ -39,13 +39,9 @@ class AgentRescue(RescueInterface):
         get_interface(task, NetworkInterface).configure_tenant_networks(task)
 
     def unrescue(self, task: Task) -> results.Result:
-        return results.run_phases(
-            task, power_control.soft_power_off, self._give_to_user, self._boot_instance, power_control.power_on
-        )
-
-    @staticmethod
-    def _boot_instance(task: Task) -> None:
-        get_interface(task, BootInterface).prepare_instance(task)
+        boot_instance = get_interface(task, BootInterface).prepare_instance
+        leave = (power_control.soft_power_off, self._give_to_user)
+        return results.run_phases(task, *leave, boot_instance, power_control.power_on)
 
     def clean_up(self, task: Task) -> None:
         session.forget(task)

@@ -13,7 +13,7 @@ from oslo_log import log
 from ingot.common import errors, states
 from ingot.common.internal_info import InternalInfo
 from ingot.common.json_types import Json
-from ingot.drivers.generic.hardware_type import GenericHardwareType, Supported
+from ingot.drivers.generic.hardware_type import GenericHardwareType
 from ingot.drivers.interfaces import (
     base,
     bios,
@@ -30,6 +30,7 @@ from ingot.drivers.interfaces import (
     results,
     vendor,
 )
+from ingot.drivers.interfaces.hardware_type import Supported
 from ingot.drivers.interfaces.task import Task
 
 LOG = log.getLogger(__name__)
@@ -123,13 +124,9 @@ class FakeBoot(boot.BootInterface):
         pass
 
     def clean_up_ramdisk(self, task: Task) -> None:
-        pass
+        """Do nothing, like the others."""
 
-    def prepare_instance(self, task: Task) -> None:
-        pass
-
-    def clean_up_instance(self, task: Task) -> None:
-        pass
+    prepare_instance = clean_up_instance = clean_up_ramdisk
 
 
 class FakeDeploy(deploy.DeployInterface):
@@ -206,9 +203,6 @@ class FakeConsole(console.ConsoleInterface):
     def start_console(self, task: Task) -> None:
         pass
 
-    def stop_console(self, task: Task) -> None:
-        pass
-
     def get_console(self, task: Task) -> console.ConsoleInfo:
         return {"type": "fake", "url": f"fake://{task.node.uuid}"}
 
@@ -265,9 +259,6 @@ class FakeInspect(inspect.InspectInterface):
         found = {"cpus": 1, "cpu_arch": "x86_64", "memory_mb": 1024, "local_gb": 10}
         task.set(properties={**found, **task.node.properties})
 
-    def clean_up(self, task: Task) -> None:
-        pass
-
 
 _ARRAYS = {"raid_config": {"description": "Object with logical_disks, a list of arrays.", "required": True}}
 
@@ -299,9 +290,6 @@ class FakeRescue(rescue.RescueInterface):
         pass
 
     def unrescue(self, task: Task) -> None:
-        pass
-
-    def clean_up(self, task: Task) -> None:
         pass
 
 
@@ -352,33 +340,14 @@ class FakeVendor(vendor.VendorInterface):
 class FakeHardware(GenericHardwareType):
     """Fakes first; the real ones after them let a real agent run on a machine whose power is fake."""
 
-    supported_bios_interfaces: Supported = (FakeBIOS, *GenericHardwareType.supported_bios_interfaces)
+    supported_bios_interfaces: Supported = (FakeBIOS, noop.NoBIOS)
     supported_boot_interfaces: Supported = (FakeBoot, *GenericHardwareType.supported_boot_interfaces)
-    supported_console_interfaces: Supported = (
-        FakeConsole,
-        FakeGraphicalConsole,
-        *GenericHardwareType.supported_console_interfaces,
-    )
-    supported_deploy_interfaces: Supported = (
-        FakeDeploy,
-        *GenericHardwareType.supported_deploy_interfaces,
-    )
-    supported_firmware_interfaces: Supported = (
-        FakeFirmware,
-        *GenericHardwareType.supported_firmware_interfaces,
-    )
-    supported_inspect_interfaces: Supported = (
-        FakeInspect,
-        *GenericHardwareType.supported_inspect_interfaces,
-    )
+    supported_console_interfaces: Supported = (FakeConsole, FakeGraphicalConsole, noop.NoConsole)
+    supported_deploy_interfaces: Supported = (FakeDeploy, *GenericHardwareType.supported_deploy_interfaces)
+    supported_firmware_interfaces: Supported = (FakeFirmware, noop.NoFirmware)
+    supported_inspect_interfaces: Supported = (FakeInspect, *GenericHardwareType.supported_inspect_interfaces)
     supported_management_interfaces: Supported = (FakeManagement, noop.NoopManagement)
     supported_power_interfaces: Supported = (FakePower,)
     supported_raid_interfaces: Supported = (FakeRAID, *GenericHardwareType.supported_raid_interfaces)
-    supported_rescue_interfaces: Supported = (
-        FakeRescue,
-        *GenericHardwareType.supported_rescue_interfaces,
-    )
-    supported_vendor_interfaces: Supported = (
-        FakeVendor,
-        *GenericHardwareType.supported_vendor_interfaces,
-    )
+    supported_rescue_interfaces: Supported = (FakeRescue, *GenericHardwareType.supported_rescue_interfaces)
+    supported_vendor_interfaces: Supported = (FakeVendor, noop.NoVendor)

@@ -63,7 +63,7 @@ def read_permitted_image(task: Task, field: str, source: str) -> Json:
     return record
 
 
-def read_facts(task: Task, source: str) -> Json:
+def read_instance_info(task: Task, source: str) -> Json:
     """Return what Glance knows of the image of a deployment, in the words of ``instance_info``.
 
     :raises IngotError: as :func:`read_permitted_image`; Invalid too for an image that is packed in something.

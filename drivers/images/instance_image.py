@@ -3,7 +3,6 @@
 import dataclasses
 import re
 import urllib.parse
-from typing import TypedDict
 
 import requests
 
@@ -20,22 +19,6 @@ _TIMEOUT = 30
 
 _BSD_LINE = re.compile(r"^(SHA\d+)\s*\((?P<name>.+)\)\s*=\s*(?P<value>[0-9a-fA-F]+)$")
 _GNU_LINE = re.compile(r"^(?P<value>[0-9a-fA-F]+)(?:\s+\*?(?P<name>.+))?$")
-
-
-class ImageInfo(TypedDict):
-    """What the agent is given about an image, under the names by which it looks for them."""
-
-    id: str
-    urls: list[str]
-    disk_format: str
-    container_format: str
-    image_type: str
-    os_hash_algo: str
-    os_hash_value: str
-    checksum: None
-    stream_raw_images: bool
-    node_uuid: str
-    deploy_boot_mode: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -123,7 +106,7 @@ def _find_disk_format(instance_info: Json, source: str) -> str:
     return str(found)
 
 
-def build_image_info(task: Task) -> ImageInfo:
+def build_image_info(task: Task) -> dict[str, object]:
     """Return what the agent is given about the image.
 
     This fetches the file of checksums if there is one, and has the image's source offer it to the machine.

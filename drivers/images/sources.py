@@ -52,7 +52,10 @@ def _check_file(task: Task, source: str) -> Json:
 _SOURCES = (
     Source(file_images.is_file, _check_file, file_images.publish, file_images.withdraw),
     Source(
-        glance_images.is_glance_image, glance_images.read_facts, glance_images.offer_image, glance_images.withdraw_image
+        glance_images.is_glance_image,
+        glance_images.read_instance_info,
+        glance_images.offer_image,
+        glance_images.withdraw_image,
     ),
     Source(lambda _source: True, _check_web, lambda _task, source: source, lambda _task: None),
 )

@@ -4,6 +4,7 @@ Sources: specifications 001 (deploy steps), 002 (clean steps), 000 (post-step ho
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
@@ -23,14 +24,7 @@ Hook = Callable[[Task, object], None]
 KINDS: tuple[str, ...] = ("clean", "deploy", "service", "verify")
 
 CORE_DEPLOY_STEPS = frozenset(
-    (
-        "deploy",
-        "write_image",
-        "prepare_instance_boot",
-        "tear_down_agent",
-        "switch_to_tenant_network",
-        "boot_instance",
-    )
+    ("deploy", "write_image", "prepare_instance_boot", "tear_down_agent", "switch_to_tenant_network", "boot_instance")
 )
 """Steps of the deploy interface whose priority can only be overridden by 0 (specification 003)."""
 
@@ -99,11 +93,7 @@ def _check_argsinfo(argsinfo: ArgsInfo | None) -> None:
 
 
 def deploy_step(
-    priority: Priority,
-    argsinfo: ArgsInfo | None = None,
-    *,
-    requires_ramdisk: bool = False,
-    idempotent: bool = False,
+    priority: Priority, argsinfo: ArgsInfo | None = None, *, requires_ramdisk: bool = False, idempotent: bool = False
 ) -> Callable[[Function], Function]:
     """Declare a method of any interface as a deploy step; see :class:`DeclaredStep`.
 
@@ -113,20 +103,14 @@ def deploy_step(
 
 
 def clean_step(
-    priority: Priority,
-    abortable: bool = False,
-    argsinfo: ArgsInfo | None = None,
-    requires_ramdisk: bool = True,
+    priority: Priority, abortable: bool = False, argsinfo: ArgsInfo | None = None, requires_ramdisk: bool = True
 ) -> Callable[[Function], Function]:
     """Declare a method as a clean step; see :class:`DeclaredStep`. Clean steps are idempotent by contract (002)."""
     return _declare("clean", DeclaredStep(priority, abortable, argsinfo, requires_ramdisk, idempotent=True))
 
 
 def service_step(
-    priority: Priority = 0,
-    abortable: bool = False,
-    argsinfo: ArgsInfo | None = None,
-    requires_ramdisk: bool = True,
+    priority: Priority = 0, abortable: bool = False, argsinfo: ArgsInfo | None = None, requires_ramdisk: bool = True
 ) -> Callable[[Function], Function]:
     """Declare a method as a service step; see :class:`DeclaredStep`."""
     return _declare("service", DeclaredStep(priority, abortable, argsinfo, requires_ramdisk, idempotent=False))
@@ -141,6 +125,11 @@ _HOOKS: dict[tuple[str, str, str], list[Hook]] = {}
 
 
 def _hook(kind: str, interface: str, step: str) -> Callable[[Hook], Hook]:
+    """Register ``function(task, result)`` to run when a step of a kind has ended well (specification 000).
+
+    The result is that of the agent's command, None for an out-of-band step.
+    """
+
     def register(function: Hook) -> Hook:
         _HOOKS.setdefault((kind, interface, step), []).append(function)
         return function
@@ -148,22 +137,9 @@ def _hook(kind: str, interface: str, step: str) -> Callable[[Hook], Hook]:
     return register
 
 
-def post_clean_step_hook(interface: str, step: str) -> Callable[[Hook], Hook]:
-    """Register ``function(task, result)`` to run when a clean step has ended well.
-
-    The result is that of the agent's command, None for an out-of-band step.
-    """
-    return _hook("clean", interface, step)
-
-
-def post_deploy_step_hook(interface: str, step: str) -> Callable[[Hook], Hook]:
-    """Register a hook as :func:`post_clean_step_hook` does, for a deploy step (specification 000)."""
-    return _hook("deploy", interface, step)
-
-
-def post_service_step_hook(interface: str, step: str) -> Callable[[Hook], Hook]:
-    """Register a hook as :func:`post_clean_step_hook` does, for a service step."""
-    return _hook("service", interface, step)
+post_clean_step_hook = functools.partial(_hook, "clean")
+post_deploy_step_hook = functools.partial(_hook, "deploy")
+post_service_step_hook = functools.partial(_hook, "service")
 
 
 def find_hooks(kind: str, interface: str, step: str) -> list[Hook]:
@@ -217,36 +193,30 @@ class BaseInterface:
         method: Callable[..., Answer] = getattr(self, step["step"])
         return method(task, **(step.get("args") or {}))
 
+    # Of each kind: all steps that this interface can perform on the node, those with priority 0 too; and run one.
+
     def get_clean_steps(self, task: Task) -> list[StepJson]:
-        """Return all clean steps this interface can perform on the node, those with priority 0 too."""
         return self.declared_steps("clean")
 
     def execute_clean_step(self, task: Task, step: StepJson) -> Answer:
-        """Run a clean step."""
         return self.run_declared(task, "clean", step)
 
     def get_deploy_steps(self, task: Task) -> list[StepJson]:
-        """Return all deploy steps this interface can perform on the node, those with priority 0 too."""
         return self.declared_steps("deploy")
 
     def execute_deploy_step(self, task: Task, step: StepJson) -> Answer:
-        """Run a deploy step."""
         return self.run_declared(task, "deploy", step)
 
     def get_service_steps(self, task: Task) -> list[StepJson]:
-        """Return all service steps this interface can perform on the node."""
         return self.declared_steps("service")
 
     def execute_service_step(self, task: Task, step: StepJson) -> Answer:
-        """Run a service step."""
         return self.run_declared(task, "service", step)
 
     def get_verify_steps(self, task: Task) -> list[StepJson]:
-        """Return all verify steps of this interface."""
         return self.declared_steps("verify")
 
     def execute_verify_step(self, task: Task, step: StepJson) -> Answer:
-        """Run a verify step."""
         return self.run_declared(task, "verify", step)
 
     def not_supported(self, what: str) -> errors.UnsupportedInterface:

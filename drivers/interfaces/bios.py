@@ -23,5 +23,4 @@ class BIOSInterface(BaseInterface):
         raise self.not_supported("factory_reset")
 
     def cache_bios_settings(self, task: Task) -> None:
-        """Read the settings and hand them to ``task.keep_bios_settings``; do nothing if there are none to read."""
-        raise NotImplementedError
+        """Read the settings and hand them to ``task.keep_bios_settings``; by default there are none."""

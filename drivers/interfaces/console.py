@@ -18,12 +18,11 @@ class ConsoleInterface(BaseInterface):
 
     def start_console(self, task: Task) -> None:
         """Make the console reachable. Safe to repeat."""
-        raise NotImplementedError
+        raise self.not_supported("start_console")
 
     def stop_console(self, task: Task) -> None:
-        """Stop the console. Safe to repeat; flows call it when a node is taken over or deleted."""
-        raise NotImplementedError
+        """Stop the console, if it was started. Flows call this when a node is taken over or deleted."""
 
     def get_console(self, task: Task) -> ConsoleInfo:
         """Return where the console is."""
-        raise NotImplementedError
+        raise self.not_supported("get_console")

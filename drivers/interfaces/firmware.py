@@ -19,5 +19,4 @@ class FirmwareInterface(BaseInterface):
         raise self.not_supported("update")
 
     def cache_firmware_components(self, task: Task) -> None:
-        """Read the versions and hand them to ``task.keep_firmware_components``; do nothing if there are none."""
-        raise NotImplementedError
+        """Read the versions and hand them to ``task.keep_firmware_components``; by default there are none."""

@@ -1,17 +1,26 @@
-"""Hardware types: which interfaces a family of machines supports, in order of preference (specification 004).
+"""Hardware types and classic drivers: which interfaces machines are composed of (specification 004).
 
-A hardware type is a class with one list of interface classes for each type of interface. The first of a list that the
-operator has enabled is the default. To add one, subclass ``ingot.drivers.generic.hardware_type.GenericHardwareType``,
-register it as an entry point ``ingot.hardware.types`` and enable it with ``enabled_hardware_types``.
+A hardware type is a class with one list of interface classes for each type of interface, in order of preference. The
+first of a list that the operator has enabled is the default. To add one, subclass
+``ingot.drivers.generic.hardware_type.GenericHardwareType``, register it as an entry point ``ingot.hardware.types`` and
+enable it with ``enabled_hardware_types``.
+
+Hardware types let an operator choose; a classic driver, which has one implementation of each type of interface in its
+code, does not. It is for a machine that works in exactly one combination, and for drivers that were written before
+there were hardware types. To add one, subclass :class:`ClassicDriver`, register it as an entry point ``ingot.drivers``
+and enable it with ``enabled_drivers``.
 """
 
 import abc
 from collections.abc import Sequence
+from typing import ClassVar
 
+from ingot.common import interfaces
 from ingot.drivers.interfaces import noop
 from ingot.drivers.interfaces.base import BaseInterface
 
 Supported = Sequence[type[BaseInterface]]
+Implementation = type[BaseInterface]
 
 
 class AbstractHardwareType(abc.ABC):
@@ -46,4 +55,40 @@ class AbstractHardwareType(abc.ABC):
     def supported(self, interface_type: str) -> Supported:
         """Return the classes that the hardware type supports for a type of interface, best first."""
         classes: Supported = getattr(self, f"supported_{interface_type}_interfaces")
+        return classes
+
+
+class ClassicDriver:
+    """A class attribute for each type of interface holds the class that implements it.
+
+    Boot, deploy, management and power must be named; the others are missing unless they are. A node that names the
+    driver has no ``*_interface`` fields: they are None.
+    """
+
+    boot: ClassVar[Implementation]
+    deploy: ClassVar[Implementation]
+    management: ClassVar[Implementation]
+    power: ClassVar[Implementation]
+
+    bios: ClassVar[Implementation] = noop.NoBIOS
+    console: ClassVar[Implementation] = noop.NoConsole
+    firmware: ClassVar[Implementation] = noop.NoFirmware
+    inspect: ClassVar[Implementation] = noop.NoInspect
+    network: ClassVar[Implementation] = noop.NoopNetwork
+    raid: ClassVar[Implementation] = noop.NoRAID
+    rescue: ClassVar[Implementation] = noop.NoRescue
+    storage: ClassVar[Implementation] = noop.NoopStorage
+    vendor: ClassVar[Implementation] = noop.NoVendor
+
+    def implementations(self) -> dict[str, Implementation]:
+        """Return the class of each type of interface.
+
+        :raises TypeError: a type has none, or one of another type.
+        """
+        classes: dict[str, Implementation] = {}
+        for name in interfaces.TYPES:
+            cls = getattr(self, name, None)
+            if not (isinstance(cls, type) and issubclass(cls, BaseInterface) and cls.interface_type == name):
+                raise TypeError(f"{type(self).__qualname__}.{name} must be a class of {name} interfaces, it is {cls!r}")
+            classes[name] = cls
         return classes

@@ -13,11 +13,10 @@ class InspectInterface(BaseInterface):
 
         Of the inventory (``task.inventory``) the flow makes the rest. May answer as steps do.
         """
-        raise NotImplementedError
+        raise self.not_supported("inspect_hardware")
 
     def clean_up(self, task: Task) -> None:
         """Remove what an inspection left in and outside of the machine. Safe to repeat.
 
-        Called, once, when it has failed or was aborted.
+        Called, once, when it has failed or was aborted. By default there is nothing to remove.
         """
-        raise NotImplementedError

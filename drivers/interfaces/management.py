@@ -6,17 +6,7 @@ from ingot.common.json_types import Json
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.task import Task
 
-BOOT_DEVICES: tuple[str, ...] = (
-    "pxe",
-    "disk",
-    "cdrom",
-    "bios",
-    "safe",
-    "wanboot",
-    "floppy",
-    "iscsiboot",
-    "uefihttp",
-)
+BOOT_DEVICES: tuple[str, ...] = ("pxe", "disk", "cdrom", "bios", "safe", "wanboot", "floppy", "iscsiboot", "uefihttp")
 
 INDICATOR_STATES: tuple[str, ...] = ("off", "on", "blinking")
 

@@ -30,32 +30,19 @@ class _Unsupported(BaseInterface):
 
 
 class NoBIOS(_Unsupported, bios.BIOSInterface):
-    def cache_bios_settings(self, task: Task) -> None:
-        pass
+    pass
 
 
 class NoConsole(_Unsupported, console.ConsoleInterface):
-    def start_console(self, task: Task) -> None:
-        raise self.not_supported("start_console")
-
-    def stop_console(self, task: Task) -> None:
-        pass
-
-    def get_console(self, task: Task) -> console.ConsoleInfo:
-        raise self.not_supported("get_console")
+    pass
 
 
 class NoFirmware(_Unsupported, firmware.FirmwareInterface):
-    def cache_firmware_components(self, task: Task) -> None:
-        pass
+    pass
 
 
 class NoInspect(_Unsupported, inspect.InspectInterface):
-    def inspect_hardware(self, task: Task) -> None:
-        raise self.not_supported("inspect_hardware")
-
-    def clean_up(self, task: Task) -> None:
-        pass
+    pass
 
 
 class NoRAID(_Unsupported, raid.RAIDInterface):
@@ -67,14 +54,7 @@ class NoRAID(_Unsupported, raid.RAIDInterface):
 
 
 class NoRescue(_Unsupported, rescue.RescueInterface):
-    def rescue(self, task: Task, password_hash: str) -> None:
-        raise self.not_supported("rescue")
-
-    def unrescue(self, task: Task) -> None:
-        raise self.not_supported("unrescue")
-
-    def clean_up(self, task: Task) -> None:
-        pass
+    pass
 
 
 class NoVendor(_Unsupported, vendor.VendorInterface):
@@ -95,28 +75,15 @@ class NoopManagement(management.ManagementInterface):
 
 
 class NoopNetwork(network.NetworkInterface):
-    """For machines on one flat network: nothing is switched."""
+    """For machines on one flat network: nothing is switched, and no VIF is noted."""
 
     def add_provisioning_network(self, task: Task) -> None:
-        pass
+        """Do nothing, like the others."""
 
-    def remove_provisioning_network(self, task: Task) -> None:
-        pass
-
-    def add_cleaning_network(self, task: Task) -> None:
-        pass
-
-    def remove_cleaning_network(self, task: Task) -> None:
-        pass
-
-    def configure_tenant_networks(self, task: Task) -> None:
-        pass
-
-    def unconfigure_tenant_networks(self, task: Task) -> None:
-        pass
+    remove_provisioning_network = add_cleaning_network = remove_cleaning_network = add_provisioning_network
+    configure_tenant_networks = unconfigure_tenant_networks = add_provisioning_network
 
     def list_vifs(self, task: Task) -> list[Json]:
-        """Return none: whatever network a user requests, the machine is on the one it is on, and nothing is noted."""
         return []
 
     def attach_vif(self, task: Task, vif: Json) -> None:

@@ -137,14 +137,10 @@ def change(task: Task, target: str) -> results.Result:
     supported = get_interface(task, PowerInterface).get_supported_power_states(task)
     if target not in _PHASES or target not in supported:
         raise errors.Invalid(
-            field="target",
-            value=target,
-            allowed=f"This machine's power interface has: {', '.join(supported)}.",
+            field="target", value=target, allowed=f"This machine's power interface has: {', '.join(supported)}."
         )
     if task.node.disable_power_off and target not in (states.POWER_ON, states.REBOOT):
         raise errors.Invalid(
-            field="target",
-            value=target,
-            allowed="Powering off is disabled for this node (disable_power_off).",
+            field="target", value=target, allowed="Powering off is disabled for this node (disable_power_off)."
         )
     return results.run_phases(task, *_PHASES[target])

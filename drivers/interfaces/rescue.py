@@ -14,15 +14,14 @@ class RescueInterface(BaseInterface):
         :param password_hash: of the password with which the user logs in, as crypt(3) makes it. Only the ramdisk may
             get it.
         """
-        raise NotImplementedError
+        raise self.not_supported("rescue")
 
     def unrescue(self, task: Task) -> Answer:
         """Boot the instance again; may answer as steps do."""
-        raise NotImplementedError
+        raise self.not_supported("unrescue")
 
     def clean_up(self, task: Task) -> None:
         """Remove what a rescue left outside of the machine. Safe to repeat.
 
-        Called also when it has failed or was aborted, and when the instance is deleted.
+        Called also when it has failed or was aborted, and when the instance is deleted. By default there is nothing.
         """
-        raise NotImplementedError

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from oslo_config import cfg
 
-from ingot.common import context, interfaces
+from ingot.common import context
 from ingot.common.json_types import Json
 from ingot.common.steps import PlannedStep
 from ingot.db import models
@@ -24,6 +24,7 @@ class BareDriver:
     """Links to interface singletons, as the node's fields say (specification 004). One is made for each task.
 
     :ivar name: what the node's field ``driver`` says: a hardware type or a classic driver.
+    :ivar all_interfaces: the interfaces that are there, in the order of ``ingot.common.interfaces.TYPES``.
     """
 
     name: str
@@ -40,10 +41,7 @@ class BareDriver:
     rescue: Link = None
     storage: Link = None
     vendor: Link = None
-
-    def all_interfaces(self) -> list[Link]:
-        """Return the interfaces that are there, in the order of :data:`interfaces.TYPES`."""
-        return [link for kind in interfaces.TYPES if (link := getattr(self, kind)) is not None]
+    all_interfaces: tuple[Link, ...] = ()
 
 
 class Task(Protocol):

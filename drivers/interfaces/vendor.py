@@ -117,7 +117,7 @@ def call_driver_method(interface: BaseInterface, ctx: context.RequestContext, ca
     :raises Invalid: there is none of the name, it does not answer to the HTTP method, or the arguments are not its own.
     """
     _check(interface, _OF_DRIVER, ctx, call)
-    return _call(interface, ctx, call)
+    return _method(interface, call)(ctx, **call.arguments)
 
 
 def find_node_method(interface: BaseInterface, task: Task, call: VendorCall) -> VendorMethod:
@@ -134,12 +134,12 @@ def call_node_method(interface: BaseInterface, task: Task, call: VendorCall) -> 
     :raises Invalid: as in :func:`call_driver_method`.
     """
     _check(interface, _OF_NODE, task, call)
-    return _call(interface, task, call)
+    return _method(interface, call)(task, **call.arguments)
 
 
-def _call(interface: BaseInterface, first: object, call: VendorCall) -> object:
+def _method(interface: BaseInterface, call: VendorCall) -> Callable[..., object]:
     method: Callable[..., object] = getattr(interface, call.name)
-    return method(first, **call.arguments)
+    return method
 
 
 def _check(interface: BaseInterface, mark: str, first: object, call: VendorCall) -> VendorMethod:
@@ -152,7 +152,7 @@ def _check(interface: BaseInterface, mark: str, first: object, call: VendorCall)
         allowed = f"Method {name} answers to: {', '.join(methods[name].http_methods)}."
         raise errors.Invalid(field="HTTP method", value=call.http_method, allowed=allowed)
     try:
-        inspect.signature(getattr(interface, name)).bind(first, **arguments)
+        inspect.signature(_method(interface, call)).bind(first, **arguments)
     except TypeError as exc:
         raise errors.Invalid(field=f"arguments of method {name}", value=sorted(arguments), allowed=f"{exc}.") from exc
     return methods[name]

@@ -5,8 +5,10 @@ from concurrent import futures
 
 from ingot.common import errors, states
 from ingot.common.json_types import Json
-from ingot.drivers.generic.hardware_type import GenericHardwareType, Supported
+from ingot.drivers.generic.hardware_type import GenericHardwareType
 from ingot.drivers.interfaces import boot, noop
+from ingot.drivers.interfaces.base import BaseInterface
+from ingot.drivers.interfaces.hardware_type import Supported
 from ingot.drivers.interfaces.management import BootDevice, ManagementInterface
 from ingot.drivers.interfaces.power import PowerInterface, Reading
 from ingot.drivers.interfaces.task import Task
@@ -125,13 +127,15 @@ def _parse_status(status: bytes) -> Reading:
     return Reading(power_state, health, tuple(what for what, _ in findings))
 
 
-class IPMIPower(PowerInterface):
+class _IPMI(BaseInterface):
     def get_properties(self) -> dict[str, str]:
         return _PROPERTIES
 
     def validate(self, task: Task) -> None:
         read_address(task.node.driver_info)
 
+
+class IPMIPower(_IPMI, PowerInterface):
     def get_power_state(self, task: Task) -> str:
         return _parse_status(_call(task, _CHASSIS_STATUS)[0]).power_state
 
@@ -145,13 +149,7 @@ class IPMIPower(PowerInterface):
         _call(task, _CHASSIS_CONTROL[target])
 
 
-class IPMIManagement(ManagementInterface):
-    def get_properties(self) -> dict[str, str]:
-        return _PROPERTIES
-
-    def validate(self, task: Task) -> None:
-        read_address(task.node.driver_info)
-
+class IPMIManagement(_IPMI, ManagementInterface):
     def get_supported_boot_devices(self, task: Task) -> list[str]:
         return list(_DEVICES)
 

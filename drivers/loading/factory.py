@@ -13,9 +13,8 @@ from ingot.db import models
 from ingot.db.conductors import EnabledInterface
 from ingot.drivers.interfaces import base, periodic
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.interfaces.classic import ClassicDriver
 from ingot.drivers.interfaces.deploy import DeployInterface
-from ingot.drivers.interfaces.hardware_type import AbstractHardwareType
+from ingot.drivers.interfaces.hardware_type import AbstractHardwareType, ClassicDriver
 from ingot.drivers.interfaces.results import Answer
 from ingot.drivers.interfaces.task import BareDriver, Task
 from ingot.drivers.loading import entry_points, priorities
@@ -107,7 +106,7 @@ class Hardware:
     def compose(self, node: models.Node) -> tuple[BareDriver, dict[str, str]]:
         """Return the driver of a node, and for each interface that it cannot have the reason."""
         if node.driver in self.classic_drivers:
-            return BareDriver(node.driver, **self.classic_drivers[node.driver]), {}
+            return _link(node.driver, self.classic_drivers[node.driver]), {}
         if node.driver not in self.hardware_types:
             return BareDriver(node.driver), dict.fromkeys(interfaces.TYPES, self._missing_driver_text(node.driver))
         links: Links = {}
@@ -122,7 +121,7 @@ class Hardware:
                     interface_type=interface_type, name=name, driver=node.driver, enabled=", ".join(enabled)
                 )
                 reasons[interface_type] = missing.message
-        return BareDriver(node.driver, **links), reasons
+        return _link(node.driver, links), reasons
 
     def drivers_using(self, interface: BaseInterface) -> list[str]:
         """Return the hardware types that may, and the classic drivers that do use an interface."""
@@ -244,6 +243,10 @@ class Hardware:
             value=self._conf[f"enabled_{field}s"],
             allowed=f"Hardware type {hardware_type} needs at least one of: {', '.join(names)}.",
         )
+
+
+def _link(name: str, links: Links) -> BareDriver:
+    return BareDriver(name, **links, all_interfaces=tuple(links.values()))
 
 
 class SingleDeployStep:

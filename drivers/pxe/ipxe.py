@@ -91,8 +91,7 @@ class IPXEBoot(BootInterface):
         missing = [key for key, value in files.items() if not value]
         if missing:
             raise errors.MissingParameter(
-                where="driver_info",
-                names=f"{' and '.join(missing)} (or the options of that name in [deploy])",
+                where="driver_info", names=f"{' and '.join(missing)} (or the options of that name in [deploy])"
             )
         kernel, ramdisk = (_check_command_part(key, files[key]) for key in _RAMDISK_KEYS)
         return kernel, ramdisk

@@ -48,7 +48,7 @@ class Proxy(fixtures.Fixture):
         self._listener = self._listen(self.port)
 
     def hold(self) -> None:
-        """From now on nothing comes through, and nobody is told: a line that swallows everything."""
+        """From now on nothing comes through and no error is sent: a line that swallows everything."""
         self._flows.clear()
 
     def resume(self) -> None:

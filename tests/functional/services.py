@@ -24,5 +24,5 @@ def broker_url(variable: str = RABBIT) -> str:
 
 
 def unique_name(prefix: str) -> str:
-    """A name nobody else uses on a shared server."""
+    """Return a name that is unique on a shared server."""
     return f"{prefix}-{secrets.token_hex(6)}"

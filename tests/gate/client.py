@@ -74,7 +74,7 @@ class Cli:
 class Ingot(fixtures.Fixture):
     """The all-in-one on SQLite.
 
-    :param password: of its one user; None: everybody may do everything.
+    :param password: of its one user; None: every client may do everything.
     :param options: further ones: {group: {name: value}}.
     """
 
@@ -137,7 +137,7 @@ class Ingot(fixtures.Fixture):
         return settings
 
     def get(self, path: str) -> Any:
-        """What the API answers to somebody who needs no client."""
+        """What the API answers to a plain HTTP request."""
         answer = self.session.get(self.url + path, timeout=PATIENCE_S)
         answer.raise_for_status()
         return answer.json()
@@ -147,7 +147,7 @@ class Ingot(fixtures.Fixture):
         return lab.eventually(check, what, PATIENCE_S, lambda: self.process.log.read_text()[-5000:])
 
     def reach(self, node: str, state: str) -> dict[str, Any]:
-        """Waits until a node is in a provision state and nobody works on it."""
+        """Waits until a node is in a provision state and unlocked."""
 
         def check() -> dict[str, Any] | None:
             found: dict[str, Any] = self.get(f"/v1/nodes/{node}")

@@ -63,7 +63,7 @@ PEOPLE = {
     "lessee-manager": ("lessee", "manager"),
     "lessee-member": ("lessee", "member"),
     "stranger": ("other", "admin"),
-    "nobody": ("other", None),
+    "missing": ("other", None),
     "ingot": ("service", "service"),
 }
 """Users with the project (or the system) and the role there."""

@@ -31,7 +31,7 @@ def run(*command: str | pathlib.Path, timeout: float = COMMAND_TIMEOUT_S, **opti
 
 
 def make(place: pathlib.Path, *requirements: str | pathlib.Path) -> pathlib.Path:
-    """Makes an environment with what pip is told to install; whatever was there before is gone.
+    """Makes an environment with what pip is given to install; whatever was there before is gone.
 
     :returns: the directory of its programs.
     """

@@ -1,4 +1,4 @@
-"""A real Glance with its images in files: one that asks nobody who they are, or one that asks a Keystone."""
+"""A real Glance with its images in files: one without authentication, or one that asks a Keystone."""
 
 import pathlib
 import time
@@ -48,8 +48,8 @@ lock_path = {directory}/locks
 config_file = {paste}
 """
 
-# Glance's own rules ask for roles, which nobody has whom no Keystone knows.
-_FOR_EVERYBODY = ("add_image", "get_image", "get_images", "upload_image", "download_image", "modify_image")
+# Glance's own rules ask for roles, which no user has without a Keystone.
+_PUBLIC_RULES = ("add_image", "get_image", "get_images", "upload_image", "download_image", "modify_image")
 
 _WITH_KEYSTONE = """
 flavor = keystone
@@ -62,7 +62,7 @@ auth_type = password
 
 class Glance(fixtures.Fixture):
     """
-    :param keystone: whom it asks, and in whose catalog it is; None: everybody may do everything.
+    :param keystone: whom it asks, and in whose catalog it is; None: every client may do everything.
     :ivar url: of the image API, without a version.
     """
 
@@ -93,7 +93,7 @@ class Glance(fixtures.Fixture):
         settings = _CONFIGURATION.format(directory=self.directory, paste=paste)
         if self._keystone is None:
             policy = self.directory / "policy.yaml"
-            policy.write_text("".join(f'"{rule}": ""\n' for rule in _FOR_EVERYBODY))
+            policy.write_text("".join(f'"{rule}": ""\n' for rule in _PUBLIC_RULES))
             return f"{settings}[oslo_policy]\npolicy_file = {policy}\n"
         who = self._keystone.credentials("ingot")
         lines = "\n".join(f"{name} = {value}" for name, value in who.items())
@@ -112,7 +112,7 @@ class Glance(fixtures.Fixture):
                 return
 
     def connect(self) -> Any:
-        """openstacksdk's image API, for a Glance that asks nobody."""
+        """openstacksdk's image API, for a Glance without authentication."""
         made = openstack.connect(
             load_envvars=False, load_yaml_config=False, auth_type="none", image_endpoint_override=self.url
         )

@@ -34,7 +34,7 @@ INTERFACES = {
     "rescue": "fake,agent,no-rescue",
     "vendor": "fake,no-vendor",
 }
-"""What is enabled, by kind; Ingot and the plugin are both told."""
+"""What is enabled, by kind; configured in Ingot and in the plugin."""
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "DEFAULT": {f"enabled_{kind}_interfaces": names for kind, names in INTERFACES.items()},

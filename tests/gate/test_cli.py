@@ -284,7 +284,7 @@ class TestFlows(CliTest):
                 "node clean stubborn --clean-steps []": ("clean_steps", "HTTP 400"),
                 "node clean stubborn": ("--clean-steps",),
                 "node clean stubborn --runbook CUSTOM_NONE": ("CUSTOM_NONE", "HTTP 404"),
-                "node manage nobody": ("nobody", "HTTP 404"),
+                "node manage missing": ("missing", "HTTP 404"),
             }
         )
         self.cli("node clean stubborn --clean-steps", text({"interface": "bios", "step": "melt"}))

@@ -1,5 +1,5 @@
-"""The API as several processes of gunicorn, as the guide says (operator/scaling-out): one is killed, and all are replaced,
-while somebody works with it."""
+"""The API as several processes of gunicorn, as the guide says (operator/scaling-out): one is killed, and all are
+replaced, while a client works with it."""
 
 import os
 import pathlib

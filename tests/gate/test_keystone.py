@@ -118,7 +118,7 @@ class KeystoneTest(testtools.TestCase):
             (gone, self.token("owner-admin"), 401),  # no service: the role is asked for
             (gone, "made up", 401),
             (users, "made up", 401),
-            (None, self.token("ingot"), 401),  # it opens nothing by itself
+            (None, self.token("ingot"), 401),  # it opens nothing on its own
         ):
             tokens = {"X_Auth_Token": user, "X_Service_Token": service}
             sent = {name: token for name, token in tokens.items() if token}
@@ -137,7 +137,7 @@ class KeystoneTest(testtools.TestCase):
         self.assertNotIn(self.keystone.connect("ingot").current_user_id, [one["user"] for one in entry])
 
     def test_the_history_tells_who_it_was(self) -> None:
-        node = self.node("told")
+        node = self.node("notified")
         self.as_("owner-member").set_node_provision_state(node, "manage", wait=True, timeout=client.PATIENCE_S)
         member = self.keystone.connect("owner-member")
         entry = self.ingot.get(f"/v1/nodes/{node.id}/history?detail=true")["history"][0]

@@ -90,7 +90,7 @@ class TestHost(Metal3Case):
         self.assertEqual(("******", {"managed": "metal3"}), (node["driver_info"]["ipmi_password"], node["extra"]))
         self.assertEqual({mac: True for mac in self.order["macs"]}, registered["ports"])
         self.assertEqual(node["uuid"], registered["found"])
-        self.assertIn("not found", self.refused("inventory", self.order), "nobody inspected it")
+        self.assertIn("not found", self.refused("inventory", self.order), "it was not inspected")
 
         node = self.do("prepare")
         (array,) = node["raid_config"]["logical_disks"]

@@ -177,7 +177,7 @@ class TestNova(testtools.TestCase):
         return answer["error"], answer["message"]
 
     def check_report(self, node: str, reserved: int) -> None:
-        """What Placement and the scheduler are told about a node."""
+        """What Placement and the scheduler get about a node."""
         found = self.nova("report", node)
         inventory = found["inventory"]["CUSTOM_METAL"]
         self.assertEqual((1, reserved, [TRAIT]), (inventory["total"], inventory["reserved"], found["traits"]))

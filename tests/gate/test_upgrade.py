@@ -17,7 +17,7 @@ from ingot.rpcapi import versions
 from tests import database
 from tests.functional import services
 from tests.functional.deployment import lab
-from tests.functional.deployment.test_all_in_one import CORE, ran
+from tests.functional.deployment.core_steps import CORE, ran
 from tests.gate import environments
 
 MACHINES = 4

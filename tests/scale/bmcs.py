@@ -28,7 +28,7 @@ STATUS = session.Request(0x00, 0x01)
 
 
 class _Chassis:
-    """A machine that does at once what it is told."""
+    """A machine that obeys at once."""
 
     def __init__(self) -> None:
         self.powered = True
@@ -46,7 +46,7 @@ class _Chassis:
         return None
 
     def set_boot_setting(self, device: str, persistent: bool, efi: bool) -> None:
-        """Nobody boots it."""
+        """It is not booted."""
 
 
 def _play(machines: int, silent: int, pipe: Connection) -> None:

@@ -60,7 +60,7 @@ def _node(index: int) -> dict[str, Any]:
 
 
 class Conductor:
-    """A process of ingot-conductor whose statements and processor time can be told."""
+    """A process of ingot-conductor whose statements and processor time are counted."""
 
     def __init__(self, directory: pathlib.Path, name: str, configuration: Mapping[str, Mapping[str, Any]]) -> None:
         self.name = name

@@ -30,10 +30,10 @@ from tests import conductor_case, database
 from tests.scale import bmcs, cluster, results
 from tests.unit.drivers.plugins import here, with_plugins
 
-_LIVE = "nobody asks for machines with dead BMCs"
+_LIVE = "no deployments of machines with dead BMCs"
 _DEAD = "a tenth of those asked for have dead BMCs"
-_NO_LANE = "the same, without threads of their own"
-_KINDS = (_LIVE, _DEAD, _NO_LANE)
+_NO_SLOW_QUEUES = "the same, without threads of their own"
+_KINDS = (_LIVE, _DEAD, _NO_SLOW_QUEUES)
 
 
 class Rebooting(fake.FakeDeploy):
@@ -102,7 +102,7 @@ class Bench(fixtures.Fixture):
 
     def _deploy(self, uuid: str) -> None:
         accepted = {"provision_state": states.DEPLOYING, "flow": "deploy", "run_id": None, "due_at": clock.now()}
-        calls.retried(lambda: nodes.compare_and_set(self.db, nodes.get(self.db, uuid), accepted))
+        calls.wait_for_lock(lambda: nodes.compare_and_set(self.db, nodes.get(self.db, uuid), accepted))
         self.conductor.queues.notify(uuid, "deploy")
 
 
@@ -115,7 +115,7 @@ def _fleet(given: argparse.Namespace, kind: str, ready: Any, results: Any) -> No
         cluster.wait_for(lambda: all(map(circuit_breakers.is_unresponsive, dead)), "the dead are known")
         if kind == _LIVE:
             asked = {uuid: alive for uuid, alive in asked.items() if alive}
-        if kind == _NO_LANE:
+        if kind == _NO_SLOW_QUEUES:
             bench.conductor.queues._is_slow = lambda _uuid: False
         ready.wait()
         results.put(bench.deploy(asked))

@@ -18,7 +18,7 @@ from ingot.db import nodes
 from tests.scale import cluster, results
 
 _PURPOSES = (
-    ("sign of life", r"UPDATE conductors"),
+    ("heartbeat", r"UPDATE conductors"),
     ("ring: members online", r"FROM conductors LEFT"),
     ("sweep: locked nodes", r"FROM nodes\W+WHERE nodes.reservation IS NOT NULL"),
     ("sweep: nodes whose work is due", r"ORDER BY nodes.due_at"),
@@ -28,7 +28,7 @@ _PURPOSES = (
     ("events: nodes and conductors that have something to tell", r"outbox_at|conductors.announced"),
     ("conductors online", r"FROM conductors"),
 )
-"""What statements are for, told by their texts; the first that matches."""
+"""What statements are for, by their texts; the first that matches."""
 
 
 def _explained(sent: collections.Counter[str], minutes: float) -> dict[str, float]:
@@ -42,7 +42,7 @@ def _explained(sent: collections.Counter[str], minutes: float) -> dict[str, floa
 
 
 def _left(made: cluster.Cluster) -> int:
-    """Nodes whose power state was not read yet, or has not been told yet."""
+    """Nodes whose power state was not read yet, or not written yet."""
     columns = nodes.NODES.c
     unknown = sa.or_(columns.power_state.is_(None), columns.outbox_at.is_not(None))
     with made.db.single() as connection:

@@ -3,7 +3,7 @@
     devstack/services.py run -- python -m tests.scale.ring --nodes 10000
 
 At the moment of the change nodes that it gives another owner are made due, as if each had just been asked for something
-and no bell was heard. A node is served when a conductor has looked at it. The same for as many nodes when nothing
+and no wake-up came. A node is served when a conductor has reconciled it. The same for as many nodes when nothing
 changes tells how long the looking itself takes. All nodes get their new owners at the same moment, so some of those
 that move tell of all.
 """

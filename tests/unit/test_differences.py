@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import testtools
 
+from tests import spec_tables
 from tests.functional.api import intended_differences
-from tests.functional.api.test_contract_replay import MEASURED
-from tests.unit import test_specs
+from tests.functional.api.measured import MEASURED
 
 FOLDER = pathlib.Path(__file__).parents[2] / "doc" / "source" / "operator"
 PAGE = FOLDER / "differences-from-ironic.rst"
@@ -56,11 +56,11 @@ def table() -> str:
 
 class DifferencesTest(testtools.TestCase):
     def test_every_difference_is_proven(self) -> None:
-        rows = test_specs.rows_of(PAGE.read_text())
+        rows = spec_tables.rows_of(PAGE.read_text())
         self.assertGreater(len(rows), 25)
         proof = {row.ident: re.findall(r"``(tests\..+?)``", row.otherwise) for row in rows}
         self.assertEqual([], [what for what, tests in proof.items() if not tests])
-        missing = [test for tests in proof.values() for test in tests if not test_specs.exists(test)]
+        missing = [test for tests in proof.values() for test in tests if not spec_tables.exists(test)]
         self.assertEqual([], missing)
 
     def test_the_table_of_status_codes_is_up_to_date(self) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import testtools
 
-from tests.unit import test_specs
+from tests import spec_tables
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "tests/gate/faults/README.md", "doc/source/contributor/*.rst")
@@ -15,7 +15,7 @@ LITERAL = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
 MENTION = re.compile(r"([\w.-]*\w/[\w./-]*|[\w-]+\.(?:py|sh|cfg|toml))(?:: ([\w., ]+))?")
 """A path, with a slash or the ending of a file; after a colon names that the file defines."""
 
-NOT_HERE = (".gate", ".venv", "v1/", "ingot/", "bin/")
+NOT_HERE = (".gate", ".venv", "v1/", "ingot/", "bin/", "__init__.py")
 """Beginnings of paths that the documents mention and that no checkout has."""
 
 
@@ -35,7 +35,7 @@ class Mention(NamedTuple):
         """What is not there: the path, or names in it."""
         if self.found is None:
             return [self.path]
-        known = test_specs.defined_in(self.found) if self.names else frozenset()
+        known = spec_tables.defined_in(self.found) if self.names else frozenset()
         return [f"{self.path}: {name}" for name in self.names if name not in known]
 
 

@@ -150,7 +150,7 @@ BREAKS: dict[str, tuple[str, Callable[[Evidence], Any]]] = {
         "locks_have_one_holder",
         lambda seen: seen.writes.append(write(42, "two", "reservation,lock_epoch", (None, 3), ("two", 2))),
     ),
-    "a lock is taken for somebody else": (
+    "a lock is taken for another conductor": (
         "locks_have_one_holder",
         lambda seen: seen.writes.append(write(42, "one", "reservation,lock_epoch", (None, 3), ("two", 4))),
     ),

@@ -8,6 +8,7 @@ from typing import Any
 
 import fixtures
 
+from ingot.api.nodes import verbs
 from ingot.common import context, errors, interfaces, states
 from ingot.db import nodes
 from ingot.drivers.generic import fake
@@ -17,16 +18,14 @@ from ingot.drivers.interfaces.deploy import DeployInterface
 from ingot.drivers.interfaces.hardware_type import AbstractHardwareType
 from ingot.drivers.interfaces.management import ManagementInterface
 from ingot.drivers.loading import entry_points, factory
-from tests import conductor_case, database
-from tests.unit.api import test_provision
-from tests.unit.conductor import test_composition
+from tests import classic_case, conductor_case, database, provision_case
 from tests.unit.drivers import fakes, plugins
 
 CLEANED = (states.CLEANING, states.CLEANWAIT)
 STEP = {"interface": "deploy", "step": "erase_devices"}
 
 
-class CleaningByRequest(test_provision.ProvisionCase):
+class CleaningByRequest(provision_case.ProvisionCase):
     """Specification 002, "REST API impact"."""
 
     def test_only_manageable_and_failed_nodes_are_cleaned_by_request(self) -> None:
@@ -42,7 +41,7 @@ class CleaningByRequest(test_provision.ProvisionCase):
             "rescue": {"rescue_password": "x"},
         }
         for state in CLEANED:
-            allowed = {verb for verb in states.VERBS if self._accepts(state, verb, **arguments.get(verb, {}))}
+            allowed = {verb for verb in verbs.VERBS if self._accepts(state, verb, **arguments.get(verb, {}))}
             self.assertEqual({"abort"} if state == states.CLEANWAIT else set(), allowed, state)
 
     def test_a_machine_can_be_switched_after_a_failed_cleaning(self) -> None:
@@ -105,7 +104,7 @@ class Steps(conductor_case.ConductorCase):
             self.assertLessEqual(before.finished_at, after.started_at)
 
 
-class Migrating(test_composition.ClassicCase):
+class Migrating(classic_case.ClassicCase):
     """Specification 004, "Testing": a workload goes from a classic driver to a hardware type."""
 
     def test_an_active_node_changes_from_a_classic_driver_to_a_hardware_type(self) -> None:
@@ -132,7 +131,7 @@ class SortedManagement(ManagementInterface):
 
     @base.clean_step(priority=0)
     def never(self, task: Any) -> None:
-        """Runs when somebody asks."""
+        """Runs on request."""
 
 
 class OldDeploy(DeployInterface):

@@ -1,6 +1,5 @@
 """The tables of doc/specs: every requirement names code that exists and a test that exists; the guides keep up."""
 
-import ast
 import configparser
 import functools
 import importlib
@@ -11,7 +10,6 @@ import re
 import sys
 import textwrap
 import types
-from typing import NamedTuple
 from unittest import mock
 
 import testtools
@@ -22,9 +20,9 @@ from ingot.drivers.interfaces import base
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.power import PowerInterface
 from ingot.drivers.loading import entry_points
+from tests.spec_tables import ROOT, Row, defined_in, exists, rows_of
 from tests.unit.drivers import fakes
 
-ROOT = pathlib.Path(__file__).parents[2]
 TABLES = ROOT / "doc" / "specs"
 GUIDES = ROOT / "doc" / "source"
 
@@ -36,10 +34,8 @@ FEWEST = {
     "003-deploy-templates": 50,
     "004-driver-composition": 85,
 }
-COLUMNS = 5
-HEADERS = ("Id", "What")
 
-# What the specifications want operators and authors of drivers to be told: headings of the guides.
+# What the specifications want operators and authors of drivers to read: headings of the guides.
 HEADINGS = {
     "operator/cleaning.rst": (
         "In which order steps run",
@@ -71,51 +67,6 @@ HEADINGS = {
 TEST = re.compile(r"(devstack\.)?tests(\.\w+){3,}\.test_\w+")
 
 
-class Row(NamedTuple):
-    """A requirement: its cells as text, in which names of code and tests are between double backquotes."""
-
-    ident: str
-    requirement: str
-    implemented: str
-    proven: str
-    otherwise: str
-
-    @property
-    def places(self) -> list[tuple[str, list[str]]]:
-        """(path, names in it) of everything that implements the requirement."""
-        found = []
-        for literal in _literals(self.implemented):
-            path, _, names = literal.partition(":")
-            found.append((path, [name.strip() for name in names.split(",") if name.strip()]))
-        return found
-
-    @property
-    def tests(self) -> list[str]:
-        return _literals(self.proven)
-
-
-def _literals(cell: str) -> list[str]:
-    return re.findall(r"``(.+?)``", cell)
-
-
-def rows_of(text: str) -> list[Row]:
-    """The rows of all list-tables of a page, without their header rows.
-
-    :raises ValueError: a row has more or fewer cells than columns.
-    """
-    cells: list[list[str]] = []
-    for line in text.splitlines():
-        if line.startswith("   * - "):
-            cells.append([line[7:]])
-        elif re.match(r"     -( |$)", line) and cells:
-            cells[-1].append(line[7:])
-        elif line.startswith("       ") and cells:
-            cells[-1][-1] += f" {line.strip()}"
-    if wrong := [row for row in cells if len(row) != COLUMNS]:
-        raise ValueError(f"not {COLUMNS} cells: {wrong}")
-    return [Row(*(cell.strip() for cell in row)) for row in cells if row[0] not in HEADERS]
-
-
 @functools.cache
 def tables() -> dict[str, list[Row]]:
     return {path.stem: rows_of(path.read_text()) for path in sorted(TABLES.glob("*.rst"))}
@@ -123,34 +74,6 @@ def tables() -> dict[str, list[Row]]:
 
 def all_rows() -> list[Row]:
     return [row for rows in tables().values() for row in rows]
-
-
-@functools.cache
-def defined_in(path: pathlib.Path) -> frozenset[str]:
-    """The classes, functions and variables of a module, and of its classes as Class.name."""
-    return frozenset(_defined(ast.parse(path.read_text()).body, ""))
-
-
-def _defined(body: list[ast.stmt], prefix: str) -> list[str]:
-    found: list[str] = []
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.append(prefix + node.name)
-        if isinstance(node, ast.ClassDef):
-            found += _defined(node.body, f"{prefix}{node.name}.")
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        found += [prefix + target.id for target in targets if isinstance(target, ast.Name)]
-    return found
-
-
-def exists(test: str) -> bool:
-    """Whether the method of a test's full name is there to be run."""
-    module, _, rest = test.rpartition(".")
-    module, _, cls = module.rpartition(".")
-    try:
-        return callable(getattr(getattr(importlib.import_module(module), cls), rest))
-    except (ImportError, AttributeError):
-        return False
 
 
 class TablesTest(testtools.TestCase):
@@ -200,7 +123,7 @@ class TablesTest(testtools.TestCase):
             self.assertIn(f"specs/{name}.rst", page.read_text())
 
     def test_a_table_that_is_wrong_is_noticed(self) -> None:
-        """What the tests above rely on: the parser sees rows, and what does not exist is told apart."""
+        """What the tests above rely on: the parser sees rows, and what does not exist is found."""
         header = "   * - Id\n     - a\n     - b\n     - c\n     - d\n"
         text = f"{header}   * - 1\n     - two\n       lines\n     - ``x.py: a, B.c``\n     - ``t``\n     -\n"
         (row,) = rows_of(text)
@@ -226,7 +149,7 @@ def _ours(group: str) -> importlib.metadata.EntryPoints:
 class GuidesTest(testtools.TestCase):
     """What the specifications want documented is, and grows with the code."""
 
-    def assertTold(self, name: str, *parts: str) -> None:
+    def assertDocumented(self, name: str, *parts: str) -> None:
         text = page(name)
         self.assertEqual([], [words for words in parts if words not in text], f"{name} does not say this")
 
@@ -253,9 +176,9 @@ class GuidesTest(testtools.TestCase):
     def test_guides_name_every_core_step(self) -> None:
         core = {step["step"]: step["priority"] for step in self._direct() if step["priority"]}
         self.assertEqual(base.CORE_DEPLOY_STEPS, set(core))
-        self.assertTold("operator/deploying.rst", *(f"``{name}`` {priority}" for name, priority in core.items()))
+        self.assertDocumented("operator/deploying.rst", *(f"``{name}`` {priority}" for name, priority in core.items()))
         places = base.IN_BAND_DEPLOY_PRIORITIES
-        self.assertTold(
+        self.assertDocumented(
             "operator/deploying.rst", f"{places.start} to {places.stop - 1}", "99 to 81", "79 to 61", "59 to 41"
         )
 
@@ -271,23 +194,23 @@ class GuidesTest(testtools.TestCase):
             for step in interface.declared_steps("clean")
         }
         self.assertGreater(len(declared), 5)
-        self.assertTold("operator/cleaning.rst", *declared)
+        self.assertDocumented("operator/cleaning.rst", *declared)
 
     def test_guides_tell_the_order_of_ties(self) -> None:
         order = sorted(interfaces.TIE_ORDER, key=lambda kind: interfaces.TIE_ORDER[kind])
-        self.assertTold("operator/cleaning.rst", ", ".join(order))
+        self.assertDocumented("operator/cleaning.rst", ", ".join(order))
 
     def test_guides_name_every_hardware_type_and_interface(self) -> None:
         groups = [entry_points.TYPES, *map(entry_points.interface_group, interfaces.TYPES)]
         names = {f"``{entry.name}``" for group in groups for entry in _ours(group)}
         self.assertGreater(len(names), 15)
-        self.assertTold("operator/hardware-types.rst", *names)
+        self.assertDocumented("operator/hardware-types.rst", *names)
 
     def test_guides_name_every_decorator(self) -> None:
         decorators = [f"``{kind}_step``" for kind in base.KINDS]
         hooks = [name for name in dir(base) if name.startswith("post_")]
         self.assertGreater(len(hooks), 2)
-        self.assertTold("contributor/writing-drivers.rst", *decorators, *(f"``{name}``" for name in hooks))
+        self.assertDocumented("contributor/writing-drivers.rst", *decorators, *(f"``{name}``" for name in hooks))
 
 
 def examples(path: pathlib.Path, language: str) -> list[str]:

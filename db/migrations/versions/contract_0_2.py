@@ -1,10 +1,4 @@
-"""Release 0.1 is gone for good.
-
-It needs no table or column that release 0.2 does not use, so none is dropped. But conductors that start from now on do
-not listen on its queues any more (``ingot.rpcapi.queue_sets``).
-
-It stands behind all other revisions of release 0.2: the last of those is its ``down_revision``.
-"""
+"""Release 0.1 is gone for good: a revision that changes no table, which databases of release 0.2 may have."""
 
 revision = "contract_0_2"
 down_revision = "0005"
@@ -14,4 +8,4 @@ contracts = True
 
 
 def upgrade() -> None:
-    """Nothing but the revision itself."""
+    """Write the revision itself, and nothing else."""

@@ -2,7 +2,7 @@
 
 from ingot.drivers.agent.direct import DirectDeploy
 from ingot.drivers.agent.raid import AgentRAID
-from ingot.drivers.interfaces.classic import ClassicDriver
+from ingot.drivers.interfaces.hardware_type import ClassicDriver
 from ingot.drivers.interfaces.noop import NoopManagement
 from ingot.drivers.pxe.ipxe import IPXEBoot
 from ingot_example.power import PlugPower

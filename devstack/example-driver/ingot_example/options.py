@@ -11,7 +11,7 @@ OPTIONS: list[cfg.Opt] = [
         help="Priority of the deploy step that shows the machine's name on its plug. Above 100: before the machine "
         "boots. 0: never.",
     ),
-    cfg.IntOpt("watch_interval", default=60, min=0, help="Seconds between two looks at the load of plugs. 0: never."),
+    cfg.IntOpt("watch_interval", default=60, min=0, help="Seconds between two readings of the plugs' load. 0: never."),
     cfg.FloatOpt("most_watts", default=2000.0, min=0.0, help="Load of a plug above which a warning is logged."),
 ]
 

@@ -1,16 +1,16 @@
 """Calls a smart plug: one JSON document over HTTP, ``{"on": bool, "watts": number, "display": text}``."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import requests
 
 from ingot.common import errors
+from ingot.common.json_types import Json
 
 PROPERTIES: dict[str, str] = {
     "plug_url": "Address of the plug's document, http or https. Required.",
-    "plug_token": "Token that the plug wants in the header Authorization. Default: none.",
+    "plug_token": "Token that the plug expects in the header Authorization. Default: none.",
 }
 """What a node's driver_info says about its plug. A key with "token" in its name is never shown or logged by Ingot."""
 
@@ -28,19 +28,19 @@ class Plug(NamedTuple):
     def __repr__(self) -> str:
         return f"<plug {self.url}>"  # a named tuple would show the token
 
-    def read(self) -> dict[str, Any]:
+    def read(self) -> Json:
         """Return the document.
 
         :raises HardwareUnreachable: the plug does not answer.
-        :raises HardwareError: it refuses, or answers something else.
+        :raises HardwareError: it refuses, or answers with something else.
         """
         return self._call("GET")
 
-    def write(self, **values: Any) -> None:
+    def write(self, **values: object) -> None:
         """Change the named values of the document; errors as in :meth:`read`."""
         self._call("PUT", values)
 
-    def _call(self, method: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _call(self, method: str, body: Json | None = None) -> Json:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         with requests.Session() as session:
             session.trust_env = False  # proxies of the conductor's environment do not lead to plugs
@@ -61,7 +61,7 @@ class Plug(NamedTuple):
         return document
 
 
-def of(driver_info: Mapping[str, Any], timeout: float) -> Plug:
+def read_plug(driver_info: Json, timeout: float) -> Plug:
     """Return the plug that a node's ``driver_info`` names.
 
     :raises MissingParameter: there is no ``plug_url``.

@@ -1,7 +1,5 @@
 """The power interface of machines behind smart plugs, with a step and a periodic method of its own."""
 
-from typing import Any
-
 from oslo_config import cfg
 from oslo_log import log
 
@@ -26,7 +24,7 @@ class PlugPower(PowerInterface):
     sees_changes = False
 
     def __init__(self, conf: cfg.ConfigOpts, name: str) -> None:
-        options.register(conf)  # before the base class, which looks at the priorities of steps
+        options.register(conf)  # before the base class, which reads the priorities of steps
         super().__init__(conf, name)
 
     def get_properties(self) -> dict[str, str]:
@@ -42,8 +40,11 @@ class PlugPower(PowerInterface):
         return states.POWER_ON if self._plug(task).read().get("on") else states.POWER_OFF
 
     def start_power_change(self, task: Task, target: str) -> None:
-        """Switches; does not wait. Ingot reads the state until it is what was asked for, and makes a reboot of off and
-        on automatically. A soft power off, which flows try first, ends here; they go on with a hard one."""
+        """Switch the plug; do not wait: Ingot reads the state until it is the one requested.
+
+        Ingot makes a reboot of off and on. A soft power off, which flows try first, ends here; they go on with a hard
+        one.
+        """
         if target not in _RELAY:
             raise errors.StepFailed(f"a plug cannot do '{target}', only {' and '.join(_RELAY)}")
         self._plug(task).write(on=_RELAY[target])
@@ -55,7 +56,7 @@ class PlugPower(PowerInterface):
     @base.deploy_step(priority=base.from_option("example", "show_name_priority"), argsinfo=_TEXT, idempotent=True)
     def show_name(self, task: Task, text: str | None = None) -> None:
         """Show on the plug's display whose machine hangs on it."""
-        shown: Any = task.node.name or task.node.uuid if text is None else text
+        shown: object = task.node.name or task.node.uuid if text is None else text
         if not isinstance(shown, str) or len(shown) > 40:
             raise errors.Invalid(field="text", value=shown, allowed="A text of at most 40 characters.")
         self._plug(task).write(display=shown)
@@ -75,4 +76,4 @@ class PlugPower(PowerInterface):
                 LOG.warning("Node %s draws %.0f W; [example] most_watts is %.0f", node.uuid, watts, most)
 
     def _plug(self, task: Task) -> plug.Plug:
-        return plug.of(task.node.driver_info, task.conf.example.timeout)
+        return plug.read_plug(task.node.driver_info, task.conf.example.timeout)

@@ -13,10 +13,10 @@ STEP = {"interface": "raid", "step": "apply_configuration", "priority": 90, "arg
 class Acts(testtools.TestCase):
     """A test for each act.
 
-    :ivar user: somebody who uses Ingot's API.
+    :ivar user: a user of Ingot's API.
     :ivar uuid: of the machine's node.
     :ivar serial: of the machine's second disk.
-    :ivar arguments: what the kernel of the machine's agent is told.
+    :ivar arguments: the kernel arguments of the machine's agent.
     """
 
     user: User

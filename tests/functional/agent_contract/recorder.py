@@ -163,7 +163,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(answer.content)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nobody reads it."""
+        """Drop what is not read."""
 
 
 def _decoded(body: bytes) -> Any:

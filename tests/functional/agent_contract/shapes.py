@@ -1,7 +1,7 @@
 """The shape of JSON: which keys there are and of which types their values, and the few values that are protocol.
 
 A shape maps places to types: ``{"": {"object"}, "node": {"object"}, "node/uuid": {"string"}, "ports/[]": {"object"}}``.
-``absent`` is the type of a key that only some of several objects have. Steps in lists are told apart by their names:
+``absent`` is the type of a key that only some of several objects have. Steps in lists are distinguished by their names:
 ``clean_steps/deploy.erase_devices/priority``. A value that is no protocol is not in a shape, so neither is a secret.
 """
 

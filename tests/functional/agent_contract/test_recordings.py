@@ -87,8 +87,8 @@ class RecordingsTest(testtools.TestCase):
     def test_lives(self) -> None:
         restarted = Recording.of((*LIFE[:3], LATER_LOOKUP, *LIFE))
         self.assertEqual([[*BEGIN, "GET /v1/lookup 200"], BEGIN + SYNCED], restarted.lives)
-        told_its_version = Recording.of((LOOKUP, HEARTBEAT, LOOKUP, HEARTBEAT))
-        self.assertEqual([BEGIN[1:], BEGIN[1:]], told_its_version.lives)
+        asked_its_version = Recording.of((LOOKUP, HEARTBEAT, LOOKUP, HEARTBEAT))
+        self.assertEqual([BEGIN[1:], BEGIN[1:]], asked_its_version.lives)
 
     def test_after_its_last_word_an_agent_is_not_listened_to(self) -> None:
         off, ended = posted("standby.power_off", "RUNNING"), listed(command("standby.power_off", "SUCCEEDED"))

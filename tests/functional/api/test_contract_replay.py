@@ -5,8 +5,6 @@ texts; :class:`Replay` puts fitting values in their place. What Ingot means to a
 ``intended_differences.py``; anything else that differs is a defect.
 """
 
-import json
-import pathlib
 import re
 import uuid
 from typing import Any
@@ -18,8 +16,7 @@ from ingot.conductor import manager
 from ingot.db import nodes
 from tests import api_case, conductor_case
 from tests.functional.api import intended_differences
-
-MEASURED: list[dict[str, Any]] = json.loads((pathlib.Path(__file__).parent / "measured.json").read_text())
+from tests.functional.api.measured import MEASURED
 
 STEP = {"interface": "deploy", "step": "erase", "args": {}, "priority": 10}
 IN_RUNBOOK = {"interface": "deploy", "step": "erase_devices", "args": {}, "order": 1}

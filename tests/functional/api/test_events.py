@@ -196,7 +196,7 @@ class _OnTwoApis:
         self.assertEqual(300, sum(event["kind"] == "maintenance" for event in reader.seen))
 
     def status(self: Any, url: str) -> int:
-        """What somebody is answered who asks for a stream."""
+        """The answer to a request for a stream."""
         with requests.get(f"{url}/ingot/v1/events", stream=True, timeout=lab.PATIENCE) as answer:
             return int(answer.status_code)
 

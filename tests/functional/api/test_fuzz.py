@@ -93,13 +93,13 @@ class FuzzCase(world.WorldCase):
         self.conductor.answers |= CONDUCTOR
 
     def version(self) -> int:
-        """Another number whenever somebody else wrote to the database."""
+        """Another number whenever another connection wrote to the database."""
         return int(self.raw.execute("PRAGMA data_version").fetchone()[0])
 
     def ask(self, method: str, url: str, send: Callable[[], api_case.Answer], sent: object = "") -> api_case.Answer:
         """
         :param send: sends the request.
-        :param told: what of it is not in the URL, for the message.
+        :param sent: what of the request is not in the URL, for the message.
         """
         began = time.monotonic()
         answer = send()

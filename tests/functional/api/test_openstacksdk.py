@@ -1,4 +1,4 @@
-"""openstacksdk, a client nobody here wrote, against the API on a real socket."""
+"""openstacksdk, a client from outside this project, against the API on a real socket."""
 
 import openstack
 import requests
@@ -53,7 +53,7 @@ class OpenStackSdk(api_case.ApiCase):
         self.assertEqual("verifying", self.sdk.get_node(node.id).provision_state)
         self.sdk.set_node_power_state(node, "power on")
         self.assertEqual("power on", self.sdk.get_node(node.id).target_power_state)
-        self.assertEqual(["manage", "power on"], self.conductor.bells)
+        self.assertEqual(["manage", "power on"], self.conductor.wakeups)
 
     def test_deploy_templates_drivers_and_conductors(self) -> None:
         step = {"interface": "raid", "step": "apply_configuration", "args": {}, "priority": 90}

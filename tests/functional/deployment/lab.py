@@ -1,4 +1,4 @@
-"""A laboratory: Ingot's processes, a rack of machines, an image server, and a user who talks HTTP."""
+"""A laboratory: Ingot's processes, a rack of machines, an image server, and a user of the API."""
 
 import functools
 import hashlib
@@ -67,7 +67,7 @@ class Process:
         return self
 
     def wait(self) -> None:
-        """For a command that ends by itself.
+        """For a command that ends on its own.
 
         :raises AssertionError: it ended badly, or not in time.
         """
@@ -353,7 +353,7 @@ class Lab(fixtures.Fixture):
 
 
 def eventually(check: Callable[[], Any], what: str, limit: float, logs: Callable[[], str]) -> Any:
-    """The first true answer of ``check``; after so many seconds an error with logs. While nobody listens at the API
+    """The first true answer of ``check``; after so many seconds an error with logs. While no process listens at the API
     there is no answer."""
     until = time.monotonic() + limit
     while not (answer := _heard(check)):
@@ -371,7 +371,7 @@ def _heard(check: Callable[[], Any]) -> Any:
 
 
 class User:
-    """Somebody who uses the API over HTTP, at its newest version."""
+    """A user of the API over HTTP, at its newest version."""
 
     def __init__(self, url: str) -> None:
         self.url = url

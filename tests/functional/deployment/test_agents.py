@@ -5,7 +5,7 @@ from typing import Any
 import testtools
 
 from tests.functional.deployment import lab
-from tests.functional.deployment.test_all_in_one import CORE, ran
+from tests.functional.deployment.core_steps import CORE, ran
 
 MACHINE = "machine-0"
 RELOAD = {"step": "apply_configuration", "interface": "raid", "kinds": ["deploy"], "reboot_requested": True}

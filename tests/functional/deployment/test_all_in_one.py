@@ -1,25 +1,11 @@
 """Deployments on the embedded default: the command ingot, SQLite, no bus."""
 
 import signal
-from typing import Any
 
 import testtools
 
 from tests.functional.deployment import lab
-
-CORE = [
-    ("deploy", 100),
-    ("write_image", 80),
-    ("prepare_instance_boot", 60),
-    ("tear_down_agent", 40),
-    ("switch_to_tenant_network", 30),
-    ("boot_instance", 20),
-]
-
-
-def ran(steps: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """(step, priority) of what was done, without what the flow itself did."""
-    return [(row["step"], row["priority"]) for row in steps if row["state"] == "done" and row["origin"] != "flow"]
+from tests.functional.deployment.core_steps import CORE, ran
 
 
 class TestDeployment(testtools.TestCase):
@@ -55,7 +41,7 @@ class TestDeployment(testtools.TestCase):
         self.assertEqual({}, bench.user.node(plain)["instance_info"])
 
     def test_ipmitool_agrees_about_power_and_boot_device(self) -> None:
-        """A client that nobody here wrote sees what Ingot says it did."""
+        """A client from outside this project sees what Ingot says it did."""
         bench = self.useFixture(lab.Lab())
         uuid = bench.enroll()
         bench.user.provision(uuid, "manage")
@@ -79,7 +65,7 @@ class TestDeployment(testtools.TestCase):
         bench.eventually(lambda: bench.user.node(uuid)["power_state"] == "power on", "the change is found")
 
     def test_killed_while_the_agent_writes_it_goes_on_automatically(self) -> None:
-        """The agent works on while nobody listens; its next heartbeat continues the deployment, no attempt is lost."""
+        """The agent works on while no API listens; its next heartbeat continues the deployment, no attempt is lost."""
         bench = self.useFixture(lab.Lab())
         uuid = bench.enroll()
         bench.make_available(uuid)
@@ -103,7 +89,7 @@ class TestDeployment(testtools.TestCase):
         self.assertTrue(bench.holds_image(0))
 
     def test_killed_inside_a_step_it_repeats_the_step(self) -> None:
-        """The journal shows the attempt that was lost and the one that was made again."""
+        """The step runs show the attempt that was lost and its repetition."""
         bench = self.useFixture(lab.Lab())
         uuid = bench.enroll()
         bench.make_available(uuid)

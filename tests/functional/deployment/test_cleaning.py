@@ -38,7 +38,7 @@ class CleaningTestCase(testtools.TestCase):
         return uuid
 
     def clean(self, uuid: str, end: str = "available", **request: Any) -> dict[str, Any]:
-        """Cleans, by itself or with the steps of a request, and returns the node at the end."""
+        """Clean, automatically or with the steps of a request, and return the node at the end."""
         self.bench.user.provision(uuid, "clean" if request else "provide", **request)
         return self.bench.reach(uuid, end)
 

@@ -9,7 +9,7 @@ import testtools
 from tests import database
 from tests.functional import proxy, services
 from tests.functional.deployment import lab
-from tests.functional.deployment.test_all_in_one import CORE, ran
+from tests.functional.deployment.core_steps import CORE, ran
 
 
 class _OnTwoConductors:

@@ -14,10 +14,10 @@ import testtools
 from ingot.common import clock, states
 from ingot.db import allocations, listing, models, nodes
 from tests import conductor_case, scripted
+from tests.random_flows import Story, StoryCase
 from tests.scripted_hardware import Act
 from tests.unit.conductor import fault_table
 from tests.unit.conductor.fault_table import CASES
-from tests.unit.conductor.test_random_flows import Story, StoryCase
 
 _MOST = 200
 _HOLD = {"interface": "power", "step": "hold", "args": {}, "priority": 60}
@@ -31,7 +31,7 @@ class Row:
     :param idempotent: whether the steps may be repeated; then every death must be without consequences.
     :param held: whether an operator holds the flow, and lets it go on.
     :param kin: how many child nodes some of the steps run on.
-    :param aborted: at which look that finds the flow waiting somebody aborts it.
+    :param aborted: the number of the reconciliation, of those that find the flow waiting, at which it is aborted.
     """
 
     flow: str
@@ -85,7 +85,7 @@ ROWS = {
     "tear_down": Row("delete", (states.DELETING, *_CLEANING)),
     "adoption": Row("adopt", (states.ADOPTING,)),
     "inspection": Row("inspect", (states.INSPECTING, states.INSPECTWAIT)),
-    # Also where the agent was told the password and has ended, and nobody knows.
+    # Also where the agent got the password and has ended, and no record says so.
     "rescue": Row("rescue", (states.RESCUING, states.RESCUEWAIT)),
     "end_of_a_rescue": Row("unrescue", (states.UNRESCUING,)),
 }
@@ -129,16 +129,16 @@ class TestEveryAccess(StoryCase):
         """What is held goes on."""
         now = super().take_turns(node, *args, **more)
         while now.provision_state in states.HELD and not self.stage.life.dead:
-            reached = states.asked_for(now.provision_state, "unhold")
+            reached = states.requested_state(now.provision_state, "unhold")
             nodes.set_always(self.db, node.uuid, {"provision_state": reached, "due_at": clock.now()})
             now = super().take_turns(node, *args, **more)
         return now
 
-    def assert_somebody_will_look(self, node: models.Node) -> None:
+    def assert_scheduled(self, node: models.Node) -> None:
         found = self.now(node)
         self.died_in.add(found.provision_state)
         if found.provision_state not in states.HELD or found.reservation:  # else it is the operator's turn
-            super().assert_somebody_will_look(node)
+            super().assert_scheduled(node)
 
 
 def _test(row: Row) -> Callable[[TestEveryAccess], None]:

@@ -12,7 +12,7 @@ import testtools
 from ingot.common import interfaces
 from tests import http_handler
 from tests.functional.deployment import lab
-from tests.functional.deployment.test_all_in_one import CORE, ran
+from tests.functional.deployment.core_steps import CORE, ran
 
 TOKEN = "open sesame"
 OPTIONS = {

@@ -10,7 +10,7 @@ import testtools
 from tests import database
 from tests.functional import services
 from tests.functional.deployment import lab
-from tests.functional.deployment.test_all_in_one import CORE, ran
+from tests.functional.deployment.core_steps import CORE, ran
 
 MACHINES = 4
 SLOW = {"command": "deploy.execute_deploy_step", "seconds": 3}
@@ -76,7 +76,7 @@ class TestLeaving(testtools.TestCase):
         gone = self.deploy_all()
         drain = self.command("drain", gone, "--wait", "100").start()
         self.ask_while(threading.Thread(target=drain.wait))
-        drain.wait()  # nobody hears what it raises in a thread
+        drain.wait()  # what it raises in a thread is not seen
         listed = self.bench.user.get("/v1/conductors?detail=True")["conductors"]
         (drained,) = (one for one in listed if one["hostname"] == gone)
         self.assertEqual((True, []), (drained["alive"], drained["drivers"]))

@@ -17,7 +17,7 @@ PLUGINS = pathlib.Path(__file__).parent / "plugins"
 MACHINE = "machine-0"
 FIELDS = ("interface", "step", "priority", "args", "origin")
 
-# What the rack's agents offer beside the usual: a step that runs by itself, one that wants a reboot when it has ended,
+# What the rack's agents offer beside the usual: a step that runs by default, one that wants a reboot when it has ended,
 # and one that fails.
 OFFERED = [
     {"step": "burn_in", "priority": 70, "kinds": ["deploy", "service"], "abortable": True},
@@ -54,7 +54,7 @@ WITHOUT_AGENT = [
     ("deploy", "tear_down_agent", 40, {}, "driver"),
     ("deploy", "boot_instance", 20, {}, "driver"),
 ]
-"""The plan as long as nobody knows what the agent will offer of its own accord."""
+"""The plan as long as the agent's own steps are unknown."""
 
 WHOLE = sorted([*WITHOUT_AGENT[1:], BURN_IN], key=lambda step: -step[2])
 WHOLE.insert(0, WITHOUT_AGENT[0])
@@ -249,7 +249,7 @@ class TestService(ManyStepsTest):
             self.assertIn(part, failed["last_error"])
         self.assertEqual((True, "service failure"), (failed["maintenance"], failed["fault"]))
         self.assertEqual(("agent", boots + 1), (self.machine()["state"], self.machine()["boots"]))
-        self.user.put(f"/v1/nodes/{self.uuid}/maintenance", {"reason": "somebody looks"})
+        self.user.put(f"/v1/nodes/{self.uuid}/maintenance", {"reason": "inspected by an operator"})
         self.user.delete(f"/v1/nodes/{self.uuid}/maintenance")
         self.user.provision(self.uuid, "abort")
         self.check_given_back(boots + 2)

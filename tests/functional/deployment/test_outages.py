@@ -52,7 +52,7 @@ class OutageCase(testtools.TestCase):
         return uuid, bench.eventually(asked_to_write, "a conductor asks the agent to write")
 
     def ended_well(self, bench: lab.Lab, uuid: str) -> list[dict[str, Any]]:
-        """The journal of a deployment that has ended well, each step of it once."""
+        """Return the step runs of a deployment that has ended well, each step of it once."""
         self.assertIsNone(bench.reach(uuid, "active")["last_error"])
         step_runs = bench.step_runs(uuid)
         done = [row["step"] for row in step_runs if row["state"] == "done"]
@@ -139,7 +139,7 @@ class TestKilledAPI(OutageCase):
             answers = [users.submit(self.manage, bench, uuid) for uuid in uuids]
             bench.apis["api-0"].stop(signal.SIGKILL)
             cut_off = [uuid for uuid, answer in zip(uuids, answers, strict=True) if not answer.result()]
-        for uuid in cut_off:  # whoever got no answer looks, and asks again
+        for uuid in cut_off:  # a client without an answer reads the node and asks again
             bench.eventually(lambda uuid=uuid: self.managed(bench, uuid) or self.manage(bench, uuid), "it is accepted")
         for uuid in uuids:
             self.assertIsNone(bench.reach(uuid, "manageable")["last_error"])

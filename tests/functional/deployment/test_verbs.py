@@ -4,7 +4,7 @@ import testtools
 
 from ingot.rack import readback
 from tests.functional.deployment import lab
-from tests.functional.deployment.test_all_in_one import CORE, ran
+from tests.functional.deployment.core_steps import CORE, ran
 
 MACHINE = "machine-0"
 

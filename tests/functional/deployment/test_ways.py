@@ -6,7 +6,7 @@ from typing import Any
 import testtools
 
 from tests.functional.deployment import lab
-from tests.functional.deployment.test_all_in_one import CORE, ran
+from tests.functional.deployment.core_steps import CORE, ran
 
 MACHINE = "machine-0"
 IQN = "iqn.2026-01.org.example"

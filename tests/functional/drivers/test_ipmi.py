@@ -106,7 +106,7 @@ class IPMITest(DriverRackTest):
             self.assertIn(f"ipmitool (management) does not support {method}", refused.message)
 
     def test_wrong_credentials_and_no_answer_are_distinct(self) -> None:
-        for changes in ({"password": "wrong"}, {"username": "nobody"}):
+        for changes in ({"password": "wrong"}, {"username": "missing"}):
             error = self.assertRaises(errors.HardwareError, session.call, self._address(**changes), 5, STATUS)
             self.assertNotIsInstance(error, errors.HardwareUnreachable)
             self.assertIn("ipmi_username and ipmi_password", error.message)

@@ -21,7 +21,7 @@ TOKEN = "t" * 43
 
 @dataclass
 class Service:
-    """What the stand-in serves and what it was told.
+    """What the stand-in serves and what it received.
 
     ``scripts`` maps a MAC (aa-bb-...) to a boot script, None in it stands for every other machine.
     """

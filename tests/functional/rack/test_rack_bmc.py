@@ -1,4 +1,4 @@
-"""The BMCs as seen by clients that nobody here wrote: ipmitool and, in another process, pyghmi."""
+"""The BMCs as seen by clients from outside this project: ipmitool and, in another process, pyghmi."""
 
 from pyghmi import exceptions
 from pyghmi.ipmi import command
@@ -84,4 +84,4 @@ class PyghmiTest(RackTest):
 
     def test_wrong_credentials_are_refused_at_once(self) -> None:
         self.assertRaisesRegex(exceptions.IpmiException, "Incorrect password", self.login, password="guess")
-        self.assertRaisesRegex(exceptions.IpmiException, "Unauthorized name", self.login, userid="nobody")
+        self.assertRaisesRegex(exceptions.IpmiException, "Unauthorized name", self.login, userid="missing")

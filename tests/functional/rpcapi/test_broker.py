@@ -16,7 +16,7 @@ from oslo_config import fixture as config
 
 from ingot.common import context, errors
 from ingot.common.conf import broker, loader
-from ingot.rpcapi import queue_sets, transport, versions
+from ingot.rpcapi import transport, versions
 from tests.functional import proxy, queues, services
 from tests.functional.deployment import lab
 
@@ -29,7 +29,7 @@ class Endpoint:
     target = oslo_messaging.Target(version=versions.RPC_VERSION)
 
     def __init__(self) -> None:
-        self.bells: list[str] = []
+        self.wakeups: list[str] = []
 
     @oslo_messaging.expose
     def get_boot_device(self, ctx: Mapping[str, Any], node_uuid: str) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class Endpoint:
 
     @oslo_messaging.expose
     def advance(self, ctx: Mapping[str, Any], node_uuid: str, why: str) -> None:
-        self.bells.append(node_uuid)
+        self.wakeups.append(node_uuid)
 
 
 class Bus(testtools.TestCase):
@@ -57,8 +57,8 @@ class Bus(testtools.TestCase):
         self.addCleanup(made.close)
         return made
 
-    def serve(self, bus: transport.OsloTransport, *served: queue_sets.QueueSet) -> None:
-        server = bus.server(self.host, self.endpoint, served)
+    def serve(self, bus: transport.OsloTransport) -> None:
+        server = bus.server(self.host, self.endpoint)
         server.start()
         self.addCleanup(server.wait)
         self.addCleanup(server.stop)
@@ -79,37 +79,26 @@ class Bus(testtools.TestCase):
             time.sleep(0.1)
 
 
-class QueueSets(Bus):
-    def test_queues_are_quorum_queues_beside_those_of_the_release_before(self) -> None:
+class Queues(Bus):
+    def test_are_quorum_queues(self) -> None:
         bus = self.bus(services.broker_url())
 
-        self.serve(bus, *queue_sets.QUEUE_SETS)
+        self.serve(bus)
 
         self.assertEqual("one", self.ask(bus))
-        self.assertTrue(queues.is_quorum(f"{queue_sets.QUORUM.topic}.{self.host}"))
-        self.assertFalse(queues.is_quorum(f"{queue_sets.CLASSIC.topic}.{self.host}"))
+        self.assertTrue(queues.is_quorum(f"{transport.TOPIC}.{self.host}"))
 
-    def test_a_conductor_of_the_release_before_is_reached(self) -> None:
+    def test_a_wakeup_comes_through(self) -> None:
         bus = self.bus(services.broker_url())
-        self.serve(bus, queue_sets.CLASSIC)
-        version = versions.RELEASES["0.0"].rpc
+        self.serve(bus)
 
-        self.notify(bus, version)
+        self.notify(bus, versions.RELEASES["0.0"].rpc)
 
-        self.assertEqual("one", self.ask(bus, version))
-        self.eventually(lambda: self.endpoint.bells, "the bell is heard")
-
-    def test_a_conductor_may_leave_the_release_before_behind(self) -> None:
-        bus = self.bus(services.broker_url())
-
-        self.serve(bus, queue_sets.QUORUM)
-
-        self.assertEqual("one", self.ask(bus))
-        self.assertIsNone(queues.listeners(f"{queue_sets.CLASSIC.topic}.{self.host}"))
+        self.eventually(lambda: self.endpoint.wakeups, "the wake-up came")
 
 
 class SeveralBrokers(Bus):
-    """Two addresses of brokers, between which nobody sees that they lead to the same."""
+    """Two addresses of brokers, that lead to the same broker, which no client can see."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -122,7 +111,7 @@ class SeveralBrokers(Bus):
 
     def test_one_after_the_other_is_away(self) -> None:
         bus = self.bus(self.url)
-        self.serve(bus, queue_sets.QUORUM)
+        self.serve(bus)
         self.assertEqual("one", self.ask(bus))
         for line in self.lines:
             line.cut()
@@ -132,7 +121,7 @@ class SeveralBrokers(Bus):
 
     def test_all_are_away_for_a_while(self) -> None:
         bus = self.bus(self.url)
-        self.serve(bus, queue_sets.QUORUM)
+        self.serve(bus)
         self.assertEqual("one", self.ask(bus))
         for line in self.lines:
             line.cut()
@@ -143,7 +132,7 @@ class SeveralBrokers(Bus):
             line.restore()
         self.eventually(lambda: self.ask(bus), "they are back")
         self.notify(bus)
-        self.eventually(lambda: self.endpoint.bells, "the bell is heard")
+        self.eventually(lambda: self.endpoint.wakeups, "the wake-up came")
 
     def test_all_are_away_from_the_beginning(self) -> None:
         for line in self.lines:
@@ -154,12 +143,12 @@ class SeveralBrokers(Bus):
 
         for line in self.lines:
             line.restore()
-        self.serve(bus, queue_sets.QUORUM)
+        self.serve(bus)
         self.eventually(lambda: self.ask(bus), "they are back")
 
     def test_one_stops_its_heartbeats(self) -> None:
         bus = self.bus(self.url, heartbeat_timeout_threshold=2)
-        self.serve(bus, queue_sets.QUORUM)
+        self.serve(bus)
         self.assertEqual("one", self.ask(bus))
         for line in self.lines:
             line.hold()
@@ -182,7 +171,7 @@ class Encrypted(Bus):
 
     def test_a_broker_with_a_certificate_of_the_authority_is_used(self) -> None:
         bus = self.bus(self.url, ssl=True, ssl_ca_file=str(self.authority))
-        self.serve(bus, queue_sets.QUORUM)
+        self.serve(bus)
 
         self.assertEqual("one", self.ask(bus))
 

@@ -23,7 +23,7 @@ class Overdue(Exception):
 
 
 class Operator(lab.User):
-    """Somebody patient.
+    """A patient client.
 
     :param patience: seconds after which what is not done is stuck.
     :ivar tally: how often what happened to requests.
@@ -79,7 +79,7 @@ class Operator(lab.User):
             time.sleep(_pause(answer))
 
     def end_of(self, uuid: str, states: Collection[str]) -> Mapping[str, Any]:
-        """The node, once it is in one of some states and nobody holds or is owed anything.
+        """The node, once it is in one of some states, unlocked and without pending work.
 
         :raises Overdue: it does not come there.
         """
@@ -109,5 +109,5 @@ def _pause(answer: requests.Response | None) -> float:
 
 
 def _moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a request was accepted since somebody looked."""
+    """Whether a request was accepted since the last call."""
     return any(before[name] != now[name] for name in ("provision_state", "provision_updated_at"))

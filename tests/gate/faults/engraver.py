@@ -19,7 +19,7 @@ _ENGRAVES_S = 0.5
 
 
 class Engraver(VendorInterface):
-    """What is engraved cannot be undone, so nobody may repeat the step, also if its conductor dies in the middle."""
+    """What is engraved cannot be undone, so the step must not be repeated, also if its conductor dies in the middle."""
 
     @base.deploy_step(priority=0, idempotent=False)
     def engrave(self, task: Task) -> None:

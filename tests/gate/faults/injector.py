@@ -35,7 +35,7 @@ class Injector(fixtures.Fixture):
         self._ends = [self._pool.submit(self._inflict, fault, began) for fault in self._faults]
 
     def finish(self) -> None:
-        """Mends what is not well yet; what has not happened yet will not. Raises what went wrong with that."""
+        """Undo the faults that are active and cancel those that are planned. Raise what went wrong with that."""
         self._over.set()
         for end in self._ends:
             end.result()

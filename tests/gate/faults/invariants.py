@@ -9,7 +9,7 @@ from typing import Any
 
 from ingot.common import states
 from ingot.db import models
-from tests.functional.deployment.test_all_in_one import CORE
+from tests.functional.deployment.core_steps import CORE
 from tests.gate.faults.schedule import Fault
 from tests.gate.faults.site import STAMP
 from tests.gate.faults.workload import Request
@@ -18,11 +18,11 @@ UNGUARDED = frozenset(
     "updated_at revision outbox outbox_at due_at abort_requested maintenance maintenance_reason maintenance_holds "
     "fault agent_url agent_token agent_version agent_verify_ca agent_status agent_last_heartbeat".split()
 )
-"""Columns that are written without a lock: signs of life, and wishes. To write any other one must hold the lock, or
-nobody may."""
+"""Columns that are written without a lock: heartbeats and requests. Any other column is written by the holder of the
+lock, or while there is none."""
 
 OF_STEPS = frozenset(("step_state", "step_attempt", "step_memory"))
-"""Columns that nobody writes without the lock."""
+"""Columns that are never written without the lock."""
 
 LOCK = frozenset(("reservation", "lock_epoch", "lock_purpose", "locked_at"))
 NOT_AGAIN = "the step is not safe to repeat"
@@ -37,7 +37,7 @@ class Evidence:
     :param requests: what tenants asked for.
     :param complaints: what tenants found to be wrong.
     :param nodes: rows of nodes at the end.
-    :param attempts: rows of the journal.
+    :param attempts: rows of the step runs.
     :param writes: rows of ``audit.WRITES``.
     :param signs: rows of ``audit.SIGNS``.
     :param machines: the rack's, with the commands of their agents.
@@ -98,7 +98,7 @@ def nodes_are_at_rest(seen: Evidence) -> Finding:
 
 
 def each_request_ran_once(seen: Evidence) -> Finding:
-    """A run in the journal for each request, and no other."""
+    """A run in the step runs for each request, and no other."""
     flows = {"active": "deploy", "deleted": "delete"}
     asked = Counter((request.node, flows[request.verb]) for request in seen.requests if request.verb in flows)
     uuids = {node.id: node.uuid for node in seen.nodes}
@@ -152,7 +152,7 @@ def nothing_was_engraved_twice(seen: Evidence) -> Finding:
 
 
 def agents_did_nothing_twice(seen: Evidence) -> Finding:
-    """What an agent was told to do and did, it was not told again: commands of the rack's own log."""
+    """A command that an agent has done is not sent again: commands of the rack's own log."""
     for machine in seen.machines:
         done = Counter(
             (command["boot"], command["step"])
@@ -165,8 +165,8 @@ def agents_did_nothing_twice(seen: Evidence) -> Finding:
 
 
 def writes_carry_the_lock(seen: Evidence) -> Finding:
-    """Who changes what the lock guards holds the lock, or nobody does; where a flow stands changes only under it. Taking
-    a lock changes nothing else with it."""
+    """What the lock guards is written by its holder, or while there is none. A flow's cursor changes only under the
+    lock. Taking a lock changes nothing else with it."""
     for write in seen.writes:
         changed = set(filter(None, write.changed.split(","))) - UNGUARDED
         if not changed:
@@ -182,7 +182,7 @@ def writes_carry_the_lock(seen: Evidence) -> Finding:
 
 def locks_have_one_holder(seen: Evidence) -> Finding:
     """The history of each lock is that of one lock: each write begins where the one before ended, every epoch has one
-    holder, and nobody's lock was taken who gave signs of life."""
+    holder, and no lock of a conductor with heartbeats was taken."""
     last: dict[int, models.Record] = {}
     for write in seen.writes:
         before = last.get(write.node_id)
@@ -203,12 +203,12 @@ def locks_have_one_holder(seen: Evidence) -> Finding:
 
 
 def is_takeover(write: models.Record) -> bool:
-    """Whether a write takes a lock from somebody else."""
+    """Whether a write takes a lock from another conductor."""
     return write.old_reservation not in (None, write.account) and write.new_lock_epoch != write.old_lock_epoch
 
 
 def _silence(seen: Evidence, host: str, moment: float) -> float:
-    """How old a conductor's last sign of life was. One that arrived just now may not have been noticed."""
+    """How old a conductor's last heartbeat was. One that arrived just now may not have been noticed."""
     signs = [sign for sign in seen.signs if sign.hostname == host and sign.at <= moment - _NOTICED_WITHIN_S]
     given = (sign.heartbeat_at.replace(tzinfo=datetime.UTC).timestamp() for sign in signs)
     return moment - max(given, default=0.0)

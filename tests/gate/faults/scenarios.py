@@ -48,7 +48,7 @@ class Storm:
 
     :param machines: how many.
     :param deployments: how many must end well.
-    :param faults: how many happen; meanwhile nobody stops deploying.
+    :param faults: how many happen; meanwhile deployments go on.
     :param every: seconds between two of them.
     :param weights: how often which kind comes.
     :param patience: seconds after which what was accepted is stuck.
@@ -93,7 +93,7 @@ class Outcome:
 
 
 def storm(stage: fixtures.Fixture | testtools.TestCase, backend: str, plan: Storm, seed: int) -> Outcome:
-    """Builds a site, works and lets faults happen until there are enough deployments, mends everything, and judges.
+    """Builds a site, works and lets faults happen until there are enough deployments, undoes all faults, and judges.
 
     :param stage: what keeps site and faults until its own end.
     """
@@ -150,7 +150,7 @@ def _common_facts(site: Site, work: Workload, seen: Evidence) -> list[tuple[str,
         ("answers of the API", _counted(work.answers().elements())),
         ("writes of nodes that were checked", str(len(seen.writes))),
         ("locks taken from a dead or frozen conductor", str(sum(map(invariants.is_takeover, seen.writes)))),
-        ("steps in the journal, of which interrupted", _steps(seen)),
+        ("step runs, of which interrupted", _steps(seen)),
         (
             "processes started again",
             ", ".join(f"{c} x {n}" for n, c in sorted(Counter(site.revived).items())) or "none",

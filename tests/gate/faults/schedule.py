@@ -29,7 +29,7 @@ def draw(
     """Faults as from a pack of cards that is shuffled anew when it is used up, so that no kind is left out for long.
     None befalls a victim that has one or had one just now.
 
-    :param every: seconds between two faults, more where nobody is well enough.
+    :param every: seconds between two faults, more while no process is well enough.
     :param victims: the names of conductors, apis, ..., as kinds of faults call them.
     :param weights: how many cards of a pack are of a kind.
     """

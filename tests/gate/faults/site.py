@@ -167,7 +167,7 @@ class Site(fixtures.Fixture):
     # Images
 
     def _make_images(self) -> None:
-        """Several of them, told apart by their content: a disk that still holds the last deployment's is found out."""
+        """Several images with different contents: a disk that still holds the last deployment's is found out."""
         self._images = []
         for number in range(IMAGES):
             image = bytearray(disk_images.gpt_image(_IMAGE_SIZE))
@@ -202,7 +202,7 @@ class _Cluster(lab.Lab):
 
     def __init__(self, site: Site, **settings: Any) -> None:
         super().__init__(site.database.url, site.servers[BROKER].url, conductors=CONDUCTORS, apis=APIS, **settings)
-        # The broker is nobody else's, and names that stay make schedules that can be played again.
+        # The broker is not shared, and names that stay make schedules that can be played again.
         self.names = [f"conductor-{number}" for number in range(CONDUCTORS)]
         self._site = site
 

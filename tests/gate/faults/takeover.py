@@ -23,7 +23,7 @@ _FIELDS = ("uuid", "provision_state", "reservation", "conductor", "deploy_step")
 
 
 class Killed(NamedTuple):
-    """Who was killed and when, in seconds since the epoch, and the nodes as the API told them just before."""
+    """Who was killed and when, in seconds since the epoch, and the nodes as the API showed them just before."""
 
     conductor: str
     at: float
@@ -75,7 +75,7 @@ def all_ran_and_were_taken_over(killed: Killed, seen: Evidence) -> Iterator[str]
         if not _runs(node) or node["conductor"] != killed.conductor:
             yield f"node {node['uuid']} was {node['provision_state']} with {node['conductor']} when that was killed"
         elif node["uuid"] not in resumed:
-            yield f"node {node['uuid']} was touched by nobody after {killed.conductor} was killed"
+            yield f"node {node['uuid']} was touched by no conductor after {killed.conductor} was killed"
 
 
 def facts(killed: Killed, seen: Evidence) -> list[tuple[str, str]]:

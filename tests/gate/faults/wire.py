@@ -13,7 +13,7 @@ from tests.functional.proxy import Proxy
 _NAMESPACES = Path("/run/netns")
 _OWN = Path("/proc/thread-self/ns/net")
 _FOR_MEASUREMENTS = ipaddress.ip_network("198.18.0.0/15")
-"""Addresses that nobody else has (RFC 2544); a line takes four."""
+"""Addresses that are not in use elsewhere (RFC 2544); a line takes four."""
 
 _NEW_NETWORK = 0x40000000
 """CLONE_NEWNET of setns(2)."""

@@ -49,7 +49,7 @@ class Request:
 class Workload:
     """All tenants.
 
-    :param wanted: asked before each deployment: is another one wanted, when so many were begun?
+    :param is_needed: called before each deployment: is another one needed, when so many were begun?
     :param patience: seconds after which something is stuck.
     :ivar requests: all that was accepted.
     :ivar complaints: what tenants found to be wrong.
@@ -74,7 +74,7 @@ class Workload:
             tenant.join()
 
     def another(self) -> bool:
-        """Whether another deployment is wanted, of whoever asks."""
+        """Return whether another deployment is needed."""
         with self._lock:
             needed = self._is_needed(self._begun)
             self._begun += needed
@@ -86,7 +86,7 @@ class Workload:
 
 
 class Tenant(threading.Thread):
-    """Somebody with one machine.
+    """A tenant with one machine.
 
     :ivar uuid: of the node that stands for the machine.
     """
@@ -113,7 +113,7 @@ class Tenant(threading.Thread):
                 number += 1
         except (Overdue, Refused) as exc:
             self._complain(str(exc))
-        except Exception as exc:  # noqa: BLE001 told with the others
+        except Exception as exc:  # noqa: BLE001 reported with the others
             self._complain(repr(exc))
 
     def _complain(self, what: str) -> None:

@@ -40,7 +40,7 @@ class Compute:
         return list(self.driver.get_available_nodes())
 
     def report(self, node: str) -> dict[str, Any]:
-        """What Placement is told about a node."""
+        """What Placement gets about a node."""
         self.driver.get_available_nodes(refresh=True)
         tree = provider_tree.ProviderTree()
         tree.new_root(node, node)

@@ -54,7 +54,7 @@ class Bench(fixtures.Fixture):
     :param name: of the run.
     :param disk_sizes: of the machine's two disks.
     :param deploy: options of Ingot beside those that every run has, in the group of that name.
-    :param recorder: stands between agents and Ingot; without one they talk to each other directly.
+    :param recorder: stands between agents and Ingot; without one they connect to each other directly.
     :ivar files: what has kernel, ramdisk and image.
     """
 
@@ -192,7 +192,7 @@ class Bench(fixtures.Fixture):
 
     @property
     def kernel_arguments(self) -> str:
-        """What the agent's kernel is told on this machine beside what all are told."""
+        """The agent's kernel arguments on this machine beside those of all machines."""
         return f"%default% {self.machine['kernel_arguments']}"
 
     # What a user does

@@ -1,4 +1,4 @@
-"""A file server that can keep whoever asks waiting in the middle of a file."""
+"""A file server that can keep a client waiting in the middle of a file."""
 
 import contextlib
 import functools
@@ -48,7 +48,7 @@ class HeldFiles(fixtures.Fixture):
 
     @property
     def is_read(self) -> bool:
-        """Whether somebody has the beginning of a held file and waits for the rest."""
+        """Whether a client has the beginning of a held file and waits for the rest."""
         return self._begun.is_set()
 
     def pause(self, path: str) -> None:

@@ -35,7 +35,7 @@ class BiosTest(testtools.TestCase):
         self.bench.user.patch(f"/v1/nodes/{self.uuid}", {f"/{name}": value for name, value in fields.items()})
 
     def arguments(self, more: str = "") -> None:
-        """Has the agent's kernel told something more than what it must be told."""
+        """Give the agent's kernel more arguments than it needs."""
         self.bench.user.patch(f"/v1/nodes/{self.uuid}", {ARGUMENTS: f"{self.bench.kernel_arguments} {more}".strip()})
 
     def root_device(self, **hint: object) -> None:

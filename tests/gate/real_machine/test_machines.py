@@ -73,7 +73,7 @@ class MachinesTest(testtools.TestCase):
                 self.wfile.write(b"#!ipxe\nreboot\n")
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Nobody reads it."""
+                """Drop what is not read."""
 
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scripts)
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -54,16 +54,16 @@ class UefiTest(testtools.TestCase):
         self.assertEqual("rack", found["system_vendor"]["product_name"])
 
     def provide(self) -> None:
-        """The partition table that somebody has left goes."""
+        """The partition table of an earlier user goes."""
         with pathlib.Path(self.paths[1]).open("r+b") as file:
             file.write((PLACE / "image" / "image.raw").read_bytes()[: 2**20])
         self.assertTrue(traces.has_partition_table(self.paths[1]))
         self.bench.start(self.uuid, "provide")
-        self.check_who_may_talk()
+        self.check_access()
         self.bench.reach(self.uuid, "available")
         self.assertFalse(traces.has_partition_table(self.paths[1]), "cleaning left a partition table")
 
-    def check_who_may_talk(self) -> None:
+    def check_access(self) -> None:
         """The agent takes commands over TLS from who has its token, and Ingot heartbeats from who has it."""
         url = self.bench.agent(self.uuid)
         self.assertRegex(url, "^https://")

@@ -62,12 +62,12 @@ class Lookup(AgentCase):
         lookup = f"/v1/lookup?node_uuid={self.known.uuid}"
         self.put(agent_token="t" * 43, agent_url="https://10.0.0.9:9999", step_state="waiting", due_at=clock.after(60))
         self.good("GET", lookup)
-        self.assertEqual([], self.conductor.bells)
+        self.assertEqual([], self.conductor.wakeups)
         self.put(step_state="watching")
         self.good("GET", lookup)
         self.assertLessEqual(self.row.due_at, clock.now())
         self.good("GET", lookup)
-        self.assertEqual(["lookup"], self.conductor.bells)
+        self.assertEqual(["lookup"], self.conductor.wakeups)
 
     def test_only_while_an_agent_is_expected(self) -> None:
         for state in states.ALL:
@@ -106,7 +106,7 @@ class Heartbeat(AgentCase):
         self.assertEqual(("https://10.0.0.9:9999", "13.0.0"), (row.agent_url, row.agent_version))
         self.assertIsNotNone(row.agent_last_heartbeat)
         self.assertIsNotNone(row.due_at)
-        self.assertEqual(["heartbeat"], self.conductor.bells)
+        self.assertEqual(["heartbeat"], self.conductor.wakeups)
         shown = self.good("GET", "/v1/nodes/n")["driver_internal_info"]
         self.assertEqual(("https://10.0.0.9:9999", "******"), (shown["agent_url"], shown["agent_secret_token"]))
 
@@ -133,11 +133,11 @@ class Heartbeat(AgentCase):
             self.put(agent_token=None)
             return node
 
-        self.patch(agents, "for_heartbeat", given_up)
+        self.patch(agents, "read_for_heartbeat", given_up)
         answer = self.beat()
         self.assertEqual(400, answer.status)
         self.assertIn("Invalid or missing agent token received: look the node up again", answer.message)
-        self.assertEqual((None, []), (self.row.agent_url, self.conductor.bells))
+        self.assertEqual((None, []), (self.row.agent_url, self.conductor.wakeups))
 
     def test_an_agent_cannot_speak_for_another_node(self) -> None:
         waiting = {"provision_state": states.DEPLOYWAIT, "agent_token": "of the other agent"}
@@ -164,7 +164,7 @@ class Heartbeat(AgentCase):
             self.assertIn(expected, answer.message)
 
     def test_unknown_nodes_and_versions(self) -> None:
-        self.refused(404, "POST", "/v1/heartbeat/nobody", self.body, "1.68")
+        self.refused(404, "POST", "/v1/heartbeat/missing", self.body, "1.68")
         self.assertEqual(404, self.beat("1.21").status)
         self.refused(405, "GET", f"/v1/heartbeat/{self.known.uuid}")
 

@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from ingot.common import states
+from ingot.common import clock, states
 from ingot.db import allocations, models, nodes
 from tests import api_case, database, sql_counter
 
@@ -217,7 +217,9 @@ class GivingNodesBack(AllocationCase):
         for state in (states.ACTIVE, states.DEPLOYING, states.DEPLOYWAIT, states.CLEANING):
             self.put_node(provision_state=state)
             self.assertIn(state, self.refused(409, "DELETE", path))
-        self.put_node(provision_state=states.AVAILABLE, reservation="other", lock_purpose="a test")
+        self.put_node(
+            provision_state=states.AVAILABLE, reservation="other", lock_purpose="a test", locked_at=clock.now()
+        )
         self.assertIn("a test", self.refused(409, "DELETE", path))
         self.assertEqual(made["uuid"], self.instance())
         self.put_node(reservation=None, provision_state=states.ACTIVE, maintenance=True)
@@ -280,5 +282,7 @@ class Backfilling(AllocationCase):
         self.assertEqual([], self.good("GET", "/v1/allocations")["allocations"])
 
     def test_a_locked_node_is_left_alone(self) -> None:
-        nodes.set_always(self.db, self.known.uuid, {"reservation": "other", "lock_purpose": "a test"})
+        nodes.set_always(
+            self.db, self.known.uuid, {"reservation": "other", "lock_purpose": "a test", "locked_at": clock.now()}
+        )
         self.assertIn("a test", self.refused(409, "POST", "/v1/allocations", {"node": "n"}))

@@ -1,4 +1,4 @@
-"""Who asks: HTTP basic authentication, and nobody in particular."""
+"""Identity: HTTP basic authentication, and none at all."""
 
 import base64
 import pathlib
@@ -45,9 +45,9 @@ class HttpBasic(api_case.ApiCase):
             self.assertEqual(200, self.status(Authorization=basic("ada", "secret")))
 
     def test_users_are_administrators_of_the_system(self) -> None:
-        body = {**api_case.NODE, "owner": "whoever"}
+        body = {**api_case.NODE, "owner": "any project"}
         answer = self.api("POST", "/v1/nodes", body, Authorization=basic("ada", "secret"), X_Project_Id="mine")
-        self.assertEqual((201, "whoever"), (answer.status, answer.json["owner"]))
+        self.assertEqual((201, "any project"), (answer.status, answer.json["owner"]))
 
     def test_anything_else_is_challenged(self) -> None:
         for header in (
@@ -97,7 +97,7 @@ class HttpBasic(api_case.ApiCase):
     def test_an_unusable_file_is_reported_at_the_start(self) -> None:
         for text in ("ada:plain", "ada", "ada:$2y$05$cut short", "ada:$2y$99$" + "a" * 53):
             self.file.write_text(text + "\n")
-            refusal = self.assertRaises(errors.ConfigurationError, identity.strategy, self.conf)
+            refusal = self.assertRaises(errors.ConfigurationError, identity.load_strategy, self.conf)
             self.assertIn("line 1", refusal.message)
         self.file.unlink()
-        self.assertRaises(errors.ConfigurationError, identity.strategy, self.conf)
+        self.assertRaises(errors.ConfigurationError, identity.load_strategy, self.conf)

@@ -61,7 +61,7 @@ class Budgets(api_case.ApiCase):
                 database.make_node(self.db, driver=f"driver-{length}")  # no conductor has these drivers
             costs[length] = [self.statements("GET", path) for path in ("/v1/nodes", "/v1/nodes/detail?limit=49")]
         self.assertEqual(costs[1][0], costs[50][0])
-        self.assertEqual((1, 3), (costs[50][0], costs[50][1]))  # the third: does anybody serve these drivers now?
+        self.assertEqual((1, 3), (costs[50][0], costs[50][1]))  # the third: does a conductor serve these drivers now?
 
     def test_writing_costs_little(self) -> None:
         self.assertLessEqual(self.statements("POST", "/v1/nodes", api_case.NODE), 4)

@@ -47,7 +47,7 @@ class Bulk(api_case.ApiCase):
         self.assertEqual((2, 0, False), (answer["accepted"], answer["refused"], answer["dry_run"]))
         self.assertEqual([("n0", 202), ("n1", 202)], [(one["name"], one["status"]) for one in answer["results"]])
         self.assertEqual({"n0": "cleaning", "n1": "cleaning", "n2": "manageable"}, self.states())
-        self.assertEqual(["provide", "provide"], self.conductor.bells)
+        self.assertEqual(["provide", "provide"], self.conductor.wakeups)
 
     def test_refusals_are_those_of_the_single_requests(self) -> None:
         database.make_node(self.db, name="used", provision_state=states.ACTIVE, protected=True)
@@ -61,7 +61,7 @@ class Bulk(api_case.ApiCase):
         )
         for action, body in cases:
             method, path = SINGLE[action]
-            for one in self.ask(action, body, nodes=["used", "busy", "nobody", "no such/name"])["results"]:
+            for one in self.ask(action, body, nodes=["used", "busy", "missing", "no such/name"])["results"]:
                 single = self.api(method, f"/v1/nodes/{one['node'].replace('/', '%2F')}/{path}", body)
                 if single.status == 404 and one["status"] == 400:
                     continue  # as a part of a URL it leads nowhere
@@ -71,7 +71,7 @@ class Bulk(api_case.ApiCase):
 
     def test_a_dry_run_says_the_same_and_changes_nothing(self) -> None:
         database.make_node(self.db, name="used", provision_state=states.ACTIVE, protected=True)
-        every = ["n0", "n1", "used", "nobody"]
+        every = ["n0", "n1", "used", "missing"]
         before = [nodes.get(self.db, name).as_dict() for name in every[:3]]
         for action, body in (
             ("provision", {"target": "provide"}),
@@ -82,7 +82,7 @@ class Bulk(api_case.ApiCase):
         ):
             dry = self.ask(action, body, nodes=every, dry_run=True)
             self.assertEqual(before, [nodes.get(self.db, name).as_dict() for name in every[:3]], action)
-            self.assertEqual([], self.conductor.bells)
+            self.assertEqual([], self.conductor.wakeups)
             self.assertTrue(dry["dry_run"])
         dry = self.ask("provision", {"target": "provide"}, nodes=every, dry_run=True)
         wet = self.ask("provision", {"target": "provide"}, nodes=every)

@@ -6,7 +6,7 @@ from ingot.common import errors, interfaces
 from ingot.db import conductors, nodes
 from ingot.rpcapi import versions
 from tests import api_case
-from tests.unit.api.test_patch import add, remove
+from tests.json_patch import add, remove
 
 IPMI: dict[str, list[str]] = {"power": ["ipmitool"], "management": ["ipmitool"], **api_case.PLAIN}
 

@@ -1,4 +1,4 @@
-"""What is told about drivers and conductors, and what is asked of a node's conductor."""
+"""What the API shows of drivers and conductors, and what it asks of a node's conductor."""
 
 import sqlalchemy as sa
 

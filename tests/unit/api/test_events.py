@@ -119,7 +119,7 @@ class Streams(api_case.ApiCase):
             ("?a=b", "kind"),
         ):
             self.assertIn(named, self.refused(400, "GET", PATH + query))
-        self.assertIn("nobody", self.refused(404, "GET", f"{PATH}?node=nobody"))
+        self.assertIn("missing", self.refused(404, "GET", f"{PATH}?node=missing"))
         self.assertEqual(400, self.api("GET", PATH, Last_Event_ID="-1").status)
 
     def test_the_thread_ends_with_the_last_stream(self) -> None:

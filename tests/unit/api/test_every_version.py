@@ -5,7 +5,7 @@ What a table of routes, parameters, fields or keys says of versions is checked b
 
 from typing import Any
 
-from ingot.api.nodes import provision
+from ingot.api.nodes import verbs
 from ingot.api.web import versions
 from ingot.common import states
 from ingot.db import nodes
@@ -54,18 +54,17 @@ class Versioned(route_walk.Walk):
 class Verbs(Versioned):
     def test_are_refused_before_their_version(self) -> None:
         url = f"/v1/nodes/{self.uuid}/states/provision"
-        for name, verb in states.VERBS.items():
-            if (verb.since or 1) > 1 and name != "undeploy":  # that one has no version, as measured
-                self.check(verb.since or 1, "PUT", url, {"target": name}, 406)
+        for name, verb in verbs.VERBS.items():
+            if verb.since > 1:
+                self.check(verb.since, "PUT", url, {"target": name}, 406)
 
     def test_arguments(self) -> None:
         url = f"/v1/nodes/{self.uuid}/states/provision"
         values: dict[str, Any] = {"configdrive": "aGVsbG8=", "disable_ramdisk": True, "runbook": "CUSTOM_R"}
-        for name, argument in provision.ARGUMENTS.items():
-            for verb, since in argument.verbs.items():
-                verb_since = (states.VERBS[verb].since or 1) if verb != "undeploy" else 1
-                if since > verb_since:
-                    body = {"target": verb, name: values.get(name, [world.STEP])}
+        for verb in verbs.VERBS.values():
+            for name, since in verb.arguments.items():
+                if since > verb.since:
+                    body = {"target": verb.name, name: values.get(name, [world.STEP])}
                     self.check(since, "PUT", url, body, 400, 406)
 
     def test_power(self) -> None:
@@ -119,6 +118,6 @@ class Completeness(route_walk.Walk):
             seen |= {visit.since, *(param.since for param in visit.operation.query.values())}
             seen |= {field.post_since or field.since for field in visit.keys}
             seen |= {field.since for field in visit.shown[0].fields.values()} if visit.shown else set()
-        seen |= {verb.since or 1 for verb in states.VERBS.values()}
-        seen |= {since for argument in provision.ARGUMENTS.values() for since in argument.verbs.values()}
+        for verb in verbs.VERBS.values():
+            seen |= {verb.since, *verb.arguments.values(), *verb.since_in.values()}
         self.assertEqual([], [f"1.{n}: {versions.HISTORY[n]}" for n in sorted(set(versions.HISTORY) - seen)])

@@ -1,4 +1,4 @@
-"""With fast track, agents are heard where nobody waits for them."""
+"""With fast track, heartbeats are accepted also while no flow waits for them."""
 
 from typing import Any
 
@@ -38,4 +38,4 @@ class FastTrack(api_case.ApiCase):
         node = nodes.get(self.db, self.good("GET", "/v1/nodes")["nodes"][0]["uuid"])
         self.assertEqual("https://10.0.0.9:9999", node.agent_url)
         self.assertIsNotNone(node.agent_last_heartbeat)
-        self.assertEqual([], self.conductor.bells)
+        self.assertEqual([], self.conductor.wakeups)

@@ -104,27 +104,27 @@ class Body(testtools.TestCase):
         return self.assertRaises(errors.Invalid, body.check, value, minor).message
 
     def test_null_is_what_stands_for_nothing(self) -> None:
-        body = self.body(fields.Field("extra", kind=field_types.OBJECT), fields.Field("on", kind=field_types.FLAG_ON))
+        body = self.body(fields.Field("extra", type=field_types.OBJECT), fields.Field("on", type=field_types.FLAG_ON))
         self.assertEqual({"extra": {}, "on": True}, body.check({"extra": None, "on": None}, 1))
 
     def test_words_for_true_and_false(self) -> None:
-        body = self.body(fields.Field("on", kind=field_types.FLAG))
+        body = self.body(fields.Field("on", type=field_types.FLAG))
         self.assertEqual([True, False], [body.check({"on": word}, 1)["on"] for word in ("yes", "OFF")])
         self.assertIn("'maybe'", self.refused(body, {"on": "maybe"}))
 
     def test_a_required_key_is_named(self) -> None:
-        body = self.body(fields.Field("name", kind=field_types.REQUIRED_TEXT, required=True))
+        body = self.body(fields.Field("name", type=field_types.REQUIRED_TEXT, required=True))
         self.assertIn("'name' is a required property", self.refused(body, {}))
 
     def test_a_long_value_does_not_flood_the_message(self) -> None:
-        body = self.body(fields.Field("name", kind=field_types.text(10)))
+        body = self.body(fields.Field("name", type=field_types.text(10)))
         self.assertLess(len(self.refused(body, {"name": "x" * 100_000})), 600)
 
     def test_numbers_may_come_as_digits(self) -> None:
-        body = self.body(fields.Field("timeout", kind=field_types.whole(1)))
+        body = self.body(fields.Field("timeout", type=field_types.whole(1)))
         self.assertEqual({"timeout": 5}, body.check({"timeout": "5"}, 1))
         for wrong in (0, -1, "abc", "", 1.5, True):
             self.refused(body, {"timeout": wrong})
 
     def test_characters_that_no_database_keeps_are_refused(self) -> None:
-        self.assertIn("NUL", self.refused(self.body(fields.Field("name", kind=field_types.TEXT)), {"name": "a\0b"}))
+        self.assertIn("NUL", self.refused(self.body(fields.Field("name", type=field_types.TEXT)), {"name": "a\0b"}))

@@ -7,14 +7,13 @@ from typing import Any
 import fixtures
 from oslo_policy import policy
 
-from ingot.api import policy_sample, routes
+from ingot.api import routes
 from ingot.api.auth import enforcer, identity, rules
 from ingot.api.resources import root
 from ingot.api.web import collection
 from ingot.common import errors, states
 from ingot.db import nodes
-from tests import api_case, database, identity_case, sql_counter
-from tests.unit.api import test_policy
+from tests import api_case, database, identity_case, policy_table, sql_counter
 
 TARGET = {"boot_index": 0, "volume_type": "iscsi"}
 # The document of volumes is about no node: only who may see all of them gets it. A stream of events does not end.
@@ -77,7 +76,7 @@ class GettingIn(identity_case.IdentityCase):
 
 
 class Careless(identity_case.IdentityCase):
-    """Routes as somebody might add them."""
+    """Routes that a careless developer might add."""
 
     def application(self) -> Any:
         added = (
@@ -102,7 +101,7 @@ class WithoutKeystone(api_case.ApiCase):
 
     def test_no_service_starts_without_a_user_of_keystone(self) -> None:
         self.conf.set_override("auth_type", None, group="keystone_authtoken")
-        refusal = self.assertRaises(errors.ConfigurationError, identity.strategy, self.conf)
+        refusal = self.assertRaises(errors.ConfigurationError, identity.load_strategy, self.conf)
         self.assertIn("auth_type", refusal.message)
 
     def test_no_answer_says_that_a_token_is_wrong(self) -> None:
@@ -112,11 +111,11 @@ class WithoutKeystone(api_case.ApiCase):
 
 
 class Matrix(identity_case.IdentityCase):
-    """Every operation, asked for by everybody."""
+    """Every operation, requested by every role."""
 
     def setUp(self) -> None:
         super().setUp()
-        self.rules = enforcer.Enforcer(self.conf, policy_sample.list_rules())
+        self.rules = enforcer.Enforcer(self.conf)
         self.known = self.own_node(name="n", power_state=states.POWER_OFF)
         self.paths = {"node": self.known.uuid, "trait": "CUSTOM_A", "uuid": self.known.uuid, "name": "led@system"}
         self.paths |= {"run": self.known.uuid, "hostname": api_case.HOST, "method": "m", "component": "c", "vif": "v"}
@@ -159,7 +158,7 @@ class Matrix(identity_case.IdentityCase):
 
     def refused(self, rule: str) -> list[str]:
         """Who may not, by what was measured of Ironic; for Ingot's own rules, by the rules."""
-        measured = test_policy.MEASURED.get(rule) or test_policy.who_may(rule, self.rules)
+        measured = policy_table.MEASURED.get(rule) or policy_table.who_may(rule, self.rules)
         may = {f"{part.partition(':')[0]} {role.strip()}" for part in measured.split(" | ")
                for role in part.partition(":")[2].split(",")}  # fmt: skip
         own = {"baremetal:node:create": "admin service", "baremetal:node:delete": ""}.get(rule)
@@ -187,9 +186,9 @@ class Matrix(identity_case.IdentityCase):
                 for person in self.refused(rule):
                     answer = self.ask(person, method, path, body)
                     about = f"{person}: {method} {path} ({rule}): {answer}"
-                    # A request that is wrong in itself may be told so before anything is looked at.
+                    # A request that is wrong in itself may be refused before anything is read.
                     expected = (403, 404) if body is not None or method in ("GET", "DELETE") else (400, 403, 404, 406)
-                    if rule == "baremetal:allocation:get":  # a node that is not there is told with 400
+                    if rule == "baremetal:allocation:get":  # a node that is not there is answered with 400
                         expected = (400, 403, 404)
                     self.assertIn(answer.status, expected, about)
 
@@ -223,7 +222,7 @@ class Lists(identity_case.IdentityCase):
         self.mine = self.own_node(name="mine", lessee=None)
         self.lent = self.own_node(name="lent")
         self.other = self.own_node(name="other", owner="other", lessee=None)
-        self.unowned = self.own_node(name="nobodys", owner=None, lessee=None)
+        self.unowned = self.own_node(name="unowned", owner=None, lessee=None)
         for number, node in enumerate((self.mine, self.lent, self.other)):
             for path, body in (
                 ("/v1/ports", {"address": f"52:54:00:00:00:0{number}"}),
@@ -244,7 +243,7 @@ class Lists(identity_case.IdentityCase):
             self.assertEqual(["lent", "mine"], self.names("owner reader", path))
         self.assertEqual(["lent"], self.names("lessee reader"))
         self.assertEqual([], self.names("stranger admin"))
-        self.assertEqual(["lent", "mine", "nobodys", "other"], self.names("system reader"))
+        self.assertEqual(["lent", "mine", "other", "unowned"], self.names("system reader"))
 
     def test_are_refused_to_those_without_a_role(self) -> None:
         for person in ("owner none", "system none"):

@@ -1,8 +1,8 @@
-"""Images of Glance go through the API to the machine that has a link to them, and to nobody else."""
+"""Images of Glance go through the API to the machine that has a link to them, and to no other client."""
 
 from tests import api_case, database, image_service
 
-TICKET = "a-ticket-that-nobody-guesses"
+TICKET = "a-ticket-that-is-not-guessed"
 CONTENT = bytes(range(256)) * 4096
 
 
@@ -48,7 +48,7 @@ class Images(api_case.ApiCase):
             f"/boot/images/{node}/{ticket[:-1]}/{image}",
             f"/boot/images/{bare.uuid}/{ticket}/{image}",
             f"/boot/images/{forged.uuid}/{ticket}/{ident}",
-            f"/boot/images/nobody/{ticket}/{image}",
+            f"/boot/images/missing/{ticket}/{image}",
         ):
             answer = self.api("GET", tried)
             self.assertEqual(404, answer.status, tried)

@@ -4,7 +4,7 @@ import uuid
 from typing import Any
 
 from ingot.api.resources import inspection_rules
-from ingot.common import states
+from ingot.common import clock, states
 from ingot.db import nodes
 from tests import api_case, database
 
@@ -142,7 +142,7 @@ class Inspected(api_case.ApiCase):
     def test_the_inventory_is_kept_and_the_conductor_notified(self) -> None:
         answer = self.api("POST", "/v1/continue_inspection", {**self.found, "root_disk": {"name": "/dev/sda"}})
         self.assertEqual((202, self.known.uuid), (answer.status, answer.json["node"]["uuid"]))
-        self.assertEqual(["inspection"], self.conductor.bells)
+        self.assertEqual(["inspection"], self.conductor.wakeups)
         node = nodes.get(self.db, "n")
         self.assertEqual(states.INSPECTWAIT, node.provision_state)  # it is the conductor who ends it
         self.assertIsNotNone(node.due_at)
@@ -176,7 +176,12 @@ class Inspected(api_case.ApiCase):
             self.assertEqual(message, self.refused(404, "POST", "/v1/continue_inspection", self.found))
 
     def test_a_machine_may_be_quicker_than_its_bmc(self) -> None:
-        locked = {"provision_state": states.INSPECTING, "reservation": "conductor-1", "lock_purpose": "booting it"}
+        locked = {
+            "provision_state": states.INSPECTING,
+            "reservation": "conductor-1",
+            "lock_purpose": "booting it",
+            "locked_at": clock.now(),
+        }
         nodes.set_always(self.db, self.known.uuid, locked)
         self.good("POST", "/v1/continue_inspection", self.found)
 

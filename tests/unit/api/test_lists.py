@@ -112,7 +112,7 @@ class NodeFilters(api_case.ApiCase):
             ("conductor_group=FAR", "busy"),
             ("conductor_group=", "plain"),
             (f"conductor={api_case.HOST}", "plain"),
-            ("conductor=nobody", ""),
+            ("conductor=missing", ""),
             ("owner=p1", "busy"),
             ("lessee=p2", "busy"),
             ("project=p2", "busy"),
@@ -168,7 +168,7 @@ class OtherLists(api_case.ApiCase):
             self.assertEqual(expected, self.addresses(f"/v1/ports{query}"), query)
         self.assertEqual(["0", "1"], self.addresses("/v1/nodes/one/ports"))
         self.assertEqual(["0", "1"], self.addresses("/v1/nodes/one/ports/detail"))
-        self.refused(404, "GET", "/v1/ports?node=nobody")
+        self.refused(404, "GET", "/v1/ports?node=missing")
 
     def test_what_a_node_or_a_portgroup_has_is_shown_in_detail(self) -> None:
         group = self.good("POST", "/v1/portgroups", {"node_uuid": self.two["uuid"], "name": "g"})

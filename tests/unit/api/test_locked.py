@@ -1,4 +1,4 @@
-"""A node that a conductor works on: who must wait is told for whom, since when and for what."""
+"""A node that a conductor works on: a client that must wait learns for which conductor, since when and why."""
 
 import contextlib
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Locked(world.WorldCase):
             if operation.answer.media == "text/event-stream":  # does not end
                 continue
             answer = self.unchecked(method, self.url(route.path), self.body(route.path, method))
-            if answer.status != 409 or "already" in answer.text:  # what the world has, whoever works on the node
+            if answer.status != 409 or "already" in answer.text:  # what the world has, locked or not
                 continue
             refused.add((method, route.path))
             for part in ("conductor-9", self.since, "flashing the BIOS"):
@@ -64,7 +64,7 @@ class Housekeeping(world.WorldCase):
 
     @contextlib.contextmanager
     def reading_noted_meanwhile(self) -> Iterator[list[bool]]:
-        """As soon as a request has read the node, somebody notes what was read from its BMC."""
+        """As soon as a request has read the node, another process writes what was read from its BMC."""
         other, noted = self.database.another(), list[bool]()
 
         def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:

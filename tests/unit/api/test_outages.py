@@ -75,7 +75,7 @@ class Outages(world.WorldCase):
                     break
                 outages += 1
                 self.assertIn(self.kept(), (before, after), about)
-                if answer.status != whole.status:  # a bell that could not be rung after the end does no harm
+                if answer.status != whole.status:  # a wake-up that could not be sent after the end does no harm
                     self.assertEqual((503, "5"), (answer.status, answer.headers.get("Retry-After")), about)
             else:
                 self.fail(f"{method} {url} takes more than {_MOST} statements")

@@ -53,7 +53,7 @@ class History(PastCase):
         self.refused(404, "GET", f"/v1/nodes/other/history/{self.uuids[1]}")
 
 
-class Journal(PastCase):
+class StepRunsCase(PastCase):
     def attempt(self, step: str, index: int, state: str = "done", **values: Any) -> dict[str, Any]:
         started = clock.after(-60)
         return {
@@ -67,7 +67,7 @@ class Journal(PastCase):
             connection.execute(sa.update(nodes.NODES).values(values))
 
 
-class Timeline(Journal):
+class Timeline(StepRunsCase):
     def timeline(self, query: str = "") -> Any:
         return self.good("GET", f"/ingot/v1/nodes/n/timeline{query}", version=None)
 
@@ -118,7 +118,7 @@ class Timeline(Journal):
         self.assertEqual([None, None], [step["runner"] for step in self.timeline()["steps"]])
 
 
-class OneRun(Journal):
+class OneRun(StepRunsCase):
     def run_of(self, ident: str) -> Any:
         return self.good("GET", f"/ingot/v1/runs/{ident}", version=None)
 
@@ -156,7 +156,7 @@ class OneRun(Journal):
         self.assertEqual(3, len(counted))
 
 
-class Runs(Journal):
+class Runs(StepRunsCase):
     def runs(self, query: str = "") -> Any:
         return self.good("GET", f"/ingot/v1/nodes/n/runs{query}", version=None)
 

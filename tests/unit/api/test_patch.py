@@ -5,19 +5,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ingot.common import states
+from ingot.common import clock, states
 from ingot.db import nodes
 from tests import api_case
+from tests.json_patch import add, remove
 
 OTHER = "6a4bfd5b-0d02-4d3a-bb0b-d5f8f2a4f3c7"
-
-
-def add(path: str, value: Any) -> dict[str, Any]:
-    return {"op": "add", "path": path, "value": value}
-
-
-def remove(path: str) -> dict[str, Any]:
-    return {"op": "remove", "path": path}
 
 
 class PatchCase(api_case.ApiCase):
@@ -112,7 +105,7 @@ class Rules(PatchCase):
         self.assertIn("Allowed in: active", message)
 
     def test_a_locked_node_says_who_holds_it_and_why(self) -> None:
-        self.put(reservation="conductor-9", lock_purpose="writing the image")
+        self.put(reservation="conductor-9", lock_purpose="writing the image", locked_at=clock.now())
         message = self.not_patched(409, add("/extra/x", 1))
         self.assertIn("conductor-9", message)
         self.assertIn("writing the image", message)
@@ -163,7 +156,7 @@ class Rules(PatchCase):
 
     def test_references_must_exist(self) -> None:
         self.assertIn(OTHER, self.not_patched(400, add("/chassis_uuid", OTHER)))
-        self.assertIn("nobody", self.not_patched(400, add("/parent_node", "nobody")))
+        self.assertIn("missing", self.not_patched(400, add("/parent_node", "missing")))
         chassis = self.good("POST", "/v1/chassis", {})["uuid"]
         self.assertEqual(chassis, self.patched(add("/chassis_uuid", chassis))["chassis_uuid"])
         self.assertIsNone(self.patched(remove("/chassis_uuid"))["chassis_uuid"])

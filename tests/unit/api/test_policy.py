@@ -1,7 +1,6 @@
 """The rules of policy: their defaults are Ironic's, every route has one, a file changes them."""
 
 import itertools
-import json
 import pathlib
 import time
 import uuid
@@ -12,39 +11,13 @@ import testtools
 from ingot.api import policy_sample, routes
 from ingot.api.auth import access, enforcer, rules
 from ingot.api.auth import identity as auth
-from ingot.common import context, errors
+from ingot.common import errors
 from ingot.common.conf import loader
 from tests import identity_case
-
-MEASURED = json.loads((pathlib.Path(__file__).parent / "measured_policy.json").read_text())
-"""By rule: who may, of persons as :mod:`tests.identity_case` has them; what the rules of Ironic 39 answer."""
+from tests.policy_table import MEASURED, identity, identity_with, who_may
 
 PUBLIC = {"baremetal:allocation:create_pre_rbac"}
 """Rules that Ingot has no use for: of the time before there were scopes."""
-
-
-def identity(person: str) -> access.Identity:
-    where, _, role = person.rpartition(" ")
-    scope = {"system_scope": "all"} if where == "system" else {"project_id": where, "project_name": where}
-    if person == identity_case.ELEVATED:
-        scope = {"project_id": "services", "project_name": "service"}
-    return identity_with(*identity_case.ROLES[role], **scope)
-
-
-def identity_with(*roles: str, **values: str) -> access.Identity:
-    return access.Identity.of(context.RequestContext(roles=list(roles), overwrite=False, **values))
-
-
-def who_may(rule: str, answers: enforcer.Enforcer) -> str:
-    """As the measured table tells it."""
-    kind = next((kind for kind in ("allocation", "runbook") if f":{kind}:" in rule), "node")
-    facts = access.whose(kind, owner="owner", lessee="lessee" if kind == "node" else None).facts
-    found: dict[str, list[str]] = {}
-    for person in identity_case.PERSONS:
-        if answers.met(rule, facts, identity(person)):
-            where, _, role = person.rpartition(" ")
-            found.setdefault(where, []).append(role)
-    return " | ".join(f"{where}: {', '.join(roles)}" for where, roles in found.items())
 
 
 class PolicyCase(testtools.TestCase):
@@ -54,7 +27,7 @@ class PolicyCase(testtools.TestCase):
         self.conf = loader.load(["--config-dir", str(self.folder)], prog="ingot-tests", files=[])
 
     def enforcer(self) -> enforcer.Enforcer:
-        return enforcer.Enforcer(self.conf, policy_sample.list_rules())
+        return enforcer.Enforcer(self.conf)
 
 
 class Defaults(PolicyCase):
@@ -79,33 +52,33 @@ class Defaults(PolicyCase):
 
     def test_services_are_only_elevated_when_the_operator_says_so(self) -> None:
         answers = self.enforcer()
-        self.assertFalse(answers.met("baremetal:node:list_all", (), identity(identity_case.ELEVATED)))
+        self.assertFalse(answers.allows("baremetal:node:list_all", (), identity(identity_case.ELEVATED)))
 
     def test_an_unowned_node_does_not_belong_to_a_user_without_a_project(self) -> None:
         without_project = identity_with("admin", "member", "reader")
         self.assertFalse(
-            self.enforcer().met("baremetal:node:get", access.whose("node", owner=None).facts, without_project)
+            self.enforcer().allows("baremetal:node:get", access.build_target("node", owner=None).facts, without_project)
         )
 
     def test_an_undeclared_rule_is_refused(self) -> None:
-        self.assertFalse(self.enforcer().met("baremetal:node:paint", (), identity("system admin")))
-        self.assertFalse(self.enforcer().met("", (), identity("system admin")))
+        self.assertFalse(self.enforcer().allows("baremetal:node:paint", (), identity("system admin")))
+        self.assertFalse(self.enforcer().allows("", (), identity("system admin")))
 
     def test_blocks_that_rules_refer_to_exist(self) -> None:
         text = " ".join(
-            (*(rule.check for rule in rules.RULES.values()), *(check for check, _about in rules.WHO.values()))
+            (*(rule.check for rule in rules.RULES.values()), *(check for check, _about in rules.BLOCKS.values()))
         )
         referred = {word.strip("()").removeprefix("rule:") for word in text.split() if "rule:" in word}
-        self.assertEqual(set(), referred - set(rules.WHO))
+        self.assertEqual(set(), referred - set(rules.BLOCKS))
 
 
 class Questions(PolicyCase):
     """Facts that no rule can tell apart are asked about once."""
 
-    VALUES = (None, "owner", "lessee", "stranger", "True", "ADMIN", "", "p'q", "p", "Nobody", "less", "ee")
+    VALUES = (None, "owner", "lessee", "stranger", "True", "ADMIN", "", "p'q", "p", "Absent", "less", "ee")
     RULES = ("get", "update", "delete", "set_provision_state")
     POLICY = """
-"baremetal:node:get": "project_id:%(node.owner)s or 'Nobody':%(node.lessee)s or role:%(node.owner)s"
+"baremetal:node:get": "project_id:%(node.owner)s or 'Absent':%(node.lessee)s or role:%(node.owner)s"
 "baremetal:node:update": "not project_id:%(node.owner)s and not 'p''q':%(node.lessee)s"
 "baremetal:node:delete": "project_id:%(node.owner)s%(node.lessee)s"
 """
@@ -120,26 +93,26 @@ class Questions(PolicyCase):
             answers = self.enforcer()
             values = itertools.product(self.persons(), self.VALUES, self.VALUES, self.RULES)
             for person, owner, lessee, rule in values:
-                facts = access.whose("node", owner=owner, lessee=lessee).facts
-                known, name = answers.told_apart(facts, person), f"baremetal:node:{rule}"
+                facts = access.build_target("node", owner=owner, lessee=lessee).facts
+                known, name = answers.reduce_facts(facts, person), f"baremetal:node:{rule}"
                 self.assertEqual(
-                    answers.met(name, facts, person), answers.met(name, known, person), (name, facts, person)
+                    answers.allows(name, facts, person), answers.allows(name, known, person), (name, facts, person)
                 )
 
     def test_are_few(self) -> None:
         reader = identity("lessee reader")
         answers = self.enforcer()
         rules = {
-            answers.told_apart(access.whose("node", owner=str(uuid.uuid4()), lessee="lessee").facts, reader)
+            answers.reduce_facts(access.build_target("node", owner=str(uuid.uuid4()), lessee="lessee").facts, reader)
             for _node in range(50)
         }
         self.assertEqual(1, len(rules))
 
     def test_are_all_asked_of_what_does_more_than_compare(self) -> None:
-        strange = access.whose("node", owner="strange", lessee="other").facts
+        strange = access.build_target("node", owner="strange", lessee="other").facts
         for check in ("http://192.0.2.1/%(node.owner)s", "project_id:%(node.owner).3s"):
             (self.folder / "policy.yaml").write_text(f'"baremetal:node:get": "{check}"\n')
-            self.assertEqual(strange, self.enforcer().told_apart(strange, identity("owner reader")), check)
+            self.assertEqual(strange, self.enforcer().reduce_facts(strange, identity("owner reader")), check)
 
 
 class Routes(testtools.TestCase):
@@ -160,7 +133,7 @@ class Routes(testtools.TestCase):
         listed = {rule.name: rule for rule in policy_sample.list_rules()}
         show = listed["baremetal:node:get:last_error"]
         self.assertIn({"method": "GET", "path": "/v1/nodes/{node}"}, show.operations)
-        self.assertEqual(set(rules.RULES) | set(rules.WHO), set(listed))
+        self.assertEqual(set(rules.RULES) | set(rules.BLOCKS), set(listed))
 
 
 class Files(PolicyCase):
@@ -171,16 +144,16 @@ class Files(PolicyCase):
         self.write('"baremetal:node:create": "role:reader"\n')
         answers = self.enforcer()
         reader = identity("stranger reader")
-        self.assertTrue(answers.met("baremetal:node:create", (), reader))
-        self.assertFalse(answers.met("baremetal:node:delete", (), reader))
+        self.assertTrue(answers.allows("baremetal:node:create", (), reader))
+        self.assertFalse(answers.allows("baremetal:node:delete", (), reader))
         self.write('"baremetal:node:delete": "role:reader"  # and no longer the other\n')
-        answers._looked_at -= enforcer.LOOKED_FOR_S
-        self.assertTrue(answers.met("baremetal:node:delete", (), reader))
-        self.assertFalse(answers.met("baremetal:node:create", (), reader))
+        answers._checked_at -= enforcer.CHECK_INTERVAL_S
+        self.assertTrue(answers.allows("baremetal:node:delete", (), reader))
+        self.assertFalse(answers.allows("baremetal:node:create", (), reader))
 
     def test_redefine_what_a_role_is(self) -> None:
         self.write('"system_admin": "role:root"\n')
-        self.assertTrue(self.enforcer().met("baremetal:node:delete", (), identity_with("root", project_id="any")))
+        self.assertTrue(self.enforcer().allows("baremetal:node:delete", (), identity_with("root", project_id="any")))
 
     def test_that_cannot_be_used_are_reported_at_the_start(self) -> None:
         for text in ("{", "- a list"):
@@ -192,9 +165,9 @@ class Files(PolicyCase):
         self.write('"baremetal:node:create": "role:reader"\n')
         answers = self.enforcer()
         self.write("{ broken")
-        answers._looked_at = time.monotonic() - enforcer.LOOKED_FOR_S
+        answers._checked_at = time.monotonic() - enforcer.CHECK_INTERVAL_S
         with fixtures.FakeLogger() as log:
-            self.assertTrue(answers.met("baremetal:node:create", (), identity("stranger reader")))
+            self.assertTrue(answers.allows("baremetal:node:create", (), identity("stranger reader")))
         self.assertIn("stay as they were", log.output)
 
     def test_that_are_named_must_exist(self) -> None:

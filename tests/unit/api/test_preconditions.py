@@ -83,7 +83,7 @@ class Reading(Tagged):
     def test_an_answer_that_must_be_the_known_one(self) -> None:
         self.assertEqual(200, self.api("GET", "/v1/nodes/n", If_Match=self.tag()).status)
         self.assertEqual(412, self.api("GET", "/v1/nodes/n", If_Match=OLD).status)
-        self.assertEqual(404, self.api("GET", "/v1/nodes/nobody", If_Match=OLD).status)
+        self.assertEqual(404, self.api("GET", "/v1/nodes/missing", If_Match=OLD).status)
 
     def test_a_header_that_is_none_is_refused_with_its_form(self) -> None:
         for name in ("If-Match", "If-None-Match"):
@@ -208,7 +208,7 @@ class Overtaken(Tagged):
                 answer = self.api(method, f"/v1/nodes/n{name}", body, If_Match=before)
             self.assertEqual((412, []), (answer.status, waiting), f"{method} {name}: {answer}")
             self.assertEqual(shown, self.good("GET", "/v1/nodes/n"), f"{method} {name}")
-            self.assertEqual([], self.conductor.bells)
+            self.assertEqual([], self.conductor.wakeups)
 
     def test_without_a_condition_the_write_is_made_on_what_is_there(self) -> None:
         with self.overtaken():

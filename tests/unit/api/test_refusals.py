@@ -5,7 +5,7 @@ Those of fields, parameters and URLs are checked by ``test_every_route``.
 
 from typing import Any
 
-from ingot.api.nodes import provision
+from ingot.api.nodes import verbs
 from ingot.common import states
 from ingot.db import nodes
 from tests import world
@@ -31,15 +31,15 @@ class States(world.WorldCase):
         asked = 0
         for state in sorted(states.ALL):
             nodes.set_always(self.db, self.uuid, {"provision_state": state})
-            for verb in states.VERBS:
-                if states.asked_for(state, verb) is None:
+            for verb, record in verbs.VERBS.items():
+                if states.requested_state(state, record.event) is None:
                     answer = self.api(
                         "PUT", "/v1/nodes/n/states/provision", {"target": verb, **arguments.get(verb, {})}
                     )
                     self.assertEqual(400, answer.status, answer)
                     for part in (f'"{verb}"', self.uuid, f'"{state}"', "Possible here: "):
                         self.assertIn(part, answer.message)
-                    for other in states.allowed_verbs(state):
+                    for other in verbs.find_allowed(state):
                         self.assertIn(other, answer.message)
                     asked += 1
         self.assertGreater(asked, 350)
@@ -52,12 +52,13 @@ class States(world.WorldCase):
                 self.assertIn(part, message)
 
     def test_for_which_arguments_are_meant(self) -> None:
-        for name, argument in provision.ARGUMENTS.items():
+        for name in verbs.ARGUMENTS:
+            takers = {verb.name for verb in verbs.VERBS.values() if name in verb.arguments}
             value = {"configdrive": "aGVsbG8=", "disable_ramdisk": True, "runbook": "CUSTOM_R", "rescue_password": "x"}
-            for verb in states.VERBS.keys() - argument.verbs.keys():
+            for verb in verbs.VERBS.keys() - takers:
                 body = {"target": verb, name: value.get(name, [world.STEP])}
                 answer = self.api("PUT", "/v1/nodes/n/states/provision", body)
                 self.assertEqual(400, answer.status, answer)
                 if f'"{name}" is only valid' in answer.message:
-                    for part in (verb, *argument.verbs):
+                    for part in (verb, *takers):
                         self.assertIn(part, answer.message)

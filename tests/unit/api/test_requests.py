@@ -20,13 +20,13 @@ class Routing(api_case.ApiCase):
         self.assertNotIn("X-OpenStack-Ironic-API-Version", answer.headers)
 
     def test_what_a_nodes_states_do_not_have_is_not_there_and_cannot_be_set(self) -> None:
-        for path in ("/v1/nodes/n/states/target_raid_config", "/v1/nodes/nobody/states/nope"):
+        for path in ("/v1/nodes/n/states/target_raid_config", "/v1/nodes/missing/states/nope"):
             self.assertIn("boot_mode", self.refused(404, "GET", path))
             answer = self.api("PUT", path, {"target": "x"})
             self.assertEqual((405, ""), (answer.status, answer.headers["Allow"]))
 
     def test_a_refusal_of_a_handler_has_a_faultstring(self) -> None:
-        answer = self.api("GET", "/v1/nodes/nobody")
+        answer = self.api("GET", "/v1/nodes/missing")
         inner = json.loads(answer.json["error_message"])
         self.assertEqual({"faultcode": "Client", "faultstring": answer.message, "debuginfo": None}, inner)
         self.assertEqual("application/json", answer.headers["Content-Type"])
@@ -45,7 +45,7 @@ class Routing(api_case.ApiCase):
                 self.assertEqual(expected, taken, f"{method} {route.path}")
 
     def test_a_request_id_is_on_every_answer(self) -> None:
-        for path in ("/", "/v1/nodes", "/v1/nodes/nobody", "/nope"):
+        for path in ("/", "/v1/nodes", "/v1/nodes/missing", "/nope"):
             headers = self.api("GET", path).headers
             self.assertRegex(headers["OpenStack-Request-Id"], r"^req-[0-9a-f-]{36}$")
             self.assertEqual(headers["OpenStack-Request-Id"], headers["X-OpenStack-Request-Id"])

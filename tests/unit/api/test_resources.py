@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ingot.common import states
+from ingot.common import clock, states
 from ingot.db import nodes
 from tests import api_case, sql_counter
 
@@ -127,7 +127,7 @@ class Ports(ResourceCase):
 
     def test_a_locked_node_keeps_its_ports(self) -> None:
         port = self.port()["uuid"]
-        self.put(reservation="conductor-9", lock_purpose="deploy")
+        self.put(reservation="conductor-9", lock_purpose="deploy", locked_at=clock.now())
         self.assertIn("conductor-9 for deploy", self.refused(409, "PATCH", f"/v1/ports/{port}", add("/extra/a", 1)))
         self.assertIn("conductor-9", self.refused(409, "DELETE", f"/v1/ports/{port}"))
         self.port("52:54:00:00:00:09")
@@ -329,7 +329,7 @@ class Traits(ResourceCase):
         self.assertIn("CUSTOM_X", self.refused(404, "DELETE", "/v1/nodes/n/traits/CUSTOM_X"))
         self.assertIn("'bad'", self.refused(400, "PUT", "/v1/nodes/n/traits/bad"))
         self.refused(400, "PUT", f"/v1/nodes/n/traits/CUSTOM_{'A' * 250}")
-        self.put(reservation="conductor-9")
+        self.put(reservation="conductor-9", locked_at=clock.now())
         self.assertIn("conductor-9", self.refused(409, "PUT", "/v1/nodes/n/traits/CUSTOM_A"))
 
 
@@ -346,7 +346,11 @@ class Deleting(ResourceCase):
         instance = str(uuid.uuid4())
         for status, values, expected in (
             (409, {"provision_state": states.ACTIVE}, "any state in maintenance"),
-            (409, {"reservation": "conductor-9", "lock_purpose": "verify"}, "conductor-9 for verify"),
+            (
+                409,
+                {"reservation": "conductor-9", "lock_purpose": "verify", "locked_at": clock.now()},
+                "conductor-9 for verify",
+            ),
             (409, {"instance_uuid": instance}, instance),
             (403, {"protected": True, "protected_reason": "vip"}, "vip"),
         ):

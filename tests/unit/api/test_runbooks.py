@@ -7,8 +7,7 @@ import sqlalchemy as sa
 
 from ingot.common import states
 from ingot.db import models
-from tests import api_case, sql_counter
-from tests.unit.api import test_provision
+from tests import api_case, provision_case, sql_counter
 
 STEP = {"interface": "raid", "step": "apply_configuration", "args": {"a": 1}, "order": 2}
 SECOND = {"interface": "bios", "step": "factory_reset", "args": {}, "order": 1}
@@ -91,7 +90,9 @@ class RunbookCrud(RunbookCase):
         self.assertEqual([], self.names())
         with self.db.single() as connection:
             for model in (models.RunbookStep, models.RunbookTrait):
-                self.assertEqual(0, connection.execute(sa.select(sa.func.count()).select_from(model)).scalar_one())
+                self.assertEqual(
+                    0, connection.execute(sa.select(sa.func.count()).select_from(models.table(model))).scalar_one()
+                )
 
     def test_a_list_costs_the_same_however_long(self) -> None:
         costs = []
@@ -240,7 +241,7 @@ class RunbookTraits(RunbookCase):
         self.assertEqual([], self.traits())
 
 
-class UsingRunbooks(test_provision.ProvisionCase):
+class UsingRunbooks(provision_case.ProvisionCase):
     """A provision request names a runbook instead of steps."""
 
     def setUp(self) -> None:
@@ -285,7 +286,7 @@ class UsingRunbooks(test_provision.ProvisionCase):
         self.assertIn(gone, self.not_accepted(404, "clean", runbook=gone))
 
     def test_not_beside_steps(self) -> None:
-        message = self.not_accepted(400, "clean", runbook="tidy-up", clean_steps=test_provision.CLEAN)
+        message = self.not_accepted(400, "clean", runbook="tidy-up", clean_steps=provision_case.CLEAN)
         self.assertIn("Leave out this or clean_steps", message)
 
     def test_not_before_its_version_and_only_for_its_verbs(self) -> None:

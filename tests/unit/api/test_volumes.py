@@ -1,11 +1,11 @@
-"""Volume connectors and targets: created, changed, listed, deleted, refused; and what nobody is shown."""
+"""Volume connectors and targets: created, changed, listed, deleted, refused; and what no user is shown."""
 
 import uuid
 from typing import Any
 
 import sqlalchemy as sa
 
-from ingot.common import errors, states
+from ingot.common import clock, errors, states
 from ingot.db import listing, nodes, volumes
 from tests import api_case
 
@@ -132,7 +132,7 @@ class ChangingVolumes(VolumeCase):
 
     def test_a_locked_node_is_not_changed_under_its_conductor(self) -> None:
         path = f"/v1/volume/connectors/{self.connector()['uuid']}"
-        self.put(reservation="conductor-9", lock_purpose="work")
+        self.put(reservation="conductor-9", lock_purpose="work", locked_at=clock.now())
         self.assertIn("conductor-9", self.refused(409, "PATCH", path, replace("/connector_id", "other")))
 
     def test_a_change_that_meets_another_row_names_both_values(self) -> None:

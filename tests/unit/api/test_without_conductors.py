@@ -101,7 +101,7 @@ class Unanswered(world.WorldCase):
 
 
 class Unregistered(Unanswered):
-    """There is no conductor at all: nobody says which drivers and interfaces there are."""
+    """There is no conductor at all: which drivers and interfaces there are is unknown."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -4,6 +4,7 @@ import itertools
 
 import testtools
 
+from ingot.api.nodes import verbs
 from ingot.common import states
 
 
@@ -41,15 +42,15 @@ class TestTable(testtools.TestCase):
 
     def test_a_failure_has_a_way_out_for_the_client(self) -> None:
         for state in states.FAILED | {states.ERROR}:
-            self.assertNotEqual([], states.allowed_verbs(state), state)
+            self.assertNotEqual([], verbs.find_allowed(state), state)
 
     def test_everything_on_its_way_has_a_target_and_nothing_stable_has(self) -> None:
         self.assertEqual(states.ALL - states.STABLE | {states.ERROR}, set(states.TARGETS))
 
     def test_clients_cannot_raise_the_events_of_the_conductor(self) -> None:
         for state in states.WORKING:
-            self.assertEqual([], states.allowed_verbs(state))
+            self.assertEqual([], verbs.find_allowed(state))
 
     def test_a_failed_cleaning_may_be_retried(self) -> None:
-        self.assertEqual(states.CLEANING, states.asked_for(states.CLEANFAIL, "provide"))
-        self.assertEqual(states.CLEANING, states.asked_for(states.CLEANFAIL, "clean"))
+        self.assertEqual(states.CLEANING, states.requested_state(states.CLEANFAIL, "provide"))
+        self.assertEqual(states.CLEANING, states.requested_state(states.CLEANFAIL, "clean"))

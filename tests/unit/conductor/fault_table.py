@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 from typing import Any
 
+from ingot.api.nodes.verbs import VERBS
 from ingot.common import states
 from ingot.conductor.flows import FLOWS
 
@@ -45,9 +46,9 @@ class Case:
     idempotent: bool = True
     after: str | None = None
 
-    def asked_for(self, state: str) -> str | None:
+    def find_reached(self, state: str) -> str | None:
         """Where the verb leads a node; an abort of what has failed goes there by way of a flow."""
-        reached = states.asked_for(state, str(self.verb))
+        reached = states.requested_state(state, VERBS[str(self.verb)].event)
         return self.accepted if (self.verb, reached) == ("abort", self.done) else reached
 
 
@@ -193,10 +194,10 @@ FAULTS = ("raises", "is a bug", "hangs", *sorted(_AGENTS), "killed", "aborted", 
 class Expected:
     """What becomes of a step.
 
-    :param attempts: the states of its attempts in the journal.
+    :param attempts: the states of its attempts in the step runs.
     :param cause: what last_error says of it, a regular expression; None: the flow ends well.
     :param did: how often a scripted step has begun to do what it does.
-    :param leaves: whether the flow goes on to give the machine back and then ends well, with the cause still told.
+    :param leaves: whether the flow goes on to give the machine back and then ends well, with the cause still shown.
     """
 
     attempts: tuple[str, ...]
@@ -283,10 +284,10 @@ CANNOT: tuple[tuple[Any, Any, Any, str], ...] = (
         ALL,
         "the flow has no steps, only its entry",
     ),
-    ({"inspect"}, {"boot"}, {"token wrong"}, "the agent tells what it finds by itself and is given no command"),
-    ({"verify", "automated_clean"}, {"reserved", "children"}, ALL, "nobody asks for steps of this flow"),
+    ({"inspect"}, {"boot"}, {"token wrong"}, "the agent reports what it finds on its own and gets no command"),
+    ({"verify", "automated_clean"}, {"reserved", "children"}, ALL, "no request has steps of this flow"),
     ({"deploy", "for_parent"}, {"children"}, ALL, "steps of this flow are for the node itself"),
-    (ALL, {"entry", "at once", "polling", "children"}, _AGENTS, "the step does not talk to an agent"),
+    (ALL, {"entry", "at once", "polling", "children"}, _AGENTS, "the step sends nothing to an agent"),
     (ALL, {"boot"}, {"agent starts anew"}, "no command runs yet that a new agent could not know"),
     (ALL, {"boot"}, {"upgraded", "replaced"}, "no steps were planned with another agent yet"),
     (ALL, {"waiting", "reserved"}, {"agent starts anew", "upgraded", "replaced", "token wrong"}, "gives no command"),

@@ -1,4 +1,4 @@
-"""The logs of a run's agent: asked for when wanted, kept when small enough, and never in the way of the flow."""
+"""The logs of a run's agent: collected when configured, kept when small enough, and never in the way of the flow."""
 
 import threading
 import time
@@ -37,7 +37,7 @@ class LogsCase(conductor_case.ConductorCase):
         self.conf.set_override(name, value, group="agent")
 
     def heard(self, ago: float = 1.0, **values: Any) -> models.Node:
-        """A node whose agent gave a sign of life."""
+        """A node whose agent sent a heartbeat."""
         agent = {"agent_url": "https://127.0.0.1:9", "agent_last_heartbeat": clock.after(-ago)}
         return database.make_node(self.db, **agent, **values)
 
@@ -162,7 +162,7 @@ class Ending(LogsCase):
     def test_an_agent_that_just_did_not_answer_is_not_asked(self) -> None:
         def agent_vanishes(task: Any) -> None:
             task.set(agent_url="https://127.0.0.1:9", agent_last_heartbeat=clock.now())
-            raise errors.AgentUnreachable(what="Agent command", reason="nobody is there")
+            raise errors.AgentUnreachable(what="Agent command", reason="no agent is there")
 
         self.conductor.services.hardware.interface("deploy", "fake").deploy = agent_vanishes
         self.enterContext(mock.patch("ingot.conductor.steps.engine.RETRY_DELAYS", ()))

@@ -1,4 +1,4 @@
-"""Conductors find nodes for allocations: which node, when none fits, after a lost bell, after a conductor that died."""
+"""Conductors find nodes for allocations: which node, when none fits, after a lost wake-up, after a dead conductor."""
 
 import uuid
 from typing import Any
@@ -46,7 +46,7 @@ class AllocatorCase(conductor_case.ConductorCase):
 
     def idle(self, wish: str) -> None:
         key = f"allocation {wish}"
-        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(key), f"nobody looks at {wish}")
+        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(key), f"{wish} is processed")
 
 
 class Finding(AllocatorCase):
@@ -155,9 +155,9 @@ class NothingIsLost(AllocatorCase):
         with self.db.single() as connection:
             connection.execute(sa.update(table).values(rpc_version="1.1"))
         requested = [self.wish() for _each in range(40)]
-        with mock.patch.object(self.conductor.allocator, "ring") as rung:
+        with mock.patch.object(self.conductor.allocator, "notify") as notified:
             self.conductor.sweeper.sweep()
-        mine = [call.args[0] for call in rung.call_args_list]
+        mine = [call.args[0] for call in notified.call_args_list]
         self.assertTrue(0 < len(mine) < 40 and set(mine) < set(requested), len(mine))
 
     def test_undeploying_takes_the_allocation_away(self) -> None:

@@ -11,7 +11,7 @@ from tests import conductor_case, database
 
 class TestBadDrivers(conductor_case.ConductorCase):
     def plug_in(self, kind: str, method: str, function: Callable[..., Any]) -> None:
-        """Gives the fake interface of a kind another method, as a plug-in of somebody else's would have it."""
+        """Gives the fake interface of a kind another method, as a plug-in might have it."""
         setattr(self.conductor.services.hardware.interface(kind, "fake"), method, function)
 
     def failed_deployment(self) -> str:

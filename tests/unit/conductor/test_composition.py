@@ -7,27 +7,11 @@ import fixtures
 import sqlalchemy as sa
 
 from ingot.common import clock, context, errors, interfaces, states
-from ingot.conductor import manager
 from ingot.conductor.task import task_manager
 from ingot.db import conductors, models, nodes
 from ingot.db.conductors import EnabledInterface
-from ingot.db.engine import Database
-from ingot.drivers.loading import factory
 from tests import conductor_case, database
-from tests.unit.drivers import plugins
-
-
-class ClassicCase(conductor_case.ConductorCase):
-    """The classic driver ``fixed`` beside fake-hardware."""
-
-    def make_conductor(self, db: Database) -> manager.Conductor:
-        self.conf.set_override("enabled_drivers", ["fixed"])
-        return manager.Conductor(self.conf, db, factory.Hardware(self.conf, plugins.CLASSIC))
-
-    def ask(self, method: str, **arguments: Any) -> Any:
-        answer = getattr(self.conductor.endpoint, method)(context.admin().to_dict(), **arguments)
-        self.assertNotIn("error", answer)
-        return answer["result"]
+from tests.classic_case import ClassicCase
 
 
 class TestClassic(ClassicCase):
@@ -89,7 +73,7 @@ class TestDisabledLater(conductor_case.ConductorCase):
             node = self.node(kind)
             with task_manager.acquire(self.conductor.services, context.admin(), node.uuid, "test", shared=True) as task:
                 self.assertIsNone(getattr(task.driver, kind))
-                self.assertEqual(len(interfaces.TYPES) - 1, len(task.driver.all_interfaces()))
+                self.assertEqual(len(interfaces.TYPES) - 1, len(task.driver.all_interfaces))
                 self.assertIn(f"Could not find {kind} interface 'gone'", task.missing[kind])
 
     def test_validation_says_so_for_this_interface_only(self) -> None:

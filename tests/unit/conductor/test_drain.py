@@ -81,7 +81,7 @@ class TestDrained(DrainCase):
         self.accept(node, "deploy", states.DEPLOYING)
         self.notify(node)
         self.conductor.sweeper.sweep()
-        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the bell is answered")
+        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the wake-up is processed")
         self.assertEqual(("deploy", None), (self.flow_of(node), nodes.get(self.db, node.uuid).reservation))
         self.assertEqual({"conductor-1"}, conductors.online_hosts(self.db, 30))
         self.command("undrain")
@@ -126,7 +126,7 @@ class TestCommand(DrainCase):
         self.registered("one", "ipmi", "fake-hardware")
         self.registered("two", "fake-hardware")
         self.registered("elsewhere", "ipmi", conductor_group="west")
-        self.command("drain", "one")  # nobody has a node that only it serves
+        self.command("drain", "one")  # no node is served by it alone
         self.command("undrain", "one")
         self.registered("one", "ipmi", "fake-hardware")
         for driver in ("ipmi", "ipmi", "fake-hardware"):
@@ -146,8 +146,8 @@ class TestCommand(DrainCase):
 
     def test_an_unknown_one_is_named(self) -> None:
         for command in ("drain", "undrain"):
-            refused = self.assertRaises(errors.NotFound, self.command, command, "nobody")
-            self.assertIn("nobody", refused.message)
+            refused = self.assertRaises(errors.NotFound, self.command, command, "missing")
+            self.assertIn("missing", refused.message)
 
     def test_one_of_a_release_that_does_not_know_is_refused(self) -> None:
         self.registered("old", "ipmi", release="0.1.0", rpc_version="1.0")

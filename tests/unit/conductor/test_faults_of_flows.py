@@ -1,7 +1,7 @@
 """What becomes of a node when something goes wrong: all flows, all ways to run a step, all faults (``fault_table``).
 
-Each cell of the table is a test: the node's state and target, last_error, maintenance and fault, lock, journal, history
-and power are those of the table, and the same node gets through the flow once the fault is gone.
+Each cell of the table is a test: the node's state and target, last_error, maintenance and fault, lock, step runs,
+history and power are those of the table, and the same node gets through the flow once the fault is gone.
 """
 
 import dataclasses
@@ -45,7 +45,7 @@ class TestTable(testtools.TestCase):
 
     def test_a_conductor_that_is_at_work_is_not_interrupted_by_an_abort(self) -> None:
         for flow, case in CASES.items():
-            self.assertIsNone(states.asked_for(case.accepted, "abort"), flow)
+            self.assertIsNone(states.requested_state(case.accepted, "abort"), flow)
 
 
 class FaultCase(scripted.ScriptedCase):
@@ -116,7 +116,7 @@ class FaultCase(scripted.ScriptedCase):
     def ask(self, state: str) -> None:
         case = self.case
         if case.verb:
-            self.assertEqual(case.accepted, case.asked_for(state))
+            self.assertEqual(case.accepted, case.find_reached(state))
         named = [self.step, *((act.interface, act.step) for act in self.stage.acts[1:])]
         steps = [{"interface": one[0], "step": one[1], "args": {}, "priority": 50} for one in named]
         request = dict(case.request)
@@ -173,10 +173,10 @@ class FaultCase(scripted.ScriptedCase):
         now = self.take_turns(
             self.node, until=lambda now: scripted.current(now) == self.step and now.provision_state in wait_or_hold
         )
-        self.assertIsNotNone(states.asked_for(now.provision_state, "abort"))
+        self.assertIsNotNone(states.requested_state(now.provision_state, "abort"))
         nodes.set_always(self.db, self.node.uuid, {"abort_requested": True, "due_at": clock.now()})
         self.just_run()
-        for child in self.kin:  # nobody waits for them any more
+        for child in self.kin:  # no flow waits for them any more
             self.ring_for(child)
             self.assertIn("was aborted", self.now(child).last_error)
 
@@ -212,7 +212,7 @@ class FaultCase(scripted.ScriptedCase):
     def power_after_failure(self) -> str:
         before, failed, _done = self.case.power
         if self.way == "reserved" and self.fault in ("raises", "is a bug", "hangs"):
-            return OFF if self.flow == "for_parent" else ON  # the BMC did not do what it was told, and still does not
+            return OFF if self.flow == "for_parent" else ON  # the BMC did not obey, and still does not
         ran = self.way not in ("entry", "boot") or self.fault not in ("raises", "is a bug", "hangs")
         return failed if ran or self.flow in ("deploy", "rescue") else before
 
@@ -263,7 +263,7 @@ class FaultCase(scripted.ScriptedCase):
         held = FLOWS[self.flow].held
         self.take_turns(self.node, until=lambda now: held is not None and now.provision_state == held)
         if self.now(self.node).provision_state == held:
-            verb = states.asked_for(str(held), "unhold")
+            verb = states.requested_state(str(held), "unhold")
             nodes.set_always(self.db, self.node.uuid, {"provision_state": verb, "due_at": clock.now()})
             self.take_turns(self.node)
         self.free(self.node)
@@ -304,7 +304,7 @@ class TestAbortMeanwhile(scripted.ScriptedCase):
 
     def abort(self, node: models.Node) -> None:
         now = self.now(node)
-        self.assertIsNotNone(states.asked_for(now.provision_state, "abort"))
+        self.assertIsNotNone(states.requested_state(now.provision_state, "abort"))
         nodes.set_always(self.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
 
     def test_no_further_step_begins(self) -> None:

@@ -1,4 +1,4 @@
-"""Flows on fake hardware, from acceptance to end: what the node, the journal and the history say."""
+"""Flows on fake hardware, from acceptance to end: what the node, its step runs and its history say."""
 
 import dataclasses
 from typing import Any
@@ -31,7 +31,7 @@ class TestFlows(conductor_case.ConductorCase):
         )  # fmt: skip
         self.assertTrue(all(row.state == "done" for row in self.step_runs(node)))
 
-    def test_steps_run_by_priority_and_the_journal_says_who_asked(self) -> None:
+    def test_steps_run_by_priority_and_step_runs_name_their_origin(self) -> None:
         node = database.make_node(self.db)
         requested = [step("pause", 30, seconds=0), step("apply_configuration", 150, "bios", settings=[])]
         self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=requested)
@@ -157,7 +157,7 @@ class TestFlows(conductor_case.ConductorCase):
     def test_an_abort_that_comes_too_late_is_forgotten(self) -> None:
         node = database.make_node(self.db, provision_state=states.ACTIVE, abort_requested=True, due_at=clock.now())
         self.notify(node)
-        conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).due_at is None, "somebody has looked")
+        conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).due_at is None, "it was reconciled")
         after = nodes.get(self.db, node.uuid)
         self.assertEqual((states.ACTIVE, False, None), (after.provision_state, after.abort_requested, after.last_error))
 

@@ -24,7 +24,7 @@ class TestGroups(conductor_case.ConductorCase):
         return conductor
 
     def accepted(self, **columns: Any) -> models.Node:
-        """A node whose deployment nobody was told of."""
+        """A node with an accepted deployment of which no conductor was notified."""
         node = database.make_node(self.db, **columns)
         self.accept(node, "deploy", states.DEPLOYING)
         return node

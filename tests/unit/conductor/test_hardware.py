@@ -351,7 +351,7 @@ class WithoutConductor(HardwareCase):
         inventory.save(self.db, self.known.id, {}, {})
         self.bus.stop(self.conf.host)
         self.refused(503, "GET", "states/console")
-        self.conductor.stop()  # its signs of life would be counted
+        self.conductor.stop()  # its heartbeats would be counted
         for path in ("bios", "bios?detail=true", "bios/virtualization", "firmware", "inventory", "children"):
             with sql_counter.counting(self.db) as counted:
                 self.good(200, "GET", path)

@@ -17,7 +17,7 @@ class Case:
     """How a flow is made to fail.
 
     :param step: the step that fails.
-    :param broken: interface and method that fail; None: the step fails by itself.
+    :param broken: interface and method that fail; None: the step fails on its own.
     :param known: what is in driver_internal_info before.
     """
 

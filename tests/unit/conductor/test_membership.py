@@ -100,7 +100,7 @@ class TestStart(conductor_case.ConductorCase):
         self.assertIn("one-of-the-future", refused.message)
 
 
-class TestNamesakes(conductor_case.ConductorCase):
+class TestHostNameConflicts(conductor_case.ConductorCase):
     """One process for each name: two would take each other's locks for their own."""
 
     starts = False
@@ -258,15 +258,15 @@ class TestStop(conductor_case.ConductorCase):
 
 class TestQueues(database.TestCase):
     def test_a_node_has_one_alarm(self) -> None:
-        rung: list[str] = []
-        delayed_wakeups = dispatcher.DelayedWakeups(lambda uuid, _why: rung.append(uuid))
+        notified: list[str] = []
+        delayed_wakeups = dispatcher.DelayedWakeups(lambda uuid, _why: notified.append(uuid))
         for after in (0.0, 0.1, 0.2):
             delayed_wakeups.set("a node", after)
         delayed_wakeups.set("another", 0.0)
         delayed_wakeups.start()
-        conductor_case.eventually(lambda: len(rung) > 1, "both ring")
+        conductor_case.eventually(lambda: len(notified) > 1, "both wake up")
         delayed_wakeups.stop()
-        self.assertEqual(["another", "a node"], rung)
+        self.assertEqual(["another", "a node"], notified)
 
     def test_a_look_that_ends_its_thread_does_not_end_the_queue(self) -> None:
         looks: list[str] = []

@@ -277,7 +277,7 @@ class TestChildren(FlowCase):
 
 
 class TestInventedFlow(FlowCase):
-    """A flow that nobody has thought of needs one record and nothing else."""
+    """A new flow needs one record and nothing else."""
 
     def setUp(self) -> None:
         self.calls: list[str] = []

@@ -10,7 +10,7 @@ from ingot.db import models, nodes
 from ingot.drivers.agent import commands
 from ingot.drivers.interfaces import base, results
 from tests import conductor_case, database
-from tests.unit.conductor.test_steps_of_deployments import StepsCase, step
+from tests.steps_case import StepsCase, step
 
 
 class OddCase(StepsCase):
@@ -31,14 +31,14 @@ class OddCase(StepsCase):
 class TestAgentAtCollection(OddCase):
     """The agent is asked for its steps when it calls first: that must not go wrong silently, nor for a trifle."""
 
-    def clean(self, silences: int) -> models.Node:
+    def clean(self, unanswered: int) -> models.Node:
         self.agent(step("wipe", 10, "deploy"))
-        left = [silences]
+        left = [unanswered]
 
         def offered(_task: Any, _kind: str) -> list[dict[str, Any]]:
             if left[0]:
                 left[0] -= 1
-                raise errors.AgentUnreachable(what="Agent command", reason="nobody is there")
+                raise errors.AgentUnreachable(what="Agent command", reason="no agent is there")
             return [step("wipe", 10, "deploy")]
 
         self.put(self.interface("deploy"), "get_in_band_steps", offered)
@@ -53,16 +53,16 @@ class TestAgentAtCollection(OddCase):
     def test_an_unresponsive_bmc_is_waited_for_and_the_machine_boots_once(self) -> None:
         booted: list[str] = []
         self.put(self.interface("deploy"), "prepare_cleaning", lambda task: booted.append(task.node.uuid))
-        after = self.clean(silences=2)
+        after = self.clean(unanswered=2)
         self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
         self.assertEqual([("deploy.wipe", {})], self.calls)
         self.assertEqual(1, len(booted))
         self.assertEqual(["failed", "failed", "done"], [state for name, state in self.ran_of(self.node)][:3])
 
     def test_no_disk_is_left_as_it_is_because_the_agent_does_not_answer(self) -> None:
-        failed = self.clean(silences=100)
+        failed = self.clean(unanswered=100)
         self.assertEqual((states.CLEANFAIL, True), (failed.provision_state, failed.maintenance))
-        self.assertIn("nobody is there", failed.last_error)
+        self.assertIn("no agent is there", failed.last_error)
 
 
 class TestRetries(OddCase):
@@ -92,7 +92,7 @@ class TestClocks(OddCase):
         self.put(self.interface("bios"), "flash", lambda _task: states.CLEANWAIT)
 
     def waiting(self, **columns: Any) -> models.Node:
-        """A node in the middle of a step that the agent's next sign of life ends."""
+        """A node in the middle of a step that the agent's next heartbeat ends."""
         node = database.make_node(self.db, provision_state=states.MANAGEABLE, **columns)
         self.accept(node, "automated_clean", states.CLEANING)
         self.notify(node)
@@ -122,7 +122,7 @@ class TestSilence(OddCase):
         self.conf.set_override("connect_timeout", 1, group="agent")
 
     def test_many_unresponsive_agents_do_not_keep_a_deployment_waiting(self) -> None:
-        ears = socket.create_server(("127.0.0.1", 0))  # the kernel takes connections, nobody speaks
+        ears = socket.create_server(("127.0.0.1", 0))  # the kernel takes connections, no server answers
         self.addCleanup(ears.close)
         self.declare("clean", "bios", "ask", base.clean_step(priority=10, requires_ramdisk=False))
         self.put(self.interface("bios"), "ask", lambda task: commands.run(task, "clean.something", {}))
@@ -235,7 +235,7 @@ class TestFailures(OddCase):
 
     def test_what_a_hook_breaks_is_the_fault_of_its_step(self) -> None:
         base.post_clean_step_hook("bios", "reset")(lambda task, _result: task.set(extra={"not": object()}))
-        self.addCleanup(steps._HOOKS.pop, ("clean", "bios", "reset"))
+        self.addCleanup(base._HOOKS.pop, ("clean", "bios", "reset"))
         self.declare("clean", "bios", "reset", base.clean_step(priority=10, requires_ramdisk=False))
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         failed = self.run_flow(node, "automated_clean", states.CLEANING)
@@ -275,7 +275,7 @@ class TestFailures(OddCase):
         self.assertIn("not safe to repeat", failed.last_error)
         self.assertEqual(2, len(calls))
 
-    def test_secrets_of_steps_are_not_kept_in_the_journal(self) -> None:
+    def test_secrets_of_steps_are_not_kept_in_step_runs(self) -> None:
         self.declare("clean", "bios", "lock", base.clean_step(priority=0, argsinfo={"password": {"description": "."}}))
         node = database.make_node(self.db, provision_state=states.MANAGEABLE)
         requested = [{"interface": "bios", "step": "lock", "args": {"password": "s3cret"}}]

@@ -100,7 +100,7 @@ class InterfaceWithoutSteps(conductor_case.ConductorCase):
         self.assertEqual((states.AVAILABLE, None), (gone.provision_state, gone.last_error))
 
     def test_its_wait_state_is_understood(self) -> None:
-        """DEPLOYWAIT: the sign of life ends the step, which is not called again."""
+        """DEPLOYWAIT: the heartbeat ends the step, which is not called again."""
         OldDeploy.answers = [states.DEPLOYWAIT]
         node = self.node()
         self.accept(node, "deploy", states.DEPLOYING)

@@ -1,4 +1,4 @@
-"""What interfaces do at intervals: each once a round, whoever uses it, and nothing that it does harms the conductor."""
+"""What interfaces do at intervals: each once a round for all its drivers, and no failure harms the conductor."""
 
 import logging
 import time
@@ -13,7 +13,7 @@ from ingot.db.engine import Database
 from ingot.drivers.generic import fake
 from ingot.drivers.generic.fake import FakeHardware
 from ingot.drivers.interfaces import base
-from ingot.drivers.interfaces.classic import ClassicDriver
+from ingot.drivers.interfaces.hardware_type import ClassicDriver
 from ingot.drivers.interfaces.periodic import Fleet, periodic
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.loading import factory
@@ -46,7 +46,7 @@ class WatchedPower(fake.FakePower):
 class UnusedPower(fake.FakePower):
     @periodic(spacing=0.01)
     def watch(self, fleet: Fleet) -> None:
-        raise AssertionError("nobody enabled it")
+        raise AssertionError("it is not enabled")
 
 
 class Machine(FakeHardware):
@@ -67,7 +67,7 @@ class Solid(ClassicDriver):
 class HastyPower(fake.FakePower):
     @periodic(spacing=lambda _conf: "often")  # type: ignore[arg-type,return-value]
     def watch(self, fleet: Fleet) -> None:
-        raise AssertionError("nobody knows when")
+        raise AssertionError("its spacing is invalid")
 
 
 class Hasty(Machine):

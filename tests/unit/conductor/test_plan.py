@@ -4,55 +4,10 @@ from typing import Any
 
 from ingot.common import interfaces, states
 from ingot.db import models, nodes
-from ingot.rpcapi import client, transport
-from tests import api_case, conductor_case, database
+from tests import database
+from tests.plan_case import OTHER, TRAIT, PlanCase, named, ranked, step
 
-TRAIT, OTHER = "CUSTOM_MIRROR", "CUSTOM_STRIPE"
 COMPARED = ("interface", "step", "priority", "args", "origin")
-
-
-def step(name: str, interface: str = "vendor", **more: Any) -> dict[str, Any]:
-    return {"interface": interface, "step": name, **more}
-
-
-def ranked(name: str, priority: int, interface: str = "vendor", **args: Any) -> dict[str, Any]:
-    return step(name, interface, priority=priority, args=args)
-
-
-class PlanCase(conductor_case.ConductorCase):
-    def setUp(self) -> None:
-        super().setUp()
-        bus = transport.LocalTransport()
-        bus.serve(self.conf.host, self.conductor.endpoint)
-        self.client = client.ConductorClient(self.conf, self.db, bus)
-        self.http = api_case.create_app(self.conf, self.db, self.client).test_client()
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self.http.open(path, method=method, json=body, headers={"X-OpenStack-Ironic-API-Version": "latest"})
-        self.assertLess(answer.status_code, 300, answer.get_data(as_text=True))
-        return answer.get_json(silent=True)
-
-    def refused(self, method: str, path: str, body: Any = None) -> str:
-        answer = api_case.Answer(self.http.open(path, method=method, json=body))
-        self.assertEqual(400, answer.status, answer)
-        return answer.message
-
-    def plan(self, node: models.Node, flow: str, **body: Any) -> Any:
-        return self.ask("POST", f"/ingot/v1/nodes/{node.uuid}/plan?flow={flow}", body)
-
-    def template(self, *steps: dict[str, Any], name: str = TRAIT) -> None:
-        self.ask("POST", "/v1/deploy_templates", {"name": name, "steps": list(steps)})
-
-    def with_traits(self, *traits: str, requested: list[str] | None = None, **values: Any) -> models.Node:
-        node = database.make_node(
-            self.db, instance_info={"traits": list(traits) if requested is None else requested}, **values
-        )
-        self.ask("PUT", f"/v1/nodes/{node.uuid}/traits", {"traits": list(traits)})
-        return node
-
-
-def named(plan: Any) -> list[str]:
-    return [f"{entry['interface']}.{entry['step']}" for entry in plan["steps"]]
 
 
 class Plan(PlanCase):
@@ -164,7 +119,7 @@ class Plan(PlanCase):
                 ("service", {"service_steps": [step("pause")]}),
             ):
                 self.assertEqual([], self.plan(node, flow, **body)["errors"])
-        own = [one for one in sent if "conductors" not in one]  # the conductor's sign of life may fall into this
+        own = [one for one in sent if "conductors" not in one]  # the conductor's heartbeat may fall into this
         self.assertEqual([], [one for one in own if not one.startswith("SELECT")])
         self.assertEqual(before, vars(nodes.get(self.db, node.uuid)))
 
@@ -187,7 +142,7 @@ class Plan(PlanCase):
 
 
 class PlanAndTimeline(PlanCase):
-    """Afterwards the journal has what the plan said, field by field."""
+    """Afterwards the step runs have what the plan said, field by field."""
 
     def agree(self, node: models.Node, plan: Any) -> None:
         timeline = self.ask("GET", f"/ingot/v1/nodes/{node.uuid}/timeline")

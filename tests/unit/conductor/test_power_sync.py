@@ -1,4 +1,4 @@
-"""The reading of power states: in nobody's way, whatever answers or does not, and what a node tells of it."""
+"""The reading of power states: it delays no other work, whatever BMCs do, and nodes show what was found."""
 
 import threading
 from collections.abc import Callable
@@ -64,7 +64,7 @@ class SyncCase(conductor_case.ConductorCase):
         raise SILENCE
 
 
-class TestInNobodysWay(SyncCase):
+class TestNonBlocking(SyncCase):
     def test_a_fleet_in_which_nothing_changed_costs_a_statement_for_200_nodes_and_no_write(self) -> None:
         for _one in range(201):
             self.node()

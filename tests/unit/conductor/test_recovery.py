@@ -271,12 +271,12 @@ class TestRecovery(conductor_case.ConductorCase):
             self.assertGreaterEqual(clock.now(), nodes.get(self.db, node.uuid).due_at)
 
 
-class TestBellsForNothing(conductor_case.ConductorCase):
+class TestNeedlessWakeups(conductor_case.ConductorCase):
     def test_an_idle_node_is_not_locked(self) -> None:
         node = database.make_node(self.db)
         for why in ("alarm", "heartbeat"):
             self.notify(node, why)
-        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the bells are answered")
+        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the wake-ups are processed")
         self.assertEqual(node.lock_epoch, nodes.get(self.db, node.uuid).lock_epoch)
 
 
@@ -298,7 +298,7 @@ class TestFencing(conductor_case.ConductorCase):
         """What a task does with its machine whose conductor is frozen for an hour in the middle of it.
 
         :param stolen: whether another conductor takes the lock meanwhile.
-        :param alive: whether it has given a sign of life again, and the task goes on only then.
+        :param alive: whether it has written a heartbeat again, and the task goes on only then.
         """
         services, did = self.conductor.services, []
         with task_manager.acquire(services, context.admin(), node.uuid, "a long nap") as task:

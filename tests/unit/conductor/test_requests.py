@@ -4,12 +4,11 @@ from typing import Any
 
 from ingot.common import states
 from ingot.db import models, nodes
-from tests import api_case, conductor_case, database
-from tests.unit.conductor import test_plan
-from tests.unit.conductor.test_plan import TRAIT, ranked, step
+from tests import api_case, conductor_case, database, plan_case
+from tests.plan_case import TRAIT, ranked, step
 
 
-class RequestCase(test_plan.PlanCase):
+class RequestCase(plan_case.PlanCase):
     def verb(self, node: models.Node, target: str, version: str = api_case.LATEST, **arguments: Any) -> None:
         answer = self.sent(node, target, version, **arguments)
         self.assertEqual(202, answer.status, answer)

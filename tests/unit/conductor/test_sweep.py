@@ -53,7 +53,7 @@ class SweepOnSQLite(database.TestCase):
         conf = self.database.conf
         conf.set_override("host", "conductor-1")
         conf.set_override("hash_ring_reset_interval", 24 * 3600)
-        conf.set_override("heartbeat_timeout", 24 * 3600, group="conductor")  # it gives one sign of life
+        conf.set_override("heartbeat_timeout", 24 * 3600, group="conductor")  # it writes one heartbeat
         conductor_case.fake_hardware(conf)
         self.conductor = manager.Conductor(conf, self.db)
         self.addCleanup(self.conductor.queues.stop, conductor_case.PATIENCE)
@@ -70,12 +70,12 @@ class SweepOnSQLite(database.TestCase):
         return [like["uuid"], *(row["uuid"] for row in rows)]
 
     def swept(self) -> tuple[int, list[str]]:
-        """How many statements a sweep needs, and the nodes that it rings for."""
-        rung: list[str] = []
-        self.conductor.queues.notify = lambda uuid, _why: rung.append(uuid)  # type: ignore[method-assign]
+        """How many statements a sweep needs, and the nodes that it wakes up for."""
+        notified: list[str] = []
+        self.conductor.queues.notify = lambda uuid, _why: notified.append(uuid)  # type: ignore[method-assign]
         with sql_counter.counting(self.db) as counted:
             self.conductor.sweeper.sweep()
-        return len(counted), sorted(rung)
+        return len(counted), sorted(notified)
 
     def test_needs_as_many_statements_and_touches_only_scheduled_work_however_large_the_fleet(self) -> None:
         due = self.enroll(3, due_at=clock.now())

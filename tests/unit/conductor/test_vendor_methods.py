@@ -25,7 +25,7 @@ class Catalogue(VendorInterface):
         raise errors.HardwareError(what="The catalogue", reason="it is made of stone")
 
     def hidden(self, ctx: context.RequestContext) -> None:
-        raise AssertionError("nobody declared it")
+        raise AssertionError("it is not declared")
 
 
 class Machine(FakeHardware):

@@ -16,9 +16,9 @@ from tests import conductor_case
 
 WORKER = """
 import os, pathlib, signal, sys
-told = pathlib.Path(sys.argv[1], os.environ["OS_DEFAULT__HOST"])
+output = pathlib.Path(sys.argv[1], os.environ["OS_DEFAULT__HOST"])
 def note(what):
-    with told.open("a") as file:
+    with output.open("a") as file:
         print(what, file=file)
 heard = [signal.SIGHUP, signal.SIGTERM]
 signal.pthread_sigmask(signal.SIG_BLOCK, heard)

@@ -62,7 +62,7 @@ class ConductorsOnSQLite(database.TestCase):
 
     def test_a_drain_is_asked_for_until_the_conductor_follows(self) -> None:
         entry = self.register("one", _IPMI)
-        conductors.confirm_drain(self.db, entry)  # nobody has asked
+        conductors.confirm_drain(self.db, entry)  # no client has asked
         self.assertEqual([(None, 1)], self.drains())
         for _ in range(2):
             conductors.drain(self.db, "one")
@@ -169,4 +169,4 @@ class ConductorsOnSQLite(database.TestCase):
         self.assertTrue(conductors.touch(self.db, second))
 
     def test_an_unknown_conductor_is_not_found(self) -> None:
-        self.assertRaises(errors.NotFound, conductors.get, self.db, "nobody", 30)
+        self.assertRaises(errors.NotFound, conductors.get, self.db, "missing", 30)

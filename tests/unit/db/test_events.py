@@ -1,4 +1,4 @@
-"""Events: in the outbox with the change, in the one order with a number, each once, whoever collects."""
+"""Events: in the outbox with the change, in the one order with a number, each once, whichever process collects."""
 
 import threading
 import uuid

@@ -56,7 +56,7 @@ class TestModel(testtools.TestCase):
             Operation(8, 9, ("write", "a", 1), REFUSED),
         )
         self.assertTrue(self.explained(Lock("b", 2), *history))
-        self.assertFalse(self.explained(Lock(None, 2), *history), "somebody has not given it back")
+        self.assertFalse(self.explained(Lock(None, 2), *history), "it was not released")
         self.assertFalse(self.explained(Lock("b", 2), *history[:2], *history[3:]), "two have it at a time")
         late = history[-1]._replace(seen=None)
         self.assertFalse(self.explained(Lock("b", 2), *history[:-1], late), "who lost it has written")
@@ -79,7 +79,7 @@ class LocksOnSQLite(database.TestCase):
             try:
                 start.wait()
                 _Conductor(self.db, node, host, history.append).work()
-            except BaseException as exc:  # noqa: BLE001 - it is told in the test's own thread
+            except BaseException as exc:  # noqa: BLE001 - it is raised in the test's own thread
                 failures.append(exc)
 
         threads = [threading.Thread(target=conduct, args=(host,)) for host in HOSTS]

@@ -132,7 +132,7 @@ class NodesOnSQLite(database.TestCase):
         self.assertEqual("one", nodes.lock(self.db, dead.uuid, "one", "sweep", {"dead"}, if_due=True).reservation)
 
     def test_a_lock_on_nothing_is_not_found(self) -> None:
-        self.assertRaises(errors.NotFound, nodes.lock, self.db, "nobody", "one", "deploy")
+        self.assertRaises(errors.NotFound, nodes.lock, self.db, "missing", "one", "deploy")
 
     def test_a_lock_is_given_back_with_the_last_write(self) -> None:
         node = database.make_node(self.db)
@@ -192,7 +192,7 @@ class NodesOnSQLite(database.TestCase):
         self.assertEqual([other.uuid], [node.uuid for node in node_lists.list_locked(self.db)])
         self.assertRaises(errors.LockLost, nodes.write_locked, self.db, held, {"last_error": "late"})
 
-    def test_journal_and_history_are_written_with_the_node(self) -> None:
+    def test_step_runs_and_history_are_written_with_the_node(self) -> None:
         held = nodes.lock(self.db, database.make_node(self.db).uuid, "one", "deploy")
 
         nodes.write_locked(self.db, held, {"last_error": "e"}, [_STEP_RUN, _STEP_RUN], [_EVENT])

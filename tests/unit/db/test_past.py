@@ -1,4 +1,4 @@
-"""Runs in the journal, and the logs of agents."""
+"""Runs of flows, and the logs of agents."""
 
 import datetime
 import os
@@ -20,7 +20,7 @@ class PastOnSQLite(database.TestCase):
         self.known = database.make_node(self.db)
 
     def ended(self, run: str, *states: str, node: models.Node | None = None) -> None:
-        """Journals a step of a second for each state."""
+        """Write a step run of a second for each state."""
         with self.db.single() as connection:
             connection.execute(
                 sa.insert(_RUNS), [self.attempt(node or self.known, run, *one) for one in enumerate(states)]

@@ -26,7 +26,7 @@ class PortsOnSQLite(database.TestCase):
                 ports.PORTS.create(db, {**port, "physical_network": f"net{number % 2}"})
             except errors.Conflict as exc:
                 refused.append(exc.message)
-            except Exception as exc:  # noqa: BLE001 - it is told below
+            except Exception as exc:  # noqa: BLE001 - it is checked below
                 broken.append(exc)
 
         threads = [threading.Thread(target=join, args=(number,)) for number in range(6)]

@@ -1,4 +1,4 @@
-"""The journal and the history of a node stay bounded."""
+"""Step runs and history of a node stay bounded."""
 
 import uuid
 

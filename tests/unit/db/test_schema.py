@@ -83,13 +83,13 @@ class SchemaOnSQLite(testtools.TestCase):
 
         self.assertTrue(schema.is_contracted(db))
 
-    def test_an_older_schema_is_refused_by_services(self) -> None:
-        db = self.stamped("0001").db
+    def test_a_schema_older_than_release_0_2_is_refused_and_left_alone(self) -> None:
+        db = self.stamped("0004").db
 
-        refusal = self.assertRaises(errors.ConfigurationError, schema.require_current, db)
-
-        self.assertIn("Its schema is 0001", str(refusal))
-        self.assertFalse(schema.is_contracted(db))
+        for use in (schema.require_current, schema.ensure_current, schema.expand, schema.upgrade):
+            refusal = self.assertRaises(errors.Conflict, use, db)
+            self.assertIn("is 0004, older than release 0.2. Upgrade to 0.2 first", str(refusal))
+        self.assertEqual("0004", schema.version(db))
 
     def test_an_unknown_revision_is_reported(self) -> None:
         db = self.fixture(migrated=True).db
@@ -103,9 +103,9 @@ class SchemaOnSQLite(testtools.TestCase):
     def test_a_revision_can_be_noted_by_hand(self) -> None:
         db = self.stamped("9999").db
 
-        schema.stamp(db, "0001")
+        schema.stamp(db, "0005")
 
-        self.assertEqual("0001", schema.version(db))
+        self.assertEqual("0005", schema.version(db))
 
     def test_several_may_upgrade_at_once(self) -> None:
         fixture = self.fixture()

@@ -79,7 +79,7 @@ class MemoryTask:
         self.saved += 1
 
     def confirm_lock(self) -> None:
-        """Nobody else has the node."""
+        """Assume that no other task has the node."""
 
     def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
         self.bios = [dict(row) for row in read]
@@ -102,7 +102,7 @@ class DriverTestCase(testtools.TestCase):
         return MemoryTask(conf, node(**{**self.columns, **columns}))
 
     def run_to_end(self, call: Any, limit: int = 50) -> Any:
-        """Calls again while the answer is to look again; the memory of the task carries over."""
+        """Call again while the answer is to poll; the memory of the task carries over."""
         for _ in range(limit):
             answer = results.parse_result(call(), "under test")
             if not isinstance(answer, results.PollAfter):

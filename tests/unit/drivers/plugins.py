@@ -5,7 +5,7 @@ from typing import Any
 
 from ingot.common import interfaces
 from ingot.drivers.generic import fake
-from ingot.drivers.interfaces.classic import ClassicDriver
+from ingot.drivers.interfaces.hardware_type import ClassicDriver
 from ingot.drivers.loading import entry_points
 
 _GROUPS = {

@@ -10,7 +10,7 @@ import time
 import traceback
 from typing import Any, ClassVar
 
-from ingot.common import clock, errors, states
+from ingot.common import clock, errors, states, steps
 from ingot.drivers.agent import client, commands, session
 from ingot.drivers.interfaces import results
 from tests.unit.drivers import fakes, http_agent
@@ -191,7 +191,7 @@ class OfferingTestCase(AgentTestCase):
 class StepsOfAgentTest(OfferingTestCase):
     def test_what_the_agent_offered_is_kept(self) -> None:
         self.offer("deploy", {"interface": "deploy", "step": "burn", "priority": 5}, A="1")
-        self.assertEqual(["deploy.burn"], [step.label for step in commands.get_steps(self.subject, "deploy")])
+        self.assertEqual(["deploy.burn"], [steps.label(step) for step in commands.get_steps(self.subject, "deploy")])
         self.assertTrue(commands.is_offered(self.subject, "deploy", "deploy", "burn"))
         self.assertFalse(commands.is_offered(self.subject, "clean", "deploy", "burn"))
         self.assertEqual({"A": "1"}, session.read_facts(self.subject).get("versions"))
@@ -262,7 +262,7 @@ class StepsOfAgentTest(OfferingTestCase):
 
 
 class RebootTest(OfferingTestCase):
-    """A step of the agent's that wants a reboot; the fake machine is on as soon as it is told to."""
+    """A step of the agent's that wants a reboot; the fake machine powers on at once."""
 
     def setUp(self) -> None:
         super().setUp()

@@ -11,7 +11,7 @@ import pycdlib
 from ingot.common import errors
 from ingot.drivers.images import configdrive
 from tests.unit.drivers import fakes
-from tests.unit.drivers.test_images import FileServer
+from tests.unit.drivers.file_server import FileServer
 
 
 class ConfigDriveTest(fakes.DriverTestCase):

@@ -8,8 +8,8 @@ from ingot.common import errors
 from ingot.drivers.generic import fake
 from ingot.drivers.generic.hardware_type import GenericHardwareType
 from ingot.drivers.interfaces import base
-from ingot.drivers.interfaces.classic import ClassicDriver
 from ingot.drivers.interfaces.deploy import DeployInterface
+from ingot.drivers.interfaces.hardware_type import ClassicDriver
 from ingot.drivers.interfaces.vendor import VendorInterface
 from ingot.drivers.loading import entry_points, factory
 from tests.unit.drivers import fakes, plugins
@@ -188,7 +188,7 @@ class ComposeTest(testtools.TestCase):
 
     def test_a_node_of_another_type_has_no_driver(self) -> None:
         driver, reasons = self.hardware.compose(fakes.node(driver="ipmi"))
-        self.assertEqual([], driver.all_interfaces())
+        self.assertEqual([], driver.all_interfaces)
         self.assertIn("enabled_hardware_types", reasons["power"])
 
 
@@ -209,7 +209,7 @@ class ClassicTest(testtools.TestCase):
         driver, reasons = self._hardware().compose(fakes.node(driver="fixed"))
         self.assertEqual(({}, "fixed"), (reasons, driver.name))
         self.assertEqual(("fake", "fake", "no-raid"), (driver.power.name, driver.deploy.name, driver.raid.name))
-        self.assertEqual(13, len(driver.all_interfaces()))
+        self.assertEqual(13, len(driver.all_interfaces))
 
     def test_what_stands_in_a_node_does_not_change_it(self) -> None:
         hardware = self._hardware()

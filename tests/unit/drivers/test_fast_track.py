@@ -102,7 +102,7 @@ class FastTrack(fakes.DriverTestCase):
             {"agent_last_heartbeat": clock.after(-301)},
             {"agent_last_heartbeat": None},
             {"power_state": states.POWER_OFF},
-            {"agent_url": "https://127.0.0.1:1"},  # nobody listens there
+            {"agent_url": "https://127.0.0.1:1"},  # no server listens there
         ):
             self.assertTrue(self.boots(self.with_agent(**columns)), columns)
 

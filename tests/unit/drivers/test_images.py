@@ -1,8 +1,6 @@
 """What instance_info says of an image is checked and passed on, or refused with the key's name."""
 
 import hashlib
-import http.server
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +8,12 @@ import fixtures
 
 from ingot.common import errors
 from ingot.drivers.images import file_images, instance_image
-from tests import http_handler
 from tests.unit.drivers import fakes
+from tests.unit.drivers.file_server import FileServer
 
 SHA = hashlib.sha256(b"image").hexdigest()
 LONG = hashlib.sha512(b"image").hexdigest()
 GOOD = {"image_source": "http://images/one.qcow2", "image_checksum": SHA}
-
-
-class FileServer:
-    """Serves a dictionary of paths."""
-
-    def __init__(self, files: dict[str, bytes]) -> None:
-        class Handler(http_handler.Handler):
-            def do_GET(self) -> None:
-                self.answer(200 if self.path in files else 404, files.get(self.path, b""))
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 class RequestedTest(fakes.DriverTestCase):
@@ -151,7 +132,7 @@ class FileTest(fakes.DriverTestCase):
         task = self._task("images/one.raw")
         instance_image.build_image_info(task)
         (self.root / "www" / "ingot-images").rename(self.root / "www" / "moved")
-        (self.root / "www" / "ingot-images").touch()  # whose files nobody can remove
+        (self.root / "www" / "ingot-images").touch()  # whose files cannot be removed
         error = self.assertRaises(errors.ImageError, file_images.withdraw, task)
         for part in (task.node.uuid, "http_root"):
             self.assertIn(part, error.message)

@@ -4,7 +4,7 @@ from typing import Any
 
 import testtools
 
-from ingot.drivers.agent import answers, offered_steps
+from ingot.drivers.agent import answers
 
 BURN = {"interface": "deploy", "step": "burn", "priority": 5}
 
@@ -17,24 +17,24 @@ class OfferedStepsTest(testtools.TestCase):
     def test_a_step_has_everything_that_plans_need(self) -> None:
         argsinfo = {"hot": {"description": "How hot.", "required": True}}
         full = {**BURN, "abortable": True, "reboot_requested": True, "argsinfo": argsinfo, "requires_ramdisk": False}
-        self.assertEqual(full, offered_steps.read_offer(answer(full), "clean").steps[0].as_step())
+        self.assertEqual(full, answers.read_offer(answer(full), "clean").steps[0])
 
     def test_what_a_step_does_not_say(self) -> None:
-        step = offered_steps.read_offer(answer({"interface": "raid", "step": "x", "priority": None}), "clean").steps[0]
+        step = answers.read_offer(answer({"interface": "raid", "step": "x", "priority": None}), "clean").steps[0]
         quiet = {"priority": 0, "abortable": False, "reboot_requested": False, "argsinfo": None}
         self.assertEqual(
             {"interface": "raid", "step": "x", **quiet, "requires_ramdisk": True},
-            step.as_step(),
+            step,
         )
 
     def test_of_two_managers_with_one_step_the_first_wins(self) -> None:
         offer = {"clean_steps": {"A": [BURN], "B": [{**BURN, "priority": 9}, {**BURN, "interface": "bios"}]}}
-        found = offered_steps.read_offer(offer, "clean").steps
-        self.assertEqual([("deploy", 5), ("bios", 5)], [(step.interface, step.priority) for step in found])
+        found = answers.read_offer(offer, "clean").steps
+        self.assertEqual([("deploy", 5), ("bios", 5)], [(step["interface"], step["priority"]) for step in found])
 
     def test_versions(self) -> None:
-        self.assertEqual({"manager": "1"}, offered_steps.read_offer(answer(), "clean").versions)
-        self.assertIsNone(offered_steps.read_offer(answer(hardware_manager_version=None), "clean").versions)
+        self.assertEqual({"manager": "1"}, answers.read_offer(answer(), "clean").versions)
+        self.assertIsNone(answers.read_offer(answer(hardware_manager_version=None), "clean").versions)
 
     def test_what_cannot_be_used_is_named(self) -> None:
         where = "clean_steps.Manager[0]"
@@ -61,9 +61,9 @@ class OfferedStepsTest(testtools.TestCase):
             (answer({**BURN, "argsinfo": {"hot": {"required": "x"}}}), f"'x' as {argsinfo}, argument hot, required"),
             (answer(hardware_manager_version=["1"]), "['1'] as hardware_manager_version"),
         ):
-            error = self.assertRaises(answers.Malformed, offered_steps.read_offer, offer, "clean")
+            error = self.assertRaises(answers.Malformed, answers.read_offer, offer, "clean")
             self.assertIn(expected, str(error))
 
     def test_a_long_answer_is_not_repeated_in_full(self) -> None:
-        error = self.assertRaises(answers.Malformed, offered_steps.read_offer, "x" * 10000, "clean")
+        error = self.assertRaises(answers.Malformed, answers.read_offer, "x" * 10000, "clean")
         self.assertLess(len(str(error)), 300)

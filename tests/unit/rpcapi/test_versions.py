@@ -1,4 +1,4 @@
-"""Nobody is sent what it does not know: versions that clients find out, and those that an operator pins."""
+"""No conductor is sent what it does not know: versions that clients find out, and those that an operator pins."""
 
 from typing import Any
 
