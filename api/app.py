@@ -21,10 +21,11 @@ from ingot.api import routes
 from ingot.api.auth import identity
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
-from ingot.api.web import faults, params, preconditions, schemas, versions
-from ingot.api.web.call import Call, Operation, Reply
+from ingot.api.web import faults, fields, operations, preconditions, versions
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.downloads import Download, Downloads
 from ingot.api.web.feed import Feed, Stream
+from ingot.api.web.operations import Operation
 from ingot.common import context, errors
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
@@ -226,7 +227,7 @@ class Api:
             minor=minor,
             base=self._public_endpoint or request.host_url.rstrip("/"),
             path=request.path,
-            query=params.read(operation.query, request.args, minor) if request.args else {},
+            query=operations.read_query(operation.query, request.args, minor) if request.args else {},
             body=operation.body.check(self._body(request), minor) if operation.body else None,
             preconditions=None if request.method == "GET" else conditions,
         )
@@ -249,7 +250,7 @@ class Api:
             parsed = orjson.loads(raw)
         except orjson.JSONDecodeError as exc:
             raise errors.Invalid(f"The request body is not JSON: {exc}. Send a JSON document in UTF-8.") from exc
-        if schemas.deeper_than(parsed, self._conf.api.max_json_body_depth):
+        if fields.is_deeper_than(parsed, self._conf.api.max_json_body_depth):
             raise faults.TooDeep(limit=self._conf.api.max_json_body_depth)
         if parsed is None:
             raise errors.Invalid("The request body is null. Send a JSON object or list, or leave the body out.")

@@ -32,8 +32,8 @@ from ingot.api.resources import (
     volumes,
 )
 from ingot.api.web import description
-from ingot.api.web.call import Operation
 from ingot.api.web.collection import without_ident
+from ingot.api.web.operations import Operation
 from ingot.common import errors
 
 _HIDDEN = {"GET": 404, "*": 404}

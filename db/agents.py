@@ -1,8 +1,7 @@
 """Queries for agents: lookup and heartbeat, the most frequent requests of all, on narrow sets of columns."""
 
 import secrets
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
 
 import sqlalchemy as sa
 
@@ -14,25 +13,17 @@ _NODES = nodes.NODES
 _PORTS = models.table(models.Port)
 
 _LOOKED_UP = (
-    "id",
-    "uuid",
-    "revision",
-    "properties",
-    "instance_info",
-    "driver_internal_info",
-    "target_raid_config",
-    "provision_state",
-    "flow",
-    "driver",
-    "conductor_group",
-    "agent_token",
+    *("id", "uuid", "revision", "properties", "instance_info", "driver_internal_info", "target_raid_config"),
+    *("provision_state", "flow", "driver", "conductor_group", "agent_token"),
 )
 _HEARTBEAT = ("id", "uuid", "driver", "conductor_group", "provision_state", "agent_token")
 
 
 def look_up(db: Database, node_uuid: str | None, addresses: Collection[str]) -> models.Node | None:
-    """The node of a uuid, or the one that has a port with one of the MAC addresses; None if there is none, or
-    if the addresses belong to several nodes."""
+    """Return the node of a uuid, or the one that has a port with one of the MAC addresses.
+
+    :returns: None if there is none, or if the addresses belong to several nodes.
+    """
     statement = sa.select(*models.columns(_NODES, _LOOKED_UP))
     if node_uuid is not None:
         statement = statement.where(_NODES.c.uuid == node_uuid)
@@ -46,42 +37,38 @@ def look_up(db: Database, node_uuid: str | None, addresses: Collection[str]) -> 
 
 @retry_transaction
 def issue_token(db: Database, node: models.Node) -> str | None:
-    """A new token for the agent of a node; None when an agent has shown the one that there is.
+    """Write and return a new token for the agent of a node; None when an agent has shown the one that there is.
 
-    Until the first heartbeat nobody knows whether an agent has got it: the answer may have been lost, or the agent
-    restarted. Who asks again gets another one, and what was given out before is worth nothing.
+    Until the first heartbeat it is not known whether an agent has got it: the answer may have been lost, or the agent
+    restarted. An agent that asks again gets another one, and the one before is invalid.
 
     :param node: as :func:`look_up` read it; the token that it shows decides between two agents that ask at once.
     """
     token = secrets.token_urlsafe(32)
     fresh = {"agent_token": token, "updated_at": _NODES.c.updated_at}
     same = _NODES.c.agent_token.is_not_distinct_from(node.agent_token)
+    own = sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.agent_url.is_(None), same)
     with db.single() as connection:
-        result = connection.execute(
-            sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.agent_url.is_(None), same).values(fresh)
-        )
-    return token if result.rowcount == 1 else None
+        return token if connection.execute(own.values(fresh)).rowcount == 1 else None
 
 
 @retry_transaction
 def request_check(db: Database, node: models.Node) -> bool:
-    """Makes a node due whose step waits for what its agent does: another agent has looked it up, so that one may be
-    gone. Anybody may look up nodes, and all that follows is that the conductor asks the agent that it knows, not again
-    before it has done so.
+    """Make a node due whose step waits for what its agent does: another agent has looked it up, so that one may be
+    gone. Lookup needs no authentication, and all that follows is that the conductor asks the agent that it knows, not
+    again before it has done so.
 
     :returns: whether there is something to ask.
     """
     moment = clock.now()
-    watched = (_NODES.c.id == node.id, _NODES.c.step_state == "watching", _NODES.c.due_at > moment)
+    watched = (_NODES.c.id == node.id, _NODES.c.step_state == states.StepState.WATCHING, _NODES.c.due_at > moment)
+    due = sa.update(_NODES).where(*watched).values(due_at=moment, updated_at=_NODES.c.updated_at)
     with db.single() as connection:
-        result = connection.execute(
-            sa.update(_NODES).where(*watched).values(due_at=moment, updated_at=_NODES.c.updated_at)
-        )
-    return bool(result.rowcount == 1)
+        return connection.execute(due).rowcount == 1
 
 
 def read_for_heartbeat(db: Database, ident: str) -> models.Node:
-    """What checking a heartbeat needs of a node.
+    """Return what checking a heartbeat needs of a node.
 
     :raises NotFound: there is no such node.
     """
@@ -89,37 +76,38 @@ def read_for_heartbeat(db: Database, ident: str) -> models.Node:
 
 
 @retry_transaction
-def record_heartbeat(db: Database, node: models.Node, values: dict[str, Any]) -> bool:
-    """Notes a checked heartbeat without any lock. A node that waits for its agent becomes due in the same
-    statement, so that the sweep finds it even if the bell to its conductor is lost.
+def record_heartbeat(db: Database, node: models.Node, values: Mapping[str, object]) -> bool:
+    """Write a checked heartbeat without any lock. A node that waits for its agent becomes due in the same statement,
+    so that the sweep finds it even if the wake-up of its conductor is lost.
 
     :param values: agent_url, agent_version, agent_verify_ca, agent_status.
     :param node: as :func:`read_for_heartbeat` read it; its token is what the agent has shown.
-    :returns: False if nothing was noted: the agent was given up meanwhile, or the node was deleted.
+    :returns: False if nothing was written: the agent was given up meanwhile, or the node was deleted.
     """
     # The agent may have been forgotten since its token was checked: it must not come back by a late heartbeat.
     same_agent = sa.and_(_NODES.c.id == node.id, _NODES.c.agent_token == node.agent_token)
     moment = clock.now()
     # The database decides, not what was read: the wait may have begun, or ended, since.
     waits = _NODES.c.provision_state.in_(sorted(states.WAITING))
-    noted = {
+    heartbeat = {
         **values,
         "agent_last_heartbeat": moment,
         "updated_at": _NODES.c.updated_at,
         "due_at": sa.case((waits, moment), else_=_NODES.c.due_at),
     }
     with db.single() as connection:
-        result = connection.execute(sa.update(_NODES).where(same_agent).values(noted))
-    return bool(result.rowcount == 1)
+        return connection.execute(sa.update(_NODES).where(same_agent).values(heartbeat)).rowcount == 1
 
 
 @retry_transaction
 def record_inspection(db: Database, node: models.Node) -> None:
-    """Notes that the agent of a machine that is inspected has told what it found: a sign of life, without any lock.
+    """Write that the agent of a machine has reported its inventory, which is a heartbeat, without any lock.
 
     :param node: needs id.
     """
     moment = clock.now()
-    noted = {"agent_last_heartbeat": moment, "due_at": moment, "updated_at": _NODES.c.updated_at}
+    heartbeat = {"agent_last_heartbeat": moment, "due_at": moment, "updated_at": _NODES.c.updated_at}
     with db.single() as connection:
-        connection.execute(sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.flow.is_not(None)).values(noted))
+        connection.execute(
+            sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.flow.is_not(None)).values(heartbeat)
+        )

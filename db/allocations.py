@@ -1,7 +1,6 @@
 """Queries on allocations. An allocation and the node that it got are written together or not at all."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
@@ -10,7 +9,7 @@ from ingot.common import errors, states
 from ingot.db import listing, models, nodes, rows
 from ingot.db.engine import Database, retry_transaction
 
-NODES = nodes.NODES
+_NODES = nodes.NODES
 ALLOCATIONS = models.table(models.Allocation)
 _TRAITS = models.table(models.NodeTrait)
 
@@ -27,7 +26,7 @@ class AllocationOfNode(models.Allocation):
 
 
 class Candidate(models.Node):
-    """A node that fits an allocation, and whether it can be locked."""
+    """A node that fits an allocation, and whether no conductor works on it."""
 
     free: bool
 
@@ -35,56 +34,54 @@ class Candidate(models.Node):
 SOURCE = listing.Source(
     "Allocation",
     AllocationOfNode,
-    {"node_uuid": sa.select(NODES.c.uuid).where(NODES.c.id == ALLOCATIONS.c.node_id).scalar_subquery()},
+    {"node_uuid": sa.select(_NODES.c.uuid).where(_NODES.c.id == ALLOCATIONS.c.node_id).scalar_subquery()},
 )
 
 _REMOVABLE = states.UPDATE_ALLOWED - {states.ACTIVE}
 """States of a node that lose nothing when its allocation goes."""
 
-_FREE = sa.and_(NODES.c.reservation.is_(None), NODES.c.flow.is_(None))
-"""Nobody works on the node."""
+_FREE = sa.and_(_NODES.c.reservation.is_(None), _NODES.c.flow.is_(None))
+"""No conductor works on the node."""
 
 _UNUSED = sa.and_(
-    NODES.c.provision_state == states.AVAILABLE,
-    NODES.c.instance_uuid.is_(None),
-    NODES.c.maintenance.is_(False),
-    NODES.c.power_state.is_not(None),  # of a machine that never told, nobody knows whether it can be reached
+    _NODES.c.provision_state == states.AVAILABLE,
+    _NODES.c.instance_uuid.is_(None),
+    _NODES.c.maintenance.is_(False),
+    _NODES.c.power_state.is_not(None),  # without one it is not known whether the machine can be reached
 )
 
 
 @retry_transaction
-def create(db: Database, values: Mapping[str, Any]) -> int:
-    """Adds an allocation; see :func:`rows.insert`."""
+def create(db: Database, values: Mapping[str, object]) -> int:
+    """Add an allocation; see :func:`rows.insert`."""
     with db.single() as connection:
         return rows.insert(connection, SOURCE, values)
 
 
 @retry_transaction
-def update(db: Database, allocation: models.Allocation, values: Mapping[str, Any]) -> None:
-    """Changes what a user may change; see :func:`rows.update`."""
+def update(db: Database, allocation: models.Allocation, values: Mapping[str, object]) -> None:
+    """Change what a user may change; see :func:`rows.update`."""
     with db.single() as connection:
         rows.update(connection, SOURCE, allocation, values)
 
 
 @retry_transaction
-def backfill(db: Database, values: Mapping[str, Any], node: models.Node) -> None:
-    """Adds an active allocation for a node that is in use already; see :func:`rows.insert`.
+def backfill(db: Database, values: Mapping[str, object], node: models.Node) -> None:
+    """Add an active allocation for a node that is in use already; see :func:`rows.insert`.
 
     :param node: as read before; needs id, uuid, revision.
     :raises NodeLocked: a conductor works on it.
     :raises ChangedMeanwhile: another request was faster.
     """
-    table = NODES
-    unchanged = (table.c.id == node.id, table.c.revision == node.revision, table.c.reservation.is_(None))
     with db.transaction() as connection:
-        if not _change_node(connection, sa.and_(*unchanged), node.uuid, instance_uuid=values["uuid"]):
+        if not _change_node(connection, nodes.is_unchanged(node), node.uuid, {"instance_uuid": values["uuid"]}):
             raise nodes.refused_write_error(db, node.uuid)
         rows.insert(connection, SOURCE, {**values, "node_id": node.id, "state": ACTIVE})
 
 
 @retry_transaction
 def delete(db: Database, allocation: models.Allocation) -> None:
-    """Removes an allocation; its node is free again.
+    """Remove an allocation; its node is free again.
 
     :raises NodeLocked: a conductor works on its node.
     :raises Conflict: its node is in use.
@@ -97,13 +94,16 @@ def delete(db: Database, allocation: models.Allocation) -> None:
 
 
 def _free_node(connection: sa.Connection, allocation: models.Allocation) -> None:
-    own = NODES.c.id == allocation.node_id
-    its = sa.and_(own, NODES.c.instance_uuid == allocation.uuid)
-    idle = sa.and_(NODES.c.reservation.is_(None), sa.or_(NODES.c.maintenance, NODES.c.provision_state.in_(_REMOVABLE)))
-    if _change_node(connection, sa.and_(its, idle), allocation.uuid, instance_uuid=None):
+    own = _NODES.c.id == allocation.node_id
+    is_idle = sa.and_(
+        _NODES.c.instance_uuid == allocation.uuid,
+        _NODES.c.reservation.is_(None),
+        sa.or_(_NODES.c.maintenance, _NODES.c.provision_state.in_(_REMOVABLE)),
+    )
+    if _change_node(connection, sa.and_(own, is_idle), allocation.uuid, {"instance_uuid": None}):
         return
-    wanted = ("uuid", "provision_state", "maintenance", "reservation", "lock_purpose", "locked_at", "instance_uuid")
-    node = models.Node.first_of(connection.execute(sa.select(*models.columns(NODES, wanted)).where(own)))
+    names = ("uuid", "provision_state", "maintenance", "reservation", "lock_purpose", "locked_at", "instance_uuid")
+    node = models.Node.first_of(connection.execute(sa.select(*models.columns(_NODES, names)).where(own)))
     if node is None:
         return
     if node.reservation is not None:
@@ -127,15 +127,14 @@ def _refuse_in_use(node: models.Node, uuid: str | None) -> None:
 
 
 @retry_transaction
-def detach(db: Database, node: models.Node, values: Mapping[str, Any]) -> None:
-    """Writes what a request changes of a node whose instance it takes away, as :func:`nodes.compare_and_set` does; the
+def detach(db: Database, node: models.Node, values: Mapping[str, object]) -> None:
+    """Write what a request changes of a node whose instance it takes away, as :func:`nodes.compare_and_set` does; the
     allocation that brought the instance goes with it.
 
     :raises Conflict: there is one, and the node is in use.
     """
     with db.transaction() as connection:
-        unchanged = (NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
-        if not _change_node(connection, sa.and_(*unchanged), node.uuid, **values):
+        if not _change_node(connection, nodes.is_unchanged(node), node.uuid, values):
             raise nodes.refused_write_error(db, node.uuid)
         if connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node.id)).rowcount:
             _refuse_in_use(node, node.instance_uuid)
@@ -143,7 +142,7 @@ def detach(db: Database, node: models.Node, values: Mapping[str, Any]) -> None:
 
 @retry_transaction
 def forget(db: Database, node_id: int) -> None:
-    """Removes the allocation of a node whose instance is gone."""
+    """Remove the allocation of a node whose instance is gone."""
     with db.single() as connection:
         connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node_id))
 
@@ -152,74 +151,76 @@ def forget(db: Database, node_id: int) -> None:
 
 
 def list_waiting(db: Database, limit: int) -> list[str]:
-    """The uuids of the allocations that wait for a node, those that wait longest first."""
+    """Return the uuids of the allocations that wait for a node, those that wait longest first."""
     own = sa.select(ALLOCATIONS.c.uuid).where(ALLOCATIONS.c.state == ALLOCATING).order_by(ALLOCATIONS.c.id)
     with db.single() as connection:
         return list(connection.execute(own.limit(limit)).scalars())
 
 
 def find_waiting(db: Database, uuid: str) -> models.Allocation | None:
-    """An allocation that waits for a node; None if it does not, or is gone."""
+    """Return an allocation that waits for a node; None if it does not, or is gone."""
     own = sa.select(*ALLOCATIONS.c).where(ALLOCATIONS.c.uuid == uuid, ALLOCATIONS.c.state == ALLOCATING)
     with db.single() as connection:
         return models.Allocation.first_of(connection.execute(own))
 
 
 def list_candidates(db: Database, allocation: models.Allocation, limit: int) -> list[Candidate]:
-    """Nodes that fit an allocation: id, uuid, name, and whether each is ``free``: nobody works on it.
+    """Return nodes that fit an allocation: id, uuid, name, free.
 
-    Free ones come first, and of those the one that is called like the allocation.
+    Free ones come first, and of those the one with the allocation's name.
     """
     free = sa.case((_FREE, 1), else_=0)
-    called = sa.case((NODES.c.name == (allocation.name or ""), 1), else_=0)
-    columns = (*models.columns(NODES, ("id", "uuid", "name")), free.label("free"))
-    statement = sa.select(*columns).where(_UNUSED, *_wished(allocation)).order_by(free.desc(), called.desc())
+    same_name = sa.case((_NODES.c.name == (allocation.name or ""), 1), else_=0)
+    columns = (*models.columns(_NODES, ("id", "uuid", "name")), free.label("free"))
+    statement = sa.select(*columns).where(_UNUSED, *_requirements(allocation))
+    statement = statement.order_by(free.desc(), same_name.desc(), _NODES.c.id).limit(limit)
     with db.single() as connection:
-        return Candidate.all_of(connection.execute(statement.order_by(NODES.c.id).limit(limit)))
+        return Candidate.all_of(connection.execute(statement))
 
 
-def _wished(allocation: models.Allocation) -> list[sa.ColumnElement[bool]]:
-    """What a user wishes of a node, as conditions."""
-    conditions = [NODES.c.resource_class == allocation.resource_class]
+def _requirements(allocation: models.Allocation) -> list[sa.ColumnElement[bool]]:
+    """Return what an allocation requires of a node, as conditions."""
+    conditions = [_NODES.c.resource_class == allocation.resource_class]
     if allocation.owner is not None:
-        conditions.append(sa.or_(NODES.c.owner == allocation.owner, NODES.c.lessee == allocation.owner))
+        conditions.append(sa.or_(_NODES.c.owner == allocation.owner, _NODES.c.lessee == allocation.owner))
     if allocation.candidate_nodes:
-        conditions.append(NODES.c.uuid.in_(allocation.candidate_nodes))
+        conditions.append(_NODES.c.uuid.in_(allocation.candidate_nodes))
     if allocation.traits:
         having = sa.select(_TRAITS.c.node_id).where(_TRAITS.c.trait.in_(allocation.traits))
         every = having.group_by(_TRAITS.c.node_id).having(sa.func.count() == len(set(allocation.traits)))
-        conditions.append(NODES.c.id.in_(every))
+        conditions.append(_NODES.c.id.in_(every))
     return conditions
 
 
 @retry_transaction
 def assign(db: Database, allocation: models.Allocation, node: models.Node) -> bool:
-    """Gives a node to an allocation, if both are still to be had: one transaction, so nothing is ever half taken.
+    """Give a node to an allocation if both are still free: one transaction, so nothing is ever half done.
 
     :param node: one of the candidates.
     :returns: whether the allocation has it now.
     :raises ChangedMeanwhile: the allocation was changed or deleted, or has got another node.
     :raises Conflict: another node has an instance of the allocation's uuid.
     """
-    own = NODES.c.id == node.id
+    own = _NODES.c.id == node.id
     with db.transaction() as connection:
-        # What was wished for is looked at again: a class or an owner may have changed since the candidates were read.
-        still = sa.and_(own, _UNUSED, _FREE, *_wished(allocation))
-        found = connection.execute(sa.select(NODES.c.instance_info, NODES.c.revision).where(still)).one_or_none()
+        # The requirements are checked again: a class or an owner may have changed since the candidates were read.
+        still = sa.and_(own, _UNUSED, _FREE, *_requirements(allocation))
+        found = connection.execute(sa.select(_NODES.c.instance_info, _NODES.c.revision).where(still)).one_or_none()
         if found is None:
             return False
-        as_read = sa.and_(own, NODES.c.revision == found.revision, NODES.c.reservation.is_(None))
+        as_read = sa.and_(own, _NODES.c.revision == found.revision, _NODES.c.reservation.is_(None))
         # Deploy templates are found by the traits that the instance asks for.
         traits = {"traits": sorted(allocation.traits)} if allocation.traits else {}
         info = {name: value for name, value in found.instance_info.items() if name != "traits"} | traits
-        if not _change_node(connection, as_read, node.uuid, instance_uuid=allocation.uuid, instance_info=info):
+        instance = {"instance_uuid": allocation.uuid, "instance_info": info}
+        if not _change_node(connection, as_read, node.uuid, instance):
             return False
         rows.update(connection, SOURCE, allocation, {"node_id": node.id, "state": ACTIVE, "last_error": None})
     return True
 
 
 def fail(db: Database, allocation: models.Allocation, reason: str) -> None:
-    """Ends the search for a node.
+    """End the search for a node.
 
     :param reason: what the user reads as last_error.
     :raises ChangedMeanwhile: the allocation was changed or deleted since it was read.
@@ -228,17 +229,19 @@ def fail(db: Database, allocation: models.Allocation, reason: str) -> None:
 
 
 def count_matching(db: Database, allocation: models.Allocation) -> tuple[int, int]:
-    """How many nodes have the resource class that is asked for, and how many of them are not in use."""
+    """Return how many nodes have the allocation's resource class, and how many of them are not in use."""
     unused = sa.func.coalesce(sa.func.sum(sa.case((_UNUSED, 1), else_=0)), 0)
-    statement = sa.select(sa.func.count(), unused).where(NODES.c.resource_class == allocation.resource_class)
+    statement = sa.select(sa.func.count(), unused).where(_NODES.c.resource_class == allocation.resource_class)
     with db.single() as connection:
         every, idle = connection.execute(statement).one()
     return int(every), int(idle)
 
 
-def _change_node(connection: sa.Connection, where: sa.ColumnElement[bool], uuid: str, **values: Any) -> bool:
-    told = nodes.outbox_columns(nodes.build_events(values))
-    statement = sa.update(NODES).where(where).values(**values, **told, revision=NODES.c.revision + 1)
+def _change_node(
+    connection: sa.Connection, where: sa.ColumnElement[bool], uuid: str, values: Mapping[str, object]
+) -> bool:
+    outbox = nodes.outbox_columns(nodes.build_events(values))
+    statement = sa.update(_NODES).where(where).values(**values, **outbox, revision=_NODES.c.revision + 1)
     try:
         return connection.execute(statement).rowcount == 1
     except db_exc.DBDuplicateEntry as exc:
@@ -246,14 +249,15 @@ def _change_node(connection: sa.Connection, where: sa.ColumnElement[bool], uuid:
 
 
 def resolve_candidates(db: Database, idents: Collection[str], project: str | None = None) -> dict[str, str]:
-    """The uuids of nodes by what a user calls them, a uuid or a name; those that there are not are absent.
+    """Return the uuids of nodes by what a user calls them, a uuid or a name; unknown ones are absent.
 
     :param project: only of nodes that it owns or leases; None for all.
     """
-    wanted = sa.select(NODES.c.uuid, NODES.c.name).where(sa.or_(NODES.c.uuid.in_(idents), NODES.c.name.in_(idents)))
+    named = sa.or_(_NODES.c.uuid.in_(idents), _NODES.c.name.in_(idents))
+    statement = sa.select(_NODES.c.uuid, _NODES.c.name).where(named)
     if project is not None:
-        wanted = wanted.where(sa.or_(NODES.c.owner == project, NODES.c.lessee == project))
+        statement = statement.where(sa.or_(_NODES.c.owner == project, _NODES.c.lessee == project))
     with db.single() as connection:
-        found = connection.execute(wanted).all()
+        found = connection.execute(statement).all()
     known = {name: uuid for uuid, name in found if name is not None} | {uuid: uuid for uuid, _name in found}
     return {ident: known[ident] for ident in idents if ident in known}

@@ -64,9 +64,16 @@ def fault_hold(fault: str, reason: str | None, host: str | None) -> Hold:
 
 
 def _new_hold(name: str, scope: str, reason: str | None) -> Hold:
-    since = clock.iso(clock.now())
-    holder = {"user": None, "project": None, "fault": None, "conductor": None}
-    return Hold(name=name, scope=scope, reason=reason, since=since, **holder)
+    return {
+        "name": name,
+        "scope": scope,
+        "reason": reason,
+        "since": clock.iso(clock.now()),
+        "user": None,
+        "project": None,
+        "fault": None,
+        "conductor": None,
+    }
 
 
 def raises_flag(hold: Hold) -> bool:

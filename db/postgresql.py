@@ -6,19 +6,19 @@ from typing import Any
 
 import sqlalchemy as sa
 
-_Talk = Generator[Any, Any, Any]
+_Exchange = Generator[Any, Any, Any]
 
 
 def limit_waits(engine: sa.Engine, seconds: float) -> None:
-    """Has an engine's connections give up on a server, and end, when it has not answered for some seconds."""
+    """Have an engine's connections give up on a server, and end, when it has not answered for some seconds."""
     driver: Any = engine.dialect.loaded_dbapi  # is only installed where it is used
 
     class Limited(driver.Connection):
-        def wait(self, gen: _Talk, *args: Any, **kwargs: Any) -> Any:
+        def wait(self, gen: _Exchange, *args: Any, **kwargs: Any) -> Any:
             try:
-                return super().wait(_within(gen, seconds), *args, **kwargs)
+                return super().wait(_limit(gen, seconds), *args, **kwargs)
             except _NoAnswerError as exc:
-                self.pgconn.finish()  # an answer that comes yet would be taken for that to the next question
+                self.pgconn.finish()  # a late answer would be taken for that to the next question
                 raise driver.OperationalError(f"no answer for {seconds:.0f} s") from exc
 
     def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
@@ -31,16 +31,15 @@ class _NoAnswerError(Exception):
     """The server is frozen, or the line swallows everything."""
 
 
-def _within(talk: _Talk, seconds: float) -> _Talk:
-    """A talk with the server, as the driver waits for it: it asks for readiness and is told, every now and then, that
-    there is none."""
+def _limit(exchange: _Exchange, seconds: float) -> _Exchange:
+    """Wrap an exchange with the server, which asks for readiness and is told every now and then that there is none."""
     until = time.monotonic() + seconds
     try:
-        wanted = talk.send(None)
+        awaited = exchange.send(None)
         while True:
-            ready = yield wanted
+            ready = yield awaited
             if not ready and time.monotonic() > until:
                 raise _NoAnswerError
-            wanted = talk.send(ready)
+            awaited = exchange.send(ready)
     except StopIteration as end:
         return end.value

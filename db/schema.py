@@ -29,9 +29,9 @@ _LOCK_PATIENCE = 600  # seconds: as long as the slowest migration of a large fle
 _TOO_OLD = frozenset(("0001", "0002", "0003", "0004"))
 """Revisions of databases that release 0.2 has not upgraded."""
 
-# One process migrates, the others wait and then find nothing to do. The lock ends with the connection, so that a process
-# that dies leaves none behind. SQLite needs no statement: BEGIN IMMEDIATE, with which Database opens each transaction,
-# is this lock. MySQL's locks belong to the server, hence the database's name in it.
+# One process migrates, the others wait and then find nothing to do. The lock ends with the connection: a process that
+# dies leaves none behind. SQLite needs no statement: BEGIN IMMEDIATE, with which Database opens each transaction, is
+# this lock. MySQL's locks belong to the server, hence the database's name in it.
 _LOCKS = {
     "mysql": f"SELECT GET_LOCK(CONCAT('ingot-schema-', MD5(DATABASE())), {_LOCK_PATIENCE})",
     "postgresql": "SELECT 1 FROM pg_advisory_lock(452823838580)",  # the letters of ingot as a number

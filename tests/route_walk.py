@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ingot.api import routes
-from ingot.api.web import collection, field_types, fields, params, patch
-from ingot.api.web.call import Operation
+from ingot.api.web import collection, fields, operations, tables
+from ingot.api.web.operations import Operation
 from tests import api_case, world
 
 TOO_NEW = ("needs API version", "minimal required API version")
 
 SAMPLES: dict[Callable[[str, str], Any], str] = {
-    field_types.flag: "true",
-    field_types.uuid: "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",
-    field_types.mac: world.MAC,
-    params.direction: "asc",
-    params.limit: "1",
+    fields.parse_flag: "true",
+    fields.parse_uuid: "1be26c0b-03f2-4d2e-ae87-c02d7f33c123",
+    fields.parse_mac: world.MAC,
+    operations.parse_direction: "asc",
+    operations.parse_limit: "1",
 }
 NAMED = {"fault": "power failure", "type": "dynamic", "provision_state": "manageable", "fields": "links"}
 
@@ -51,7 +51,7 @@ class Visit(NamedTuple):
         return keys
 
     @property
-    def shown(self) -> tuple[fields.Table, bool] | None:
+    def shown(self) -> tuple[tables.Table, bool] | None:
         """The table that the answer shows, and whether as a list."""
         shape = self.operation.answer.shows
         if isinstance(shape, collection.Page):
@@ -59,9 +59,9 @@ class Visit(NamedTuple):
         return (shape.table, False) if isinstance(shape, collection.One) else None
 
     @property
-    def patched(self) -> fields.Table | None:
+    def patched(self) -> tables.Table | None:
         """The table whose fields a JSON patch may change."""
-        return self.shown[0] if self.operation.body is patch.BODY and self.shown else None
+        return self.shown[0] if self.operation.body is tables.PATCH_BODY and self.shown else None
 
 
 class Newer(NamedTuple):
@@ -125,7 +125,7 @@ class Walk(world.WorldCase):
             if (since := field.post_since or field.since) > visit.since:
                 body = {**visit.body, field.name: None}
                 yield Newer("keys", since, visit.method, visit.url, body, (400, 406), (field.name,))
-        for field in visit.patched.patchable().values() if visit.patched else ():
+        for field in visit.patched.patchable.values() if visit.patched else ():
             if (since := field.patch_since or field.since) > visit.since and not field.required:
                 body = [{"op": "add", "path": f"/{field.name}", "value": None}]
                 yield Newer("patched keys", since, visit.method, visit.url, body, (400, 406), (field.name,))

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.api import routes
-from ingot.api.web.call import Operation
+from ingot.api.web.operations import Operation
 from ingot.common import states
 from ingot.db import models, nodes
 from tests import api_case

@@ -1,9 +1,10 @@
 """The logs of agents: what the ramdisk of a run had to say, kept when it failed. Under /ingot/v1, as the timeline."""
 
 from ingot.api.nodes import nodes
-from ingot.api.web import collection, fields
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import collection, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import clock
 from ingot.db import listing, models, node_history
 
@@ -12,7 +13,7 @@ def _links(log: models.Record, call: Call) -> list[dict[str, str]]:
     return [{"href": f"{call.base}{call.path.rstrip('/')}/{log.uuid}", "rel": "self"}]
 
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "log",
     (
         Field("uuid", brief=True, sortable=True),

@@ -10,11 +10,10 @@ from oslo_log import log
 
 from ingot.api.nodes import nodes as api_nodes
 from ingot.api.nodes.node_fields import LOOKUP_TABLE
-from ingot.api.web import call as calls
-from ingot.api.web import collection, field_types, fields, schemas
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import collection, fields, operations
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
-from ingot.api.web.params import Param
+from ingot.api.web.operations import Param, operation
 from ingot.common import errors, masking, states
 from ingot.db import agents, models, node_lists
 from ingot.db import inventory as inventories
@@ -33,7 +32,7 @@ def _addresses(name: str, given: str) -> tuple[str, ...]:
     found = []
     for part in given.split(","):
         try:
-            found.append(field_types.mac(name, part.strip()))
+            found.append(fields.parse_mac(name, part.strip()))
         except errors.Invalid:
             continue
     return tuple(found)
@@ -48,8 +47,8 @@ class _Told(NamedTuple):
     beside: Mapping[str, Any] = MappingProxyType({})
 
     def schema(self, named: dict[str, Any]) -> dict[str, Any]:
-        """See :class:`ingot.api.web.call.Shape`."""
-        return schemas.complete({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}, **self.beside})
+        """See :class:`ingot.api.web.operations.Shape`."""
+        return fields.complete_schema({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}, **self.beside})
 
 
 _LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE)
@@ -57,8 +56,8 @@ _LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE)
 
 @operation(
     Param("addresses", _addresses, repeats=True),
-    Param("node_uuid", field_types.uuid),
-    answer=calls.Answer(shows=_Told()),
+    Param("node_uuid", fields.parse_uuid),
+    answer=operations.Answer(shows=_Told()),
 )
 def lookup(call: Call) -> Reply:
     addresses, node_uuid = call.query.get("addresses", ()), call.query.get("node_uuid")
@@ -112,20 +111,18 @@ def _callback(name: str, value: str) -> str:
 _HEARTBEAT = fields.Body(
     "heartbeat",
     (
-        Field(
-            "callback_url", type=field_types.FieldType({"type": "string", "maxLength": 2048}, _callback), required=True
-        ),
-        Field("agent_version", 36, field_types.text()),
-        Field("agent_token", 62, field_types.text()),
-        Field("agent_verify_ca", 68, field_types.text(longest=2**16)),
-        Field("agent_status", 72, field_types.FieldType({"enum": ["start", "end", "error", None]})),
-        Field("agent_status_message", 72, field_types.text(longest=2**16)),
+        Field("callback_url", type=fields.FieldType({"type": "string", "maxLength": 2048}, _callback), required=True),
+        Field("agent_version", 36, fields.text()),
+        Field("agent_token", 62, fields.text()),
+        Field("agent_verify_ca", 68, fields.text(longest=2**16)),
+        Field("agent_status", 72, fields.FieldType({"enum": ["start", "end", "error", None]})),
+        Field("agent_status_message", 72, fields.text(longest=2**16)),
     ),
     newer=errors.Invalid,  # a bad request here, not a wrong version (measured contract)
 )
 
 
-@operation(body=_HEARTBEAT, answer=calls.EMPTY_202)
+@operation(body=_HEARTBEAT, answer=operations.EMPTY_202)
 def heartbeat(call: Call, node: str) -> Reply:
     given = call.body
     if not given.get("agent_version"):
@@ -162,7 +159,7 @@ def _strange_agent() -> errors.Invalid:
 class _Found:
     """The body of continue_inspection: what was found. Beside the inventory it may hold anything."""
 
-    schema = schemas.Schema(
+    schema = fields.Schema(
         "inspection", {"type": "object", "properties": {"inventory": {"type": "object"}}, "required": ["inventory"]}
     )
 
@@ -173,9 +170,9 @@ class _Found:
 
 
 @operation(
-    Param("node_uuid", field_types.uuid),
+    Param("node_uuid", fields.parse_uuid),
     body=_Found(),
-    answer=calls.Answer(202, _Told({"uuid": field_types.UUID.schema})),
+    answer=operations.Answer(202, _Told({"uuid": fields.UUID.schema})),
 )
 def continue_inspection(call: Call) -> Reply:
     """Takes what an agent found in its machine. The conductor makes of it what is to be made, and ends the

@@ -12,7 +12,8 @@ import urllib.parse
 
 from oslo_log import log
 
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors, iscsi
 from ingot.db import models, nodes, ports, volumes
 

@@ -3,9 +3,10 @@
 from typing import Any, NamedTuple
 
 from ingot.api.nodes import nodes
-from ingot.api.web import collection, fields, params
-from ingot.api.web.call import Answer, Call, Reply, operation
+from ingot.api.web import collection, operations, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import Answer, operation
 from ingot.common import errors
 from ingot.db import facts, models
 
@@ -16,14 +17,14 @@ _DETAILS = 74
 
 
 def _links(setting: models.Record, call: Call) -> list[dict[str, str]]:
-    return fields.link_pair(call, f"nodes/{setting.node_uuid}/bios/{setting.name}")
+    return tables.link_pair(call, f"nodes/{setting.node_uuid}/bios/{setting.name}")
 
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "BIOS setting",
     (
         *(Field(name, SINCE, brief=True) for name in ("created_at", "updated_at", "name", "value")),
-        Field("links", SINCE, brief=True, compute=_links, needs=("name",), schema=fields.LINKS),
+        Field("links", SINCE, brief=True, compute=_links, needs=("name",), schema=tables.LINKS),
         Field("attribute_type", _DETAILS),
         Field("allowable_values", _DETAILS),
         Field("lower_bound", _DETAILS),
@@ -43,11 +44,11 @@ class _Named(NamedTuple):
     """The shape of one setting under its own name."""
 
     def schema(self, named: dict[str, Any]) -> dict[str, Any]:
-        """See :class:`ingot.api.web.call.Shape`."""
+        """See :class:`ingot.api.web.operations.Shape`."""
         return {"type": "object", "additionalProperties": _ONE.schema(named)}
 
 
-@operation(params.FIELDS, params.DETAIL, answer=Answer(shows=collection.Page("bios", _ONE)))
+@operation(operations.FIELDS, operations.DETAIL, answer=Answer(shows=collection.Page("bios", _ONE)))
 def index(call: Call, node: str) -> Reply:
     query = call.query
     if query and call.minor < _DETAILS:

@@ -16,9 +16,10 @@ from werkzeug.datastructures import MultiDict
 
 from ingot.api.auth import access
 from ingot.api.nodes import maintenance, node_states, nodes, provision
-from ingot.api.web import collection, faults, field_types, fields, params
-from ingot.api.web.call import Answer, Call, Operation, Plain, Reply, operation
+from ingot.api.web import collection, faults, fields, operations
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import Answer, Operation, Plain, operation
 from ingot.common import errors
 from ingot.db import listing, models, node_lists
 
@@ -75,11 +76,11 @@ _ANSWER = {
     body=fields.Body(
         "bulk request",
         (
-            Field("action", type=field_types.FieldType({"enum": list(ACTIONS)}), required=True),
-            Field("body", type=field_types.FieldType({"type": ["object", "null"]})),
-            Field("nodes", type=field_types.FieldType(_IDENTS)),
-            Field("filter", type=field_types.FieldType(_FILTER)),
-            Field("dry_run", type=field_types.FLAG),
+            Field("action", type=fields.FieldType({"enum": list(ACTIONS)}), required=True),
+            Field("body", type=fields.FieldType({"type": ["object", "null"]})),
+            Field("nodes", type=fields.FieldType(_IDENTS)),
+            Field("filter", type=fields.FieldType(_FILTER)),
+            Field("dry_run", type=fields.FLAG),
         ),
     ),
     answer=Answer(shows=Plain(_ANSWER)),
@@ -138,10 +139,10 @@ def _named(call: Call) -> dict[str, str | None]:
 def _filtered(call: Call, given: Mapping[str, Any]) -> dict[str, str | None]:
     """The same for the nodes that a list with these filters would show."""
     texts = {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in given.items()}
-    listed = dataclasses.replace(call, query=params.read(_FILTERS, MultiDict(texts), call.minor))
+    listed = dataclasses.replace(call, query=operations.read_query(_FILTERS, MultiDict(texts), call.minor))
     where: list[listing.Condition | listing.Either] = [
         *nodes.beside_filters(listed),
-        *params.conditions(nodes.FILTERS, listed.query),
+        *operations.build_conditions(nodes.FILTERS, listed.query),
         *collection.within(listed, nodes.NODES, listed.query.get("project")),
     ]
     most = call.conf.api.max_bulk_nodes

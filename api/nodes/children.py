@@ -4,18 +4,19 @@ from typing import Any
 
 from ingot.api.auth import access
 from ingot.api.nodes import nodes as api_nodes
-from ingot.api.web import collection, schemas
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import collection, fields
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors
 from ingot.db import listing, models, node_lists
 
 _ON_CHILDREN = "execute_on_child_nodes"
 _LIMIT = "limit_child_node_execution"
 
-_LISTED = schemas.complete(
+_LISTED = fields.complete_schema(
     {
         "children": {"type": "array", "items": {"type": "string", "format": "uuid"}},
-        "links": schemas.complete({"href": schemas.TEXT, "rel": schemas.TEXT}),
+        "links": fields.complete_schema({"href": fields.TEXT_SCHEMA, "rel": fields.TEXT_SCHEMA}),
     }
 )
 

@@ -1,14 +1,15 @@
 """Firmware components of nodes, with the versions that were read from the machines last."""
 
 from ingot.api.nodes import nodes
-from ingot.api.web import collection, fields
-from ingot.api.web.call import Answer, Call, Reply, operation
+from ingot.api.web import collection, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import Answer, operation
 from ingot.db import facts
 
 SINCE = 86
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "firmware component",
     (
         Field("created_at", SINCE),

@@ -4,9 +4,10 @@ from typing import Any
 
 from ingot.api.nodes.management import ask, owned
 from ingot.api.web import call as calls
-from ingot.api.web import field_types, fields, schemas
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import fields, operations, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors
 
 
@@ -20,7 +21,7 @@ def _set(call: Call, node: str, shown_at: str, method: str, **arguments: Any) ->
 # Console
 
 
-_CONSOLE = schemas.complete({"console_enabled": schemas.FLAG, "console_info": {"type": ["object", "null"]}})
+_CONSOLE = fields.complete_schema({"console_enabled": fields.FLAG_SCHEMA, "console_info": {"type": ["object", "null"]}})
 
 
 @operation(answer=Answer(shows=Plain(_CONSOLE)))
@@ -29,23 +30,23 @@ def console(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_console"))
 
 
-_CONSOLE_REQUEST = fields.Body("console request", (Field("enabled", type=field_types.FLAG, required=True),))
+_CONSOLE_REQUEST = fields.Body("console request", (Field("enabled", type=fields.FLAG, required=True),))
 
 
-@operation(body=_CONSOLE_REQUEST, answer=calls.EMPTY_202)
+@operation(body=_CONSOLE_REQUEST, answer=operations.EMPTY_202)
 def set_console(call: Call, node: str) -> Reply:
     return _set(call, node, "states/console", "set_console", enabled=call.body["enabled"])
 
 
 # How the machine boots
 
-_BOOT_MODE = field_types.FieldType({"enum": ["bios", "uefi"]})
-_SECURE_BOOT = field_types.FieldType({"type": ["boolean", "string"]}, field_types.flag)
+_BOOT_MODE = fields.FieldType({"enum": ["bios", "uefi"]})
+_SECURE_BOOT = fields.FieldType({"type": ["boolean", "string"]}, fields.parse_flag)
 
 
 @operation(
     body=fields.Body("boot mode request", (Field("target", type=_BOOT_MODE, required=True),)),
-    answer=calls.EMPTY_202,
+    answer=operations.EMPTY_202,
 )
 def set_boot_mode(call: Call, node: str) -> Reply:
     return _set(call, node, "states", "set_boot_mode", mode=call.body["target"])
@@ -53,13 +54,13 @@ def set_boot_mode(call: Call, node: str) -> Reply:
 
 @operation(
     body=fields.Body("secure boot request", (Field("target", type=_SECURE_BOOT, required=True),)),
-    answer=calls.EMPTY_202,
+    answer=operations.EMPTY_202,
 )
 def set_secure_boot(call: Call, node: str) -> Reply:
     return _set(call, node, "states", "set_secure_boot", enabled=call.body["target"])
 
 
-@operation(body=fields.Body("NMI request", ()), answer=calls.EMPTY_204)
+@operation(body=fields.Body("NMI request", ()), answer=operations.EMPTY_204)
 def inject_nmi(call: Call, node: str) -> Reply:
     ask(call, node, "inject_nmi")
     return calls.NO_CONTENT
@@ -68,18 +69,18 @@ def inject_nmi(call: Call, node: str) -> Reply:
 # Indicators
 
 
-_INDICATOR = schemas.record(
+_INDICATOR = fields.object_schema(
     {
         **{name: {"type": "string"} for name in ("name", "component")},
         "readonly": {"type": "boolean"},
         "states": {"type": "array", "items": {"type": "string"}},
-        "links": fields.LINKS,
+        "links": tables.LINKS,
     }
 )
-_STATE_SHOWN = Answer(shows=Plain(schemas.complete({"state": schemas.TEXT})))
+_STATE_SHOWN = Answer(shows=Plain(fields.complete_schema({"state": fields.TEXT_SCHEMA})))
 
 
-@operation(answer=Answer(shows=Plain(schemas.listed("indicators", _INDICATOR))))
+@operation(answer=Answer(shows=Plain(fields.list_schema("indicators", _INDICATOR))))
 def indicators(call: Call, node: str) -> Reply:
     found = owned(call, node)
     told = call.client.call(call.ctx, found, "get_indicators")
@@ -88,7 +89,7 @@ def indicators(call: Call, node: str) -> Reply:
 
 def _shown(call: Call, uuid: str, indicator: dict[str, Any]) -> dict[str, Any]:
     name = f"{indicator['name']}@{indicator['component']}"
-    links = fields.link_pair(call, f"nodes/{uuid}/management/indicators/{name}")
+    links = tables.link_pair(call, f"nodes/{uuid}/management/indicators/{name}")
     return {**indicator, "name": name, "links": links}
 
 
@@ -107,16 +108,16 @@ def _lower(_name: str, value: str) -> str:
     return value.lower()
 
 
-_STATE = field_types.FieldType({"type": "string", "maxLength": 80}, _lower)
+_STATE = fields.FieldType({"type": "string", "maxLength": 80}, _lower)
 _STATE_REQUEST = fields.Body("indicator request", (Field("state", type=_STATE, required=True),))
 
 
-@operation(body=_STATE_REQUEST, answer=calls.EMPTY_204)
+@operation(body=_STATE_REQUEST, answer=operations.EMPTY_204)
 def set_indicator(call: Call, node: str, name: str) -> Reply:
     return set_indicator_of.handler(call, node, *_parted(name))
 
 
-@operation(body=_STATE_REQUEST, answer=calls.EMPTY_204)
+@operation(body=_STATE_REQUEST, answer=operations.EMPTY_204)
 def set_indicator_of(call: Call, node: str, component: str, name: str) -> Reply:
     ask(call, node, "set_indicator_state", component=component, name=name, state=call.body["state"])
     return calls.NO_CONTENT

@@ -1,9 +1,10 @@
 """The history of a node: what an operator reads when a machine misbehaves."""
 
 from ingot.api.nodes import nodes
-from ingot.api.web import collection, fields
-from ingot.api.web.call import Answer, Call, Reply, operation
+from ingot.api.web import collection, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import Answer, operation
 from ingot.db import listing, models, node_history
 
 _SHORT = 251
@@ -14,7 +15,7 @@ def _links(entry: models.Record, call: Call) -> list[dict[str, str]]:
     return [{"href": f"{call.base}/v1/nodes/{node}/history/{entry.uuid}", "rel": "self"}]
 
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "history entry",
     (
         Field("uuid", 78, brief=True, sortable=True),
@@ -33,7 +34,7 @@ TABLE = fields.Table(
 )
 
 
-def _shorten(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
+def _shorten(call: Call, found: list[models.Record], selection: tables.Selection) -> None:
     if "conductor" not in selection.names:
         for entry in found:
             if len(entry.event) > _SHORT:

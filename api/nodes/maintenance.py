@@ -2,24 +2,25 @@
 
 from ingot.api.nodes import nodes
 from ingot.api.web import call as calls
-from ingot.api.web import field_types, fields, schemas
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import fields, operations
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors
 from ingot.db import maintenance
 
-_SHOWN = schemas.complete(
+_SHOWN = fields.complete_schema(
     {
-        "name": schemas.TEXT,
+        "name": fields.TEXT_SCHEMA,
         "scope": {"enum": list(maintenance.SCOPES)},
-        **dict.fromkeys(("reason", "since", "user", "project", "fault", "conductor"), schemas.OPTIONAL_TEXT),
+        **dict.fromkeys(("reason", "since", "user", "project", "fault", "conductor"), fields.OPTIONAL_TEXT_SCHEMA),
     }
 )
 _HOLD = Answer(shows=Plain(_SHOWN))
-_REASON = Field("reason", type=field_types.LONG_TEXT)
+_REASON = Field("reason", type=fields.LONG_TEXT)
 
 
-@operation(answer=Answer(shows=Plain(schemas.listed("holds", _SHOWN))))
+@operation(answer=Answer(shows=Plain(fields.list_schema("holds", _SHOWN))))
 def index(call: Call, node: str) -> Reply:
     """The holds of a node; what was set last is last."""
     return Reply({"holds": maintenance.read_holds(nodes.read(call, node, *maintenance.FLAG))})
@@ -31,31 +32,31 @@ def show(call: Call, node: str, hold: str) -> Reply:
 
 
 @operation(
-    body=fields.Body("hold", (Field("scope", type=field_types.FieldType({"enum": list(maintenance.SCOPES)})), _REASON)),
-    answer=calls.EMPTY_204,
+    body=fields.Body("hold", (Field("scope", type=fields.FieldType({"enum": list(maintenance.SCOPES)})), _REASON)),
+    answer=operations.EMPTY_204,
 )
 def put(call: Call, node: str, hold: str) -> Reply:
     """The same as often as it is sent: the client chooses the name."""
-    name, scope = field_types.logical_name("hold", hold), call.body.get("scope", maintenance.ALL)
+    name, scope = fields.parse_name("hold", hold), call.body.get("scope", maintenance.ALL)
     wanted = maintenance.user_hold(call.ctx, call.body.get("reason"), name, scope)
     _write(call, node, lambda found: maintenance.add_hold(found, wanted))
     return calls.NO_CONTENT
 
 
-@operation(answer=calls.EMPTY_204)
+@operation(answer=operations.EMPTY_204)
 def delete(call: Call, node: str, hold: str) -> Reply:
     _named(call, node, hold)
     _write(call, node, lambda found: maintenance.end_holds(found, lambda one: one["name"] == hold))
     return calls.NO_CONTENT
 
 
-@operation(body=fields.Body("maintenance request", (_REASON,)), answer=calls.EMPTY_202)
+@operation(body=fields.Body("maintenance request", (_REASON,)), answer=operations.EMPTY_202)
 def set_flag(call: Call, node: str) -> Reply:
     _write(call, node, lambda found: maintenance.set_flag(found, call.ctx, True, call.body.get("reason")))
     return Reply(None, 202)
 
 
-@operation(answer=calls.EMPTY_202)
+@operation(answer=operations.EMPTY_202)
 def clear_flag(call: Call, node: str) -> Reply:
     _write(call, node, lambda found: maintenance.set_flag(found, call.ctx, False))
     return Reply(None, 202)
@@ -67,7 +68,7 @@ def _write(call: Call, node: str, change: maintenance.Change) -> None:
         if not call.dry_run:
             maintenance.write_holds(call.db, found.uuid, change, found.revision if call.preconditions else None)
 
-    calls.wait_for_lock(attempt)
+    calls.retry_if_changed(attempt)
 
 
 def _named(call: Call, node: str, name: str) -> maintenance.Hold:

@@ -4,10 +4,10 @@ from typing import Any
 
 from ingot.api.nodes import nodes
 from ingot.api.web import call as calls
-from ingot.api.web import field_types, fields, schemas
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import fields, operations
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
-from ingot.api.web.params import Param
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
 from ingot.db import models
 
@@ -22,15 +22,15 @@ def ask(call: Call, node: str, method: str, **arguments: Any) -> Any:
     return call.client.call(call.ctx, owned(call, node), method, **arguments)
 
 
-_BOOTS = {"boot_device": schemas.OPTIONAL_TEXT, "persistent": {"type": ["boolean", "null"]}}
+_BOOTS = {"boot_device": fields.OPTIONAL_TEXT_SCHEMA, "persistent": {"type": ["boolean", "null"]}}
 
 
-@operation(answer=Answer(shows=Plain(schemas.complete(_BOOTS))))
+@operation(answer=Answer(shows=Plain(fields.complete_schema(_BOOTS))))
 def boot_device(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_boot_device"))
 
 
-@operation(answer=Answer(shows=Plain(schemas.listed("supported_boot_devices", schemas.TEXT))))
+@operation(answer=Answer(shows=Plain(fields.list_schema("supported_boot_devices", fields.TEXT_SCHEMA))))
 def supported_boot_devices(call: Call, node: str) -> Reply:
     return Reply({"supported_boot_devices": ask(call, node, "get_supported_boot_devices")})
 
@@ -38,20 +38,20 @@ def supported_boot_devices(call: Call, node: str) -> Reply:
 _BOOT_DEVICE = fields.Body(
     "boot device request",
     (
-        Field("boot_device", type=field_types.text(80, shortest=1, nullable=False), required=True),
-        Field("persistent", type=field_types.FLAG),
+        Field("boot_device", type=fields.text(80, shortest=1, nullable=False), required=True),
+        Field("persistent", type=fields.FLAG),
     ),
 )
 
 
-@operation(body=_BOOT_DEVICE, answer=calls.EMPTY_204)
+@operation(body=_BOOT_DEVICE, answer=operations.EMPTY_204)
 def set_boot_device(call: Call, node: str) -> Reply:
     given = call.body
     ask(call, node, "set_boot_device", device=given["boot_device"], persistent=given.get("persistent", False))
     return calls.NO_CONTENT
 
 
-_RESULT = schemas.record({"result": {"type": ["boolean", "null"]}, "reason": schemas.TEXT}, ("result",))
+_RESULT = fields.object_schema({"result": {"type": ["boolean", "null"]}, "reason": fields.TEXT_SCHEMA}, ("result",))
 _VALIDATION = Answer(shows=Plain({"type": "object", "additionalProperties": _RESULT}))
 
 
@@ -60,7 +60,7 @@ def validate(call: Call, node: str) -> Reply:
     return _validation(call, node)
 
 
-@operation(Param("node", field_types.ident), Param("node_uuid", field_types.uuid), answer=_VALIDATION)
+@operation(Param("node", fields.parse_ident), Param("node_uuid", fields.parse_uuid), answer=_VALIDATION)
 def validate_named(call: Call) -> Reply:
     named = call.query.get("node") or call.query.get("node_uuid")
     if named is None:
@@ -78,7 +78,9 @@ def _without_no_reason(result: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "reason" or value is not None}
 
 
-_STEP = schemas.complete({"interface": schemas.TEXT, "step": schemas.TEXT, "priority": {"type": "number"}})
+_STEP = fields.complete_schema(
+    {"interface": fields.TEXT_SCHEMA, "step": fields.TEXT_SCHEMA, "priority": {"type": "number"}}
+)
 
 
 @operation(answer=Answer(shows=Plain({"type": "array", "items": _STEP})))

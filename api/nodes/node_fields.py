@@ -6,13 +6,13 @@ To add a field: a column in ``db/models.py``, a migration, and a row here.
 from collections.abc import Mapping
 from typing import Any
 
-from ingot.api.web import field_types, fields, schemas
+from ingot.api.web import fields, tables
 from ingot.api.web.call import Call
 from ingot.api.web.fields import PATCH, POST, Field
 from ingot.common import clock, interfaces, masking, states
 from ingot.db import models
 
-_NETWORK_DATA = schemas.Schema(
+_NETWORK_DATA = fields.Schema(
     "network_data",
     {
         "type": "object",
@@ -54,9 +54,7 @@ _PROVISION_STATE = Field(
 )
 
 
-def _masked(
-    name: str, type: field_types.FieldType | None = None, see: str | None = None, edit: str | None = None
-) -> Field:
+def _masked(name: str, type: fields.FieldType | None = None, see: str | None = None, edit: str | None = None) -> Field:
     def compute(node: models.Node, _call: Call) -> Any:
         value = getattr(node, name)
         return masking.mask(value) if value else value
@@ -93,37 +91,37 @@ INTERFACE_SINCE: Mapping[str, int] = {
 
 def _interface(kind: str) -> Field:
     rule = "baremetal:node:update:driver_interfaces"
-    return Field(interfaces.field(kind), INTERFACE_SINCE[kind], field_types.TEXT, sortable=True, edit=rule)
+    return Field(interfaces.field(kind), INTERFACE_SINCE[kind], fields.TEXT, sortable=True, edit=rule)
 
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "node",
     (
-        Field("uuid", type=field_types.UUID, write=POST, brief=True, sortable=True),
-        Field("name", 5, field_types.NAME, brief=True, sortable=True, edit="baremetal:node:update:name"),
+        Field("uuid", type=fields.UUID, write=POST, brief=True, sortable=True),
+        Field("name", 5, fields.NAME, brief=True, sortable=True, edit="baremetal:node:update:name"),
         Field(
             "instance_uuid",
-            type=field_types.UUID,
+            type=fields.UUID,
             brief=True,
             sortable=True,
             edit="baremetal:node:update:instance_uuid",
         ),
-        Field("maintenance", type=field_types.FLAG, brief=True, sortable=True),
+        Field("maintenance", type=fields.FLAG, brief=True, sortable=True),
         Field("power_state", brief=True, sortable=True),
         _PROVISION_STATE._replace(brief=True, sortable=True),
-        fields.links("nodes"),
+        tables.links("nodes"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
         Field(
             "driver",
-            type=field_types.REQUIRED_TEXT,
+            type=fields.REQUIRED_TEXT,
             sortable=True,
             required=True,
             edit="baremetal:node:update:driver_interfaces",
         ),
         _masked(
             "driver_info",
-            type=field_types.OBJECT,
+            type=fields.OBJECT,
             see="baremetal:node:get:driver_info",
             edit="baremetal:node:update:driver_info",
         ),
@@ -134,18 +132,18 @@ TABLE = fields.Table(
             needs=INTERNAL_INFO_NEEDS,
             see="baremetal:node:get:driver_internal_info",
         ),
-        Field("properties", type=field_types.OBJECT, edit="baremetal:node:update:properties"),
-        Field("extra", type=field_types.OBJECT, edit="baremetal:node:update_extra"),
-        _masked("instance_info", type=field_types.OBJECT, edit="baremetal:node:update_instance_info"),
+        Field("properties", type=fields.OBJECT, edit="baremetal:node:update:properties"),
+        Field("extra", type=fields.OBJECT, edit="baremetal:node:update_extra"),
+        _masked("instance_info", type=fields.OBJECT, edit="baremetal:node:update_instance_info"),
         Field(
             "instance_name",
             104,
-            field_types.text(shortest=1),
+            fields.text(shortest=1),
             sortable=True,
             edit="baremetal:node:update_instance_info",
         ),
-        Field("chassis_uuid", type=field_types.UUID, edit="baremetal:node:update:chassis_uuid"),
-        Field("console_enabled", type=field_types.FLAG, write=POST, sortable=True),
+        Field("chassis_uuid", type=fields.UUID, edit="baremetal:node:update:chassis_uuid"),
+        Field("console_enabled", type=fields.FLAG, write=POST, sortable=True),
         Field("last_error", sortable=True, see="baremetal:node:get:last_error"),
         Field("maintenance_reason", sortable=True),
         Field("provision_updated_at", sortable=True),
@@ -157,50 +155,50 @@ TABLE = fields.Table(
         Field("clean_step", 7),
         Field("raid_config", 12),
         Field("target_raid_config", 12),
-        Field("resource_class", 21, field_types.text(80), sortable=True),
+        Field("resource_class", 21, fields.text(80), sortable=True),
         Field("traits", 37),
         Field("fault", 42, sortable=True),
         Field("deploy_step", 44),
         Field(
             "conductor_group",
             46,
-            field_types.FieldType(field_types.TEXT.schema, _group, ""),
+            fields.FieldType(fields.TEXT.schema, _group, ""),
             sortable=True,
             edit="baremetal:node:update:conductor_group",
         ),
-        Field("automated_clean", 47, field_types.TRISTATE, sortable=True),
-        Field("protected", 48, field_types.FLAG, write=PATCH, sortable=True),
-        Field("protected_reason", 48, field_types.LONG_TEXT, write=PATCH, sortable=True),
+        Field("automated_clean", 47, fields.TRISTATE, sortable=True),
+        Field("protected", 48, fields.FLAG, write=PATCH, sortable=True),
+        Field("protected_reason", 48, fields.LONG_TEXT, write=PATCH, sortable=True),
         Field("conductor", 49, needs=("uuid", "driver", "conductor_group")),
-        Field("owner", 50, field_types.TEXT, sortable=True, edit="baremetal:node:update:owner"),
-        Field("description", 51, field_types.text(4096), sortable=True),
+        Field("owner", 50, fields.TEXT, sortable=True, edit="baremetal:node:update:owner"),
+        Field("description", 51, fields.text(4096), sortable=True),
         Field("allocation_uuid", 52),
-        Field("retired", 61, field_types.FLAG, sortable=True, edit="baremetal:node:update:retired"),
-        Field("retired_reason", 61, field_types.LONG_TEXT, sortable=True, edit="baremetal:node:update:retired"),
-        Field("lessee", 65, field_types.TEXT, sortable=True, edit="baremetal:node:update:lessee"),
+        Field("retired", 61, fields.FLAG, sortable=True, edit="baremetal:node:update:retired"),
+        Field("retired_reason", 61, fields.LONG_TEXT, sortable=True, edit="baremetal:node:update:retired"),
+        Field("lessee", 65, fields.TEXT, sortable=True, edit="baremetal:node:update:lessee"),
         Field(
             "network_data",
             66,
-            field_types.FieldType(field_types.OBJECT.schema, _network_data, {}),
+            fields.FieldType(fields.OBJECT.schema, _network_data, {}),
             edit="baremetal:node:update:network_data",
         ),
-        Field("boot_mode", 75, field_types.text(16), write=POST, sortable=True),
-        Field("secure_boot", 75, field_types.TRISTATE, write=POST, sortable=True),
-        Field("shard", 82, field_types.TEXT, sortable=True, edit="baremetal:node:update:shard"),
-        Field("parent_node", 83, field_types.TEXT, sortable=True, edit="baremetal:node:update:parent_node"),
+        Field("boot_mode", 75, fields.text(16), write=POST, sortable=True),
+        Field("secure_boot", 75, fields.TRISTATE, write=POST, sortable=True),
+        Field("shard", 82, fields.TEXT, sortable=True, edit="baremetal:node:update:shard"),
+        Field("parent_node", 83, fields.TEXT, sortable=True, edit="baremetal:node:update:parent_node"),
         Field("service_step", 87),
-        Field("disable_power_off", 95, field_types.FLAG, sortable=True, edit="baremetal:node:update:disable_power_off"),
+        Field("disable_power_off", 95, fields.FLAG, sortable=True, edit="baremetal:node:update:disable_power_off"),
         Field("health", 109, sortable=True),
         *map(_interface, interfaces.TYPES),
-        fields.sub_links("ports", "nodes"),
-        fields.sub_links("states", "nodes", 14),
-        fields.sub_links("portgroups", "nodes", 24),
-        fields.sub_links("volume", "nodes", 32),
+        tables.sub_links("ports", "nodes"),
+        tables.sub_links("states", "nodes", 14),
+        tables.sub_links("portgroups", "nodes", 24),
+        tables.sub_links("volume", "nodes", 32),
     ),
     always=("owner", "lessee"),
 )
 
-STATES_TABLE = fields.Table(
+STATES_TABLE = tables.Table(
     "node's state",
     (
         Field("power_state"),
@@ -218,7 +216,7 @@ STATES_TABLE = fields.Table(
 )
 """GET /v1/nodes/<id>/states."""
 
-LOOKUP_TABLE = fields.Table(
+LOOKUP_TABLE = tables.Table(
     "looked up node",
     (
         Field("uuid"),
@@ -226,7 +224,7 @@ LOOKUP_TABLE = fields.Table(
         _masked("instance_info"),
         Field("driver_internal_info", compute=_driver_internal_info, needs=INTERNAL_INFO_NEEDS),
         Field("target_raid_config"),
-        fields.links("nodes"),
+        tables.links("nodes"),
     ),
 )
 """What an agent learns about the machine that it runs on."""

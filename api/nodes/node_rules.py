@@ -17,7 +17,7 @@ RESERVED_NAMES = ("detail", "maintenance", "management", "states", "validate", "
 _HOSTNAME = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*", re.ASCII | re.IGNORECASE)
 
 EDITED = (
-    *TABLE.patchable(),
+    *TABLE.patchable,
     *("uuid", "revision", "provision_state", "reservation", "lock_purpose", "locked_at", "flow"),
     *maintenance.FLAG,
 )

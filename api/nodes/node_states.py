@@ -4,9 +4,10 @@ from ingot.api.nodes import node_rules, raid
 from ingot.api.nodes import nodes as api_nodes
 from ingot.api.nodes.node_fields import STATES_TABLE
 from ingot.api.web import call as calls
-from ingot.api.web import collection, field_types, fields, preconditions
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import collection, fields, operations, preconditions
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import operation
 from ingot.common import clock, errors, states
 from ingot.db import models, node_lists, nodes
 
@@ -23,7 +24,7 @@ LOCK = ("uuid", "driver", "conductor_group", "revision", "reservation", "lock_pu
 """What accepting any request for a conductor needs to know of a node."""
 
 
-@operation(answer=calls.Answer(shows=collection.One(STATES_TABLE, node_lists.SOURCE)))
+@operation(answer=operations.Answer(shows=collection.One(STATES_TABLE, node_lists.SOURCE)))
 def show(call: Call, node: str) -> Reply:
     selection = STATES_TABLE.select(call.minor)
     found = api_nodes.read(call, node, *selection.columns, *preconditions.NODE)
@@ -34,14 +35,14 @@ def show(call: Call, node: str) -> Reply:
     body=fields.Body(
         "power request",
         (
-            Field("target", type=field_types.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
-            Field("timeout", 27, field_types.whole(1)),
+            Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
+            Field("timeout", 27, fields.whole(1)),
         ),
     ),
-    answer=calls.EMPTY_202,
+    answer=operations.EMPTY_202,
 )
 def set_power(call: Call, node: str) -> Reply:
-    return calls.wait_for_lock(lambda: _set_power(call, node))
+    return calls.retry_if_changed(lambda: _set_power(call, node))
 
 
 def _set_power(call: Call, given: str) -> Reply:
@@ -77,9 +78,9 @@ def _refuse_power(call: Call, node: models.Node, asked: str | None) -> None:
         raise errors.Invalid(field="target", value=asked, allowed=f"Node {node.uuid} has disable_power_off set.")
 
 
-@operation(body=raid.TARGET, answer=calls.EMPTY_204)
+@operation(body=raid.TARGET, answer=operations.EMPTY_204)
 def set_raid(call: Call, node: str) -> Reply:
-    return calls.wait_for_lock(lambda: _set_raid(call, node))
+    return calls.retry_if_changed(lambda: _set_raid(call, node))
 
 
 def _set_raid(call: Call, given: str) -> Reply:

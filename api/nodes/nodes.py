@@ -10,10 +10,10 @@ from ingot.api.auth import access
 from ingot.api.nodes import node_links, node_rules
 from ingot.api.nodes.node_fields import INTERFACE_SINCE, TABLE
 from ingot.api.web import call as calls
-from ingot.api.web import collection, field_types, params, patch, preconditions
-from ingot.api.web.call import Call, Operation, Reply, operation
-from ingot.api.web.fields import Selection
-from ingot.api.web.params import Param
+from ingot.api.web import collection, fields, operations, preconditions, tables
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Operation, Param, operation
+from ingot.api.web.tables import Selection
 from ingot.common import errors, interfaces, states
 from ingot.db import allocations, listing, models, node_crud, node_lists, nodes
 
@@ -37,28 +37,28 @@ def _known(values: Iterable[str]) -> Any:
 _BY_INTERFACE = INTERFACE_SINCE.items()
 
 FILTERS = (
-    Param("associated", field_types.flag, column="instance_uuid", test="is_set"),
-    Param("maintenance", field_types.flag, column="maintenance"),
-    Param("retired", field_types.flag, column="retired"),
-    Param("instance_uuid", field_types.uuid, column="instance_uuid"),
-    Param("chassis_uuid", field_types.uuid, column="chassis_uuid"),
+    Param("associated", fields.parse_flag, column="instance_uuid", test="is_set"),
+    Param("maintenance", fields.parse_flag, column="maintenance"),
+    Param("retired", fields.parse_flag, column="retired"),
+    Param("instance_uuid", fields.parse_uuid, column="instance_uuid"),
+    Param("chassis_uuid", fields.parse_uuid, column="chassis_uuid"),
     Param("provision_state", _known(states.ALL), 9, "provision_state"),
-    Param("driver", params.text, 16, "driver"),
-    Param("resource_class", params.text, 21, "resource_class"),
+    Param("driver", fields.parse_text, 16, "driver"),
+    Param("resource_class", fields.parse_text, 21, "resource_class"),
     Param("fault", _known(FAULTS), 42, "fault"),
-    Param("conductor_group", params.lowered, 46, "conductor_group"),
-    Param("conductor", params.text, 49),
-    Param("owner", params.text, 50, "owner"),
-    Param("lessee", params.text, 65, "lessee"),
-    Param("project", params.text, column=("owner", "lessee")),
-    Param("description_contains", params.text, column="description", test="contains"),
-    Param("shard", params.names, 82, "shard", "one_of"),
-    Param("sharded", field_types.flag, 82, "shard", "is_set"),
-    Param("include_children", field_types.flag, 83),
-    Param("parent_node", params.text, 83),
-    Param("instance_name", params.text, 104, "instance_name"),
+    Param("conductor_group", operations.parse_lower_case, 46, "conductor_group"),
+    Param("conductor", fields.parse_text, 49),
+    Param("owner", fields.parse_text, 50, "owner"),
+    Param("lessee", fields.parse_text, 65, "lessee"),
+    Param("project", fields.parse_text, column=("owner", "lessee")),
+    Param("description_contains", fields.parse_text, column="description", test="contains"),
+    Param("shard", operations.parse_names, 82, "shard", "one_of"),
+    Param("sharded", fields.parse_flag, 82, "shard", "is_set"),
+    Param("include_children", fields.parse_flag, 83),
+    Param("parent_node", fields.parse_text, 83),
+    Param("instance_name", fields.parse_text, 104, "instance_name"),
     # Specification 004; each from the version on that shows the field.
-    *(Param(interfaces.field(kind), params.text, since, interfaces.field(kind)) for kind, since in _BY_INTERFACE),
+    *(Param(interfaces.field(kind), fields.parse_text, since, interfaces.field(kind)) for kind, since in _BY_INTERFACE),
 )
 
 
@@ -85,7 +85,7 @@ def _find_owners(call: Call, found: Iterable[models.Record]) -> None:
 
 NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, complete=_complete, ownership=access.NODE)
 
-_NODE = calls.Answer(shows=NODES.one)
+_NODE = operations.Answer(shows=NODES.one)
 
 
 def ident(call: Call, given: str) -> str:
@@ -98,7 +98,7 @@ def ident(call: Call, given: str) -> str:
         return str(uuid.UUID(given))
     if call.minor < NAMES_SINCE:
         raise errors.NotFound(noun="Node", ident=given[:80])
-    return field_types.ident("node", given)
+    return fields.parse_ident("node", given)
 
 
 def read(call: Call, given: str, *columns: str, rule: str | None = None) -> models.Node:
@@ -199,7 +199,7 @@ def _owned_by(call: Call, hostname: str) -> list[str]:
     return [node.uuid for node in every if node.conductor == hostname]
 
 
-@operation(params.FIELDS, answer=_NODE)
+@operation(operations.FIELDS, answer=_NODE)
 def show(call: Call, node: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
     found = read(call, node, *selection.columns_of(NODES.source), *preconditions.NODE)
@@ -237,9 +237,9 @@ def _owner_of_new(call: Call, asked: str | None) -> str | None:
     return own
 
 
-@operation(Param("reset_interfaces", field_types.flag, 45), body=patch.BODY, answer=_NODE)
+@operation(Param("reset_interfaces", fields.parse_flag, 45), body=tables.PATCH_BODY, answer=_NODE)
 def update(call: Call, node: str) -> Reply:
-    body, version = _whole(call, calls.wait_for_lock(lambda: _update(call, node)))
+    body, version = _whole(call, calls.retry_if_changed(lambda: _update(call, node)))
     return Reply(body, version=version)
 
 
@@ -257,9 +257,9 @@ def _update(call: Call, given: str) -> str:
     return uuid
 
 
-@operation(answer=calls.EMPTY_204)
+@operation(answer=operations.EMPTY_204)
 def delete(call: Call, node: str) -> Reply:
-    return calls.wait_for_lock(lambda: _delete(call, node))
+    return calls.retry_if_changed(lambda: _delete(call, node))
 
 
 def _delete(call: Call, given: str) -> Reply:

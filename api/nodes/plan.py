@@ -8,9 +8,9 @@ from collections.abc import Collection
 
 from ingot.api.nodes import nodes, provision
 from ingot.api.nodes.verbs import ARGUMENTS, VERBS, Verb
-from ingot.api.web import fields, schemas
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
-from ingot.api.web.params import Param
+from ingot.api.web import fields
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
 from ingot.common.json_types import Json
 
@@ -38,23 +38,23 @@ _BODY = fields.Body(
 )
 
 
-_STEP = schemas.complete(
+_STEP = fields.complete_schema(
     {
-        **dict.fromkeys(("interface", "step", "origin", "runner"), schemas.TEXT),
-        **dict.fromkeys(("abortable", "requires_ramdisk", "reboot_requested", "presumed"), schemas.FLAG),
+        **dict.fromkeys(("interface", "step", "origin", "runner"), fields.TEXT_SCHEMA),
+        **dict.fromkeys(("abortable", "requires_ramdisk", "reboot_requested", "presumed"), fields.FLAG_SCHEMA),
         "priority": {"type": "number"},
         "args": {"type": "object"},
     }
 )
 _PLAN = Answer(
     shows=Plain(
-        schemas.complete(
+        fields.complete_schema(
             {
-                "node_uuid": schemas.TEXT,
+                "node_uuid": fields.TEXT_SCHEMA,
                 "flow": {"enum": sorted(_PLANS)},
                 "steps": {"type": "array", "items": _STEP},
-                "in_band_steps_known": schemas.FLAG,
-                "errors": {"type": "array", "items": schemas.TEXT},
+                "in_band_steps_known": fields.FLAG_SCHEMA,
+                "errors": {"type": "array", "items": fields.TEXT_SCHEMA},
             }
         )
     )

@@ -16,9 +16,10 @@ from ingot.api.nodes import nodes as api_nodes
 from ingot.api.nodes.verbs import ARGUMENTS, VERBS, Columns, Verb, enter, find_allowed
 from ingot.api.resources import runbooks
 from ingot.api.web import call as calls
-from ingot.api.web import field_types, fields
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import fields, operations
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import operation
 from ingot.common import clock, errors, states
 from ingot.common.json_types import FlowRequest, Json
 from ingot.db import models, nodes
@@ -29,7 +30,7 @@ _SHADOW = sha512_crypt.using(rounds=100_000)
 _BODY = fields.Body(
     "provision request",
     (
-        Field("target", type=field_types.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
+        Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
         *ARGUMENTS.values(),
     ),
 )
@@ -41,7 +42,7 @@ _STEPS_WITH_RULE = frozenset(("clean_steps", "service_steps"))
 _STEP_LISTS = _STEPS_WITH_RULE | {"deploy_steps"}
 
 
-@operation(body=_BODY, answer=calls.EMPTY_202)
+@operation(body=_BODY, answer=operations.EMPTY_202)
 def set_provision(call: Call, node: str) -> Reply:
     """Accept a verb for a node: check it, write it into the node's row, notify the conductor."""
     target = call.body["target"]
@@ -52,7 +53,7 @@ def set_provision(call: Call, node: str) -> Reply:
     if verb.since > call.minor:
         raise errors.VersionRefused(minor=verb.since)
     arguments = check_arguments(call, verb, call.body)
-    return calls.wait_for_lock(lambda: _accept(call, node, verb, arguments))
+    return calls.retry_if_changed(lambda: _accept(call, node, verb, arguments))
 
 
 def _accept(call: Call, ident: str, verb: Verb, arguments: Json) -> Reply:

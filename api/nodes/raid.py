@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from ingot.api.web import schemas
+from ingot.api.web import fields
 from ingot.common import errors
 
 LEVELS = ("JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0")
 
-_LOGICAL_DISK = schemas.record(
+_LOGICAL_DISK = fields.object_schema(
     {
         "controller": {"type": "string"},
         "disk_type": {"enum": ["hdd", "ssd"]},
@@ -23,16 +23,18 @@ _LOGICAL_DISK = schemas.record(
     required=("raid_level", "size_gb"),
 )
 
-_CONFIG = schemas.Schema(
+_CONFIG = fields.Schema(
     "target_raid_config",
-    schemas.record({"logical_disks": {"type": "array", "items": _LOGICAL_DISK, "minItems": 1}}, ("logical_disks",)),
+    fields.object_schema(
+        {"logical_disks": {"type": "array", "items": _LOGICAL_DISK, "minItems": 1}}, ("logical_disks",)
+    ),
 )
 
 
 class _Target:
     """The request body; an empty object takes the configuration back."""
 
-    schema = schemas.Schema("RAID request", {"anyOf": [{"type": "object", "maxProperties": 0}, _CONFIG.document]})
+    schema = fields.Schema("RAID request", {"anyOf": [{"type": "object", "maxProperties": 0}, _CONFIG.document]})
 
     def check(self, value: Any, minor: int) -> dict[str, Any]:
         if value is None or value == {}:

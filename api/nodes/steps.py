@@ -7,7 +7,7 @@ named as any other, on any interface.
 from collections.abc import Callable
 from typing import Any
 
-from ingot.api.web import field_types, fields, schemas
+from ingot.api.web import fields, tables
 from ingot.api.web.call import Call
 from ingot.common import errors, interfaces
 from ingot.db import models
@@ -24,7 +24,7 @@ _NAMED: dict[str, Any] = {
     "args": {"type": "object"},
 }
 
-_CHOSEN = schemas.record(
+_CHOSEN = fields.object_schema(
     {
         **_NAMED,
         "order": COUNT,
@@ -37,12 +37,12 @@ _CHOSEN = schemas.record(
 IN_ORDER: dict[str, Any] = {"type": ["array", "null"], "items": _CHOSEN}
 """Steps that run in the order given: manual cleaning, service."""
 
-_RANKED = schemas.record({**_NAMED, "priority": COUNT}, required=("interface", "step", "args", "priority"))
+_RANKED = fields.object_schema({**_NAMED, "priority": COUNT}, required=("interface", "step", "args", "priority"))
 
 BY_PRIORITY: dict[str, Any] = {"type": ["array", "null"], "items": _RANKED}
 """Steps that are sorted in among others: deploying."""
 
-_NUMBERED = schemas.record({**_NAMED, "order": COUNT}, required=("interface", "step", "order"))
+_NUMBERED = fields.object_schema({**_NAMED, "order": COUNT}, required=("interface", "step", "order"))
 
 
 def with_numbers(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -60,14 +60,14 @@ def _each_once(name: str, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return with_numbers(value)
 
 
-OF_TEMPLATE = field_types.FieldType({"type": "array", "items": _RANKED, "minItems": 1}, _each_once)
-OF_RUNBOOK = field_types.FieldType({"type": "array", "items": _NUMBERED, "minItems": 1}, _each_once)
+OF_TEMPLATE = fields.FieldType({"type": "array", "items": _RANKED, "minItems": 1}, _each_once)
+OF_RUNBOOK = fields.FieldType({"type": "array", "items": _NUMBERED, "minItems": 1}, _each_once)
 
 
-def shown_of(lists: StepLists) -> Callable[[Call, list[models.Record], fields.Selection], None]:
+def shown_of(lists: StepLists) -> Callable[[Call, list[models.Record], tables.Selection], None]:
     """What completes rows of named lists with their steps, one statement for all."""
 
-    def complete(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
+    def complete(call: Call, found: list[models.Record], selection: tables.Selection) -> None:
         if "steps" in selection.names and found:
             known = lists.steps_of(call.db, [record.id for record in found])
             for record in found:

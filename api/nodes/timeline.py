@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingot.api.nodes import nodes
-from ingot.api.web import field_types, params, schemas
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
-from ingot.api.web.params import Param
+from ingot.api.web import fields, operations
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import clock, errors, masking
 from ingot.db import models, node_history
 
@@ -27,28 +27,30 @@ _FAILED = "failed"
 
 
 _STEP = {
-    **dict.fromkeys(("interface", "step", "state"), schemas.TEXT),
-    **dict.fromkeys(("origin", "runner", "started_at", "finished_at", "conductor", "error"), schemas.OPTIONAL_TEXT),
-    **dict.fromkeys(("priority", "duration"), schemas.OPTIONAL_NUMBER),
+    **dict.fromkeys(("interface", "step", "state"), fields.TEXT_SCHEMA),
+    **dict.fromkeys(
+        ("origin", "runner", "started_at", "finished_at", "conductor", "error"), fields.OPTIONAL_TEXT_SCHEMA
+    ),
+    **dict.fromkeys(("priority", "duration"), fields.OPTIONAL_NUMBER_SCHEMA),
     "args": {"type": "object"},
     "attempt": {"type": "integer"},
 }
 _RUN = {
-    **dict.fromkeys(("run", "flow"), schemas.TEXT),
-    **dict.fromkeys(("started_at", "finished_at", "last_error", "conductor"), schemas.OPTIONAL_TEXT),
+    **dict.fromkeys(("run", "flow"), fields.TEXT_SCHEMA),
+    **dict.fromkeys(("started_at", "finished_at", "last_error", "conductor"), fields.OPTIONAL_TEXT_SCHEMA),
     "state": {"enum": ["running", *_ENDS.values(), _FAILED]},
-    "duration": schemas.OPTIONAL_NUMBER,
+    "duration": fields.OPTIONAL_NUMBER_SCHEMA,
     "steps": {"type": "integer"},
 }
 _TIMELINE = {
-    **dict.fromkeys(("node_uuid", "provision_state"), schemas.TEXT),
-    **dict.fromkeys(("node_name", "run", "flow", "target_provision_state", "last_error"), schemas.OPTIONAL_TEXT),
-    "steps": {"type": "array", "items": schemas.complete(_STEP)},
+    **dict.fromkeys(("node_uuid", "provision_state"), fields.TEXT_SCHEMA),
+    **dict.fromkeys(("node_name", "run", "flow", "target_provision_state", "last_error"), fields.OPTIONAL_TEXT_SCHEMA),
+    "steps": {"type": "array", "items": fields.complete_schema(_STEP)},
 }
-_RUNS = {"runs": {"type": "array", "items": schemas.complete(_RUN)}}
+_RUNS = {"runs": {"type": "array", "items": fields.complete_schema(_RUN)}}
 
 
-@operation(Param("run", params.text), answer=Answer(shows=Plain(schemas.complete(_TIMELINE))))
+@operation(Param("run", fields.parse_text), answer=Answer(shows=Plain(fields.complete_schema(_TIMELINE))))
 def show(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, *_PRESENT)
     asked = call.query.get("run")
@@ -75,10 +77,10 @@ def _timeline(found: models.Record, asked: str | None, ended: list[models.Record
     }
 
 
-@operation(answer=Answer(shows=Plain(schemas.complete(_RUN | _TIMELINE))))
+@operation(answer=Answer(shows=Plain(fields.complete_schema(_RUN | _TIMELINE))))
 def run(call: Call, run: str) -> Reply:
     """One run by its id, whatever the node: what lists of runs say of it, and its steps as the timeline has them."""
-    ident = field_types.uuid("run", run)
+    ident = fields.parse_uuid("run", run)
     found = nodes.read(call, node_history.find_node_of_run(call.db, ident), *_PRESENT)
     ended = node_history.list_attempts(call.db, found.id, ident)
     summary = _run(_whole(ended), running=ident == found.run_id) if ended else _begun(found)
@@ -94,9 +96,9 @@ def _whole(ended: list[models.Record]) -> models.Record:
 
 
 @operation(
-    Param("limit", params.limit),
-    Param("marker", field_types.uuid),
-    answer=Answer(shows=Plain(schemas.record({**_RUNS, "next": schemas.TEXT}, _RUNS))),
+    Param("limit", operations.parse_limit),
+    Param("marker", fields.parse_uuid),
+    answer=Answer(shows=Plain(fields.object_schema({**_RUNS, "next": fields.TEXT_SCHEMA}, _RUNS))),
 )
 def runs(call: Call, node: str) -> Reply:
     """The runs of a node, the latest first."""

@@ -4,8 +4,9 @@ from collections.abc import Collection
 
 from ingot.api.nodes import nodes
 from ingot.api.web import call as calls
-from ingot.api.web import preconditions, trait_names
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import operations, preconditions, trait_names
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import operation
 from ingot.common import errors
 from ingot.db import node_crud
 from ingot.db import nodes as nodes_db
@@ -19,26 +20,26 @@ def index(call: Call, node: str) -> Reply:
     return Reply({"traits": nodes_db.traits_by_node(call.db, [found.id]).get(found.id, [])}, version=found.version)
 
 
-@operation(body=trait_names.LIST, answer=calls.EMPTY_204)
+@operation(body=trait_names.LIST, answer=operations.EMPTY_204)
 def replace(call: Call, node: str) -> Reply:
     _change(call, node, add=call.body["traits"], remove=None)
     return calls.NO_CONTENT
 
 
-@operation(answer=calls.EMPTY_204)
+@operation(answer=operations.EMPTY_204)
 def clear(call: Call, node: str) -> Reply:
     _change(call, node, remove=None)
     return calls.NO_CONTENT
 
 
-@operation(body=trait_names.NOTHING, answer=calls.EMPTY_204)
+@operation(body=trait_names.NOTHING, answer=operations.EMPTY_204)
 def add(call: Call, node: str, trait: str) -> Reply:
     name = trait_names.in_url(trait)
     uuid = _change(call, node, add=[name])
     return calls.NO_CONTENT._replace(headers={"Location": f"{call.base}/v1/nodes/{uuid}/traits/{name}"})
 
 
-@operation(answer=calls.EMPTY_204)
+@operation(answer=operations.EMPTY_204)
 def remove(call: Call, node: str, trait: str) -> Reply:
     found = nodes.read(call, node, *_READ)
     if trait not in nodes_db.traits_by_node(call.db, [found.id]).get(found.id, []):
@@ -56,4 +57,4 @@ def _change(call: Call, given: str, add: Collection[str] = (), remove: Collectio
         node_crud.change_traits(call.db, node, add, remove, node.revision if call.preconditions else None)
         return str(node.uuid)
 
-    return calls.wait_for_lock(attempt)
+    return calls.retry_if_changed(attempt)

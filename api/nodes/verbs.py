@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Literal
 
 from ingot.api.nodes import node_rules, steps
-from ingot.api.web import field_types, schemas
+from ingot.api.web import fields
 from ingot.api.web.fields import Field
 from ingot.common import clock, errors, states
 from ingot.common.json_types import FlowRequest
@@ -24,18 +24,18 @@ _DRIVE_PARTS = {
     "user_data": {"type": ["object", "array", "string", "null"]},
     "vendor_data": {"type": ["object", "null"]},
 }
-_DRIVE = {"anyOf": [{"type": ["string", "null"]}, schemas.record(_DRIVE_PARTS)]}
+_DRIVE = {"anyOf": [{"type": ["string", "null"]}, fields.object_schema(_DRIVE_PARTS)]}
 
 ARGUMENTS: Mapping[str, Field] = {
     field.name: field
     for field in (
-        Field("configdrive", type=field_types.FieldType(_DRIVE)),
-        Field("clean_steps", 15, field_types.FieldType(steps.IN_ORDER)),
-        Field("rescue_password", 38, field_types.text()),
-        Field("deploy_steps", 69, field_types.FieldType(steps.BY_PRIORITY)),
-        Field("disable_ramdisk", 70, field_types.FLAG),
-        Field("service_steps", 87, field_types.FieldType(steps.IN_ORDER)),
-        Field("runbook", 92, field_types.FieldType(field_types.TEXT.schema, field_types.ident)),
+        Field("configdrive", type=fields.FieldType(_DRIVE)),
+        Field("clean_steps", 15, fields.FieldType(steps.IN_ORDER)),
+        Field("rescue_password", 38, fields.text()),
+        Field("deploy_steps", 69, fields.FieldType(steps.BY_PRIORITY)),
+        Field("disable_ramdisk", 70, fields.FLAG),
+        Field("service_steps", 87, fields.FieldType(steps.IN_ORDER)),
+        Field("runbook", 92, fields.FieldType(fields.TEXT.schema, fields.parse_ident)),
     )
 }
 """The keys of a provision request beside its target, with the API version that brought each."""

@@ -4,8 +4,9 @@ from typing import Any
 
 from ingot.api.nodes.management import ask
 from ingot.api.web import call as calls
-from ingot.api.web import field_types, schemas
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import fields, operations
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors
 
 _PLACES = ("port_uuid", "portgroup_uuid")
@@ -15,7 +16,7 @@ _PLACES_SINCE = 67
 class _Vif:
     """The request body: ``id``, where to put it, and whatever else the network service understands."""
 
-    schema = schemas.Schema(
+    schema = fields.Schema(
         "vif",
         {
             "type": "object",
@@ -34,23 +35,23 @@ class _Vif:
             raise errors.Invalid(f"Cannot specify both {' and '.join(_PLACES)}: leave one out.")
         return {
             **body,
-            "id": field_types.ident("id", body["id"]),
-            **{name: field_types.uuid(name, body[name]) for name in given},
+            "id": fields.parse_ident("id", body["id"]),
+            **{name: fields.parse_uuid(name, body[name]) for name in given},
         }
 
 
-@operation(answer=Answer(shows=Plain(schemas.listed("vifs", {"type": "object", "required": ["id"]}))))
+@operation(answer=Answer(shows=Plain(fields.list_schema("vifs", {"type": "object", "required": ["id"]}))))
 def index(call: Call, node: str) -> Reply:
     return Reply({"vifs": ask(call, node, "list_vifs")})
 
 
-@operation(body=_Vif(), answer=calls.EMPTY_204)
+@operation(body=_Vif(), answer=operations.EMPTY_204)
 def attach(call: Call, node: str) -> Reply:
     ask(call, node, "attach_vif", vif=call.body)
     return calls.NO_CONTENT
 
 
-@operation(answer=calls.EMPTY_204)
+@operation(answer=operations.EMPTY_204)
 def detach(call: Call, node: str, vif: str) -> Reply:
-    ask(call, node, "detach_vif", vif_id=field_types.ident("VIF", vif))
+    ask(call, node, "detach_vif", vif_id=fields.parse_ident("VIF", vif))
     return calls.NO_CONTENT

@@ -2,10 +2,10 @@
 
 from ingot.api.nodes.management import ask
 from ingot.api.web import call as calls
-from ingot.api.web import field_types, fields, params
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import fields, operations
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
-from ingot.api.web.params import Param
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
 
 DEVICE_TYPES = ("disk", "cdrom", "floppy")
@@ -20,17 +20,15 @@ def _image_url(name: str, value: str) -> str:
         raise errors.Invalid(
             field=name, value=value, allowed=f"Expected a URL that begins with one of: {', '.join(_SCHEMES)}."
         )
-    return field_types.storable(name, value)
+    return fields.parse_text(name, value)
 
 
 _MEDIUM = fields.Body(
     "vmedia",
     (
-        Field("device_type", type=field_types.FieldType({"enum": list(DEVICE_TYPES)}), required=True),
-        Field(
-            "image_url", type=field_types.FieldType({"type": "string", "maxLength": 2**16}, _image_url), required=True
-        ),
-        Field("image_download_source", type=field_types.FieldType({"enum": list(_SOURCES)})),
+        Field("device_type", type=fields.FieldType({"enum": list(DEVICE_TYPES)}), required=True),
+        Field("image_url", type=fields.FieldType({"type": "string", "maxLength": 2**16}, _image_url), required=True),
+        Field("image_download_source", type=fields.FieldType({"enum": list(_SOURCES)})),
     ),
 )
 
@@ -40,7 +38,7 @@ def show(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_virtual_media"))
 
 
-@operation(body=_MEDIUM, answer=calls.EMPTY_204)
+@operation(body=_MEDIUM, answer=operations.EMPTY_204)
 def attach(call: Call, node: str) -> Reply:
     given = call.body
     about = {"device_type": given["device_type"], "image_url": given["image_url"]}
@@ -49,7 +47,7 @@ def attach(call: Call, node: str) -> Reply:
 
 
 def _device_types(name: str, given: str) -> list[str]:
-    named = params.names(name, given)
+    named = operations.parse_names(name, given)
     unknown = [one for one in named if one not in DEVICE_TYPES]
     if unknown:
         known = ", ".join(DEVICE_TYPES)
@@ -57,7 +55,7 @@ def _device_types(name: str, given: str) -> list[str]:
     return list(named) or list(DEVICE_TYPES)
 
 
-@operation(Param("device_types", _device_types, repeats=True), answer=calls.EMPTY_204)
+@operation(Param("device_types", _device_types, repeats=True), answer=operations.EMPTY_204)
 def detach(call: Call, node: str) -> Reply:
     ask(call, node, "detach_virtual_media", device_types=call.query.get("device_types", list(DEVICE_TYPES)))
     return calls.NO_CONTENT

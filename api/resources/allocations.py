@@ -8,10 +8,10 @@ from ingot.api.auth import access
 from ingot.api.nodes import node_links
 from ingot.api.nodes import nodes as api_nodes
 from ingot.api.web import call as calls
-from ingot.api.web import collection, crud, field_types, fields, params, trait_names
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import collection, crud, fields, operations, tables, trait_names
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
-from ingot.api.web.params import Param
+from ingot.api.web.operations import Param, operation
 from ingot.common import errors, states
 from ingot.db import allocations as rows
 from ingot.db import listing, models, node_crud, nodes
@@ -27,41 +27,39 @@ def _traits(name: str, value: list[str]) -> list[str]:
 
 
 def _idents(name: str, value: list[str]) -> list[str]:
-    return list(dict.fromkeys(field_types.ident(name, given) for given in value))
+    return list(dict.fromkeys(fields.parse_ident(name, given) for given in value))
 
 
 _ITEMS = {"type": "string", "minLength": 1, "maxLength": 255}
-_TRAITS = field_types.FieldType(
-    {"type": ["array", "null"], "items": _ITEMS, "maxItems": node_crud.MOST_TRAITS}, _traits, []
-)
-_NODES = field_types.FieldType({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _idents, [])
-_OWNER = field_types.FieldType(field_types.TEXT.schema, lambda name, value: field_types.storable(name, value) or None)
+_TRAITS = fields.FieldType({"type": ["array", "null"], "items": _ITEMS, "maxItems": node_crud.MOST_TRAITS}, _traits, [])
+_NODES = fields.FieldType({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _idents, [])
+_OWNER = fields.FieldType(fields.TEXT.schema, lambda name, value: fields.parse_text(name, value) or None)
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "allocation",
     (
-        Field("uuid", SINCE, field_types.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
-        Field("name", SINCE, field_types.PORTGROUP_NAME, brief=True, sortable=True),
-        fields.links("allocations"),
+        Field("uuid", SINCE, fields.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
+        Field("name", SINCE, fields.PORTGROUP_NAME, brief=True, sortable=True),
+        tables.links("allocations"),
         Field("created_at", SINCE, brief=True, sortable=True),
         Field("updated_at", SINCE, brief=True, sortable=True),
         Field("candidate_nodes", SINCE, _NODES, write=POST, brief=True),
-        Field("extra", SINCE, field_types.OBJECT, brief=True),
+        Field("extra", SINCE, fields.OBJECT, brief=True),
         Field("last_error", SINCE, brief=True, sortable=True),
         Field("node_uuid", SINCE, brief=True),
-        Field("resource_class", SINCE, field_types.text(80), write=POST, brief=True, sortable=True),
+        Field("resource_class", SINCE, fields.text(80), write=POST, brief=True, sortable=True),
         Field("state", SINCE, brief=True, sortable=True),
         Field("traits", SINCE, _TRAITS, write=POST, brief=True),
         Field("owner", 60, _OWNER, write=POST, brief=True, sortable=True),
-        Field("node", 58, field_types.FieldType(field_types.TEXT.schema, field_types.ident), write=POST, hidden=True),
+        Field("node", 58, fields.FieldType(fields.TEXT.schema, fields.parse_ident), write=POST, hidden=True),
     ),
 )
 
 _FILTERS = (
-    Param("node", field_types.ident),
-    Param("resource_class", params.text, column="resource_class"),
-    Param("state", params.text, column="state"),
-    Param("owner", params.text, 60, "owner"),
+    Param("node", fields.parse_ident),
+    Param("resource_class", fields.parse_text, column="resource_class"),
+    Param("state", fields.parse_text, column="state"),
+    Param("owner", fields.parse_text, 60, "owner"),
 )
 
 _OWNERSHIP = access.Ownership(
@@ -94,7 +92,7 @@ CRUD = crud.Crud(ALLOCATIONS, rows, where=_where)
 UPDATE = CRUD.update._replace(since=57)
 
 
-_SHOWN = calls.Answer(shows=ALLOCATIONS.one)
+_SHOWN = operations.Answer(shows=ALLOCATIONS.one)
 
 
 @operation(body=TABLE.creation, answer=_SHOWN._replace(status=201))
@@ -107,7 +105,7 @@ def create(call: Call) -> Reply:
     if node is None:
         _search(call, values)
     else:
-        values["uuid"] = calls.wait_for_lock(lambda: _backfill(call, values, node))
+        values["uuid"] = calls.retry_if_changed(lambda: _backfill(call, values, node))
     record = CRUD.read(call, values["uuid"])
     shown = TABLE.select(call.minor).render(record, call)
     if node is None:
@@ -183,16 +181,16 @@ def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
     return uuid
 
 
-@operation(params.FIELDS, answer=_SHOWN)
+@operation(operations.FIELDS, answer=_SHOWN)
 def of_node(call: Call, node: str) -> Reply:
     record = _of_node(call, node, _referred(call, api_nodes.ident(call, node)))
     shown = TABLE.select(call.minor, call.query.get("fields")).render(record, call)
     return Reply(shown, version=record.version)
 
 
-@operation(answer=calls.EMPTY_204)
+@operation(answer=operations.EMPTY_204)
 def delete_of_node(call: Call, node: str) -> Reply:
-    calls.wait_for_lock(lambda: rows.delete(call.db, _target(call, node)))
+    calls.retry_if_changed(lambda: rows.delete(call.db, _target(call, node)))
     return calls.NO_CONTENT
 
 

@@ -1,31 +1,32 @@
 """Chassis: what nodes are mounted in."""
 
 from ingot.api.nodes import nodes
-from ingot.api.web import collection, crud, field_types, fields
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import collection, crud, fields, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
+from ingot.api.web.operations import operation
 from ingot.db import listing, node_crud
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "chassis",
     (
-        Field("uuid", type=field_types.UUID, write=POST, brief=True, sortable=True),
-        Field("description", type=field_types.TEXT, brief=True, sortable=True),
-        fields.links("chassis"),
+        Field("uuid", type=fields.UUID, write=POST, brief=True, sortable=True),
+        Field("description", type=fields.TEXT, brief=True, sortable=True),
+        tables.links("chassis"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
-        Field("extra", type=field_types.OBJECT),
+        Field("extra", type=fields.OBJECT),
         # A list in a list: clients know it like that.
         Field(
             "nodes",
-            compute=lambda chassis, call: [fields.link_pair(call, f"chassis/{chassis.uuid}/nodes")],
+            compute=lambda chassis, call: [tables.link_pair(call, f"chassis/{chassis.uuid}/nodes")],
             needs=("uuid",),
         ),
     ),
 )
 
 CRUD = crud.Crud(
-    collection.Collection("chassis", TABLE, node_crud.CHASSIS.source), node_crud.CHASSIS, ident=field_types.uuid
+    collection.Collection("chassis", TABLE, node_crud.CHASSIS.source), node_crud.CHASSIS, ident=fields.parse_uuid
 )
 
 

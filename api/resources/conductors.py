@@ -1,16 +1,17 @@
 """Conductors: who ever registered, and who is alive."""
 
-from ingot.api.web import collection, fields, params
-from ingot.api.web.call import Answer, Call, Reply, operation
+from ingot.api.web import collection, operations, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import Answer, operation
 from ingot.db import conductors, models
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "conductor",
     (
         Field("hostname", 49, brief=True, sortable=True),
         Field("conductor_group", 49, brief=True, sortable=True),
-        fields.links("conductors", "hostname"),
+        tables.links("conductors", "hostname"),
         Field("alive", 49, brief=True),
         Field("created_at", 49, sortable=True),
         Field("updated_at", 49, sortable=True),
@@ -19,7 +20,7 @@ TABLE = fields.Table(
 )
 
 
-def _complete(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
+def _complete(call: Call, found: list[models.Record], selection: tables.Selection) -> None:
     timeout = call.conf.conductor.heartbeat_timeout
     if "alive" in selection.names:
         online = conductors.online_hosts(call.db, timeout)
@@ -31,7 +32,9 @@ def _complete(call: Call, found: list[models.Record], selection: fields.Selectio
             conductor.drivers = known.get(conductor.id, [])
 
 
-CONDUCTORS = collection.Collection("conductors", TABLE, conductors.SOURCE, marker=params.filled, complete=_complete)
+CONDUCTORS = collection.Collection(
+    "conductors", TABLE, conductors.SOURCE, marker=operations.parse_filled, complete=_complete
+)
 
 
 @operation(*CONDUCTORS.index_params, answer=CONDUCTORS.page)
@@ -39,7 +42,7 @@ def index(call: Call) -> Reply:
     return collection.index(call, CONDUCTORS)
 
 
-@operation(params.FIELDS, answer=Answer(shows=CONDUCTORS.one))
+@operation(operations.FIELDS, answer=Answer(shows=CONDUCTORS.one))
 def show(call: Call, hostname: str) -> Reply:
     found = conductors.get(call.db, hostname, call.conf.conductor.heartbeat_timeout)
     return Reply(collection.show(call, CONDUCTORS, found))

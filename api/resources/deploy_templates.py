@@ -3,25 +3,25 @@
 from typing import Any
 
 from ingot.api.nodes import steps
-from ingot.api.web import collection, crud, field_types, fields, params, trait_names
+from ingot.api.web import collection, crud, fields, operations, tables, trait_names
 from ingot.api.web.call import Call
 from ingot.api.web.fields import POST, Field
 from ingot.db import models
 from ingot.db.step_lists import TEMPLATES
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "template",
     (
-        Field("uuid", 55, field_types.UUID, write=POST, brief=True, sortable=True),
+        Field("uuid", 55, fields.UUID, write=POST, brief=True, sortable=True),
         Field("name", 55, trait_names.KIND, brief=True, sortable=True, required=True),
-        fields.links("deploy_templates"),
+        tables.links("deploy_templates"),
         Field("created_at", 55, sortable=True),
         Field("updated_at", 55, sortable=True),
         # In lists too: specification 003 shows them there.
         Field("steps", 55, steps.OF_TEMPLATE, brief=True, required=True),
-        Field("extra", 55, field_types.OBJECT),
+        Field("extra", 55, fields.OBJECT),
         # Accepted and forgotten: clients send it to templates as they do to runbooks.
-        Field("description", 55, field_types.TEXT, write=POST, hidden=True),
+        Field("description", 55, fields.TEXT, write=POST, hidden=True),
     ),
 )
 
@@ -31,7 +31,7 @@ def _prepare(_call: Call, values: dict[str, Any], _row: models.Record | None) ->
 
 
 _DESCRIBED = collection.Collection(
-    "deploy_templates", TABLE, TEMPLATES.source, marker=params.filled, complete=steps.shown_of(TEMPLATES)
+    "deploy_templates", TABLE, TEMPLATES.source, marker=operations.parse_filled, complete=steps.shown_of(TEMPLATES)
 )
 
 CRUD = crud.Crud(_DESCRIBED, TEMPLATES, prepare=_prepare)

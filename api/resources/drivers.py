@@ -1,10 +1,10 @@
 """Drivers: the hardware types and classic drivers that online conductors have enabled (specification 004)."""
 
 from ingot.api.nodes import composition
-from ingot.api.web import collection, fields, params, schemas
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import collection, fields, operations, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
-from ingot.api.web.params import Param
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors, interfaces
 from ingot.db import conductors, models
 
@@ -34,15 +34,15 @@ def _of_kind(kind: str) -> tuple[Field, Field]:
 
 
 def _properties(driver: models.Record, call: Call) -> list[dict[str, str]]:
-    return fields.link_pair(call, f"drivers/{driver.name}/properties")
+    return tables.link_pair(call, f"drivers/{driver.name}/properties")
 
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "driver",
     (
         Field("name", brief=True),
         Field("hosts", brief=True),
-        fields.links("drivers", "name"),
+        tables.links("drivers", "name"),
         Field("properties", 14, brief=True, compute=_properties, needs=("name",)),
         Field("type", 30, brief=True),
         *(field for kind in interfaces.TYPES for field in _of_kind(kind)),
@@ -58,12 +58,12 @@ def _type(name: str, given: str) -> str:
 
 _ONE = collection.One(TABLE)
 
-_FIELDS = params.FIELDS._replace(since=77)
+_FIELDS = operations.FIELDS._replace(since=77)
 
 
 @operation(
     Param("type", _type, 30),
-    params.DETAIL._replace(since=30),
+    operations.DETAIL._replace(since=30),
     _FIELDS,
     answer=Answer(shows=collection.Page("drivers", _ONE)),
 )
@@ -80,7 +80,7 @@ def show(call: Call, name: str) -> Reply:
     return Reply(selection.render(one(call, name), call))
 
 
-_DESCRIBED = Answer(shows=Plain({"type": "object", "additionalProperties": schemas.TEXT}))
+_DESCRIBED = Answer(shows=Plain({"type": "object", "additionalProperties": fields.TEXT_SCHEMA}))
 """Something by name, each with what it is."""
 
 

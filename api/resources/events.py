@@ -6,9 +6,9 @@ Not part of the OpenStack API: it lives under /ingot/v1, where it cannot collide
 from oslo_utils import uuidutils
 
 from ingot.api.nodes import nodes
-from ingot.api.web import params
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
-from ingot.api.web.params import Param
+from ingot.api.web import operations
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
 from ingot.db import events, models, node_lists
 
@@ -18,7 +18,7 @@ _LONGEST = 18  # digits of an id
 
 
 def _kinds(name: str, given: str) -> frozenset[str]:
-    asked = params.names(name, given)
+    asked = operations.parse_names(name, given)
     unknown = [kind for kind in asked if kind not in events.KINDS]
     if unknown or not asked:
         raise errors.Invalid(field=name, value=", ".join(unknown), allowed=f"Kinds are: {', '.join(events.KINDS)}.")
@@ -33,7 +33,7 @@ def _id(name: str, given: str) -> int:
 
 @operation(
     Param("kind", _kinds, repeats=True),
-    Param("node", params.names, repeats=True),
+    Param("node", operations.parse_names, repeats=True),
     Param("after", _id),
     answer=Answer(shows=Plain({"type": "string"}), media="text/event-stream"),
 )

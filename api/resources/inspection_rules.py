@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ingot.api.web import call as calls
-from ingot.api.web import collection, crud, field_types, fields, params, schemas
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import collection, crud, fields, operations, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
+from ingot.api.web.operations import operation
 from ingot.common import errors
 from ingot.db import inventory, models
 
@@ -58,13 +59,13 @@ CONDITIONS: Mapping[str, tuple[str, ...]] = {**_TESTS, **{f"!{name}": needed for
 """The arguments that a condition needs, in their order; with an exclamation mark it must not be met."""
 
 
-def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) -> field_types.FieldType:
+def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) -> fields.FieldType:
     """A list of uses of some operators.
 
     :param least: how many there must be.
     :param also: further keys of a use.
     """
-    one = schemas.record(
+    one = fields.object_schema(
         {
             "op": {"enum": list(known)},
             "args": {"type": ["object", "array"]},
@@ -79,7 +80,7 @@ def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) ->
             _check_arguments(f"{name}.{index}", used, known[used["op"]])
         return value
 
-    return field_types.FieldType({"type": "array", "items": one, "minItems": least}, parse)
+    return fields.FieldType({"type": "array", "items": one, "minItems": least}, parse)
 
 
 def _check_arguments(where: str, used: dict[str, Any], needed: tuple[str, ...]) -> None:
@@ -91,7 +92,7 @@ def _check_arguments(where: str, used: dict[str, Any], needed: tuple[str, ...]) 
         )
 
 
-def _unless_sensitive(name: str, written: field_types.FieldType) -> Field:
+def _unless_sensitive(name: str, written: fields.FieldType) -> Field:
     """A field that is shown as null where the rule is sensitive: its values may be passwords."""
 
     def shown(rule: models.Record, _call: Call) -> Any:
@@ -101,20 +102,18 @@ def _unless_sensitive(name: str, written: field_types.FieldType) -> Field:
     return Field(name, SINCE, written, compute=shown, needs=(name, "sensitive"), required=True, schema=schema)
 
 
-_PRIORITY = field_types.FieldType(
-    {"type": "integer", "minimum": 0, "maximum": 9999}, lambda _name, value: int(value), 0
-)
-_PHASE = field_types.FieldType({"enum": [PHASE]}, empty=PHASE)
-_SENSITIVE = field_types.FieldType({"type": ["boolean", "null"]}, empty=False)
+_PRIORITY = fields.FieldType({"type": "integer", "minimum": 0, "maximum": 9999}, lambda _name, value: int(value), 0)
+_PHASE = fields.FieldType({"enum": [PHASE]}, empty=PHASE)
+_SENSITIVE = fields.FieldType({"type": ["boolean", "null"]}, empty=False)
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "inspection rule",
     (
-        Field("uuid", SINCE, field_types.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
-        Field("description", SINCE, field_types.TEXT, brief=True, sortable=True),
+        Field("uuid", SINCE, fields.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
+        Field("description", SINCE, fields.TEXT, brief=True, sortable=True),
         Field("priority", SINCE, _PRIORITY, brief=True, sortable=True),
         Field("phase", SINCE, _PHASE, brief=True, sortable=True),
-        fields.links("inspection_rules"),
+        tables.links("inspection_rules"),
         Field("created_at", SINCE, sortable=True),
         Field("updated_at", SINCE, sortable=True),
         Field("sensitive", SINCE, _SENSITIVE, sortable=True),
@@ -126,7 +125,7 @@ TABLE = fields.Table(
 
 def _marker(name: str, given: str) -> Any:
     """Any text; an empty one is none."""
-    return params.text(name, given) or None
+    return fields.parse_text(name, given) or None
 
 
 def _refuse_update(call: Call, _rule: models.Record, _changes: dict[str, Any]) -> None:
@@ -141,12 +140,12 @@ def _refuse_update(call: Call, _rule: models.Record, _changes: dict[str, Any]) -
 CRUD = crud.Crud(
     collection.Collection("inspection_rules", TABLE, inventory.RULES.source, marker=_marker),
     inventory.RULES,
-    ident=field_types.uuid,
+    ident=fields.parse_uuid,
     refuse_update=_refuse_update,
 )
 
 
-@operation(answer=calls.EMPTY_204)
+@operation(answer=operations.EMPTY_204)
 def delete_all(call: Call) -> Reply:
     inventory.delete_all_rules(call.db)
     return calls.NO_CONTENT

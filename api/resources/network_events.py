@@ -8,9 +8,10 @@ from typing import Any
 from oslo_log import log
 
 from ingot.api.web import call as calls
-from ingot.api.web import field_types, fields, versions
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import fields, operations, versions
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
+from ingot.api.web.operations import operation
 
 LOG = log.getLogger(__name__)
 
@@ -22,13 +23,13 @@ _KNOWN = ("network.bind_port", "network.unbind_port", "network.delete_port")
 _EVENT = fields.Body(
     "event",
     (
-        Field("event", type=field_types.FieldType({"enum": list(_KNOWN)}), required=True),
-        Field("port_id", type=field_types.FieldType({"type": "string"}, field_types.uuid), required=True),
-        Field("mac_address", type=field_types.MAC, required=True),
-        Field("status", type=field_types.REQUIRED_TEXT, required=True),
-        Field("device_id", type=field_types.TEXT),
-        Field("binding:host_id", type=field_types.TEXT),
-        Field("binding:vnic_type", type=field_types.TEXT),
+        Field("event", type=fields.FieldType({"enum": list(_KNOWN)}), required=True),
+        Field("port_id", type=fields.FieldType({"type": "string"}, fields.parse_uuid), required=True),
+        Field("mac_address", type=fields.MAC, required=True),
+        Field("status", type=fields.REQUIRED_TEXT, required=True),
+        Field("device_id", type=fields.TEXT),
+        Field("binding:host_id", type=fields.TEXT),
+        Field("binding:vnic_type", type=fields.TEXT),
     ),
 )
 
@@ -42,14 +43,14 @@ _BODY = fields.Body(
     (
         Field(
             "events",
-            type=field_types.FieldType({"type": "array", "minItems": 1, "items": {"type": "object"}}, _each),
+            type=fields.FieldType({"type": "array", "minItems": 1, "items": {"type": "object"}}, _each),
             required=True,
         ),
     ),
 )
 
 
-@operation(body=_BODY, answer=calls.EMPTY_204)
+@operation(body=_BODY, answer=operations.EMPTY_204)
 def create(call: Call) -> Reply:
     for event in call.body["events"]:
         LOG.info("%s: port %s with %s is %s", *(event[name] for name in ("event", "port_id", "mac_address", "status")))

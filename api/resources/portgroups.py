@@ -5,10 +5,10 @@ from typing import Any
 from ingot.api.auth import access
 from ingot.api.nodes import node_links
 from ingot.api.nodes import nodes as api_nodes
-from ingot.api.web import collection, crud, field_types, fields, params
+from ingot.api.web import collection, crud, fields, operations, tables
 from ingot.api.web.call import Call
 from ingot.api.web.fields import POST, Field
-from ingot.api.web.params import Param
+from ingot.api.web.operations import Param
 from ingot.common import errors, states
 from ingot.db import models, nodes, ports
 
@@ -19,34 +19,34 @@ def _mode(_name: str, value: str) -> str:
     return value or DEFAULT_MODE
 
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "portgroup",
     (
-        Field("uuid", 23, field_types.UUID, write=POST, brief=True, sortable=True),
-        Field("name", 23, field_types.PORTGROUP_NAME, brief=True, sortable=True),
-        Field("address", 23, field_types.OPTIONAL_MAC, brief=True, sortable=True),
-        fields.links("portgroups"),
+        Field("uuid", 23, fields.UUID, write=POST, brief=True, sortable=True),
+        Field("name", 23, fields.PORTGROUP_NAME, brief=True, sortable=True),
+        Field("address", 23, fields.OPTIONAL_MAC, brief=True, sortable=True),
+        tables.links("portgroups"),
         Field("created_at", 23, sortable=True),
         Field("updated_at", 23, sortable=True),
-        Field("node_uuid", 23, field_types.UUID),
-        Field("extra", 23, field_types.OBJECT),
+        Field("node_uuid", 23, fields.UUID),
+        Field("extra", 23, fields.OBJECT),
         Field("internal_info", 23),
-        Field("standalone_ports_supported", 23, field_types.FLAG_ON, sortable=True),
-        Field("mode", 26, field_types.FieldType(field_types.TEXT.schema, _mode, DEFAULT_MODE), sortable=True),
-        Field("properties", 26, field_types.OBJECT),
+        Field("standalone_ports_supported", 23, fields.FLAG_ON, sortable=True),
+        Field("mode", 26, fields.FieldType(fields.TEXT.schema, _mode, DEFAULT_MODE), sortable=True),
+        Field("properties", 26, fields.OBJECT),
         # Measured: requests take these two as long as there are portgroups.
-        Field("physical_network", 102, field_types.text(64), sortable=True, patch_since=23, post_since=23),
-        Field("category", 103, field_types.text(80), sortable=True, patch_since=23, post_since=23),
+        Field("physical_network", 102, fields.text(64), sortable=True, patch_since=23, post_since=23),
+        Field("category", 103, fields.text(80), sortable=True, patch_since=23, post_since=23),
         Field("dynamic_portgroup", 111, sortable=True),
-        fields.sub_links("ports", "portgroups", 24),
+        tables.sub_links("ports", "portgroups", 24),
     ),
 )
 
 FILTERS = (
-    Param("address", field_types.mac, column="address"),
-    Param("node", field_types.ident),
-    Param("shard", params.names, 106, "node_shard", "one_of"),
-    Param("conductor_groups", params.names, 99, "node_conductor_group", "one_of"),
+    Param("address", fields.parse_mac, column="address"),
+    Param("node", fields.parse_ident),
+    Param("shard", operations.parse_names, 106, "node_shard", "one_of"),
+    Param("conductor_groups", operations.parse_names, 99, "node_conductor_group", "one_of"),
 )
 
 PORTGROUPS = collection.Collection(

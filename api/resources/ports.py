@@ -5,10 +5,10 @@ from typing import Any
 from ingot.api.auth import access
 from ingot.api.nodes import node_links
 from ingot.api.nodes import nodes as api_nodes
-from ingot.api.web import collection, crud, field_types, fields, params, schemas
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import collection, crud, fields, operations, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
-from ingot.api.web.params import Param
+from ingot.api.web.operations import Param, operation
 from ingot.common import errors, states
 from ingot.db import listing, models, nodes
 from ingot.db import ports as port_rows
@@ -19,10 +19,10 @@ _LINK_KEYS = {
     "network_type": {"enum": ["managed", "unmanaged"]},
 }
 
-_LINK = schemas.Schema(
+_LINK = fields.Schema(
     "local_link_connection",
     {
-        **schemas.record(_LINK_KEYS),
+        **fields.object_schema(_LINK_KEYS),
         # Either nothing, or enough to find the other end of the cable.
         "anyOf": [
             {"maxProperties": 0},
@@ -41,43 +41,41 @@ def _link(_name: str, value: dict[str, Any]) -> dict[str, Any]:
 
 
 # A real boolean only: other fields take words as well.
-_AVAILABLE = field_types.FieldType({"type": "boolean"}, empty=True)
+_AVAILABLE = fields.FieldType({"type": "boolean"}, empty=True)
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "port",
     (
-        Field("uuid", type=field_types.UUID, write=POST, brief=True, sortable=True),
-        Field("address", type=field_types.MAC, brief=True, sortable=True, required=True),
-        fields.links("ports"),
+        Field("uuid", type=fields.UUID, write=POST, brief=True, sortable=True),
+        Field("address", type=fields.MAC, brief=True, sortable=True, required=True),
+        tables.links("ports"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
-        Field("node_uuid", type=field_types.UUID),
-        Field(
-            "node_ident", 94, field_types.FieldType(field_types.TEXT.schema, field_types.ident), write=POST, hidden=True
-        ),
-        Field("extra", type=field_types.OBJECT),
+        Field("node_uuid", type=fields.UUID),
+        Field("node_ident", 94, fields.FieldType(fields.TEXT.schema, fields.parse_ident), write=POST, hidden=True),
+        Field("extra", type=fields.OBJECT),
         Field("internal_info", 18),
-        Field("local_link_connection", 19, field_types.FieldType(field_types.OBJECT.schema, _link, {})),
-        Field("pxe_enabled", 19, field_types.FLAG_ON, sortable=True),
-        Field("portgroup_uuid", 24, field_types.UUID),
-        Field("physical_network", 34, field_types.text(64, shortest=1), sortable=True),
-        Field("is_smartnic", 53, field_types.FLAG, sortable=True),
-        Field("name", 88, field_types.TEXT, sortable=True, patch_since=1),
-        Field("description", 97, field_types.TEXT, sortable=True, patch_since=1),
-        Field("vendor", 100, field_types.text(32), sortable=True, patch_since=1),
-        Field("category", 101, field_types.text(80), sortable=True, patch_since=1),
+        Field("local_link_connection", 19, fields.FieldType(fields.OBJECT.schema, _link, {})),
+        Field("pxe_enabled", 19, fields.FLAG_ON, sortable=True),
+        Field("portgroup_uuid", 24, fields.UUID),
+        Field("physical_network", 34, fields.text(64, shortest=1), sortable=True),
+        Field("is_smartnic", 53, fields.FLAG, sortable=True),
+        Field("name", 88, fields.TEXT, sortable=True, patch_since=1),
+        Field("description", 97, fields.TEXT, sortable=True, patch_since=1),
+        Field("vendor", 100, fields.text(32), sortable=True, patch_since=1),
+        Field("category", 101, fields.text(80), sortable=True, patch_since=1),
         Field("available_for_dynamic_portgroup", 111, _AVAILABLE, sortable=True, patch_since=1),
     ),
 )
 
 FILTERS = (
-    Param("address", field_types.mac, column="address"),
-    Param("node", field_types.ident, 6),
-    Param("node_uuid", field_types.uuid, column="node_uuid"),
-    Param("portgroup", field_types.ident, 24),
-    Param("shard", params.names, 82, "node_shard", "one_of"),
-    Param("description_contains", params.text, 97, "description", "contains"),
-    Param("conductor_groups", params.names, 99, "node_conductor_group", "one_of"),
+    Param("address", fields.parse_mac, column="address"),
+    Param("node", fields.parse_ident, 6),
+    Param("node_uuid", fields.parse_uuid, column="node_uuid"),
+    Param("portgroup", fields.parse_ident, 24),
+    Param("shard", operations.parse_names, 82, "node_shard", "one_of"),
+    Param("description_contains", fields.parse_text, 97, "description", "contains"),
+    Param("conductor_groups", operations.parse_names, 99, "node_conductor_group", "one_of"),
 )
 
 PORTS = collection.Collection("ports", TABLE, port_rows.PORTS.source, FILTERS, ownership=access.through_node("port"))
@@ -165,9 +163,9 @@ _OF_PORTGROUP = PORTS._replace(filters=())
 
 @operation(*_OF_PORTGROUP.index_params, answer=PORTS.page)
 def of_portgroup(call: Call, ident: str) -> Reply:
-    return collection.index(call, PORTS, [_in_portgroup(call, field_types.ident("portgroup", ident))])
+    return collection.index(call, PORTS, [_in_portgroup(call, fields.parse_ident("portgroup", ident))])
 
 
 @operation(*_OF_PORTGROUP.detail_params, answer=PORTS.page)
 def of_portgroup_in_detail(call: Call, ident: str) -> Reply:
-    return collection.index(call, PORTS, [_in_portgroup(call, field_types.ident("portgroup", ident))], detail=True)
+    return collection.index(call, PORTS, [_in_portgroup(call, fields.parse_ident("portgroup", ident))], detail=True)

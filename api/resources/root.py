@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from ingot.api.web import fields, schemas, versions
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import fields, tables, versions
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Answer, Plain, operation
 
 COLLECTIONS: dict[str, int] = {
     "chassis": 1,
@@ -36,18 +37,18 @@ def _version(call: Call) -> dict[str, Any]:
     }
 
 
-_VERSION = schemas.complete(
-    {**dict.fromkeys(("id", "status", "min_version", "version"), schemas.TEXT), "links": fields.LINKS}
+_VERSION = fields.complete_schema(
+    {**dict.fromkeys(("id", "status", "min_version", "version"), fields.TEXT_SCHEMA), "links": tables.LINKS}
 )
-_SERVICE = schemas.complete(
+_SERVICE = fields.complete_schema(
     {
-        **dict.fromkeys(("name", "description"), schemas.TEXT),
+        **dict.fromkeys(("name", "description"), fields.TEXT_SCHEMA),
         "default_version": _VERSION,
         "versions": {"type": "array", "items": _VERSION},
     }
 )
-_OWN = {"id": schemas.TEXT, "links": fields.LINKS, "media_types": {"type": "object"}, "version": _VERSION}
-_COLLECTIONS = {name: {**fields.LINKS, **fields.brought(since)} for name, since in COLLECTIONS.items()}
+_OWN = {"id": fields.TEXT_SCHEMA, "links": tables.LINKS, "media_types": {"type": "object"}, "version": _VERSION}
+_COLLECTIONS = {name: {**tables.LINKS, **fields.brought(since)} for name, since in COLLECTIONS.items()}
 
 
 @operation(answer=Answer(shows=Plain(_SERVICE)))
@@ -62,9 +63,9 @@ def service(call: Call) -> Reply:
     )
 
 
-@operation(answer=Answer(shows=Plain(schemas.record(_OWN | _COLLECTIONS, _OWN))))
+@operation(answer=Answer(shows=Plain(fields.object_schema(_OWN | _COLLECTIONS, _OWN))))
 def version_1(call: Call) -> Reply:
-    links = {name: fields.link_pair(call, f"{name}/") for name, since in COLLECTIONS.items() if since <= call.minor}
+    links = {name: tables.link_pair(call, f"{name}/") for name, since in COLLECTIONS.items() if since <= call.minor}
     own = {
         "id": "v1",
         "links": [{"href": f"{call.base}/v1/", "rel": "self"}],

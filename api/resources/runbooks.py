@@ -6,9 +6,10 @@ from typing import Any
 from ingot.api.auth import access
 from ingot.api.nodes import steps
 from ingot.api.web import call as calls
-from ingot.api.web import collection, crud, field_types, fields, params, trait_names
-from ingot.api.web.call import Call, Reply, operation
+from ingot.api.web import collection, crud, fields, operations, tables, trait_names
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
+from ingot.api.web.operations import operation
 from ingot.common import errors
 from ingot.common import trait_names as names
 from ingot.db import listing, models, node_crud, nodes, step_lists
@@ -18,23 +19,23 @@ TRAITS_SINCE = 112
 """Minor version from which runbooks have traits, and names that need not be traits."""
 
 # Real booleans only: other resources take words as well.
-_FLAG = field_types.FieldType({"type": ["boolean", "null"]}, empty=False)
-_NAME = field_types.FieldType({"type": "string", "minLength": 1, "maxLength": 255}, field_types.logical_name)
+_FLAG = fields.FieldType({"type": ["boolean", "null"]}, empty=False)
+_NAME = fields.FieldType({"type": "string", "minLength": 1, "maxLength": 255}, fields.parse_name)
 
-TABLE = fields.Table(
+TABLE = tables.Table(
     "runbook",
     (
-        Field("uuid", 92, field_types.UUID, write=POST, brief=True, sortable=True),
+        Field("uuid", 92, fields.UUID, write=POST, brief=True, sortable=True),
         Field("name", 92, _NAME, brief=True, sortable=True, required=True),
-        fields.links("runbooks"),
+        tables.links("runbooks"),
         Field("created_at", 92, sortable=True),
         Field("updated_at", 92, sortable=True),
         Field("steps", 92, steps.OF_RUNBOOK, required=True),
         Field("disable_ramdisk", 92, _FLAG, sortable=True),
-        Field("extra", 92, field_types.OBJECT),
+        Field("extra", 92, fields.OBJECT),
         Field("public", 92, _FLAG, sortable=True, edit="baremetal:runbook:update:public"),
-        Field("owner", 92, field_types.TEXT, sortable=True, edit="baremetal:runbook:update:owner"),
-        Field("description", TRAITS_SINCE, field_types.TEXT, sortable=True),
+        Field("owner", 92, fields.TEXT, sortable=True, edit="baremetal:runbook:update:owner"),
+        Field("description", TRAITS_SINCE, fields.TEXT, sortable=True),
         Field("traits", TRAITS_SINCE),
     ),
     newer=errors.Invalid,
@@ -43,7 +44,7 @@ TABLE = fields.Table(
 _complete_steps = steps.shown_of(RUNBOOKS)
 
 
-def _complete(call: Call, found: list[models.Record], selection: fields.Selection) -> None:
+def _complete(call: Call, found: list[models.Record], selection: tables.Selection) -> None:
     _complete_steps(call, found, selection)
     if "traits" in selection.names and found:
         known = step_lists.traits_of_runbooks(call.db, [runbook.id for runbook in found])
@@ -87,7 +88,7 @@ _OWNERSHIP = access.Ownership(
 )
 
 _DESCRIBED = collection.Collection(
-    "runbooks", TABLE, RUNBOOKS.source, marker=params.filled, complete=_complete, ownership=_OWNERSHIP
+    "runbooks", TABLE, RUNBOOKS.source, marker=operations.parse_filled, complete=_complete, ownership=_OWNERSHIP
 )
 
 CRUD = crud.Crud(_DESCRIBED, RUNBOOKS, prepare=_prepare)
@@ -117,26 +118,26 @@ def traits_index(call: Call, ident: str) -> Reply:
     return Reply({"traits": runbook.traits}, version=runbook.version)
 
 
-@operation(body=trait_names.LIST, answer=calls.EMPTY_204)
+@operation(body=trait_names.LIST, answer=operations.EMPTY_204)
 def traits_replace(call: Call, ident: str) -> Reply:
     _change_traits(call, ident, lambda _present: set(call.body["traits"]))
     return calls.NO_CONTENT
 
 
-@operation(answer=calls.EMPTY_204)
+@operation(answer=operations.EMPTY_204)
 def traits_clear(call: Call, ident: str) -> Reply:
     _change_traits(call, ident, lambda _present: set())
     return calls.NO_CONTENT
 
 
-@operation(body=trait_names.NOTHING, answer=calls.EMPTY_204)
+@operation(body=trait_names.NOTHING, answer=operations.EMPTY_204)
 def traits_add(call: Call, ident: str, trait: str) -> Reply:
     name = trait_names.in_url(trait)
     uuid = _change_traits(call, ident, lambda present: present | {name})
     return calls.NO_CONTENT._replace(headers={"Location": f"{call.base}/v1/runbooks/{uuid}/traits/{name}"})
 
 
-@operation(answer=calls.EMPTY_204)
+@operation(answer=operations.EMPTY_204)
 def traits_remove(call: Call, ident: str, trait: str) -> Reply:
     # One that is not there is no error, unlike with nodes (measured contract).
     _change_traits(call, ident, lambda present: present - {trait})
@@ -155,4 +156,4 @@ def _change_traits(call: Call, ident: str, changed: Callable[[set[str]], set[str
             step_lists.set_runbook_traits(call.db, runbook, after)
         return str(runbook.uuid)
 
-    return calls.wait_for_lock(attempt)
+    return calls.retry_if_changed(attempt)

@@ -5,16 +5,16 @@ from typing import Any
 
 from ingot.api.nodes.management import ask
 from ingot.api.resources import drivers
-from ingot.api.web import params, schemas
-from ingot.api.web.call import Answer, Call, Operation, Plain, Reply, operation
-from ingot.api.web.params import Param
+from ingot.api.web import fields
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Answer, Operation, Param, Plain, operation
 from ingot.common import errors
 
 
 class _Arguments:
     """A body that only the called method understands: any object."""
 
-    schema = schemas.Schema("arguments", {"type": "object"})
+    schema = fields.Schema("arguments", {"type": "object"})
 
     def check(self, value: Any, minor: int) -> dict[str, Any]:
         body = {} if value is None else value
@@ -55,7 +55,7 @@ def _asked(call: Call, method: str | None, verb: str) -> dict[str, Any]:
     return {"vendor_method": method, "http_method": verb, "arguments": call.body}
 
 
-_METHOD = Param("method", params.text)
+_METHOD = Param("method", fields.parse_text)
 
 
 def _by_query(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:

@@ -5,10 +5,10 @@ from typing import Any
 
 from ingot.api.auth import access
 from ingot.api.nodes import node_links, nodes
-from ingot.api.web import collection, crud, field_types, fields, schemas
-from ingot.api.web.call import Answer, Call, Plain, Reply, operation
+from ingot.api.web import collection, crud, fields, tables
+from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
-from ingot.api.web.params import Param
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import masking
 from ingot.db import models
 from ingot.db import volumes as rows
@@ -16,8 +16,8 @@ from ingot.db import volumes as rows
 SINCE = 32
 """Minor version that brought volumes."""
 
-_NODE = field_types.FieldType({"type": "string"}, field_types.uuid)
-_INDEX = field_types.FieldType(
+_NODE = fields.FieldType({"type": "string"}, fields.parse_uuid)
+_INDEX = fields.FieldType(
     {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}, lambda _name, value: int(value)
 )
 
@@ -31,23 +31,23 @@ def _shown_properties(target: models.Record, call: Call) -> Any:
     return masking.mask(target.properties)
 
 
-def _table(noun: str, name: str, *own: Field) -> fields.Table:
-    return fields.Table(
+def _table(noun: str, name: str, *own: Field) -> tables.Table:
+    return tables.Table(
         noun,
         (
-            Field("uuid", SINCE, field_types.UUID, write=POST, brief=True, sortable=True),
+            Field("uuid", SINCE, fields.UUID, write=POST, brief=True, sortable=True),
             *own,
-            fields.links(f"volume/{name}"),
+            tables.links(f"volume/{name}"),
             Field("created_at", SINCE, sortable=True),
             Field("updated_at", SINCE, sortable=True),
             Field("node_uuid", SINCE, _NODE, brief=True),
-            Field("extra", SINCE, field_types.OBJECT),
+            Field("extra", SINCE, fields.OBJECT),
         ),
     )
 
 
 def _text(name: str, longest: int) -> Field:
-    return Field(name, SINCE, field_types.text(longest, nullable=False), brief=True, sortable=True, required=True)
+    return Field(name, SINCE, fields.text(longest, nullable=False), brief=True, sortable=True, required=True)
 
 
 _CONNECTOR = _table("connector", "connectors", _text("connector_id", 255), _text("type", 32))
@@ -57,10 +57,10 @@ _TARGET = _table(
     Field("boot_index", SINCE, _INDEX, brief=True, sortable=True, required=True),
     _text("volume_id", 36),
     _text("volume_type", 64),
-    Field("properties", SINCE, field_types.OBJECT, compute=_shown_properties, needs=("properties",)),
+    Field("properties", SINCE, fields.OBJECT, compute=_shown_properties, needs=("properties",)),
 )
 
-_FILTERS = (Param("node", field_types.ident),)
+_FILTERS = (Param("node", fields.parse_ident),)
 _OWNERSHIP = access.through_node("volume")
 
 COLLECTIONS: Mapping[str, collection.Collection] = {
@@ -78,7 +78,7 @@ def _crud(name: str, store: rows.Volumes) -> crud.Crud:
     return crud.Crud(
         COLLECTIONS[name],
         store,
-        ident=field_types.uuid,
+        ident=fields.parse_uuid,
         prepare=node_links.prepared,
         refuse_update=refuse_update,
         where=node_links.named,
@@ -92,12 +92,12 @@ TARGETS = _crud("targets", rows.TARGETS)
 def _document(call: Call, path: str) -> dict[str, Any]:
     """Where the two collections are."""
     return {
-        "links": fields.link_pair(call, f"{path}/"),
-        **{name: fields.link_pair(call, f"{path}/{name}") for name in COLLECTIONS},
+        "links": tables.link_pair(call, f"{path}/"),
+        **{name: tables.link_pair(call, f"{path}/{name}") for name in COLLECTIONS},
     }
 
 
-_DOCUMENT = Answer(shows=Plain(schemas.complete(dict.fromkeys(("links", *COLLECTIONS), fields.LINKS))))
+_DOCUMENT = Answer(shows=Plain(fields.complete_schema(dict.fromkeys(("links", *COLLECTIONS), tables.LINKS))))
 
 
 @operation(answer=_DOCUMENT)

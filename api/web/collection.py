@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ingot.api.auth import access
-from ingot.api.web import call as calls
-from ingot.api.web import field_types, fields, params, patch, schemas
+from ingot.api.web import fields, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.common import errors
 from ingot.db import listing, models
@@ -15,7 +14,7 @@ _LINKED = ("sort_key", "sort_dir")
 _LAST = ("fields", "limit", "marker")
 
 
-def _nothing(_call: Call, _found: list[models.Record], _selection: fields.Selection) -> None:
+def _nothing(_call: Call, _found: list[models.Record], _selection: tables.Selection) -> None:
     """Most resources are in one table."""
 
 
@@ -32,13 +31,13 @@ class Collection(NamedTuple):
     """
 
     name: str
-    table: fields.Table
+    table: tables.Table
     source: listing.Source
-    filters: tuple[params.Param, ...] = ()
-    marker: Callable[[str, str], str] = field_types.uuid
+    filters: tuple[operations.Param, ...] = ()
+    marker: Callable[[str, str], str] = fields.parse_uuid
     selects: bool = True
     details: bool = True
-    complete: Callable[[Call, list[models.Record], fields.Selection], None] = _nothing
+    complete: Callable[[Call, list[models.Record], tables.Selection], None] = _nothing
     ownership: access.Ownership | None = None
 
     @property
@@ -47,20 +46,20 @@ class Collection(NamedTuple):
         return One(self.table, self.source)
 
     @property
-    def page(self) -> calls.Answer:
+    def page(self) -> operations.Answer:
         """The answer with a page of the list."""
-        return calls.Answer(shows=Page(self.name, self.one))
+        return operations.Answer(shows=Page(self.name, self.one))
 
     @property
-    def index_params(self) -> tuple[params.Param, ...]:
+    def index_params(self) -> tuple[operations.Param, ...]:
         """The query parameters of the list."""
-        selecting = ((params.FIELDS,) if self.selects else ()) + ((params.DETAIL,) if self.details else ())
-        return (*self.filters, *params.paging(self.marker), *selecting)
+        selecting = ((operations.FIELDS,) if self.selects else ()) + ((operations.DETAIL,) if self.details else ())
+        return (*self.filters, *operations.paging_params(self.marker), *selecting)
 
     @property
-    def detail_params(self) -> tuple[params.Param, ...]:
+    def detail_params(self) -> tuple[operations.Param, ...]:
         """The query parameters of the list at .../detail."""
-        return (*self.filters, *params.paging(self.marker))
+        return (*self.filters, *operations.paging_params(self.marker))
 
 
 class One(NamedTuple):
@@ -69,13 +68,13 @@ class One(NamedTuple):
     :param source: whose columns tell the types.
     """
 
-    table: fields.Table
+    table: tables.Table
     source: listing.Source | None = None
 
     def schema(self, named: dict[str, Any]) -> dict[str, Any]:
-        """See :class:`ingot.api.web.call.Shape`."""
+        """See :class:`ingot.api.web.operations.Shape`."""
         name = self.table.noun.replace("'", "").title().replace(" ", "")
-        named[name] = named.get(name) or fields.shown_schema(self.table, self.source)
+        named[name] = named.get(name) or tables.shown_schema(self.table, self.source)
         return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -89,9 +88,9 @@ class Page(NamedTuple):
     one: One
 
     def schema(self, named: dict[str, Any]) -> dict[str, Any]:
-        """See :class:`ingot.api.web.call.Shape`."""
+        """See :class:`ingot.api.web.operations.Shape`."""
         items = {self.key: {"type": "array", "items": self.one.schema(named)}}
-        return schemas.record({**items, "next": {"type": "string"}}, (self.key,))
+        return fields.object_schema({**items, "next": {"type": "string"}}, (self.key,))
 
 
 def index(
@@ -111,7 +110,11 @@ def index(
     selection = selected(call, collection.table, detail)
     limit = min(query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
     wanted = listing.Page(
-        where=(*where, *params.conditions(collection.filters, query), *within(call, collection, query.get("project"))),
+        where=(
+            *where,
+            *operations.build_conditions(collection.filters, query),
+            *within(call, collection, query.get("project")),
+        ),
         sort_key=collection.table.sort_column(query.get("sort_key", "id"), call.minor),
         descending=query.get("sort_dir") == "desc",
         limit=limit,
@@ -125,7 +128,7 @@ def index(
     return Reply(body)
 
 
-def selected(call: Call, table: fields.Table, detail: bool = False) -> fields.Selection:
+def selected(call: Call, table: tables.Table, detail: bool = False) -> tables.Selection:
     """What a list shows of each object, by the parameters ``fields`` and ``detail``.
 
     :param detail: show everything, as .../detail does.
@@ -149,7 +152,7 @@ def within(call: Call, collection: Collection, project: str | None = None) -> li
     return [] if own is None else [collection.ownership.condition(own)]
 
 
-def _next(call: Call, collection: Collection, selection: fields.Selection, last: models.Record, limit: int) -> str:
+def _next(call: Call, collection: Collection, selection: tables.Selection, last: models.Record, limit: int) -> str:
     kept = {name: call.query[name] for name in _LINKED if name in call.query}
     kept |= {name: value for name, value in call.query.items() if name not in (*_LINKED, *_LAST)}
     detail = call.query.get("detail") or call.path.endswith("/detail")
@@ -170,27 +173,27 @@ def show(call: Call, collection: Collection, record: models.Record) -> dict[str,
     return selection.render(record, call)
 
 
-def stored(table: fields.Table, body: Mapping[str, Any]) -> dict[str, Any]:
+def stored(table: tables.Table, body: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a new row: what was sent, and for what was not sent what stands for nothing."""
     return {
-        name: body[name] if name in body else fields.parsed(field, None)
+        name: body[name] if name in body else fields._parsed(field, None)
         for name, field in table.fields.items()
         if field.type
     }
 
 
 def patched(call: Call, collection: Collection, record: models.Record) -> dict[str, Any]:
-    """What the request's patch changes of a record; see :func:`ingot.api.web.patch.apply`.
+    """What the request's patch changes of a record; see :func:`ingot.api.web.tables.apply_patch`.
 
     :raises Forbidden: it would change what the request may not change.
     """
     if call.access.limited:
         _require_edits(call, collection, record)
-    current = {name: getattr(record, name) for name in collection.table.patchable() if hasattr(record, name)}
-    changes = patch.apply(collection.table, current, call.body, call.minor)
+    current = {name: getattr(record, name) for name in collection.table.patchable if hasattr(record, name)}
+    changes = tables.apply_patch(collection.table, current, call.body, call.minor)
     limit = call.conf.api.max_json_body_depth
     for name, value in changes.items():
-        if schemas.deeper_than(value, limit):
+        if fields.is_deeper_than(value, limit):
             raise errors.Invalid(f"Field {name} would be nested more than {limit} deep, which is too deep.")
     return changes
 
@@ -210,5 +213,5 @@ def _refuse(call: Call) -> Reply:
     )
 
 
-without_ident = calls.Operation(_refuse, {}, None, answer=calls.Answer(400))
+without_ident = operations.Operation(_refuse, {}, None, answer=operations.Answer(400))
 """PATCH and DELETE of a whole collection."""

@@ -6,8 +6,9 @@ from typing import Any, Protocol
 from oslo_utils import uuidutils
 
 from ingot.api.web import call as calls
-from ingot.api.web import collection, field_types, params, patch, versions
-from ingot.api.web.call import Call, Operation, Reply, operation
+from ingot.api.web import collection, fields, operations, tables, versions
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Operation, operation
 from ingot.db import listing, models
 from ingot.db.engine import Database
 
@@ -52,7 +53,7 @@ class Crud:
         described: collection.Collection,
         store: Store,
         *,
-        ident: Callable[[str, str], str] = field_types.ident,
+        ident: Callable[[str, str], str] = fields.parse_ident,
         prepare: Callable[[Call, dict[str, Any], Record | None], dict[str, Any]] = _as_written,
         refuse_update: Callable[[Call, Record, dict[str, Any]], None] = _nothing,
         where: Callable[[Call], list[listing.Condition]] = _no_conditions,
@@ -63,13 +64,13 @@ class Crud:
         self._prepare = prepare
         self._refuse_update = refuse_update
         self._where = where
-        shown, created = (calls.Answer(status, described.one) for status in (200, 201))
+        shown, created = (operations.Answer(status, described.one) for status in (200, 201))
         self.index: Operation = operation(*described.index_params, answer=described.page)(self._index)
         self.detail: Operation = operation(*described.detail_params, answer=described.page)(self._detail)
-        self.show: Operation = operation(params.FIELDS, answer=shown)(self._show)
+        self.show: Operation = operation(operations.FIELDS, answer=shown)(self._show)
         self.create: Operation = operation(body=described.table.creation, answer=created)(self._create)
-        self.update: Operation = operation(body=patch.BODY, answer=shown)(self._update)
-        self.delete: Operation = operation(answer=calls.EMPTY_204)(self._delete)
+        self.update: Operation = operation(body=tables.PATCH_BODY, answer=shown)(self._update)
+        self.delete: Operation = operation(answer=operations.EMPTY_204)(self._delete)
 
     def read(self, call: Call, given: str, rule: str | None = None) -> Record:
         """The whole row that a URL means.
@@ -118,7 +119,7 @@ class Crud:
         return calls.created(call, self._shown(call, record), path, record.version)
 
     def _update(self, call: Call, ident: str) -> Reply:
-        uuid = calls.wait_for_lock(lambda: self._change(call, ident))
+        uuid = calls.retry_if_changed(lambda: self._change(call, ident))
         record = self.read(call, uuid)
         return Reply(self._shown(call, record), version=record.version)
 
@@ -131,5 +132,5 @@ class Crud:
         return str(record.uuid)
 
     def _delete(self, call: Call, ident: str) -> Reply:
-        calls.wait_for_lock(lambda: self._store.delete(call.db, self.target(call, ident)))
+        calls.retry_if_changed(lambda: self._store.delete(call.db, self.target(call, ident)))
         return calls.NO_CONTENT

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from ingot.api.web import call as calls
-from ingot.api.web import collection, field_types, fields, params, patch, preconditions, versions
-from ingot.api.web.call import Call, Operation, Reply, operation
+from ingot.api.web import collection, fields, operations, preconditions, tables, versions
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Operation, operation
 
 PATH = "/ingot/v1/openapi.json"
 
@@ -19,13 +19,13 @@ _TEXT = {"type": "string"}
 _FLAG = {"anyOf": [{"type": "boolean"}, {"enum": ["t", "true", "on", "y", "yes", "f", "false", "off", "n", "no"]}]}
 
 _PARSED: Mapping[Callable[[str, str], Any], dict[str, Any]] = {
-    field_types.flag: _FLAG,
-    field_types.uuid: {"type": "string", "format": "uuid"},
-    field_types.mac: {"type": "string", "pattern": "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"},
-    params.direction: {"enum": ["asc", "desc"]},
-    params.filled: {"type": "string", "minLength": 1},
-    params.limit: {"type": "integer", "minimum": 1, "maximum": 10**11},
-    params.names: {"type": "array", "items": _TEXT},
+    fields.parse_flag: _FLAG,
+    fields.parse_uuid: {"type": "string", "format": "uuid"},
+    fields.parse_mac: {"type": "string", "pattern": "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"},
+    operations.parse_direction: {"enum": ["asc", "desc"]},
+    operations.parse_filled: {"type": "string", "minLength": 1},
+    operations.parse_limit: {"type": "integer", "minimum": 1, "maximum": 10**11},
+    operations.parse_names: {"type": "array", "items": _TEXT},
 }
 """By what parses a query parameter, its schema; any other is text."""
 
@@ -90,7 +90,7 @@ class Route(Protocol):
 
 def document(routes: Iterable[Route]) -> dict[str, Any]:
     """The description of these routes."""
-    named: dict[str, Any] = {"Error": _ERROR, "Patch": patch.BODY.schema.document}
+    named: dict[str, Any] = {"Error": _ERROR, "Patch": tables.PATCH_BODY.schema.document}
     ordered = sorted(routes, key=lambda route: route.path)
     paths = {templated(route.path): dict(_operations(route, named)) for route in ordered}
     return {
@@ -122,7 +122,7 @@ def show(routes: Callable[[], Iterable[Route]]) -> Operation:
     """The operation that answers with the description of all routes, itself among them."""
     made: list[dict[str, Any]] = []
 
-    @operation(answer=calls.Answer(shows=calls.Plain({"type": "object", "required": ["openapi", "paths"]})))
+    @operation(answer=operations.Answer(shows=operations.Plain({"type": "object", "required": ["openapi", "paths"]})))
     def describe(call: Call) -> Reply:
         """This document."""
         if not made:
@@ -164,8 +164,8 @@ def _parameters(route: Route, method: str, served: Operation) -> Iterator[dict[s
 def _body(served: Operation) -> dict[str, Any]:
     if served.body is None:
         return {}
-    schema = _reference("schemas", "Patch") if served.body is patch.BODY else served.body.schema.document
-    required = served.body is patch.BODY or bool(schema.get("required"))
+    schema = _reference("schemas", "Patch") if served.body is tables.PATCH_BODY else served.body.schema.document
+    required = served.body is tables.PATCH_BODY or bool(schema.get("required"))
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
 
 

@@ -1,25 +1,270 @@
-"""Fields of resources, declared once: what is shown from which version on, what may be written, sorted, selected.
-
-A resource's table of fields is the only place that knows them. Representation, ``fields=``, detail, sort keys, what
-POST and PATCH accept, and the answer 406 for what is newer than the request all derive from it.
-"""
+"""Fields: what clients may send, declared once. Types of values, JSON schemas with readable messages, request bodies."""
 
 import copy
-import functools
+import re
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ingot.api.auth import access
-from ingot.api.web import field_types, schemas
-from ingot.api.web.call import Call
-from ingot.common import errors
-from ingot.db import listing, models
+import jsonschema
+from jsonschema import exceptions
+from oslo_utils import strutils, uuidutils
 
-Compute = Callable[[models.Record, Call], Any]
+from ingot.api.web.call import Call
+from ingot.common import errors, masking
+from ingot.common.json_types import Json
+
+_LONGEST_MESSAGE = 300
+_BOOLEANS = (
+    "Send true or false; as text '1', 't', 'true', 'on', 'y', 'yes' or '0', 'f', 'false', 'off', 'n', 'no' are fine."
+)
+_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9._~-]{1,255}", re.ASCII)
 
 POST = 1
 PATCH = 2
 BOTH = POST | PATCH
+
+NODE_NAMES_SINCE = 5
+"""Minor version from which nodes are found by name."""
+
+
+class Schema:
+    """A compiled JSON schema.
+
+    :param noun: what is checked, for messages: ``node``, ``clean_steps`` ...
+    """
+
+    def __init__(self, noun: str, document: Json) -> None:
+        self.noun = noun
+        self.document = document
+        self._validator = jsonschema.Draft202012Validator(document)
+
+    def check(self, value: object) -> None:
+        """
+        :raises Invalid: the value does not fit the schema.
+        """
+        found = exceptions.best_match(self._validator.iter_errors(value))
+        if found is not None:
+            raise errors.Invalid(f"Schema error for {self.noun}: {_describe(found)}")
+
+
+def _describe(error: exceptions.ValidationError) -> str:
+    where = ".".join(map(str, error.absolute_path))
+    message = error.message.replace(repr(error.instance), masking.shown(where, error.instance), 1)
+    if error.validator == "additionalProperties":
+        message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]} ..."
+        message += f"; allowed are: {', '.join(sorted(error.schema.get('properties', ()))) or 'none'}"
+    elif error.validator in _UNEXPLAINED:
+        message += f"; allowed is: {_describe_form(error.schema)}"
+    return f"{where}: {message}" if where else message
+
+
+_UNEXPLAINED = ("anyOf", "maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties")
+"""Demands of a schema that the messages of its library do not explain."""
+
+_CLAUSES: Mapping[str, str] = {
+    "type": "{}",
+    "enum": "one of {}",
+    "pattern": "like {}",
+    "minimum": "from {}",
+    "maximum": "to {}",
+    "minLength": "of at least {} characters",
+    "maxLength": "of at most {} characters",
+    "minItems": "of at least {} items",
+    "maxItems": "of at most {} items",
+    "minProperties": "with at least {} keys",
+    "maxProperties": "with at most {} keys",
+    "required": "with {}",
+}
+
+
+def _describe_form(schema: Json) -> str:
+    """Return in words what a schema allows."""
+    if "anyOf" in schema:
+        return ", or ".join(map(_describe_form, schema["anyOf"]))
+    return " ".join(
+        clause.format(_join(schema[key])) for key, clause in _CLAUSES.items() if schema.get(key) is not None
+    )
+
+
+def _join(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+TEXT_SCHEMA: Json = {"type": "string"}
+OPTIONAL_TEXT_SCHEMA: Json = {"type": ["string", "null"]}
+OPTIONAL_NUMBER_SCHEMA: Json = {"type": ["number", "null"]}
+FLAG_SCHEMA: Json = {"type": "boolean"}
+
+
+def object_schema(properties: Json, required: Iterable[str] = ()) -> Json:
+    """Return the schema of an object that has these keys and no others."""
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def complete_schema(properties: Json) -> Json:
+    """Return the schema of an object that has all of these keys and no others."""
+    return object_schema(properties, properties)
+
+
+def list_schema(key: str, item: Json) -> Json:
+    """Return the schema of an object that has nothing but a list."""
+    return complete_schema({key: {"type": "array", "items": item}})
+
+
+def brought(minor: int) -> Json:
+    """The extension of OpenAPI by which OpenStack says which microversion brought something; nothing for the first."""
+    return {"x-openstack": {"min-ver": f"1.{minor}"}} if minor > 1 else {}
+
+
+def is_deeper_than(value: object, limit: int) -> bool:
+    """Return whether lists and objects are nested deeper than ``limit``."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _depth in range(limit):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)
+
+
+class FieldType(NamedTuple):
+    """The type of a value that clients may write.
+
+    :param schema: JSON schema of what may be sent.
+    :param parse: gets the field's name and the value (never None), gives what is stored; raises Invalid. None: the
+        value is stored as it is.
+    :param empty: what is stored for null, and what remains when the field is removed.
+    """
+
+    schema: Json
+    parse: Callable[[str, Any], object] | None = None
+    empty: object = None
+
+
+def text(longest: int = 255, shortest: int = 0, nullable: bool = True) -> FieldType:
+    """Return the type of free text.
+
+    :param longest: most characters.
+    :param shortest: fewest characters.
+    """
+    schema: Json = {"type": ["string", "null"] if nullable else "string", "maxLength": longest}
+    if shortest:
+        schema["minLength"] = shortest
+    return FieldType(schema, parse_text)
+
+
+def parse_text(name: str, value: str) -> str:
+    """Return the text, unless it holds what no database keeps."""
+    if "\x00" in value:
+        raise errors.Invalid(field=name, value=value, allowed="Characters NUL are not accepted.")
+    return value
+
+
+def parse_flag(name: str, value: object) -> bool:
+    """Return true or false from a boolean or the usual words."""
+    try:
+        flag: bool = strutils.bool_from_string(value, strict=True)
+    except ValueError as exc:
+        raise errors.Invalid(field=name, value=value, allowed=_BOOLEANS) from exc
+    return flag
+
+
+def parse_uuid(name: str, value: str) -> str:
+    """Return a UUID in its usual form."""
+    if not uuidutils.is_uuid_like(value):
+        raise errors.Invalid(field=name, value=value, allowed="Expected a UUID.")
+    return str(uuid.UUID(value))
+
+
+def parse_mac(name: str, value: str) -> str:
+    """Return a MAC address in lower case."""
+    if not _MAC.fullmatch(value):
+        raise errors.Invalid(
+            field=name, value=value, allowed="Expected a MAC address: six pairs of hex digits with colons."
+        )
+    return value.lower()
+
+
+def parse_name(name: str, value: str) -> str:
+    """Return a name that can stand in a URL."""
+    if not is_logical_name(value):
+        raise errors.Invalid(
+            field=name,
+            value=value,
+            allowed="A name has 1 to 255 characters of A-Z a-z 0-9 - . _ ~ and is not a UUID.",
+        )
+    return value
+
+
+def is_logical_name(value: str) -> bool:
+    return _NAME.fullmatch(value) is not None and not uuidutils.is_uuid_like(value)
+
+
+def parse_ident(name: str, value: str) -> str:
+    """Return what names an object in a URL or body: a UUID, or a name."""
+    if uuidutils.is_uuid_like(value):
+        return str(uuid.UUID(value))
+    if not is_logical_name(value):
+        raise errors.Invalid(field=name, value=value, allowed="Expected a UUID or a name.")
+    return value
+
+
+def parse_node_ident(call: Call, given: str) -> str:
+    """Return a node's identifier from a URL.
+
+    :raises Invalid: no node can have this name.
+    :raises NotFound: it is a name, and the request's version does not know names.
+    """
+    if call.minor < NODE_NAMES_SINCE and not uuidutils.is_uuid_like(given):
+        raise errors.NotFound(noun="Node", ident=given[:80])
+    return parse_ident("node", given)
+
+
+def whole(least: int, most: int = 2**31 - 1) -> FieldType:
+    """Return the type of a whole number, or its digits as text."""
+
+    def parse(name: str, value: Any) -> int:
+        digits = isinstance(value, int | float) or (value.isascii() and value.removeprefix("-").isdecimal())
+        number = int(value) if digits else None  # JSON's 5.0 is a whole number too
+        if number is None or not least <= number <= most:
+            raise errors.Invalid(field=name, value=value, allowed=f"Send a whole number from {least} to {most}.")
+        return number
+
+    return FieldType({"type": ["integer", "string", "null"], "maxLength": 12}, parse)
+
+
+def _parse_portgroup_name(name: str, value: str) -> str | None:
+    """Return a name like that of a node, but it may look like a UUID, and an empty one is none."""
+    return (value if uuidutils.is_uuid_like(value) else parse_name(name, value)) if value else None
+
+
+def _parse_uuid_or_none(name: str, value: str) -> str | None:
+    return parse_uuid(name, value) if value else None
+
+
+_FLAG: Json = {"type": ["boolean", "string", "null"]}
+
+TEXT = text()
+LONG_TEXT = text(longest=2**16)
+REQUIRED_TEXT = text(nullable=False)
+OBJECT = FieldType({"type": ["object", "null"]}, empty={})
+FLAG = FieldType(_FLAG, parse_flag, empty=False)
+FLAG_ON = FieldType(_FLAG, parse_flag, empty=True)
+TRISTATE = FieldType(_FLAG, parse_flag)
+UUID = FieldType(OPTIONAL_TEXT_SCHEMA, parse_uuid)
+UUID_OR_EMPTY = FieldType(OPTIONAL_TEXT_SCHEMA, _parse_uuid_or_none)
+MAC = FieldType(TEXT_SCHEMA, parse_mac)
+OPTIONAL_MAC = FieldType(OPTIONAL_TEXT_SCHEMA, parse_mac)
+NAME = FieldType(OPTIONAL_TEXT_SCHEMA, parse_name)
+PORTGROUP_NAME = FieldType(OPTIONAL_TEXT_SCHEMA, _parse_portgroup_name)
+IDENT = FieldType(TEXT.schema, parse_ident)
+
+Compute = Callable[[Any, Call], object]
+"""Makes the shown value of a record of the table that the field is in."""
 
 
 class Field(NamedTuple):
@@ -43,7 +288,7 @@ class Field(NamedTuple):
 
     name: str
     since: int = 1
-    type: field_types.FieldType | None = None
+    type: FieldType | None = None
     write: int = BOTH
     brief: bool = False
     sortable: bool = False
@@ -53,13 +298,20 @@ class Field(NamedTuple):
     post_since: int | None = None
     required: bool = False
     hidden: bool = False
-    schema: Mapping[str, Any] | None = None
+    schema: Json | None = None
     see: str | None = None
     edit: str | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         return self.needs or (() if self.compute else (self.name,))
+
+    def parse(self, value: object) -> object:
+        """Return a written value in the form that is stored."""
+        assert self.type is not None  # noqa: S101 - only writable fields get here
+        if value is None:
+            return copy.copy(self.type.empty)
+        return value if self.type.parse is None else self.type.parse(self.name, value)
 
 
 class Body:
@@ -74,37 +326,22 @@ class Body:
         self._newer = newer
         self.declared: tuple[Field, ...] = tuple(declared)
         self._fields = {field.name: field for field in self.declared}
-        self._needs_version = [field for field in self._fields.values() if field.since > 1]
-        self.schema = schemas.Schema(noun, object_schema(self._fields.values()))
+        self._needs_version = [field for field in self.declared if field.since > 1]
+        properties = {field.name: field.type.schema | brought(field.since) for field in self.declared if field.type}
+        required = [field.name for field in self.declared if field.type and field.required]
+        self.schema = Schema(noun, object_schema(properties, required))
 
-    def check(self, value: Any, minor: int) -> dict[str, Any]:
-        """The body with every value parsed; keys that were not sent are absent.
+    def check(self, value: object, minor: int) -> Json:
+        """Return the body with every value parsed; keys that were not sent are absent.
 
-        :raises Invalid: see :class:`schemas.Schema` and the field_types.
+        :raises Invalid: see :class:`Schema` and :class:`FieldType`.
         :raises VersionRefused: a key is newer than the request's version, unless the body has another error for that.
         """
-        body = {} if value is None else value
+        body: Any = {} if value is None else value
         if isinstance(body, dict):
             refuse_newer((field for field in self._needs_version if field.name in body), minor, self._newer)
         self.schema.check(body)
-        return {name: parsed(self._fields[name], given) for name, given in body.items()}
-
-
-def object_schema(declared: Iterable[Field]) -> dict[str, Any]:
-    """The JSON schema of an object with these fields."""
-    writable = [field for field in declared if field.type]
-    return schemas.record(
-        {field.name: field.type.schema | brought(field.since) for field in writable if field.type},
-        [field.name for field in writable if field.required],
-    )
-
-
-def parsed(field: Field, value: Any) -> Any:
-    """A written value in the form that is stored."""
-    assert field.type is not None  # noqa: S101 - only writable fields get here
-    if value is None:
-        return copy.copy(field.type.empty)
-    return value if field.type.parse is None else field.type.parse(field.name, value)
+        return {name: self._fields[name].parse(given) for name, given in body.items()}
 
 
 def refuse_newer(used: Iterable[Field], minor: int, refusal: type[errors.IngotError] = errors.VersionRefused) -> None:
@@ -117,170 +354,3 @@ def refuse_newer(used: Iterable[Field], minor: int, refusal: type[errors.IngotEr
                 f"Request not acceptable. The field {field.name} needs API version 1.{field.since} or newer; "
                 f"the request speaks 1.{minor}."
             )
-
-
-class Selection(NamedTuple):
-    """What one answer shows of each record.
-
-    :param columns: what must be read for it.
-    :param plain: names of fields that are columns.
-    :param computed: names of the others with their functions.
-    :param guarded: names of those that not everybody may see, with the rules for seeing them.
-    """
-
-    names: frozenset[str]
-    columns: tuple[str, ...]
-    plain: tuple[str, ...]
-    computed: tuple[tuple[str, Compute], ...]
-    guarded: tuple[tuple[str, str], ...] = ()
-
-    def columns_of(self, source: listing.Source) -> tuple[str, ...]:
-        """Those of the needed columns that the source has; the others are completed afterwards."""
-        return tuple(name for name in self.columns if name in source.computed or name in source.table.c)
-
-    def render(self, record: models.Record, call: Call) -> dict[str, Any]:
-        """One record as the client sees it."""
-        row = record.__dict__
-        shown = {name: row[name] for name in self.plain}
-        for name, compute in self.computed:
-            shown[name] = compute(record, call)
-        if self.guarded and not call.access.sees_all:
-            self._hide(shown, access.node_target(record), call)
-        return shown
-
-    def _hide(self, shown: dict[str, Any], whose: access.Target, call: Call) -> None:
-        for name, rule in self.guarded:
-            if not call.access.permits(rule, whose):
-                told = f"** Redacted - requires {rule} permission. **"
-                shown[name] = {"content": told} if isinstance(shown[name], dict) else told
-
-
-class Table:
-    """The fields of a resource.
-
-    :param noun: the resource in messages, e.g. ``port``.
-    :param newer: the error for writing a field that is newer than the request's version.
-    :param always: columns that are read whatever is shown: whose an object is decides what may be seen of it.
-    """
-
-    def __init__(
-        self,
-        noun: str,
-        fields: Iterable[Field],
-        newer: type[errors.IngotError] = errors.VersionRefused,
-        always: tuple[str, ...] = (),
-    ) -> None:
-        self.noun = noun
-        self.newer = newer
-        self._always = always
-        self.fields: Mapping[str, Field] = {field.name: field for field in fields}
-        written = (
-            field if field.post_since is None else field._replace(since=field.post_since)
-            for field in self.fields.values()
-            if field.type and field.write & POST
-        )
-        self.creation = Body(noun, written, newer)
-        self.select = functools.lru_cache(maxsize=2048)(self._select)
-
-    def patchable(self) -> dict[str, Field]:
-        """The fields that PATCH takes."""
-        return {name: field for name, field in self.fields.items() if field.type and field.write & PATCH}
-
-    def sort_column(self, key: str, minor: int) -> str:
-        """The column for a ``sort_key``.
-
-        :raises Invalid: lists cannot be sorted by it.
-        :raises VersionRefused: it is newer than the request's version.
-        """
-        if key in ("", "id"):
-            return "id"
-        field = self.fields.get(key)
-        if field is None or not field.sortable:
-            allowed = ", ".join(sorted(name for name, known in self.fields.items() if known.sortable))
-            raise errors.Invalid(field="sort_key", value=key, allowed=f"Lists can be sorted by: {allowed}.")
-        refuse_newer((field,), minor)
-        return key
-
-    def _select(self, minor: int, names: tuple[str, ...] | None = None, detail: bool = True) -> Selection:
-        """What to show.
-
-        :param names: from ``fields=``; None for the usual ones.
-        :param detail: with no names: everything, else what is brief.
-        :raises Invalid: a name is unknown.
-        :raises VersionRefused: a named field is newer than the request's version.
-        """
-        if names is None:
-            chosen = [
-                field
-                for field in self.fields.values()
-                if field.since <= minor and not field.hidden and (detail or field.brief)
-            ]
-        else:
-            chosen = self._named((*names, "links"), minor)
-        columns = dict.fromkeys((*(column for field in chosen for column in field.columns), *self._always))
-        return Selection(
-            frozenset(field.name for field in chosen),
-            tuple(columns),
-            tuple(field.name for field in chosen if field.compute is None),
-            tuple((field.name, field.compute) for field in chosen if field.compute),
-            tuple((field.name, field.see) for field in chosen if field.see),
-        )
-
-    def _named(self, names: Iterable[str], minor: int) -> list[Field]:
-        wanted = dict.fromkeys(names)
-        shown = {name: field for name, field in self.fields.items() if not field.hidden}
-        unknown = sorted(name for name in wanted if name not in shown)
-        if unknown:
-            known = ", ".join(sorted(name for name, field in shown.items() if field.since <= minor))
-            raise errors.Invalid(field="fields", value=", ".join(unknown), allowed=f"A {self.noun} has: {known}.")
-        chosen = [shown[name] for name in wanted]
-        refuse_newer(chosen, minor)
-        return chosen
-
-
-def shown_schema(table: Table, source: listing.Source | None = None) -> dict[str, Any]:
-    """The JSON schema of an object as answers show it. No key is sure to be there: ``fields=`` and versions choose.
-
-    :param source: whose columns tell the types.
-    """
-    properties = {}
-    for field in (field for field in table.fields.values() if not field.hidden):
-        known = field.schema or (source and source.json_schema(field.name)) or (field.type and field.type.schema) or {}
-        properties[field.name] = {**known, **brought(field.since)}
-    return schemas.record(properties)
-
-
-def brought(minor: int) -> dict[str, Any]:
-    """The extension of OpenAPI by which OpenStack says which microversion brought something; nothing for the first."""
-    return {"x-openstack": {"min-ver": f"1.{minor}"}} if minor > 1 else {}
-
-
-LINKS: Mapping[str, Any] = {
-    "type": "array",
-    "items": schemas.complete({"href": schemas.TEXT, "rel": schemas.TEXT}),
-}
-
-
-def links(collection: str, column: str = "uuid") -> Field:
-    """The field ``links`` of a resource: its own address and the bookmark."""
-
-    def compute(record: models.Record, call: Call) -> list[dict[str, str]]:
-        return link_pair(call, f"{collection}/{getattr(record, column)}")
-
-    return Field("links", compute=compute, needs=(column,), brief=True, schema=LINKS)
-
-
-def sub_links(name: str, collection: str, since: int = 1) -> Field:
-    """A field with the links of a sub-resource."""
-
-    def compute(record: models.Record, call: Call) -> list[dict[str, str]]:
-        return link_pair(call, f"{collection}/{record.uuid}/{name}")
-
-    return Field(name, since, compute=compute, needs=("uuid",), schema=LINKS)
-
-
-def link_pair(call: Call, path: str) -> list[dict[str, str]]:
-    return [
-        {"href": f"{call.base}/v1/{path}", "rel": "self"},
-        {"href": f"{call.base}/{path}", "rel": "bookmark"},
-    ]

@@ -1,7 +1,6 @@
 """The names of traits, wherever a client writes them: of nodes, of runbooks, and as names of deploy templates."""
 
-from ingot.api.web import call as calls
-from ingot.api.web import field_types, fields, schemas
+from ingot.api.web import fields, operations
 from ingot.common import errors, trait_names
 
 
@@ -12,9 +11,9 @@ def parsed(name: str, value: str) -> str:
     return value
 
 
-KIND = field_types.FieldType({"type": "string", "minLength": 1, "maxLength": 255}, parsed)
+KIND = fields.FieldType({"type": "string", "minLength": 1, "maxLength": 255}, parsed)
 
-_IN_URL = schemas.Schema("trait", KIND.schema)
+_IN_URL = fields.Schema("trait", KIND.schema)
 
 
 def in_url(given: str) -> str:
@@ -29,15 +28,11 @@ def _each(name: str, value: list[str]) -> list[str]:
 
 LIST = fields.Body(
     "traits",
-    (
-        fields.Field(
-            "traits", type=field_types.FieldType({"type": "array", "items": KIND.schema}, _each), required=True
-        ),
-    ),
+    (fields.Field("traits", type=fields.FieldType({"type": "array", "items": KIND.schema}, _each), required=True),),
 )
 """The body of a request that gives something all its traits."""
 
-LISTED = calls.Answer(shows=calls.Plain(schemas.listed("traits", KIND.schema)))
+LISTED = operations.Answer(shows=operations.Plain(fields.list_schema("traits", KIND.schema)))
 """The answer with all traits of something."""
 
 NOTHING = fields.Body("trait request", ())

@@ -43,17 +43,16 @@ class Checks(upgradecheck.UpgradeCommands):
     db: Database
 
     def _schema(self) -> Result:
+        required = schema.required_revision()
         try:
             found = schema.version(self.db)
             behind = schema.is_behind(self.db)
         except (errors.ServiceUnavailable, errors.Conflict) as exc:
             return Result(Code.FAILURE, exc.message)
         if behind:
-            return Result(
-                Code.FAILURE,
-                f"The schema is {found or 'empty'}, this release needs {schema.required_revision()}: run ingot-dbsync upgrade.",
-            )
-        if found not in (schema.required_revision(), schema.head()):
+            advice = f"The schema is {found or 'empty'}, this release needs {required}: run ingot-dbsync upgrade."
+            return Result(Code.FAILURE, advice)
+        if found not in (required, schema.head()):
             return Result(Code.WARNING, f"The schema is {found}, of a later release: this one's is {schema.head()}.")
         return _success()
 

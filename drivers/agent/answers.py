@@ -98,7 +98,7 @@ def read_offer(answer: object, kind: str) -> StepOffer:
     for manager, values in read_object(listed, result.get(listed)).items():
         for number, value in enumerate(read_list(f"{listed}.{manager}", values)):
             step = _read_step(f"{listed}.{manager}[{number}]", value)
-            offered.setdefault(steps.key(step), step)
+            offered.setdefault(steps.get_key(step), step)
     versions = result.get("hardware_manager_version")
     known = None if versions is None else dict(read_object("hardware_manager_version", versions))
     return StepOffer(tuple(offered.values()), known)

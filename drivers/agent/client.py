@@ -49,7 +49,6 @@ _ERASE_OPTIONS = {
 They are read for each command and not kept with the node, so a changed option holds from the next step on."""
 
 _COMMANDS = "/v1/commands/"
-_CONNECTIONS = connection.Connections()
 
 
 def node_for_agent(node: models.Node, conf: cfg.ConfigOpts) -> Json:
@@ -164,7 +163,7 @@ class AgentClient:
         query = {"agent_token": self._token} | ({} if wait is None else {"wait": str(wait).lower()})
 
         def attempt() -> requests.Response:
-            return _CONNECTIONS.to(self._url, self._certificate).request(
+            return connection.open_session(self._url, self._certificate).request(
                 method,
                 self._url + _COMMANDS,
                 params=query,

@@ -121,7 +121,7 @@ def get_steps(task: Task, kind: str) -> tuple[StepJson, ...]:
     """
     offer = _read_offer(task, kind)
     past = client.AgentClient(task).commands()
-    reboots = {steps.label(step): step["reboot_requested"] for step in offer.steps}
+    reboots = {steps.get_label(step): step["reboot_requested"] for step in offer.steps}
     session.note_facts(
         task,
         versions=offer.versions,

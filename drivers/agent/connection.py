@@ -1,18 +1,15 @@
 """Connections to agents: kept open while an agent lives, and trusting nothing but its own certificate."""
 
-import collections
-import contextlib
+import functools
 import logging
 import re
 import ssl
-import threading
 
 import requests
 from requests import adapters
 
 from ingot.common import errors, masking
 
-_KEPT = 256
 _TOKEN = re.compile(r"(agent_token=)[^&\s\"']+")
 
 
@@ -57,42 +54,20 @@ def _build_context(certificate: str) -> ssl.SSLContext:
     return context
 
 
-class Connections:
-    """Sessions by agent, the least used ones dropped. Safe for threads."""
+@functools.lru_cache(maxsize=256)
+def open_session(url: str, certificate: str | None) -> requests.Session:
+    """Return the session for an agent: the one that is open, if any; of many, the least used ones are dropped.
 
-    def __init__(self) -> None:
-        self._sessions: collections.OrderedDict[tuple[str, str | None], requests.Session] = collections.OrderedDict()
-        self._lock = threading.Lock()
-
-    def to(self, url: str, certificate: str | None) -> requests.Session:
-        """Return the session for an agent.
-
-        :param certificate: PEM that the agent announced; None: the system's authorities decide.
-        :raises AgentError: the certificate cannot be read.
-        """
-        key = (url, certificate)
-        with self._lock:
-            if key in self._sessions:
-                self._sessions.move_to_end(key)
-                return self._sessions[key]
-        fresh = self._open(url, certificate)
-        with self._lock:
-            session = self._sessions.setdefault(key, fresh)
-            dropped = self._sessions.popitem(last=False)[1] if len(self._sessions) > _KEPT else None
-        if dropped is not None:
-            with contextlib.suppress(OSError):
-                dropped.close()
-        return session
-
-    @staticmethod
-    def _open(url: str, certificate: str | None) -> requests.Session:
-        session = requests.Session()
-        session.trust_env = False  # neither proxies nor certificate bundles of this host are meant for agents
-        if certificate:
-            try:
-                session.mount("https://", _PinnedAdapter(_build_context(certificate)))
-            except (ssl.SSLError, ValueError) as exc:
-                raise errors.AgentError(
-                    what=f"Calling the agent at {url}", reason=f"its certificate cannot be read: {exc}"
-                ) from exc
-        return session
+    :param certificate: PEM that the agent announced; None: the system's authorities decide.
+    :raises AgentError: the certificate cannot be read.
+    """
+    session = requests.Session()
+    session.trust_env = False  # neither proxies nor certificate bundles of this host are meant for agents
+    if certificate:
+        try:
+            session.mount("https://", _PinnedAdapter(_build_context(certificate)))
+        except (ssl.SSLError, ValueError) as exc:
+            raise errors.AgentError(
+                what=f"Calling the agent at {url}", reason=f"its certificate cannot be read: {exc}"
+            ) from exc
+    return session

@@ -128,7 +128,7 @@ class DirectDeploy(AgentDeploy):
 
     @staticmethod
     def _install_bootloader(task: Task) -> results.Result:
-        """Only UEFI firmware needs to be told about a whole-disk image, which brings its own loader."""
+        """Only UEFI firmware needs an entry for a whole-disk image, which brings its own loader."""
         mode = boot.find_boot_mode(task)
         if mode != "uefi" or not _writes_image(task):
             return results.DONE

@@ -22,7 +22,16 @@ REPEATS = 3
 SETTLED_S = 0.1
 """What a thread does after it has answered is part of the request."""
 
-BUDGETS = {"GET node": 14, "PATCH node": 16, "PUT provision": 16, "heartbeat": 12, "fake deploy": 20}
+BUDGETS = {
+    "GET node": 14,
+    "GET nodes": 12,
+    "GET states": 10,
+    "PATCH node": 16,
+    "PUT maintenance": 14,
+    "PUT provision": 16,
+    "heartbeat": 12,
+    "fake deploy": 20,
+}
 
 
 class FileBudgets(conductor_case.ConductorCase):
@@ -56,7 +65,6 @@ class FileBudgets(conductor_case.ConductorCase):
             ("heartbeat_interval", 3600, "conductor"),
             ("heartbeat_timeout", 36000, "conductor"),
             ("sweep_interval", 3600, "conductor"),
-            ("require_managed_boot", False, "inspector"),
             ("endpoint_override", "http://127.0.0.1", "service_catalog"),
         ):
             self.conf.set_override(name, value, group=group)
@@ -100,9 +108,14 @@ class FileBudgets(conductor_case.ConductorCase):
 
     def files(self, turn: int) -> Iterator[tuple[str, set[str]]]:
         path = self.node()
+        for name, url in (("GET node", path), ("GET nodes", "/v1/nodes"), ("GET states", f"{path}/states")):
+            with self.watching():
+                self.send(200, "GET", url)
+            yield name, self.counter.of_request()
         with self.watching():
-            self.send(200, "GET", path)
-        yield "GET node", self.counter.of_request()
+            self.send(202, "PUT", f"{path}/maintenance", {"reason": "hot"})
+        yield "PUT maintenance", self.counter.of_request()
+        self.send(202, "DELETE", f"{path}/maintenance")
         with self.watching():
             self.send(200, "PATCH", path, [{"op": "add", "path": "/extra/turn", "value": turn}])
         yield "PATCH node", self.counter.of_request()

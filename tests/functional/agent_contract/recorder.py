@@ -105,7 +105,7 @@ class Recorder(fixtures.Fixture):
     def _relay(self, url: str, certificate: str) -> tuple[str, str]:
         """A way to an agent: its address and its certificate."""
         context, own = tls.create(self._directory, "127.0.0.1", None)
-        port = self._listen(lambda: (connection.Connections().to(url, certificate), url), _as_it_is, context)
+        port = self._listen(lambda: (connection.open_session(url, certificate), url), _as_it_is, context)
         return f"https://127.0.0.1:{port}", own
 
 

@@ -22,7 +22,7 @@ import schemathesis
 from hypothesis import strategies as st
 
 from ingot.api import routes
-from ingot.api.web import description, patch
+from ingot.api.web import description, tables
 from tests import api_case, described, world
 
 TIMES = int(os.environ.get("INGOT_TEST_FUZZ", "0"))
@@ -188,7 +188,7 @@ class Patches(FuzzCase):
 
     def test_of_every_object(self) -> None:
         for route, method, operation in self.operations():
-            if operation.body is not patch.BODY:
+            if operation.body is not tables.PATCH_BODY:
                 continue
             table = getattr(operation.answer.shows, "table", None)
             names = list(table.fields) if table else ["extra"]

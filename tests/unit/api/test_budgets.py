@@ -1,38 +1,11 @@
-"""What a request may cost: statements, and files of the product that it runs through."""
+"""How many statements a request may cost."""
 
-import pathlib
-import sys
-import types
 from collections.abc import Iterator
 from typing import Any
 
-from ingot.api import app as api_app
 from ingot.api.web import collection
 from ingot.common import states
 from tests import api_case, database, sql_counter, world
-
-ROOT = pathlib.Path(api_app.__file__).parents[1]
-MOST_FILES = 14
-
-MESSAGE = {"common/context.py", *(f"rpcapi/{name}.py" for name in ("methods", "releases", "transport", "wire"))}
-"""What carries a message to the conductor: counted is the way up to it."""
-
-
-def files_of(run: Any) -> set[str]:
-    """The product's files in which functions ran."""
-    seen: set[str] = set()
-
-    def note(frame: types.FrameType, _event: str, _argument: Any) -> None:
-        seen.add(frame.f_code.co_filename)
-
-    sys.setprofile(note)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    folders = {"api", "common", "conductor", "db", "drivers", "rpcapi"}
-    inside = {pathlib.Path(name).relative_to(ROOT) for name in seen if name.startswith(f"{ROOT}/")}
-    return {str(path) for path in inside if path.parts[0] in folders} - MESSAGE
 
 
 class Budgets(api_case.ApiCase):
@@ -69,19 +42,6 @@ class Budgets(api_case.ApiCase):
         self.assertLessEqual(self.statements("PATCH", "/v1/nodes/n", patch), 4)
         port = {"node_uuid": self.known.uuid, "address": "52:54:00:00:00:01"}
         self.assertLessEqual(self.statements("POST", "/v1/ports", port), 3)
-
-    def test_a_request_runs_through_few_files(self) -> None:
-        node = f"/v1/nodes/{self.known.uuid}"
-        requests = (
-            ("GET", node, None),
-            ("GET", "/v1/nodes", None),
-            ("GET", f"{node}/states", None),
-            ("PUT", f"{node}/states/provision", {"target": "provide"}),
-            ("PUT", f"{node}/maintenance", {"reason": "hot"}),
-        )
-        for method, path, body in requests:
-            used = files_of(lambda method=method, path=path, body=body: self.unchecked(method, path, body))
-            self.assertLessEqual(len(used), MOST_FILES, f"{method} {path}: {sorted(used)}")
 
 
 class EveryResource(world.WorldCase):

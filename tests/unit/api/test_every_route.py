@@ -12,7 +12,7 @@ import jsonschema
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
-from ingot.api.web import fields, patch
+from ingot.api.web import fields, tables
 from ingot.common import errors, masking
 from tests import api_case, route_walk, world
 from tests.route_walk import Visit
@@ -267,7 +267,7 @@ class EveryRoute(route_walk.Walk):
 
     def check_body_type(self, visit: Visit) -> Iterator[str]:
         if visit.operation.body is not None:
-            wrong: Any = {} if visit.operation.body is patch.BODY else [1]
+            wrong: Any = {} if visit.operation.body is tables.PATCH_BODY else [1]
             answer = self.api(visit.method, visit.url, wrong)
             self.assertEqual(400, answer.status, answer)
             yield "body types"
@@ -315,7 +315,7 @@ class EveryRoute(route_walk.Walk):
     # Patches
 
     def check_patched_value(self, visit: Visit) -> Iterator[str]:
-        for field in visit.patched.patchable().values() if visit.patched else ():
+        for field in visit.patched.patchable.values() if visit.patched else ():
             for value in (value for what, value in refused_values(field) if what == "values"):
                 answer = self.api("PATCH", visit.url, [{"op": "add", "path": f"/{field.name}", "value": value}])
                 self.check_message(answer, field.name, value)
@@ -325,7 +325,7 @@ class EveryRoute(route_walk.Walk):
         for name in ("colour", "uuid", "links") if visit.patched else ():
             assert visit.patched
             message = self.refused(400, "PATCH", visit.url, [{"op": "replace", "path": f"/{name}", "value": 1}])
-            for part in (name, *visit.patched.patchable()):
+            for part in (name, *visit.patched.patchable):
                 self.assertIn(part, message)
             yield "patched fields"
 

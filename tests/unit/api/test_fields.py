@@ -6,7 +6,7 @@ import testtools
 
 from ingot.api.nodes import node_fields
 from ingot.api.resources import chassis, conductors, deploy_templates, drivers, portgroups, ports, runbooks
-from ingot.api.web import field_types, fields
+from ingot.api.web import fields, tables
 from ingot.common import errors
 from tests import api_case
 
@@ -22,7 +22,7 @@ class EveryField(api_case.ApiCase):
         self.good("POST", "/v1/deploy_templates", {"name": "CUSTOM_T", "steps": [STEP]})
         runbook = {"name": "CUSTOM_R", "steps": [{"interface": "bios", "step": "factory_reset", "order": 1}]}
         self.good("POST", "/v1/runbooks", runbook)
-        self.resources: list[tuple[fields.Table, str]] = [
+        self.resources: list[tuple[tables.Table, str]] = [
             (node_fields.TABLE, f"/v1/nodes/{node}"),
             (node_fields.STATES_TABLE, f"/v1/nodes/{node}/states"),
             (ports.TABLE, f"/v1/ports/{port}"),
@@ -55,7 +55,7 @@ class EveryField(api_case.ApiCase):
 
     def test_cannot_be_written_before_its_version(self) -> None:
         for table, url in self.resources[:1]:
-            for field in table.patchable().values():
+            for field in table.patchable.values():
                 if field.since > 1:
                     patch = [{"op": "remove", "path": f"/{field.name}"}]
                     self.assertIn(field.name, self.refused(406, "PATCH", url, patch, f"1.{field.since - 1}"))
@@ -104,27 +104,27 @@ class Body(testtools.TestCase):
         return self.assertRaises(errors.Invalid, body.check, value, minor).message
 
     def test_null_is_what_stands_for_nothing(self) -> None:
-        body = self.body(fields.Field("extra", type=field_types.OBJECT), fields.Field("on", type=field_types.FLAG_ON))
+        body = self.body(fields.Field("extra", type=fields.OBJECT), fields.Field("on", type=fields.FLAG_ON))
         self.assertEqual({"extra": {}, "on": True}, body.check({"extra": None, "on": None}, 1))
 
     def test_words_for_true_and_false(self) -> None:
-        body = self.body(fields.Field("on", type=field_types.FLAG))
+        body = self.body(fields.Field("on", type=fields.FLAG))
         self.assertEqual([True, False], [body.check({"on": word}, 1)["on"] for word in ("yes", "OFF")])
         self.assertIn("'maybe'", self.refused(body, {"on": "maybe"}))
 
     def test_a_required_key_is_named(self) -> None:
-        body = self.body(fields.Field("name", type=field_types.REQUIRED_TEXT, required=True))
+        body = self.body(fields.Field("name", type=fields.REQUIRED_TEXT, required=True))
         self.assertIn("'name' is a required property", self.refused(body, {}))
 
     def test_a_long_value_does_not_flood_the_message(self) -> None:
-        body = self.body(fields.Field("name", type=field_types.text(10)))
+        body = self.body(fields.Field("name", type=fields.text(10)))
         self.assertLess(len(self.refused(body, {"name": "x" * 100_000})), 600)
 
     def test_numbers_may_come_as_digits(self) -> None:
-        body = self.body(fields.Field("timeout", type=field_types.whole(1)))
+        body = self.body(fields.Field("timeout", type=fields.whole(1)))
         self.assertEqual({"timeout": 5}, body.check({"timeout": "5"}, 1))
         for wrong in (0, -1, "abc", "", 1.5, True):
             self.refused(body, {"timeout": wrong})
 
     def test_characters_that_no_database_keeps_are_refused(self) -> None:
-        self.assertIn("NUL", self.refused(self.body(fields.Field("name", type=field_types.TEXT)), {"name": "a\0b"}))
+        self.assertIn("NUL", self.refused(self.body(fields.Field("name", type=fields.TEXT)), {"name": "a\0b"}))

@@ -48,7 +48,7 @@ USE = """
 import sys
 import unittest
 
-from ingot.api import versions
+from ingot.api.web import versions
 from tests import api_case, described
 
 PATH, BODY, OLD, NEW = sys.argv[1], eval(sys.argv[2]), f"1.{versions.MAX - 1}", f"1.{versions.MAX}"

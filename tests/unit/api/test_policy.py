@@ -175,4 +175,4 @@ class Files(PolicyCase):
         cfgfile.write_text("[oslo_policy]\npolicy_file = missing.yaml\n[DEFAULT]\nauth_strategy = keystone\n"
                            "[keystone_authtoken]\nauth_type = none\n")  # fmt: skip
         conf = loader.load(["--config-file", str(cfgfile)], prog="ingot-tests")
-        self.assertRaises(errors.ConfigurationError, auth.strategy, conf)
+        self.assertRaises(errors.ConfigurationError, auth.load_strategy, conf)

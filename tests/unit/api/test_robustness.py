@@ -6,8 +6,8 @@ import uuid
 from typing import Any
 
 from ingot.api import routes
-from ingot.api.web.call import Operation
 from ingot.api.web.fields import Body
+from ingot.api.web.operations import Operation
 from tests import api_case
 
 TEXTS = (

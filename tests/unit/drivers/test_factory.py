@@ -188,7 +188,7 @@ class ComposeTest(testtools.TestCase):
 
     def test_a_node_of_another_type_has_no_driver(self) -> None:
         driver, reasons = self.hardware.compose(fakes.node(driver="ipmi"))
-        self.assertEqual([], driver.all_interfaces)
+        self.assertEqual((), driver.all_interfaces)
         self.assertIn("enabled_hardware_types", reasons["power"])
 
 

@@ -1,0 +1,185 @@
+"""Operations: what a handler accepts and answers, declared beside it. Query parameters, bodies, shapes of answers."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from werkzeug.datastructures import MultiDict
+
+from ingot.api.web import fields
+from ingot.api.web.call import Reply
+from ingot.common import errors
+from ingot.common.json_types import Json
+from ingot.db import listing
+
+
+class Param(NamedTuple):
+    """A query parameter.
+
+    :param parse: makes the value of the text; gets the parameter's name for its message.
+    :param since: minor version that brought it; older requests with it are answered 406.
+    :param column: for a filter, its column, or the columns of which any may match.
+    :param test: for a filter, the name of a test of :data:`ingot.db.listing.TESTS`.
+    :param repeats: whether it may be given several times; the values are then joined with commas.
+    """
+
+    name: str
+    parse: Callable[[str, str], object]
+    since: int = 1
+    column: str | tuple[str, ...] | None = None
+    test: str = "equals"
+    repeats: bool = False
+
+
+class Body(Protocol):
+    """A declared request body."""
+
+    @property
+    def schema(self) -> fields.Schema:
+        """What is checked first, and what the API's description says."""
+
+    def check(self, value: object, minor: int) -> object:
+        """Return the value in the form the handler works with.
+
+        :raises Invalid: it is not what is declared.
+        :raises VersionRefused: it holds something newer than the version of the request.
+        """
+
+
+class Shape(Protocol):
+    """What the body of an answer looks like, for the API's description."""
+
+    def schema(self, named: Json) -> Json:
+        """Return its JSON schema.
+
+        :param named: schemas that others refer to as ``#/components/schemas/<name>``; those it needs are added.
+        """
+
+
+class Plain(NamedTuple):
+    """A shape that is a JSON schema of its own."""
+
+    document: Json
+
+    def schema(self, named: Json) -> Json:
+        return self.document
+
+
+class Answer(NamedTuple):
+    """What an operation answers when it succeeds.
+
+    :param shows: the body; None: there is none.
+    :param also: another status, with an empty body.
+    """
+
+    status: int = 200
+    shows: Shape | None = None
+    media: str = "application/json"
+    also: int | None = None
+
+
+EMPTY_202, EMPTY_204 = Answer(202), Answer(204)
+
+
+class Operation(NamedTuple):
+    """A handler with what it accepts; the rows of the route table hold operations.
+
+    :param query: declared query parameters; any other is refused.
+    :param body: declared body; None: a body is ignored.
+    :param answer: what it answers; what the API's description says, and tests compare with.
+    :param since: minor version that brought it, where it is younger than its route.
+    """
+
+    handler: Callable[..., Reply]
+    query: Mapping[str, Param]
+    body: Body | None
+    answer: Answer
+    since: int = 1
+
+
+def operation(
+    *query: Param, answer: Answer, body: Body | None = None, since: int = 1
+) -> Callable[[Callable[..., Reply]], Operation]:
+    """Declare what a handler accepts."""
+
+    def declare(handler: Callable[..., Reply]) -> Operation:
+        return Operation(handler, {param.name: param for param in query}, body, answer, since)
+
+    return declare
+
+
+def parse_lower_case(name: str, given: str) -> str:
+    return fields.parse_text(name, given).lower()
+
+
+def parse_filled(name: str, given: str) -> str:
+    """Return text that is not empty."""
+    if not given:
+        raise errors.Invalid(field=name, value=given, allowed="Send a value, or leave the parameter out.")
+    return fields.parse_text(name, given)
+
+
+def parse_names(name: str, given: str) -> tuple[str, ...]:
+    """Return the items of a list separated by commas."""
+    return tuple(dict.fromkeys(part.strip() for part in fields.parse_text(name, given).split(",") if part.strip()))
+
+
+def parse_limit(name: str, given: str) -> int:
+    if not given.isascii() or not given.removeprefix("-").isdecimal() or len(given) > 12:
+        raise errors.Invalid(field=name, value=given, allowed="Send a whole number from 1 on.")
+    if int(given) < 1:
+        raise errors.Invalid(field=name, value=given, allowed="Send a whole number from 1 on; limit must be positive.")
+    return int(given)
+
+
+def parse_direction(name: str, given: str) -> str:
+    if given not in ("asc", "desc"):
+        raise errors.Invalid(field=name, value=given, allowed="Send asc or desc.")
+    return given
+
+
+FIELDS = Param("fields", parse_names, since=8, repeats=True)
+DETAIL = Param("detail", fields.parse_flag)
+
+
+def paging_params(marker: Callable[[str, str], str | None] = fields.parse_uuid) -> tuple[Param, ...]:
+    """Return the parameters of every list.
+
+    :param marker: parses what names the last item of the page before.
+    """
+    return (
+        Param("sort_key", fields.parse_text),
+        Param("sort_dir", parse_direction),
+        Param("limit", parse_limit),
+        Param("marker", marker),
+    )
+
+
+def read_query(declared: Mapping[str, Param], given: MultiDict[str, str], minor: int) -> dict[str, Any]:
+    """Return the parsed parameters of a request.
+
+    :raises Invalid: one is unknown, given twice, or cannot be parsed.
+    :raises VersionRefused: one is newer than the request's version.
+    """
+    unknown = sorted(set(given) - set(declared))
+    if unknown:
+        raise errors.Invalid(
+            f"Unexpected arguments: {', '.join(unknown)[:200]}. Accepted here: {', '.join(sorted(declared)) or 'none'}."
+        )
+    return {name: _parse(declared[name], given.getlist(name), minor) for name in given}
+
+
+def _parse(param: Param, given: list[str], minor: int) -> object:
+    if minor < param.since:
+        raise errors.VersionRefused(minor=param.since)
+    if len(given) > 1 and not param.repeats:
+        raise errors.Invalid(field=param.name, value=given, allowed="Give it only once.")
+    return param.parse(param.name, ",".join(given))
+
+
+def build_conditions(filters: Iterable[Param], query: Mapping[str, Any]) -> list[listing.Condition]:
+    """Return what the given filters mean for the database."""
+    return [
+        listing.Condition(param.column, param.test, query[param.name])
+        for param in filters
+        if param.column is not None and param.name in query
+    ]

@@ -1,0 +1,271 @@
+"""Tables of fields: what a resource shows, sorts and selects, and how a JSON patch changes it.
+
+A resource's table is the only place that knows its fields. Representation, ``fields=``, detail, sort keys, what POST
+and PATCH accept, and the answer 406 for what is newer than the request all derive from it.
+"""
+
+import copy
+import functools
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import jsonpatch
+import jsonpointer
+
+from ingot.api.auth import access
+from ingot.api.web import fields
+from ingot.api.web.call import Call
+from ingot.api.web.fields import Compute, Field
+from ingot.common import errors, masking
+from ingot.common.json_types import Json
+from ingot.db import listing, models
+
+
+class Selection(NamedTuple):
+    """What one answer shows of each record.
+
+    :param columns: what must be read for it.
+    :param plain: names of fields that are columns.
+    :param computed: names of the others with their functions.
+    :param guarded: names of those with rules of their own for seeing them, with these rules.
+    """
+
+    names: frozenset[str]
+    columns: tuple[str, ...]
+    plain: tuple[str, ...]
+    computed: tuple[tuple[str, Compute], ...]
+    guarded: tuple[tuple[str, str], ...] = ()
+
+    def columns_of(self, source: listing.Source[listing.AnyModel]) -> tuple[str, ...]:
+        """Return those of the needed columns that the source has; the others are completed afterwards."""
+        return tuple(name for name in self.columns if name in source.computed or name in source.table.c)
+
+    def render(self, record: models.Record, call: Call) -> Json:
+        """Return one record as the client sees it."""
+        row = record.__dict__
+        shown = {name: row[name] for name in self.plain}
+        for name, compute in self.computed:
+            shown[name] = compute(record, call)
+        if self.guarded and not call.access.sees_all:
+            self._hide(shown, access.build_target("node", owner=row["owner"], lessee=row["lessee"]), call)
+        return shown
+
+    def _hide(self, shown: Json, target: access.Target, call: Call) -> None:
+        for name, rule in self.guarded:
+            if not call.access.permits(rule, target):
+                notice = f"** Redacted - requires {rule} permission. **"
+                shown[name] = {"content": notice} if isinstance(shown[name], dict) else notice
+
+
+class Table:
+    """The fields of a resource.
+
+    :param noun: the resource in messages, e.g. ``port``.
+    :param newer: the error for writing a field that is newer than the request's version.
+    :param always: columns that are read whatever is shown: an object's owner decides what may be seen of it.
+    """
+
+    def __init__(
+        self,
+        noun: str,
+        declared: Iterable[Field],
+        newer: type[errors.IngotError] = errors.VersionRefused,
+        always: tuple[str, ...] = (),
+    ) -> None:
+        self.noun = noun
+        self.newer = newer
+        self._always = always
+        self.fields: Mapping[str, Field] = {field.name: field for field in declared}
+        written = (
+            field if field.post_since is None else field._replace(since=field.post_since)
+            for field in self.fields.values()
+            if field.type and field.write & fields.POST
+        )
+        self.creation = fields.Body(noun, written, newer)
+        self.patchable: Mapping[str, Field] = {
+            name: field for name, field in self.fields.items() if field.type and field.write & fields.PATCH
+        }
+        self.select = functools.lru_cache(maxsize=2048)(self._select)
+
+    def sort_column(self, key: str, minor: int) -> str:
+        """Return the column for a ``sort_key``.
+
+        :raises Invalid: lists cannot be sorted by it.
+        :raises VersionRefused: it is newer than the request's version.
+        """
+        if key in ("", "id"):
+            return "id"
+        field = self.fields.get(key)
+        if field is None or not field.sortable:
+            allowed = ", ".join(sorted(name for name, known in self.fields.items() if known.sortable))
+            raise errors.Invalid(field="sort_key", value=key, allowed=f"Lists can be sorted by: {allowed}.")
+        fields.refuse_newer((field,), minor)
+        return key
+
+    def _select(self, minor: int, names: tuple[str, ...] | None = None, detail: bool = True) -> Selection:
+        """Return what to show.
+
+        :param names: from ``fields=``; None for the usual ones.
+        :param detail: with no names: everything, else what is brief.
+        :raises Invalid: a name is unknown.
+        :raises VersionRefused: a named field is newer than the request's version.
+        """
+        if names is None:
+            chosen = [
+                field
+                for field in self.fields.values()
+                if field.since <= minor and not field.hidden and (detail or field.brief)
+            ]
+        else:
+            chosen = self._named((*names, "links"), minor)
+        columns = dict.fromkeys((*(column for field in chosen for column in field.columns), *self._always))
+        return Selection(
+            frozenset(field.name for field in chosen),
+            tuple(columns),
+            tuple(field.name for field in chosen if field.compute is None),
+            tuple((field.name, field.compute) for field in chosen if field.compute),
+            tuple((field.name, field.see) for field in chosen if field.see),
+        )
+
+    def _named(self, given: Iterable[str], minor: int) -> list[Field]:
+        names = dict.fromkeys(given)
+        shown = {name: field for name, field in self.fields.items() if not field.hidden}
+        unknown = sorted(name for name in names if name not in shown)
+        if unknown:
+            known = ", ".join(sorted(name for name, field in shown.items() if field.since <= minor))
+            raise errors.Invalid(field="fields", value=", ".join(unknown), allowed=f"A {self.noun} has: {known}.")
+        chosen = [shown[name] for name in names]
+        fields.refuse_newer(chosen, minor)
+        return chosen
+
+    def shown_schema(self, source: listing.Source[listing.AnyModel] | None = None) -> Json:
+        """Return the JSON schema of an object in answers. It requires no key: ``fields=`` and versions choose.
+
+        :param source: gives the types of columns.
+        """
+        properties = {}
+        for field in (field for field in self.fields.values() if not field.hidden):
+            column = source.json_schema(field.name) if source else None
+            known = field.schema or column or (field.type and field.type.schema) or {}
+            properties[field.name] = {**known, **fields.brought(field.since)}
+        return fields.object_schema(properties)
+
+
+LINKS: Json = {
+    "type": "array",
+    "items": fields.complete_schema({"href": fields.TEXT_SCHEMA, "rel": fields.TEXT_SCHEMA}),
+}
+
+
+def links(collection: str, column: str = "uuid") -> Field:
+    """Return the field ``links`` of a resource: its own address and the bookmark."""
+
+    def compute(record: models.Record, call: Call) -> list[dict[str, str]]:
+        return link_pair(call, f"{collection}/{getattr(record, column)}")
+
+    return Field("links", compute=compute, needs=(column,), brief=True, schema=LINKS)
+
+
+def sub_links(name: str, collection: str, since: int = 1) -> Field:
+    """Return a field with the links of a sub-resource."""
+
+    def compute(record: models.Row, call: Call) -> list[dict[str, str]]:
+        return link_pair(call, f"{collection}/{record.uuid}/{name}")
+
+    return Field(name, since, compute=compute, needs=("uuid",), schema=LINKS)
+
+
+def link_pair(call: Call, path: str) -> list[dict[str, str]]:
+    return [
+        {"href": f"{call.base}/v1/{path}", "rel": "self"},
+        {"href": f"{call.base}/{path}", "rel": "bookmark"},
+    ]
+
+
+_ESCAPES_SINCE = 98
+"""Minor version from which the paths of a patch may hold ~0 and ~1."""
+
+_NO_SUCH_PLACE = "the path leads through something that is not there, or is no object or list; add that first"
+
+
+def _patch_schema(path: str) -> fields.Schema:
+    operation = fields.object_schema(
+        {
+            "op": {"enum": ["add", "replace", "remove"]},
+            "path": {"type": "string", "pattern": path, "maxLength": 2048},
+            "value": {},
+        },
+        required=("op", "path"),
+    )
+    return fields.Schema("patch", {"type": "array", "items": operation, "maxItems": 1000})
+
+
+class _PatchBody:
+    """The body of a PATCH request (RFC 6902): checked here for its form, in :func:`apply_patch` for its meaning."""
+
+    def __init__(self) -> None:
+        self._plain = _patch_schema(r"^(/[\w-]+)+$")
+        self.schema = _patch_schema(r"^(/([\w-]|~[01])+)+$")
+
+    def check(self, value: object, minor: int) -> object:
+        (self._plain if minor < _ESCAPES_SINCE else self.schema).check(value)
+        return value
+
+
+PATCH_BODY = _PatchBody()
+
+
+def apply_patch(table: Table, current: Mapping[str, object], patch: list[Json], minor: int) -> Json:
+    """Return the new values of the fields that a patch changes.
+
+    :param current: values of all patchable fields, as they are stored.
+    :raises Invalid: a field cannot be patched, or would get a value that it cannot have.
+    :raises PatchError: an operation cannot be applied.
+    :raises VersionRefused: a field is newer than the request's version, unless the table has another error for that.
+    """
+    used = _used_fields(table, patch, minor)
+    document = copy.deepcopy({name: current[name] for name in used})
+    for operation in patch:
+        _run(document, operation)
+    written = {name: document[name] for name in used if document.get(name) is not None}
+    fields.Body("patch", used.values()).schema.check(written)
+    outcome = {name: field.parse(document.get(name)) for name, field in used.items()}
+    changed = {name: _unmask(value, current[name]) for name, value in outcome.items() if value != current[name]}
+    return {name: value for name, value in changed.items() if value != current[name]}
+
+
+def _used_fields(table: Table, patch: list[Json], minor: int) -> dict[str, Field]:
+    names = dict.fromkeys(operation["path"].split("/")[1] for operation in patch)
+    for name in names:
+        if name not in table.patchable:
+            allowed = ", ".join(sorted(known for known, field in table.patchable.items() if field.since <= minor))
+            raise errors.Invalid(f"Cannot patch /{name[:80]}. Only the following can be updated: {allowed}.")
+    used = {name: table.patchable[name] for name in names}
+    newer = (field for field in used.values() if (field.patch_since or field.since) > minor)
+    fields.refuse_newer(newer, minor, table.newer)
+    return used
+
+
+def _run(document: Json, operation: Json) -> None:
+    # A list or a text where the path expects an object shows as any of these.
+    refusals = (jsonpatch.JsonPatchException, TypeError, ValueError, LookupError)
+    shown = {key: operation[key] for key in ("op", "path")}
+    try:
+        jsonpatch.apply_patch(document, [operation], in_place=True)
+    except jsonpointer.JsonPointerException as exc:
+        # Its message repeats the value at the path, secrets and all.
+        raise errors.PatchError(patch=shown, reason=_NO_SUCH_PLACE) from exc
+    except refusals as exc:
+        raise errors.PatchError(patch=shown, reason=str(exc)[:300]) from exc
+
+
+def _unmask(value: object, before: object) -> object:
+    """Return ``value`` with its secrets put in again, where a client sends them back masked, as they were shown."""
+    if not isinstance(value, dict) or not isinstance(before, dict):
+        return value
+    return {
+        key: before[key]
+        if inner == masking.MASK and masking.is_secret(key) and key in before
+        else _unmask(inner, before.get(key))
+        for key, inner in value.items()
+    }
