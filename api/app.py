@@ -159,7 +159,7 @@ class Api:
             access.require(declared.rule)
         conditions = None
         if any(name in request.headers for name in preconditions.HEADERS):
-            conditions = preconditions.of(request.headers)
+            conditions = preconditions.read_preconditions(request.headers)
             if request.method != "GET" and not route.tagged:
                 conditions.refuse_tags()
         call = self._call(declared, request, access, conditions)
@@ -258,9 +258,9 @@ class Api:
 
     def refuse(self, exc: Exception) -> flask.Response:
         """The answer to a request that cannot be served. This is the edge of a request: nothing escapes."""
-        error = faults.understood(exc)
-        response = flask.Response(faults.body(error, "minor" in flask.g), error.code, mimetype=_JSON)
-        response.headers.update(faults.headers(error))
+        error = faults.build_error(exc)
+        response = flask.Response(faults.build_body(error, "minor" in flask.g), error.code, mimetype=_JSON)
+        response.headers.update(faults.build_headers(error))
         if "allow" in flask.g:
             response.headers["Allow"] = flask.g.allow
         if isinstance(error, errors.VersionRefused):

@@ -6,14 +6,11 @@ from typing import NamedTuple, Protocol
 from ingot.api.agents import agent_logs, agents, boot
 from ingot.api.auth.rules import RULES
 from ingot.api.nodes import bios as node_bios
-from ingot.api.nodes import bulk, children, hardware, maintenance, node_states, nodes, plan, provision, timeline
+from ingot.api.nodes import bulk, children, maintenance, management, node_states, nodes, plan, provision, timeline
 from ingot.api.nodes import firmware as node_firmware
 from ingot.api.nodes import history as node_history
 from ingot.api.nodes import inventory as node_inventory
-from ingot.api.nodes import management as node_management
 from ingot.api.nodes import traits as node_traits
-from ingot.api.nodes import vifs as node_vifs
-from ingot.api.nodes import vmedia as node_vmedia
 from ingot.api.resources import (
     allocations,
     chassis,
@@ -151,7 +148,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/continue_inspection", {"POST": agents.continue_inspection}, public=True),
     # nodes
     *_resource("/v1/nodes", nodes, "node", detail=True),
-    Route("/v1/nodes/validate", {"GET": node_management.validate_named}, policy="baremetal:node:validate"),
+    Route("/v1/nodes/validate", {"GET": management.validate_by_query}, policy="baremetal:node:validate"),
     Route("/v1/nodes/<node>/states", {"GET": node_states.show}, policy="baremetal:node:get_states"),
     Route("/v1/nodes/<node>/states/power", {"PUT": node_states.set_power}, policy="baremetal:node:set_power_state"),
     Route(
@@ -161,22 +158,22 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "/v1/nodes/<node>/states/console",
-        {"GET": hardware.console, "PUT": hardware.set_console},
+        {"GET": management.show_console, "PUT": management.set_console},
         policy={"GET": "baremetal:node:get_console", "PUT": "baremetal:node:set_console_state"},
     ),
     Route(
-        "/v1/nodes/states/console/<node>", {"GET": hardware.console}, policy="baremetal:node:get_console"
+        "/v1/nodes/states/console/<node>", {"GET": management.show_console}, policy="baremetal:node:get_console"
     ),  # as tempest spells it
     Route(
         "/v1/nodes/<node>/states/boot_mode",
-        {"PUT": hardware.set_boot_mode},
+        {"PUT": management.set_boot_mode},
         76,
         first=nodes.may,
         policy="baremetal:node:set_boot_mode",
     ),
     Route(
         "/v1/nodes/<node>/states/secure_boot",
-        {"PUT": hardware.set_secure_boot},
+        {"PUT": management.set_secure_boot},
         76,
         first=nodes.may,
         policy="baremetal:node:set_secure_boot",
@@ -195,39 +192,39 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "/v1/nodes/<node>/management/boot_device",
-        {"GET": node_management.boot_device, "PUT": node_management.set_boot_device},
+        {"GET": management.show_boot_device, "PUT": management.set_boot_device},
         policy={"GET": "baremetal:node:get_boot_device", "PUT": "baremetal:node:set_boot_device"},
     ),
     Route(
         "/v1/nodes/<node>/management/boot_device/supported",
-        {"GET": node_management.supported_boot_devices},
+        {"GET": management.list_boot_devices},
         policy="baremetal:node:get_boot_device",
     ),
     Route("/v1/nodes/<node>/management", {}),
     Route(
         "/v1/nodes/<node>/management/inject_nmi",
-        {"PUT": hardware.inject_nmi},
+        {"PUT": management.inject_nmi},
         29,
         policy="baremetal:node:inject_nmi",
     ),
     Route(
         "/v1/nodes/<node>/management/indicators",
-        {"GET": hardware.indicators},
+        {"GET": management.list_indicators},
         policy="baremetal:node:get_indicator_state",
     ),
     Route(
         "/v1/nodes/<node>/management/indicators/<name>",
-        {"GET": hardware.indicator, "PUT": hardware.set_indicator},
+        {"GET": management.show_indicator, "PUT": management.set_indicator},
         policy={"GET": "baremetal:node:get_indicator_state", "PUT": "baremetal:node:set_indicator_state"},
     ),
     Route(
         "/v1/nodes/<node>/management/indicators/<component>/<name>",
-        {"GET": hardware.indicator_of, "PUT": hardware.set_indicator_of},
+        {"GET": management.show_indicator, "PUT": management.set_indicator},
         policy={"GET": "baremetal:node:get_indicator_state", "PUT": "baremetal:node:set_indicator_state"},
     ),
-    Route("/v1/nodes/<node>/validate", {"GET": node_management.validate}, policy="baremetal:node:validate"),
+    Route("/v1/nodes/<node>/validate", {"GET": management.validate}, policy="baremetal:node:validate"),
     Route(
-        "/v1/nodes/<node>/cleaning/steps", {"GET": node_management.cleaning_steps}, policy="ingot:node:clean_steps:get"
+        "/v1/nodes/<node>/cleaning/steps", {"GET": management.list_cleaning_steps}, policy="ingot:node:clean_steps:get"
     ),
     Route(
         "/v1/nodes/<node>/traits",
@@ -261,14 +258,14 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/nodes/<node>/children", {"GET": children.index}, 83, policy="baremetal:node:get"),
     Route(
         "/v1/nodes/<node>/vifs",
-        {"GET": node_vifs.index, "POST": node_vifs.attach},
+        {"GET": management.list_vifs, "POST": management.attach_vif},
         28,
         policy={"GET": "baremetal:node:vif:list", "POST": "baremetal:node:vif:attach"},
     ),
-    Route("/v1/nodes/<node>/vifs/<vif>", {"DELETE": node_vifs.detach}, 28, policy="baremetal:node:vif:detach"),
+    Route("/v1/nodes/<node>/vifs/<vif>", {"DELETE": management.detach_vif}, 28, policy="baremetal:node:vif:detach"),
     Route(
         "/v1/nodes/<node>/vmedia",
-        {"GET": node_vmedia.show, "POST": node_vmedia.attach, "DELETE": node_vmedia.detach},
+        {"GET": management.show_vmedia, "POST": management.attach_vmedia, "DELETE": management.detach_vmedia},
         89,
         policy={
             "GET": "baremetal:node:vmedia:get",
@@ -361,7 +358,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "/v1/runbooks/<ident>/traits",
         {"GET": runbooks.traits_index, "PUT": runbooks.traits_replace, "DELETE": runbooks.traits_clear},
-        runbooks.TRAITS_SINCE,
+        112,
         policy={
             "GET": "baremetal:runbook:get",
             "PUT": "baremetal:runbook:update",
@@ -371,7 +368,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         "/v1/runbooks/<ident>/traits/<trait>",
         {"PUT": runbooks.traits_add, "DELETE": runbooks.traits_remove},
-        runbooks.TRAITS_SINCE,
+        112,
         policy="baremetal:runbook:update",
     ),
     # drivers and conductors

@@ -4,14 +4,15 @@ import datetime
 
 
 def now() -> datetime.datetime:
+    """Return this moment."""
     return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
 def after(seconds: float) -> datetime.datetime:
-    """The moment ``seconds`` from now."""
+    """Return the moment ``seconds`` from now."""
     return now() + datetime.timedelta(seconds=seconds)
 
 
 def iso(moment: datetime.datetime | None) -> str | None:
-    """The wire form of a stored moment: ISO 8601 with the zone +00:00; None stays None."""
+    """Return the wire form of a stored moment: ISO 8601 with the zone +00:00; None stays None."""
     return None if moment is None else moment.replace(tzinfo=datetime.UTC).isoformat()

@@ -1,11 +1,9 @@
 """Every error that Ingot tells apart, with its HTTP status (used by api, conductor, drivers, db, rpcapi).
 
-A class exists only if somebody catches it or a client can tell it apart. ``code`` is the status the API answers with,
+A class exists only if it is caught somewhere or a client can tell it apart. ``code`` is the status the API answers,
 ``template`` the message; the keyword arguments fill it. An error crosses the bus as ``(class name, message)`` and comes
-back as the same class (:func:`by_name`), so a client sees one message whoever raised it.
+back as the same class (:func:`by_name`), so a client sees one message wherever it was raised.
 """
-
-from typing import Any
 
 from ingot.common import masking
 
@@ -19,7 +17,7 @@ class IngotError(Exception):
     code = 500
     template = "An unexpected error occurred."
 
-    def __init__(self, message: str | None = None, **values: Any) -> None:
+    def __init__(self, message: str | None = None, **values: object) -> None:
         self.message = message if message is not None else self.template.format(**values)
         super().__init__(self.message)
 
@@ -30,15 +28,15 @@ class IngotError(Exception):
 class Invalid(IngotError):
     """What the client sent cannot be used; the message names field, value and what is allowed.
 
-    A value is told as :func:`ingot.common.masking.shown` has it: whoever raises this need neither cut nor mask it.
+    A value is shown as :func:`ingot.common.masking.describe_value` has it: callers need neither cut nor mask it.
     """
 
     code = 400
     template = "Invalid {field}: {value}. {allowed}"
 
-    def __init__(self, message: str | None = None, **values: Any) -> None:
+    def __init__(self, message: str | None = None, **values: object) -> None:
         if "value" in values:
-            values["value"] = masking.shown(str(values.get("field", "")), values["value"])
+            values["value"] = masking.describe_value(str(values.get("field", "")), values["value"])
         super().__init__(message, **values)
 
 
@@ -47,7 +45,7 @@ class PatchError(Invalid):
 
 
 class UnknownStep(Invalid):
-    """A step that nobody offers for the node."""
+    """A step that neither driver nor agent offers for the node."""
 
 
 class MissingParameter(Invalid):
@@ -63,7 +61,10 @@ class UnsupportedInterface(Invalid):
 
 
 class InterfaceNotFound(Invalid):
-    template = "Could not find {interface_type} interface '{name}' for hardware type {driver}. Enabled and supported are: {enabled}."
+    template = (
+        "Could not find {interface_type} interface '{name}' for hardware type {driver}. "
+        "Enabled and supported are: {enabled}."
+    )
 
 
 class StateTransitionRefused(Invalid):
@@ -135,7 +136,7 @@ class NotAcceptable(IngotError):
     template = "Cannot answer with {accept}; the API answers application/json only."
 
 
-# 409: somebody else was first, or the node is in the wrong state for it
+# 409: another request or conductor was first, or the node is in the wrong state for it
 
 
 class Conflict(IngotError):
@@ -212,7 +213,7 @@ class AgentUnreachable(AgentError, HardwareUnreachable):
 
 
 class AgentRefused(AgentUnreachable):
-    """The machine is there, but not the agent: nobody listens at the callback URL, or somebody else does."""
+    """The machine is there, but not the agent: nothing listens at the callback URL, or something else does."""
 
 
 class AgentGone(AgentError):
@@ -227,7 +228,7 @@ class AgentGone(AgentError):
 class AgentBusy(AgentError):
     """The agent runs another command; the same request may be made again when that has ended."""
 
-    template = "{what} was not taken: {reason}"
+    template = "{what} was not accepted: {reason}"
 
 
 class ServiceUnavailable(IngotError):
@@ -260,16 +261,16 @@ class StepFailed(IngotError):
     template = "{reason}"
 
 
-def unexpected(exc: BaseException) -> StepFailed:
-    """A bug, as the error that an operator reads: further lines of a database's error are the statement."""
-    told = str(exc).partition("\n")[0]
-    return StepFailed(f"unexpected {type(exc).__name__}: {told}")
+def unexpected_error(exc: BaseException) -> StepFailed:
+    """Return a bug as the error that an operator reads: further lines of a database's error are the statement."""
+    first_line = str(exc).partition("\n")[0]
+    return StepFailed(f"unexpected {type(exc).__name__}: {first_line}")
 
 
 class Aborted(StepFailed):
-    """A flow ends because somebody asked for its end."""
+    """A flow ends because its abort was requested."""
 
-    template = "somebody asked for it"
+    template = "aborted by request"
 
 
 class AgentVersionMismatch(StepFailed):
@@ -293,5 +294,5 @@ def _all_subclasses(base: type[IngotError]) -> list[type[IngotError]]:
 
 
 def by_name(name: str) -> type[IngotError]:
-    """The class that an error of another process had; IngotError (a 500) for a name this release does not know."""
+    """Return the class that an error of another process had; IngotError (a 500) for an unknown name."""
     return next((cls for cls in _all_subclasses(IngotError) if cls.__name__ == name), IngotError)

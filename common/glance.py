@@ -10,6 +10,7 @@ from oslo_config import cfg
 from oslo_utils import uuidutils
 
 from ingot.common import errors
+from ingot.common.json_types import Json
 
 _GROUP = "glance"
 _SCHEME = "glance://"
@@ -24,20 +25,21 @@ _UNREADABLE = {
 }
 
 
-def ident(source: Any) -> str | None:
-    """The id of an image that is given as a uuid or as ``glance://`` and a uuid; None: it is given in another way."""
+def ident(source: object) -> str | None:
+    """Return the id of an image that is given as a uuid or as ``glance://`` and a uuid; None if in another way."""
     found = str(source).removeprefix(_SCHEME)
     return found if str(source).startswith(_SCHEME) or uuidutils.is_uuid_like(found) else None
 
 
 def is_configured(conf: cfg.ConfigOpts) -> bool:
-    """Whether [glance] says how to log in, which is ``none`` for a Glance that asks nobody."""
+    """Return whether [glance] says how to log in, which is ``none`` for a Glance without authentication."""
     return bool(conf.glance.auth_type or conf.glance.auth_section)
 
 
 class Image:
-    """
-    :param field: who names it, for messages.
+    """An image of Glance.
+
+    :param field: what names it, for messages.
     :param source: as it is named there; see :func:`ident`.
     :raises Invalid: no image can have this id, or Glance is not configured.
     """
@@ -48,35 +50,35 @@ class Image:
         self._source = source
         self.ident = ident(source) or ""
         if not uuidutils.is_uuid_like(self.ident):
-            raise self.refused("The id of an image of Glance is a uuid.")
+            raise self.refused_error("The id of an image of Glance is a uuid.")
         if not is_configured(conf):
-            raise self.refused(
+            raise self.refused_error(
                 "It is the id of an image of Glance, which is not configured: set [glance] auth_type (none, with "
                 "endpoint_override, for a Glance without Keystone), or give the URL of the image."
             )
 
-    def refused(self, why: str) -> errors.Invalid:
-        """The error for an image that cannot be used."""
+    def refused_error(self, why: str) -> errors.Invalid:
+        """Return the error for an image that cannot be used."""
         return errors.Invalid(field=self._field, value=self._source, allowed=why)
 
-    def document(self) -> dict[str, Any]:
-        """What Glance tells of it, in the words of its API.
+    def document(self) -> Json:
+        """Return what Glance knows of it, in the words of its API.
 
         :raises Invalid: there is no such image, it may not be read, or [glance] cannot be used.
         :raises ImageServiceUnavailable: Glance, or Keystone, does not answer.
         """
-        return self._told(self._get(""))
+        return self._parse(self._get(""))
 
     def is_shared_with(self, project: str) -> bool:
-        """Whether a project has accepted the image; ``document`` says whose it is."""
+        """Return whether a project has accepted the image; ``document`` says whose it is."""
         answer = self._get(f"/members/{project}")
         if answer.status_code in (requests.codes.forbidden, requests.codes.not_found):
             return False
-        return bool(self._told(answer).get("status") == "accepted")
+        return bool(self._parse(answer).get("status") == "accepted")
 
     def content(self, headers: Mapping[str, str]) -> requests.Response:
-        """The beginning of an answer of Glance with the content, or with the range of it that the headers ask for;
-        whoever gets it reads and closes it.
+        """Return the beginning of an answer of Glance with the content, or with the range of it that the headers name.
+        The caller reads and closes it.
 
         :raises IngotError: as :meth:`document`.
         """
@@ -84,7 +86,7 @@ class Image:
         answer = self._get("/file", headers=asked, stream=True, log=False)
         if answer.status_code not in _CONTENT:
             answer.close()
-            raise self._unreadable(answer)
+            raise self._unreadable_error(answer)
         return answer
 
     def _get(self, path: str, **how: Any) -> requests.Response:
@@ -92,34 +94,34 @@ class Image:
             client = self._client()
             endpoint = client.get_endpoint()
             if not endpoint:
-                raise self.refused(
+                raise self.refused_error(
                     "Keystone knows no endpoint of Glance; [glance] region_name and valid_interfaces say which."
                 )
             base = endpoint.rstrip("/").removesuffix("/v2")
             answer: requests.Response = client.get(f"{base}/v2/images/{self.ident}{path}", raise_exc=False, **how)
         except _AWAY as exc:
-            raise self._unavailable(str(exc)) from exc
+            raise self._unavailable_error(str(exc)) from exc
         except exceptions.ClientException as exc:
-            raise self.refused(f"Glance cannot be asked for it, check the options of [glance]: {exc}") from exc
+            raise self.refused_error(f"Glance cannot be asked for it, check the options of [glance]: {exc}") from exc
         return answer
 
-    def _told(self, answer: requests.Response) -> dict[str, Any]:
+    def _parse(self, answer: requests.Response) -> Json:
         if answer.status_code != requests.codes.ok:
-            raise self._unreadable(answer)
+            raise self._unreadable_error(answer)
         try:
-            told: dict[str, Any] = answer.json()
+            document: Json = answer.json()
         except requests.JSONDecodeError as exc:
-            raise self._unavailable(f"what answers at {answer.url} is no Glance") from exc
-        return told
+            raise self._unavailable_error(f"what answers at {answer.url} is no Glance") from exc
+        return document
 
     def _client(self) -> adapter.Adapter:
         login = loading.load_auth_from_conf_options(self._conf, _GROUP)
         session = loading.load_session_from_conf_options(self._conf, _GROUP, auth=login)
         return loading.load_adapter_from_conf_options(self._conf, _GROUP, session=session)
 
-    def _unreadable(self, answer: requests.Response) -> errors.IngotError:
+    def _unreadable_error(self, answer: requests.Response) -> errors.IngotError:
         why = _UNREADABLE.get(answer.status_code)
-        return self.refused(why) if why else self._unavailable(f"it answers HTTP {answer.status_code}")
+        return self.refused_error(why) if why else self._unavailable_error(f"it answers HTTP {answer.status_code}")
 
-    def _unavailable(self, reason: str) -> errors.ImageServiceUnavailable:
+    def _unavailable_error(self, reason: str) -> errors.ImageServiceUnavailable:
         return errors.ImageServiceUnavailable(field=self._field, image=self._source, reason=reason)

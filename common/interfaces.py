@@ -42,10 +42,7 @@ TIE_ORDER: dict[str, int] = {
 """Which interface goes first when priorities are equal: specification 002 names power, management, deploy; the rest is
 a fixed order of ours."""
 
+FIELD: dict[str, str] = {interface_type: f"{interface_type}_interface" for interface_type in TYPES}
+"""The node's field that names its interface of a type."""
 
-def field(interface_type: str) -> str:
-    """Return the node's field that names its interface of a type, e.g. ``power_interface``."""
-    return f"{interface_type}_interface"
-
-
-FIELDS: tuple[str, ...] = tuple(field(interface_type) for interface_type in TYPES)
+FIELDS: tuple[str, ...] = tuple(FIELD.values())

@@ -7,13 +7,17 @@ that block storage services hand out with a connection.
 import dataclasses
 import re
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from ingot.common import errors, ipxe
+from ingot.common import errors
+from ingot.common.json_types import Json
 
 PORT = 3260
 """The port of a portal that names none."""
+
+IPXE_OPERATORS = frozenset(("||", "&&", ";"))
+"""Words that stand between commands of one line of a boot script."""
 
 _PROTOCOL = "iscsi"
 _INITIATOR = "iqn"
@@ -23,11 +27,11 @@ _HOST = re.compile(r"[a-zA-Z0-9._:-]+", re.ASCII)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BootVolume:
-    """What firmware is told.
+    """What firmware needs to attach a volume.
 
     :param uri: where the volume is, as RFC 4173 writes it.
     :param initiator: the machine's own iSCSI name.
-    :param username: of the CHAP authentication; None: the target asks for none.
+    :param username: of the CHAP authentication; None: the target needs none.
     """
 
     uri: str
@@ -37,12 +41,13 @@ class BootVolume:
 
 
 def boot_target(targets: Sequence[Any]) -> Any:
-    """The row of the target that a machine boots from; None: it boots from its own disks."""
+    """Return the row of the target that a machine boots from; None: it boots from its own disks."""
     return next((target for target in targets if target.boot_index == 0), None)
 
 
 def boot_volume(target: Any, connectors: Sequence[Any]) -> BootVolume:
-    """
+    """Return how firmware attaches the volume of a target.
+
     :param target: what :func:`boot_target` found.
     :param connectors: the rows of the node's connectors.
     :raises Invalid: something is missing or cannot be used; the message names it, and does not repeat secrets.
@@ -62,16 +67,16 @@ def boot_volume(target: Any, connectors: Sequence[Any]) -> BootVolume:
     missing = [key for key in ("target_iqn", "target_portal") if not properties.get(key)]
     if missing:
         raise errors.MissingParameter(where=f"properties of {about}", names=" and ".join(missing))
-    host, port = _portal(properties["target_portal"])
-    lun, name = _lun(properties.get("target_lun")), _name("target_iqn", properties["target_iqn"])
+    host, port = _parse_portal(properties["target_portal"])
+    lun, name = _parse_lun(properties.get("target_lun")), _check_name("target_iqn", properties["target_iqn"])
     username, password = _credentials(properties, about)
     # Nothing between host and port: TCP.
     uri = f"iscsi:{host}::{port}:{lun:x}:{name}"
-    return BootVolume(uri, _name("connector_id", initiators[0]), username, password)
+    return BootVolume(uri, _check_name("connector_id", initiators[0]), username, password)
 
 
-def _name(key: str, value: Any) -> str:
-    """The iSCSI name of an initiator or a target (RFC 3720)."""
+def _check_name(key: str, value: object) -> str:
+    """Return the iSCSI name of an initiator or a target (RFC 3720)."""
     if not isinstance(value, str) or len(value) > 223 or not _NAME.fullmatch(value):
         raise errors.Invalid(
             field=key, value=value, allowed="Expected an iSCSI name, like iqn.2026-01.org.example:volume1."
@@ -79,23 +84,23 @@ def _name(key: str, value: Any) -> str:
     return value
 
 
-def _portal(value: Any) -> tuple[str, int]:
+def _parse_portal(value: object) -> tuple[str, int]:
     try:
         parts = urllib.parse.urlsplit(f"//{value}")
         host, port = parts.hostname or "", parts.port or PORT
     except ValueError:
-        raise _no_portal(value) from None
+        raise _portal_error(value) from None
     if not _HOST.fullmatch(host) or parts.netloc != value or parts.username is not None:
-        raise _no_portal(value)
+        raise _portal_error(value)
     return (f"[{host}]" if ":" in host else host), port
 
 
-def _no_portal(value: Any) -> errors.Invalid:
+def _portal_error(value: object) -> errors.Invalid:
     allowed = "Expected HOST or HOST:PORT; IPv6 addresses stand in brackets."
     return errors.Invalid(field="target_portal", value=value, allowed=allowed)
 
 
-def _lun(value: Any) -> int:
+def _parse_lun(value: Any) -> int:
     try:
         lun = 0 if value is None else int(value)
     except (TypeError, ValueError):
@@ -105,7 +110,7 @@ def _lun(value: Any) -> int:
     return lun
 
 
-def _credentials(properties: Mapping[str, Any], about: str) -> tuple[str | None, str | None]:
+def _credentials(properties: Json, about: str) -> tuple[str | None, str | None]:
     method = properties.get("auth_method")
     if method not in (None, "", "CHAP"):
         raise errors.Invalid(field="auth_method", value=method, allowed="Expected CHAP, or nothing.")
@@ -115,14 +120,14 @@ def _credentials(properties: Mapping[str, Any], about: str) -> tuple[str | None,
     missing = [key for key, value in given.items() if not value]
     if missing:
         raise errors.MissingParameter(where=f"properties of {about}", names=" and ".join(missing))
-    username, password = (_word(key, value) for key, value in given.items())
+    username, password = (_check_word(key, value) for key, value in given.items())
     return username, password
 
 
-def _word(key: str, value: Any) -> str:
-    """A credential as it may stand in a boot script, where nothing can be quoted."""
+def _check_word(key: str, value: Any) -> str:
+    """Return a credential as it may stand in a boot script, where nothing can be quoted."""
     usable = isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
-    if not usable or "${" in value or value in ipxe.OPERATORS:
+    if not usable or "${" in value or value in IPXE_OPERATORS:
         raise errors.Invalid(
             field=key,
             value="(not shown)",

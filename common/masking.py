@@ -12,17 +12,17 @@ _SECRET_NAMES = frozenset(("image_url", "configdrive", "ipmi_hex_kg_key", "agent
 
 
 _HOLDERS = frozenset(("driver_info", "instance_info"))
-"""Fields that hold secrets among other things: whoever takes them for something else may show those."""
+"""Fields that hold secrets among other things: a message about them as a whole could show those."""
 
 
 def is_secret(key: str) -> bool:
-    """Whether a key of driver_info, instance_info or driver_internal_info holds something nobody should read."""
+    """Return whether a key of driver_info, instance_info or driver_internal_info holds a secret."""
     lowered = key.lower()
     return lowered in _SECRET_NAMES or any(part in lowered for part in _SECRET_PARTS)
 
 
 def mask(value: Any) -> Any:
-    """A copy of nested dictionaries and lists with every secret's value replaced by ``******``."""
+    """Return a copy of nested dictionaries and lists with every secret's value replaced by ``******``."""
     if isinstance(value, Mapping):
         return {
             key: MASK if is_secret(str(key)) and inner not in (None, "") else mask(inner)
@@ -33,8 +33,8 @@ def mask(value: Any) -> Any:
     return value
 
 
-def shown(field: str, value: Any) -> str:
-    """A value as a message about it shows it: nothing of secrets, little of what is long.
+def describe_value(field: str, value: object) -> str:
+    """Return a value as a message about it shows it: nothing of secrets, little of what is long.
 
     :param field: where the value was found; dots between the names of nested fields.
     """

@@ -2,7 +2,7 @@
 
 A transition is a row ``(state, event, next state)``. Nothing else in Ingot decides where a node may go. The target that
 a node shows on its way is a property of the state it is in (``TARGETS``). The diagram of the documentation is generated
-from these tables (``python -m ingot.common.diagram``). Source of names and transitions: the measured wire contract of
+from these tables (``python doc/states_diagram.py``). Source of names and transitions: the measured wire contract of
 the Bare Metal API; the rows marked *specification 002* are ours because the specification asks for them.
 """
 

@@ -11,9 +11,10 @@ _CUSTOM = re.compile(r"CUSTOM_[A-Z0-9_]+", re.ASCII)
 
 
 @functools.cache
-def _standard() -> frozenset[str]:
+def _standard_traits() -> frozenset[str]:
     return frozenset(os_traits.get_traits())
 
 
 def is_trait(value: str) -> bool:
-    return _CUSTOM.fullmatch(value) is not None or value in _standard()
+    """Return whether a trait may have a name."""
+    return _CUSTOM.fullmatch(value) is not None or value in _standard_traits()

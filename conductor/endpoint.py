@@ -83,8 +83,8 @@ class Endpoint:
 
     @oslo_messaging.expose
     def get_plan(self, ctx: dict[str, Any], node_uuid: str, flow: str, request: dict[str, Any]) -> dict[str, Any]:
-        """See ``preview.of``."""
-        return self._shared(ctx, node_uuid, lambda task: preview.of(task, flow, request))
+        """See ``preview.build_preview``."""
+        return self._shared(ctx, node_uuid, lambda task: preview.build_preview(task, flow, request))
 
     @oslo_messaging.expose
     def get_steps(self, ctx: dict[str, Any], node_uuid: str, kind: str) -> dict[str, Any]:

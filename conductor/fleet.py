@@ -43,7 +43,7 @@ class Fleet:
 
     def nodes(self) -> list[models.Node]:
         hardware, interface = self._services.hardware, self._interface
-        columns = (*_COLUMNS, interfaces.field(interface.interface_type))
+        columns = (*_COLUMNS, interfaces.FIELD[interface.interface_type])
         candidates = node_lists.list_of_drivers(self._services.db, hardware.drivers_using(interface), columns)
         mine = [node for node in candidates if hardware.has_interface(node, interface) and self._owns(node)]
         return [node for node in mine if not maintenance.pauses_sync(node)]

@@ -3,29 +3,33 @@
 A new flow is one more record (and the verb that asks for it, in the API).
 """
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any
 
 from oslo_log import log
 
 from ingot.common import clock, errors, states
 from ingot.conductor.inspection import process
-from ingot.conductor.steps import catalog, children
+from ingot.conductor.steps import children, planning
 from ingot.conductor.steps.agent_session import AgentSessionPhase
 from ingot.conductor.steps.flow import Entry, Flow, has_not_started
-from ingot.conductor.task.task_manager import INVENTORY_BEFORE, Task
+from ingot.conductor.task.task_manager import Task
 from ingot.db import allocations
 from ingot.drivers.agent import session
 from ingot.drivers.images import configdrive
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.results import Answer
 
 LOG = log.getLogger(__name__)
 
+_CLEANING_PHASE = AgentSessionPhase("cleaning", "clean failure")
+_SERVICE_PHASE = AgentSessionPhase("service", "service failure")
 
-def _verify_power(task: Task) -> results.Result:
-    """Proves that the credentials work: the BMC tells the power state."""
+
+def _verify_power(task: Task) -> Answer:
+    """Prove that the credentials work: the BMC tells the power state."""
     task.driver.power.validate(task)
     power_control.read_power_state(task)
     return results.DONE
@@ -34,16 +38,17 @@ def _verify_power(task: Task) -> results.Result:
 _VERIFY_POWER = Entry("power", "verify_power", _verify_power)
 
 
-def _prepare_deploy(task: Task) -> Any:
-    wanted = task.node.request.get("configdrive")
-    if wanted is not None:
+def _prepare_deploy(task: Task) -> Answer:
+    requested = task.node.request.get("configdrive")
+    if requested is not None:
         rest = {name: value for name, value in task.node.request.items() if name != "configdrive"}
-        task.set(configdrive=configdrive.build(wanted, task.node, task.conf), request=rest)
-    return task.driver.deploy.prepare(task)
+        task.set(configdrive=configdrive.build(requested, task.node, task.conf), request=rest)
+    answer: Answer = task.driver.deploy.prepare(task)
+    return answer
 
 
 def _start_console(task: Task) -> None:
-    """A console that was in use before the deployment is there again after it; that it is not does no other harm."""
+    """Start a console that was in use before the deployment; that it does not start does no other harm."""
     if not task.node.console_enabled or task.driver.console is None:
         return
     try:
@@ -54,12 +59,12 @@ def _start_console(task: Task) -> None:
 
 
 def _stop_console(task: Task) -> None:
-    """The console of an instance that goes shows nothing any more; it stays wanted for the next one."""
+    """Stop the console of an instance that goes; it stays enabled for the next one."""
     if task.node.console_enabled and task.driver.console is not None:
         task.driver.console.stop_console(task)
 
 
-def _tear_down(task: Task) -> Any:
+def _tear_down(task: Task) -> Answer:
     phases = (_stop_console, _end_rescue, task.driver.deploy.tear_down, task.driver.deploy.clean_up)
     return results.run_phases(task, *phases)
 
@@ -70,66 +75,70 @@ def _end_rescue(task: Task) -> None:
         task.driver.rescue.clean_up(task)
 
 
-def _adopt(task: Task) -> Any:
+def _adopt(task: Task) -> Answer:
     get_interface(task, BootInterface).validate(task)
-    return task.driver.deploy.adopt(task)
+    answer: Answer = task.driver.deploy.adopt(task)
+    return answer
 
 
-def _inspect(task: Task) -> Any:
+def _inspect(task: Task) -> Answer:
     if task.node.inspection_started_at is None:
         before = task.inventory()
-        noted = {INVENTORY_BEFORE: before and clock.iso(before.inspected_at)}
-        task.set(inspection_started_at=clock.now(), inspection_finished_at=None, request={**task.node.request, **noted})
-    return task.driver.inspect.inspect_hardware(task)
+        request = {**task.node.request, "inventory_before": before and clock.iso(before.inspected_at)}
+        task.set(inspection_started_at=clock.now(), inspection_finished_at=None, request=request)
+    answer: Answer = task.driver.inspect.inspect_hardware(task)
+    return answer
 
 
-def _inspected(task: Task) -> None:
+def _end_inspection(task: Task) -> None:
     task.set(inspection_started_at=None, inspection_finished_at=clock.now())
 
 
-def _inspection_failed(task: Task, _exc: errors.IngotError) -> None:
+def _fail_inspection(task: Task, _exc: errors.IngotError) -> None:
     if not has_not_started(task):
         task.set(inspection_started_at=None)
         _clean_up(task, "failed inspection", "inspect")
 
 
-def _rescue(task: Task) -> Any:
-    return task.driver.rescue.rescue(task, task.node.request["rescue_password"])
+def _rescue(task: Task) -> Answer:
+    answer: Answer = task.driver.rescue.rescue(task, task.node.request["rescue_password"])
+    return answer
 
 
-def _given_back(task: Task) -> None:
-    """Also after a service that had failed before the rescue."""
-    _SERVICE_STAY.forget(task)
+def _unrescue(task: Task) -> Answer:
+    answer: Answer = task.driver.rescue.unrescue(task)
+    return answer
+
+
+def _end_unrescue(task: Task) -> None:
+    """Give the machine back; also after a service that had failed before the rescue."""
+    _SERVICE_PHASE.forget(task)
     _start_console(task)
 
 
-def _cleaning_is_off(task: Task) -> bool:
-    wanted = task.node.automated_clean
-    return not (task.conf.conductor.automated_clean if wanted is None else wanted)
+def _is_cleaning_off(task: Task) -> bool:
+    own: bool | None = task.node.automated_clean
+    return not (task.conf.conductor.automated_clean if own is None else own)
 
 
-_CLEAN_STAY, _SERVICE_STAY = (
-    AgentSessionPhase("cleaning", "clean failure"),
-    AgentSessionPhase("service", "service failure"),
-)
+def _end_automated_clean(task: Task) -> None:
+    if not _is_cleaning_off(task):  # otherwise nothing is proven
+        _CLEANING_PHASE.end_fault(task)
 
 
-def _cleaned(task: Task) -> None:
-    if not _cleaning_is_off(task):  # otherwise nothing is proven
-        _CLEAN_STAY.done(task)
-
-
-def _instance_gone(task: Task) -> None:
+def _forget_instance(task: Task) -> None:
     allocations.forget(task.db, task.node.id)
     task.set(instance_uuid=None, instance_name=None, instance_info={}, configdrive=None, raid_config={})
-    _SERVICE_STAY.forget(task)
+    _SERVICE_PHASE.forget(task)
 
 
-def _switched_off(what: str, kind: str, abort_fault: str | None = None) -> Callable[[Task, errors.IngotError], None]:
-    """The machine is switched off, so that what is neither one system nor the other does not run; the agent's session
-    ends with it, and nothing stays outside of the machine.
+def _switch_off_after(
+    what: str, interface_type: str, abort_fault: str | None = None
+) -> Callable[[Task, errors.IngotError], None]:
+    """Return a failure hook that switches the machine off, so that what is neither one system nor the other does not
+    run; the agent's session ends with it, and nothing stays outside of the machine.
 
-    :param kind: of the interface that cleans up.
+    :param interface_type: of the interface that cleans up.
     :param abort_fault: the node's fault, with maintenance, if it cannot after an abort.
     """
 
@@ -137,24 +146,24 @@ def _switched_off(what: str, kind: str, abort_fault: str | None = None) -> Calla
         if has_not_started(task):
             return  # a rebuild that is refused leaves the instance running
         session.forget(task)
-        bmc_is_silent = isinstance(exc, errors.HardwareUnreachable) and not isinstance(exc, errors.AgentError)
-        if task.driver.power is not None and not bmc_is_silent and not task.node.disable_power_off:
+        is_unresponsive = isinstance(exc, errors.HardwareUnreachable) and not isinstance(exc, errors.AgentError)
+        if task.driver.power is not None and not is_unresponsive and not task.node.disable_power_off:
             _try(task, what, _start_switching_off)
-        wrong = _clean_up(task, what, kind)
+        wrong = _clean_up(task, what, interface_type)
         if wrong and abort_fault and isinstance(exc, errors.Aborted):
             task.begin_fault(abort_fault, wrong.message)
 
     return fail
 
 
-def _clean_up(task: Task, after: str, kind: str) -> errors.IngotError | None:
-    """As :func:`_try`, of the node's interface of a kind, if it has one."""
-    interface = getattr(task.driver, kind)
+def _clean_up(task: Task, after: str, interface_type: str) -> errors.IngotError | None:
+    """Do as :func:`_try` with the node's interface of a type, if it has one."""
+    interface = getattr(task.driver, interface_type)
     return None if interface is None else _try(task, after, interface.clean_up)
 
 
-def _try(task: Task, after: str, remedy: Callable[[Task], Any]) -> errors.IngotError | None:
-    """Makes the machine safe as far as that is possible.
+def _try(task: Task, after: str, remedy: Callable[[Task], object]) -> errors.IngotError | None:
+    """Make the machine safe as far as that is possible.
 
     :returns: what went wrong.
     """
@@ -172,16 +181,22 @@ def _start_switching_off(task: Task) -> None:
 
 _MANAGED = ("power", "management", "network")
 
-_CLEANING: dict[str, Any] = {
-    "kind": "clean",
-    "running": states.CLEANING,
-    "waiting": states.CLEANWAIT,
-    "held": states.CLEANHOLD,
-    "step_field": "clean_step",
-    "timeout_option": "clean_callback_timeout",
-    "advice": "Fix the cause, then clean again, or clear maintenance and make the node manageable.",
-    **_CLEAN_STAY.around_steps(),
-}
+_MANUAL_CLEAN = _CLEANING_PHASE.enclose(
+    Flow(
+        name="manual_clean",
+        title="Manual cleaning",
+        kind="clean",
+        running=states.CLEANING,
+        waiting=states.CLEANWAIT,
+        held=states.CLEANHOLD,
+        done_event="manage",
+        step_field="clean_step",
+        plan=planning.manual_clean,
+        timeout_option="clean_callback_timeout",
+        on_done=_CLEANING_PHASE.end_fault,
+        advice="Fix the cause, then clean again, or clear maintenance and make the node manageable.",
+    )
+)
 
 FLOWS: dict[str, Flow] = {
     flow.name: flow
@@ -193,7 +208,7 @@ FLOWS: dict[str, Flow] = {
             running=states.VERIFYING,
             done_event="done",
             first=(_VERIFY_POWER,),
-            plan=catalog.verify,
+            plan=planning.verify,
             advice="Correct driver_info and manage the node again.",
         ),
         Flow(
@@ -219,8 +234,8 @@ FLOWS: dict[str, Flow] = {
             ),
             timeout_option="inspect_wait_timeout",
             abort_any_step=True,
-            on_done=_inspected,
-            on_fail=_inspection_failed,
+            on_done=_end_inspection,
+            on_fail=_fail_inspection,
             advice="Fix the cause and inspect again, or make the node manageable.",
         ),
         Flow(
@@ -233,7 +248,7 @@ FLOWS: dict[str, Flow] = {
             first=(Entry("rescue", "rescue", _rescue),),
             timeout_option="rescue_callback_timeout",
             abort_any_step=True,
-            on_fail=_switched_off("failed rescue", "rescue", abort_fault="rescue abort failure"),
+            on_fail=_switch_off_after("failed rescue", "rescue", abort_fault="rescue abort failure"),
             advice="Fix the cause and rescue again, or unrescue.",
         ),
         Flow(
@@ -242,28 +257,21 @@ FLOWS: dict[str, Flow] = {
             running=states.UNRESCUING,
             done_event="done",
             needs=(*_MANAGED, "rescue"),
-            first=(Entry("rescue", "unrescue", lambda task: task.driver.rescue.unrescue(task)),),
-            on_done=_given_back,
+            first=(Entry("rescue", "unrescue", _unrescue),),
+            on_done=_end_unrescue,
             advice="Fix the cause and unrescue again.",
         ),
-        Flow(
+        _MANUAL_CLEAN,
+        dataclasses.replace(
+            _MANUAL_CLEAN,
             name="automated_clean",
             title="Automated cleaning",
             done_event="done",
-            plan=catalog.automated_clean,
-            skip=_cleaning_is_off,
-            inside=_CLEAN_STAY.lasts,
+            plan=planning.automated_clean,
+            skip=_is_cleaning_off,
+            was_left_in_agent=_CLEANING_PHASE.is_under_way,
             starts_again=True,
-            on_done=_cleaned,
-            **_CLEANING,
-        ),
-        Flow(
-            name="manual_clean",
-            title="Manual cleaning",
-            done_event="manage",
-            plan=catalog.manual_clean,
-            on_done=_CLEAN_STAY.done,
-            **_CLEANING,
+            on_done=_end_automated_clean,
         ),
         Flow(
             name="deploy",
@@ -276,13 +284,13 @@ FLOWS: dict[str, Flow] = {
             step_field="deploy_step",
             needs=(*_MANAGED, "boot", "deploy", "storage"),
             first=(Entry("deploy", "prepare", _prepare_deploy),),
-            plan=catalog.deploy,
+            plan=planning.deploy,
             collect_after=("deploy", "deploy"),
             agent_ends_with=("deploy", "tear_down_agent"),
             timeout_option="deploy_callback_timeout",
             abort_any_step=True,
             on_done=_start_console,
-            on_fail=_switched_off("failed deployment", "deploy"),
+            on_fail=_switch_off_after("failed deployment", "deploy"),
             advice="Fix the cause and deploy again, or undeploy.",
         ),
         Flow(
@@ -292,25 +300,26 @@ FLOWS: dict[str, Flow] = {
             done_event="clean",
             next_flow="automated_clean",
             first=(Entry("deploy", "tear_down", _tear_down),),
-            on_done=_instance_gone,
+            on_done=_forget_instance,
             advice="Fix the cause and undeploy again.",
         ),
-        Flow(
-            name="service",
-            title="Servicing",
-            kind="service",
-            running=states.SERVICING,
-            waiting=states.SERVICEWAIT,
-            held=states.SERVICEHOLD,
-            done_event="done",
-            step_field="service_step",
-            plan=catalog.service,
-            inside=_SERVICE_STAY.lasts,
-            timeout_option="service_callback_timeout",
-            abort_leaves=True,
-            on_done=_SERVICE_STAY.done,
-            advice="Fix the cause, then service again, or abort to give the machine back.",
-            **_SERVICE_STAY.around_steps(),
+        _SERVICE_PHASE.enclose(
+            Flow(
+                name="service",
+                title="Servicing",
+                kind="service",
+                running=states.SERVICING,
+                waiting=states.SERVICEWAIT,
+                held=states.SERVICEHOLD,
+                done_event="done",
+                step_field="service_step",
+                plan=planning.service,
+                was_left_in_agent=_SERVICE_PHASE.is_under_way,
+                timeout_option="service_callback_timeout",
+                abort_leaves=True,
+                on_done=_SERVICE_PHASE.end_fault,
+                advice="Fix the cause, then service again, or abort to give the machine back.",
+            )
         ),
         Flow(
             name="leave_service",
@@ -318,11 +327,11 @@ FLOWS: dict[str, Flow] = {
             running=states.SERVICING,
             waiting=states.SERVICEWAIT,
             done_event="done",
-            first=(_SERVICE_STAY.leaving,),
-            skip=lambda task: not _SERVICE_STAY.lasts(task),
+            first=(_SERVICE_PHASE.leave_entry,),
+            skip=lambda task: not _SERVICE_PHASE.is_under_way(task),
             timeout_option="service_callback_timeout",
-            on_done=_SERVICE_STAY.done,
-            on_fail=_SERVICE_STAY.failed,
+            on_done=_SERVICE_PHASE.end_fault,
+            on_fail=_SERVICE_PHASE.fail,
             advice="Fix the cause and abort again.",
         ),
         Flow(
@@ -330,9 +339,9 @@ FLOWS: dict[str, Flow] = {
             title="Work for the parent node",
             running=None,
             done_event="done",
-            plan=catalog.for_parent,
-            on_done=lambda task: children.note(task, None),
-            on_fail=lambda task, exc: children.note(task, exc.message),
+            plan=planning.for_parent,
+            on_done=lambda task: children.note_outcome(task, None),
+            on_fail=lambda task, exc: children.note_outcome(task, exc.message),
             advice="Fix the cause and repeat what was asked of the parent.",
         ),
     )

@@ -3,8 +3,7 @@
 from oslo_log import log
 
 from ingot.common import clock, errors, states
-from ingot.conductor.task import history
-from ingot.conductor.task.task_manager import Task
+from ingot.conductor.task.task_manager import Task, storable
 from ingot.drivers.agent import session
 from ingot.drivers.interfaces import power_control, results
 
@@ -29,7 +28,7 @@ def advance(task: Task) -> float | None:
     except BaseException as exc:  # the edge of a worker; a driver's sys.exit too must not leave the request behind
         LOG.exception("Node %s: the power change met a bug", task.node.uuid)
         task.discard()  # it may be what could not be written
-        return _fail(task, request["target"], errors.unexpected(exc).message)
+        return _fail(task, request["target"], errors.unexpected_error(exc).message)
     if isinstance(answer, results.PollAfter):
         task.set(power_request={**request, "memory": task.memory}, due_at=clock.after(answer.after))
         task.release()
@@ -57,8 +56,8 @@ def _end(task: Task, error: str | None) -> None:
 
 
 def _fail(task: Task, target: str, reason: str) -> float | None:
-    message = history.writable(f"Power change to '{target}' failed on conductor {task.services.host}: {reason}")
+    message = storable(f"Power change to '{target}' failed on conductor {task.services.host}: {reason}")
     LOG.error("Node %s: %s", task.node.uuid, message)
     _end(task, message)
-    task.release(history=[history.entry(task, "power", "ERROR", message)])
+    task.release(history=[task.build_history_entry("power", "ERROR", message)])
     return 0.0 if task.node.flow else None

@@ -10,8 +10,7 @@ import futurist
 from oslo_log import log
 
 from ingot.common import clock, context, errors, states
-from ingot.conductor.task import history
-from ingot.conductor.task.task_manager import Services, Task
+from ingot.conductor.task.task_manager import Services, Task, storable
 from ingot.db import maintenance, models, node_lists, nodes
 from ingot.drivers.interfaces.power import Reading
 
@@ -148,7 +147,7 @@ class PowerSynchronizer:
         tolerated = self._services.conf.conductor.power_state_sync_max_retries
         if count <= tolerated or maintenance.has_fault(node, maintenance.POWER_FAULT):
             return
-        reason = history.writable(f"The power state could not be read {count} times in a row; last: {exc.message}")
+        reason = storable(f"The power state could not be read {count} times in a row; last: {exc.message}")
         hold = maintenance.fault_hold(maintenance.POWER_FAULT, reason, self._services.host)
         fault = {**maintenance.add_hold(node, hold), "last_error": reason, "health": None}
         self._write(task, fault, [("ERROR", reason)])
@@ -160,7 +159,7 @@ class PowerSynchronizer:
             return
         for severity, what in told:
             LOG.log(log.INFO if severity == "INFO" else log.WARNING, "Node %s: %s", node.uuid, what)
-        entries = [history.entry(task, "power", severity, what) for severity, what in told]
+        entries = [task.build_history_entry("power", severity, what) for severity, what in told]
         try:
             nodes.compare_and_set(self._services.db, node, changes, [nodes.write_history(node, entries)])
         except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound) as exc:

@@ -1,88 +1,113 @@
-"""What a flow would do with a node: its plan before anybody presses the button. Nothing is touched for it."""
+"""What a flow would do with a node: its plan before a user starts it. Nothing is touched for it."""
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 from ingot.common import errors, masking
+from ingot.common.json_types import FlowRequest, Json, StepRequest
+from ingot.common.steps import Key, PlannedStep, StepJson, get_key
 from ingot.conductor import validation
-from ingot.conductor.steps import catalog, planning, reserved
-from ingot.conductor.steps.flow import Flow, Key, Report, Step, key
+from ingot.conductor.steps import planning, reserved
+from ingot.conductor.steps.flow import Flow, Report
 from ingot.conductor.task.task_manager import Task
 
-_SHOWN = (
-    *("interface", "step", "priority", "args", "origin", "runner"),
-    *("abortable", "requires_ramdisk", "reboot_requested"),
-)
+
+class Preview(TypedDict):
+    """A plan as the API shows it.
+
+    :ivar in_band_steps_known: false if an agent will come that may add steps of its own.
+    :ivar errors: the message of each thing that is wrong.
+    """
+
+    steps: list[Json]
+    in_band_steps_known: bool
+    errors: list[str]
 
 
-def of(task: Task, flow_name: str, request: dict[str, Any]) -> dict[str, Any]:
-    """The plan of a flow as the engine would run it if it were asked for now.
+def build_preview(task: Task, flow_name: str, request: FlowRequest) -> Preview:
+    """Return the plan of a flow as the engine would run it if it were requested now.
 
     :param task: may be a shared one; its node's record, not the node, gets the request.
     :param flow_name: one of the table of flows.
     :param request: what the API would hand over with the flow.
-    :returns: ``steps`` in their order; ``in_band_steps_known``, false if an agent will come that may add steps of its
-        own; ``errors``, the message of each thing that is wrong.
     :raises Invalid: there is no such flow.
     """
-    flow = validation.named(flow_name)
+    flow = validation.get_flow(flow_name)
     task.node.request = request
     wrong: list[str] = []
 
     def note(exc: errors.IngotError) -> None:
         wrong.append(exc.message)
 
-    steps: list[Step] = []
+    steps: list[PlannedStep] = []
     presumed: set[Key] = set()
     agent_comes = False
     try:
         if flow.kind == "deploy":
             validation.check_traits(task, note)
-        agent_comes = planning.agent_comes(task, flow, planning.at_start(task, flow, _overlook))
-        presumed = _presumed(task, flow) if agent_comes else set()
+        agent_comes = planning.agent_comes(task, flow, planning.plan_at_start(task, flow, _ignore))
+        presumed = _find_presumed(task, flow) if agent_comes else set()
         validation.check_interfaces(task, flow, note, agent_comes)
-        steps = _whole(task, flow, presumed, note) if agent_comes else planning.at_start(task, flow, note)
+        steps = _plan_all(task, flow, presumed, note) if agent_comes else planning.plan_at_start(task, flow, note)
     except errors.IngotError as exc:  # what makes every plan impossible, such as an option with a wrong priority
         note(exc)
     return {
-        "steps": [_shown(step, presumed) for step in steps],
+        "steps": [_show(step, presumed) for step in steps],
         "in_band_steps_known": not agent_comes,
         "errors": list(dict.fromkeys(wrong)),
     }
 
 
-def _overlook(_exc: errors.IngotError) -> None:
-    """The report of the first, rough plan; what is wrong is told of the second."""
+def _ignore(_exc: errors.IngotError) -> None:
+    """The report of the first, rough plan; what is wrong is reported with the second."""
 
 
-def _presumed(task: Task, flow: Flow) -> set[Key]:
-    """What somebody asks for that neither driver nor conductor offer: only the agent still may."""
-    offered = catalog.available(task, str(flow.kind), [])
+def _find_presumed(task: Task, flow: Flow) -> set[Key]:
+    """Return what is requested and neither driver nor conductor offer: only the agent still may."""
+    offered = planning.read_offered_steps(task, str(flow.kind), [])
     return {
-        key(step)
-        for step in _asked_for(task, flow)
-        if key(step) not in offered and step["step"] not in reserved.STEPS and not step.get("execute_on_child_nodes")
+        get_key(step)
+        for step in _list_requested(task, flow)
+        if get_key(step) not in offered
+        and step["step"] not in reserved.STEPS
+        and not step.get("execute_on_child_nodes")
     }
 
 
-def _asked_for(task: Task, flow: Flow) -> list[Step]:
-    if flow.kind == "deploy":
-        return [step for step, _origin in catalog.deploy_requests(task)]
-    wanted: list[Step] = task.node.request.get(f"{flow.kind}_steps") or []
-    return wanted
+def _list_requested(task: Task, flow: Flow) -> list[StepRequest]:
+    request = task.node.request
+    match flow.kind:
+        case "deploy":
+            return [step for step, _origin in planning.deploy_requests(task)]
+        case "clean":
+            return request.get("clean_steps") or []
+        case "service":
+            return request.get("service_steps") or []
+    return []
 
 
-def _whole(task: Task, flow: Flow, presumed: set[Key], note: Report) -> list[Step]:
-    """The plan as it will be once the agent has offered what is presumed of it, and nothing else."""
-    offered = [{"interface": interface, "step": step, "priority": 0} for interface, step in sorted(presumed)]
+def _plan_all(task: Task, flow: Flow, presumed: set[Key], note: Report) -> list[PlannedStep]:
+    """Return the plan as it will be once the agent has offered what is presumed of it, and nothing else."""
+    offered: list[StepJson] = [
+        {"interface": interface, "step": step, "priority": 0} for interface, step in sorted(presumed)
+    ]
     return [
-        *planning.entering(task, flow),
+        *planning.entering_steps(task, flow),
         *flow.plan(task, offered, note),
-        *planning.leaving(task, flow),
+        *planning.leaving_steps(task, flow),
     ]
 
 
-def _shown(step: Mapping[str, Any], presumed: set[Key]) -> dict[str, Any]:
-    """A step for those who ask. ``presumed``: whether the agent offers it is not known yet."""
-    shown = {name: step[name] for name in _SHOWN}
-    return {**shown, "args": masking.mask(step["args"]), "presumed": key(dict(step)) in presumed}
+def _show(step: PlannedStep, presumed: set[Key]) -> Json:
+    """Return a step as users see it. ``presumed``: whether the agent offers it is not known yet."""
+    return {
+        "interface": step.interface,
+        "step": step.step,
+        "priority": step.priority,
+        "args": masking.mask(step.args),
+        "origin": step.origin,
+        "runner": step.runner.value,
+        "abortable": step.abortable,
+        "requires_ramdisk": step.requires_ramdisk,
+        "reboot_requested": step.reboot_requested,
+        "presumed": step.key in presumed,
+    }

@@ -4,7 +4,7 @@ from typing import Any
 
 from ingot.common import errors, interfaces
 from ingot.conductor.flows import FLOWS
-from ingot.conductor.steps import catalog, planning
+from ingot.conductor.steps import planning
 from ingot.conductor.steps.flow import Flow, Report
 from ingot.conductor.task.task_manager import Task
 
@@ -35,9 +35,9 @@ def deployment(task: Task, request: dict[str, Any]) -> None:
     """
     task.node.request = request
     flow = FLOWS["deploy"]
-    check_interfaces(task, flow, planning.refuse)
-    check_traits(task, planning.refuse)
-    planning.at_start(task, flow)
+    check_interfaces(task, flow, planning.raise_error)
+    check_traits(task, planning.raise_error)
+    planning.plan_at_start(task, flow)
 
 
 def interfaces_of(task: Task, flow_name: str) -> None:
@@ -45,10 +45,10 @@ def interfaces_of(task: Task, flow_name: str) -> None:
 
     :raises Invalid: the first thing that is wrong with them, or there is no such flow.
     """
-    check_interfaces(task, named(flow_name), planning.refuse)
+    check_interfaces(task, get_flow(flow_name), planning.raise_error)
 
 
-def named(flow_name: str) -> Flow:
+def get_flow(flow_name: str) -> Flow:
     """A flow of the table.
 
     :raises Invalid: there is none of that name.
@@ -83,8 +83,8 @@ def _check_steps(task: Task, report: Report) -> None:
     """
     flow = FLOWS["deploy"]
     check_traits(task, report)
-    planning.at_start(task, flow, report)
-    planning.check_templates(task, flow, task.traits, report)
+    planning.plan_at_start(task, flow, report)
+    planning.check_node_templates(task, flow, task.traits, report)
 
 
 def steps(task: Task, kind: str) -> list[dict[str, Any]]:
@@ -94,8 +94,8 @@ def steps(task: Task, kind: str) -> list[dict[str, Any]]:
     runs, or was the last one and failed.
     """
     known = [step for step in task.node.driver_internal_info.get(f"{kind}_steps", []) if step["origin"] == "agent"]
-    plan = catalog.chosen_by_default(task, kind, known)
-    return [{name: step[name] for name in ("interface", "step", "priority")} for step in plan]
+    plan = planning.default_steps(task, kind, known)
+    return [{"interface": step.interface, "step": step.step, "priority": step.priority} for step in plan]
 
 
 def interface(task: Task, kind: str) -> Any:

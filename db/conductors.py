@@ -16,8 +16,6 @@ DRAIN_ASKED, DRAIN_FOLLOWED = "asked", "followed"
 CONDUCTORS = models.table(models.Conductor)
 INTERFACES = models.table(models.ConductorHardwareInterface)
 
-SOURCE = listing.Source("Conductor", models.Conductor, key="hostname")
-
 _RESTART_S = 300
 """Seconds within which a conductor that was stopped may be expected back."""
 
@@ -32,9 +30,13 @@ class EnabledInterface(NamedTuple):
 
 
 class Conductor(models.Conductor):
-    """A conductor, and whether it is online: it gave a heartbeat lately."""
+    """A conductor, whether it is online (it gave a heartbeat lately), and its enabled drivers."""
 
     alive: bool
+    drivers: list[str]
+
+
+SOURCE = listing.Source("Conductor", Conductor, key="hostname")
 
 
 class InterfaceOnline(models.ConductorHardwareInterface):

@@ -1,7 +1,7 @@
 """The connection to the database: one engine for single statements, one for transactions, both of one URL.
 
-A single statement needs neither BEGIN nor COMMIT; with MariaDB that halves the round trips of a read. What
-takes several statements runs in :meth:`Database.transaction`.
+A single statement needs neither BEGIN nor COMMIT; with MariaDB that halves the round trips of a read. Several statements
+run in :meth:`Database.transaction`.
 """
 
 import contextlib
@@ -34,11 +34,11 @@ _CONNECT_S = 5
 
 _ANSWER_S = 30
 """Seconds within which it must answer a statement. One that is frozen, or behind a line that swallows everything, must
-not keep a request for ever. Migrations have all the time they need."""
+not keep a request for ever. Migrations have no limit."""
 
 _LOCK_S = 10
-"""Seconds that a statement waits for rows that somebody else's transaction has, and after which the server ends a
-transaction in which nothing happens: that of a process that is frozen would keep everybody else from a node."""
+"""Seconds that a statement waits for rows that another transaction has, and after which the server ends a transaction
+in which nothing happens: that of a process that is frozen would keep all others from a node."""
 
 _MOST_ATTEMPTS = 10
 
@@ -51,13 +51,13 @@ class Deadlock(errors.ServiceUnavailable):
 
 
 def retry_transaction(query: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
-    """For query functions, each one transaction: one that the server ended for another's sake is tried again.
+    """Decorate a query function, which is one transaction: one that the server ended for another's sake is tried again.
 
-    :raises ServiceUnavailable: again and again, or for too long.
+    :raises ServiceUnavailable: it failed too often, or for too long.
     """
 
     @functools.wraps(query)
-    def patient(*args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
+    def retrying(*args: _Args.args, **kwargs: _Args.kwargs) -> _Result:
         until = time.monotonic() + _ANSWER_S
         for attempt in range(1, _MOST_ATTEMPTS):
             try:
@@ -68,16 +68,16 @@ def retry_transaction(query: Callable[_Args, _Result]) -> Callable[_Args, _Resul
                 time.sleep(random.uniform(0, min(0.1 * attempt, 1)))  # noqa: S311 - no secret
         return query(*args, **kwargs)
 
-    return patient
+    return retrying
 
 
 def _mysql(group: cfg.ConfigOpts.GroupAttr, limited: bool) -> dict[str, Any]:
-    wanted: dict[str, Any] = {"sql_mode": group.mysql_sql_mode, "wsrep_sync_wait": group.mysql_wsrep_sync_wait}
+    session: dict[str, object] = {"sql_mode": group.mysql_sql_mode, "wsrep_sync_wait": group.mysql_wsrep_sync_wait}
     arguments: dict[str, Any] = {"connect_timeout": _CONNECT_S}
     if limited:
-        wanted["innodb_lock_wait_timeout"] = _LOCK_S
+        session["innodb_lock_wait_timeout"] = _LOCK_S
         arguments |= {"read_timeout": _ANSWER_S, "write_timeout": _ANSWER_S}
-    settings = [f"SESSION {name} = {value!r}" for name, value in wanted.items() if value not in (None, "")]
+    settings = [f"SESSION {name} = {value!r}" for name, value in session.items() if value not in (None, "")]
     if limited:  # in a comment that only MariaDB reads: MySQL has no such setting
         settings[-1] += f" /*M!100300 , SESSION idle_transaction_timeout = {_LOCK_S} */"
     return arguments | ({"init_command": f"SET {', '.join(settings)}"} if settings else {})
@@ -103,21 +103,21 @@ _CONNECT_ARGS: Mapping[str, Callable[[cfg.ConfigOpts.GroupAttr, bool], dict[str,
 
 _ELSEWHERE = frozenset((1047, 1290, 1792, 1836, "25006"))
 """Codes of errors of a server that is not, or not any more, the one to write to: a replica that was the primary until a
-failover, a node that its Galera cluster has lost. A new connection may reach another."""
+failover, a node that its Galera cluster has lost. A new connection may reach the right one."""
 
 
 _URLS = "Use mysql+pymysql://user:password@host/name, postgresql+psycopg://user:password@host/name or sqlite:////file."
 
 
 class Database:
-    """What every query function takes first.
+    """The database: the first argument of every query function.
 
     :param conf: its [database] group gives URL and pool sizes (oslo.db's options).
     :raises ConfigurationError: the URL names an SQLite database that cannot be used.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self.url = _parsed(conf.database.connection).update_query_string(conf.database.connection_parameters)
+        self.url = _parse_url(conf.database.connection).update_query_string(conf.database.connection_parameters)
         if self.url.get_backend_name() == "sqlite":
             _create_file(self.url)
         self._group = conf.database
@@ -127,43 +127,42 @@ class Database:
 
     @contextlib.contextmanager
     def single(self) -> Iterator[sa.Connection]:
-        """A connection on which each statement stands for itself.
+        """Open a connection on which each statement stands for itself.
 
         :raises ServiceUnavailable: the database is away.
         """
-        with _translated(), self._single.connect() as connection:
+        with _translate_errors(), self._single.connect() as connection:
             yield connection
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
-        """A connection in a transaction that is committed at the end, rolled back on an exception.
+        """Open a connection in a transaction that is committed at the end, rolled back on an exception.
 
         :raises ServiceUnavailable: the database is away.
         """
-        with _translated(), self._multi.begin() as connection:
+        with _translate_errors(), self._multi.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
     def own_connection(self) -> Iterator[sa.Connection]:
-        """A connection on which nothing has begun yet and that nobody gets after, for migrations: the session may be
-        changed, and what takes its time gets it.
+        """Open a connection that is not reused, for migrations: the session may be changed, and nothing is limited.
 
         :raises ServiceUnavailable: the database is away.
         """
         engine = self._make_multi(limited=False)
         try:
-            with _translated(), engine.connect() as connection:
+            with _translate_errors(), engine.connect() as connection:
                 yield connection
         finally:
             engine.dispose()
 
     @property
     def engines(self) -> tuple[sa.Engine, sa.Engine]:
-        """Both engines, for those who listen to statements (tests count them)."""
+        """Both engines, for listeners to statements (tests count them)."""
         return self._single, self._multi
 
     def dispose(self) -> None:
-        """Closes the pooled connections."""
+        """Close the pooled connections."""
         for engine in self.engines:
             engine.dispose()
 
@@ -198,36 +197,35 @@ class Database:
 
 
 def _leave_server(context: sa.ExceptionContext) -> None:
-    """Has the connections closed to a server that is the wrong one by now."""
-    said = context.original_exception
-    code = getattr(said, "sqlstate", None) or next(iter(said.args), None)
+    """Close the connections to a server that is the wrong one by now."""
+    error = context.original_exception
+    code = getattr(error, "sqlstate", None) or next(iter(error.args), None)
     if code in _ELSEWHERE:
         context.is_disconnect = True
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    """Turns "the database does not work just now" into the errors that clients and workers know.
+def _translate_errors() -> Iterator[None]:
+    """Turn errors of a database that is unavailable into those that clients and workers know.
 
-    An OperationalError that oslo.db has no name for is one of those: a refused connection, a lock that was
-    not given in time, a full disk. Its text names hosts and users, so it is for the log and not for a client
-    of the API.
+    An OperationalError that oslo.db has no name for is one of those: a refused connection, a lock that was not given in
+    time, a full disk. Its text names hosts and users, so it is for the log and not for a client of the API.
     """
     try:
         yield
     except db_exc.DBDeadlock as exc:
-        raise Deadlock(what="The database", reason="others write the same") from exc
+        raise Deadlock(what="The database", reason="other transactions write the same") from exc
     except (
         db_exc.DBConnectionError,
         db_exc.DBNonExistentDatabase,
         sa.exc.OperationalError,
         sa.exc.TimeoutError,
     ) as exc:
-        LOG.error("The database does not work: %s", str(exc).splitlines()[0])  # noqa: TRY400 - the cause is in the text
+        LOG.error("Database unavailable: %s", str(exc).splitlines()[0])  # noqa: TRY400 - the cause is in the text
         raise errors.ServiceUnavailable(what="The database", reason="the log tells the cause") from exc
 
 
-def _parsed(text: str) -> sa.URL:
+def _parse_url(text: str) -> sa.URL:
     try:
         url = sa.make_url(text)
     except sa.exc.ArgumentError as exc:
@@ -261,14 +259,14 @@ def _create_file(url: sa.URL) -> None:
 
 
 def _prepare_each_file(engine: sa.Engine, synchronous: str) -> None:
-    def _opened(dbapi_connection: Any, _record: Any) -> None:
+    def _on_connect(dbapi_connection: Any, _record: Any) -> None:
         _prepare_sqlite(dbapi_connection, synchronous)
 
-    sa.event.listen(engine, "connect", _opened)
+    sa.event.listen(engine, "connect", _on_connect)
 
 
 def _prepare_sqlite(dbapi_connection: Any, synchronous: str) -> None:
-    # The driver must not open transactions on its own: SQLAlchemy does it (BEGIN IMMEDIATE below) or nobody.
+    # The driver must not open transactions on its own: only SQLAlchemy does (BEGIN IMMEDIATE below).
     dbapi_connection.isolation_level = None
     cursor = dbapi_connection.cursor()
     _use_wal(cursor)
@@ -278,7 +276,7 @@ def _prepare_sqlite(dbapi_connection: Any, synchronous: str) -> None:
 
 
 def _use_wal(cursor: Any) -> None:
-    """Switches the file to WAL. SQLite does not wait here for others that open a new file at the same moment."""
+    """Switch the file to WAL. SQLite does not wait here for other processes that open a new file at the same moment."""
     until = time.monotonic() + _WAL_PATIENCE
     while True:
         try:
@@ -296,16 +294,16 @@ def _begin_immediate(connection: sa.Connection) -> None:
 
 
 def _ping_idle_connections(engine: sa.Engine) -> None:
-    """Finds connections that died while nobody used them.
+    """Find connections that died while idle.
 
-    pool_pre_ping does so before every use, which costs a small query as much as itself. A connection that was
-    in use a second ago is good enough; if it is not after all, one request fails and the pool is renewed.
+    pool_pre_ping does so before every use, which costs as much as a small query. A connection that was in use a second
+    ago is good enough; if it is not after all, one request fails and the pool is renewed.
     """
 
-    def _returned(_dbapi_connection: Any, record: Any) -> None:
+    def _on_checkin(_dbapi_connection: Any, record: Any) -> None:
         record.info["idle_since"] = time.monotonic()
 
-    def _taken(dbapi_connection: Any, record: Any, _proxy: Any) -> None:
+    def _on_checkout(dbapi_connection: Any, record: Any, _proxy: Any) -> None:
         if time.monotonic() - record.info.get("idle_since", float("inf")) <= _PING_AFTER:
             return
         try:
@@ -313,13 +311,12 @@ def _ping_idle_connections(engine: sa.Engine) -> None:
         except engine.dialect.loaded_dbapi.Error as exc:
             raise sa.exc.InvalidatePoolError("the connection died while idle") from exc
 
-    sa.event.listen(engine, "checkin", _returned)
-    sa.event.listen(engine, "checkout", _taken)
+    sa.event.listen(engine, "checkin", _on_checkin)
+    sa.event.listen(engine, "checkout", _on_checkout)
 
 
-# A WSGI server may fork after the pools were used, and two processes must not talk on one connection: the
-# child begins with empty pools, and keeps the old ones only so that their connections are not closed under
-# the parent.
+# A WSGI server may fork after the pools were used, and two processes must not use one connection: the child begins with
+# empty pools, and keeps the old ones only so that their connections are not closed under the parent.
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 _inherited: list[sa.Pool] = []
 

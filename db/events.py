@@ -5,19 +5,18 @@ visible out of order: a reader at number 7 would never learn of a 6 that is comm
 leave their events in the outbox of the row they write (``ingot.db.nodes``), and :func:`collect` moves what is
 committed into ``events`` under the numbers that come next. Any process may collect at any time. Two that do it at once
 would use the same numbers; the primary key lets one of them through, and the other, rolled back, finds the work done
-when it looks again. Hence the ids are 1, 2, 3 ... without gaps, a committed id is never preceded by one that is still
-to come, and an event is in its outbox or in its place, never in both or neither, whichever process dies when.
+when it tries again. Hence the ids are 1, 2, 3 ... without gaps, and a committed id is never preceded by one that is
+still to come. An event is in its outbox or in its place, never in both or neither, whichever process dies when.
 
 Events of one node are in the order in which they were written.
 
-What it costs: a change, nothing but bytes in its own UPDATE. A look that finds nothing, one SELECT on an index beside
-one of the few conductors. A look that finds something, six statements, however many nodes have changed.
+What it costs: a change, nothing but bytes in its own UPDATE. A collection that finds nothing, one SELECT on an index
+and one of the few conductors. One that finds something, six statements, however many nodes have changed.
 """
 
 import datetime
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import orjson
 import sqlalchemy as sa
@@ -27,6 +26,8 @@ from oslo_db import exception as db_exc
 from ingot.common import clock
 from ingot.db import models, nodes
 from ingot.db.engine import Database, Deadlock, retry_transaction
+
+Row = Mapping[str, object]
 
 LOG = logging.getLogger(__name__)
 
@@ -46,31 +47,31 @@ retry_numbering = oslo_db_api.wrap_db_retry(
     inc_retry_interval=True,
     max_retry_interval=0.2,
     jitter=True,
-    exception_checker=lambda exc: isinstance(exc, Deadlock) or _place_taken(exc),
+    exception_checker=lambda exc: isinstance(exc, Deadlock) or _is_number_used(exc),
 )
-"""For functions that give numbers to events: somebody else was faster, so the whole transaction is tried again."""
+"""For functions that give numbers to events: where another process was faster, the transaction is tried again."""
 
 
-def _place_taken(exc: BaseException) -> bool:
+def _is_number_used(exc: BaseException) -> bool:
     return isinstance(exc, db_exc.DBDuplicateEntry) and "events" in str(exc.inner_exception)
 
 
 def collect(db: Database, silent_after: float) -> int:
-    """Gives all events that are committed by now their places.
+    """Give all events that are committed by now their places.
 
-    :param silent_after: seconds without a sign of life after which a conductor counts as silent ([conductor]
+    :param silent_after: seconds without heartbeat after which a conductor counts as silent ([conductor]
         heartbeat_timeout).
     :returns: how many there were.
     """
-    collected = _of_conductors(db, silent_after)
-    while ids := _waiting(db):
+    collected = _collect_of_conductors(db, silent_after)
+    while ids := _list_waiting(db):
         collected += _move(db, ids)
         if len(ids) < _BATCH:
             break
     return collected
 
 
-def _waiting(db: Database) -> list[int]:
+def _list_waiting(db: Database) -> list[int]:
     waiting = sa.select(_NODES.c.id).where(_NODES.c.outbox_at.is_not(None)).order_by(_NODES.c.outbox_at).limit(_BATCH)
     with db.single() as connection:
         return list(connection.execute(waiting).scalars())
@@ -79,7 +80,7 @@ def _waiting(db: Database) -> list[int]:
 @retry_numbering
 def _move(db: Database, ids: list[int]) -> int:
     with db.transaction() as connection:
-        rows = _locked(connection, ids)
+        rows = _lock_rows(connection, ids)
         moved = append(connection, [event for row in rows for event in _events(row)])
         if rows:
             emptied = sa.update(_NODES).where(_NODES.c.id.in_([row.id for row in rows]))
@@ -92,16 +93,18 @@ def move_last(connection: sa.Connection, node_id: int, last: nodes.Event) -> Non
 
     :param connection: in the transaction that deletes the node; :data:`retry_numbering` must be around it.
     """
-    rows = _locked(connection, [node_id], waiting_only=False)
-    events = [event for row in rows for event in (*_events(row), _event(row, {"at": clock.now().isoformat(), **last}))]
+    rows = _lock_rows(connection, [node_id], waiting_only=False)
+    events = [
+        event for row in rows for event in (*_events(row), _event_row(row, {"at": clock.now().isoformat(), **last}))
+    ]
     append(connection, events)
 
 
-def _locked(connection: sa.Connection, ids: list[int], waiting_only: bool = True) -> list[models.Node]:
-    """The rows with their outboxes, which nobody writes to until the transaction ends.
+def _lock_rows(connection: sa.Connection, ids: list[int], waiting_only: bool = True) -> list[models.Node]:
+    """Return the rows with their outboxes, which no other transaction writes to until this one ends.
 
-    What keeps writers away is a write that changes nothing, for every server knows those. It finds the rows by primary
-    key, as writers do: through the index on outbox_at the order of locks would be the reverse of theirs.
+    What keeps writers away is a write that changes nothing, which every server knows. It finds the rows by primary key,
+    as writers do: through the index on outbox_at the order of locks would be the reverse of theirs.
     """
     own = _NODES.c.id.in_(ids)
     connection.execute(
@@ -113,19 +116,19 @@ def _locked(connection: sa.Connection, ids: list[int], waiting_only: bool = True
     return sorted(waiting, key=lambda row: row.outbox_at or clock.now())
 
 
-def _events(row: models.Node) -> list[dict[str, Any]]:
-    return [_event(row, orjson.loads(line)) for line in (row.outbox or "").splitlines()]
+def _events(row: models.Node) -> list[Row]:
+    return [_event_row(row, orjson.loads(line)) for line in (row.outbox or "").splitlines()]
 
 
-def _event(row: models.Node, told: nodes.Event) -> dict[str, Any]:
-    rest = dict(told)
-    moment = datetime.datetime.fromisoformat(rest.pop("at"))
-    about = {"kind": rest.pop("kind"), "created_at": moment, "node_uuid": row.uuid, "node_name": row.name}
-    return {**about, "data": rest}
+def _event_row(row: models.Node, event: nodes.Event) -> Row:
+    data = dict(event)
+    moment = datetime.datetime.fromisoformat(data.pop("at"))
+    about = {"kind": data.pop("kind"), "created_at": moment, "node_uuid": row.uuid, "node_name": row.name}
+    return {**about, "data": data}
 
 
-def append(connection: sa.Connection, events: Iterable[Mapping[str, Any]]) -> int:
-    """Adds events under the numbers that come next, in a transaction around which is :data:`retry_numbering`.
+def append(connection: sa.Connection, events: Iterable[Row]) -> int:
+    """Add events under the numbers that come next, in a transaction around which is :data:`retry_numbering`.
 
     :param events: rows without id.
     :returns: how many.
@@ -137,10 +140,10 @@ def append(connection: sa.Connection, events: Iterable[Mapping[str, Any]]) -> in
     return len(new)
 
 
-def _of_conductors(db: Database, silent_after: float) -> int:
-    """Announces conductors that came, stopped or fell silent since somebody looked.
+def _collect_of_conductors(db: Database, silent_after: float) -> int:
+    """Add events of conductors that came, stopped or fell silent since the last collection.
 
-    A silence is nobody's write, so these events come from comparing the present with what was announced last.
+    No write tells of a silence, so these events come from comparing the present with what was announced last.
     """
     columns = models.columns(_CONDUCTORS, ("id", "hostname", "conductor_group", "online", "heartbeat_at", "announced"))
     with db.single() as connection:
@@ -158,12 +161,12 @@ def _announce(db: Database, conductor: models.Conductor, state: str) -> int:
     with db.transaction() as connection:
         values = {"announced": state, "updated_at": _CONDUCTORS.c.updated_at}
         if connection.execute(announced.values(values)).rowcount != 1:
-            return 0  # somebody else did
+            return 0  # another process did
         return append(connection, [{"kind": "conductor", "created_at": clock.now(), "data": data}])
 
 
 def read_page(db: Database, after: int, limit: int) -> list[models.Event]:
-    """The events that follow one, in order.
+    """Return the events that follow one, in order.
 
     :param after: the id of that one; 0 for all that are kept.
     """
@@ -173,7 +176,7 @@ def read_page(db: Database, after: int, limit: int) -> list[models.Event]:
 
 
 def bounds(db: Database) -> tuple[int, int]:
-    """The ids of the oldest and the latest event that are kept; (1, 0) when there is none."""
+    """Return the ids of the oldest and the latest event that are kept; (1, 0) when there is none."""
     ends = [sa.select(end(_EVENTS.c.id)).scalar_subquery() for end in (sa.func.min, sa.func.max)]
     with db.single() as connection:
         oldest, latest = connection.execute(sa.select(*ends)).one()
@@ -182,7 +185,7 @@ def bounds(db: Database) -> tuple[int, int]:
 
 @retry_transaction
 def prune(db: Database, keep: int, batch: int = 1000) -> int:
-    """Deletes all but the newest events; the numbers go on.
+    """Delete all but the newest events; the numbers go on.
 
     :param keep: how many are kept, at least 1.
     :returns: how many were deleted.

@@ -37,7 +37,7 @@ class Source(NamedTuple, Generic[AnyModel]):
         return self.computed[name] if name in self.computed else self.table.c[name]
 
     def json_schema(self, name: str) -> dict[str, Any] | None:
-        """The JSON schema of what the API shows of a column; None for what is no column."""
+        """Return the JSON schema of what the API shows of a column; None for what is no column."""
         known = name in self.computed or name in self.table.c
         return models.json_schema(self.column(name)) if known else None
 
@@ -80,7 +80,7 @@ class Either(NamedTuple):
 
 
 class Page(NamedTuple):
-    """Which part of a list is wanted.
+    """The part of a list that is read.
 
     :param limit: most rows; None for all.
     :param marker: key of the row before the first.
@@ -93,8 +93,8 @@ class Page(NamedTuple):
     marker: str | None = None
 
 
-def page(db: Database, source: Source[AnyModel], columns: Collection[str], wanted: Page) -> list[AnyModel]:
-    """One page of rows: one statement, two with a marker.
+def page(db: Database, source: Source[AnyModel], columns: Collection[str], part: Page) -> list[AnyModel]:
+    """Return one page of rows: one statement, two with a marker.
 
     Rows without a value for the sort key come first in ascending order, on every database; ties are broken by age.
 
@@ -103,13 +103,13 @@ def page(db: Database, source: Source[AnyModel], columns: Collection[str], wante
     """
     names = dict.fromkeys(("id", source.key, *columns))
     statement = sa.select(*(source.column(name).label(name) for name in names))
-    statement = statement.where(*(condition.clause(source) for condition in wanted.where))
-    sorted_by = source.column(wanted.sort_key)
+    statement = statement.where(*(condition.clause(source) for condition in part.where))
+    sorted_by = source.column(part.sort_key)
     own_id = source.table.c.id
     with db.single() as connection:
-        if wanted.marker is not None:
-            statement = statement.where(_beyond(connection, source, wanted))
-        statement = statement.order_by(*_order(sorted_by, own_id, wanted.descending)).limit(wanted.limit)
+        if part.marker is not None:
+            statement = statement.where(_after_marker(connection, source, part))
+        statement = statement.order_by(*_order(sorted_by, own_id, part.descending)).limit(part.limit)
         return source.model.all_of(connection.execute(statement))
 
 
@@ -120,28 +120,28 @@ def _order(sorted_by: Column, own_id: Column, descending: bool) -> list[Column]:
     return [empty_first.desc(), sorted_by.desc(), own_id] if descending else [empty_first, sorted_by, own_id]
 
 
-def _beyond(connection: sa.Connection, source: Source[Any], wanted: Page) -> Column:
-    """The condition for rows that come after the marker's."""
+def _after_marker(connection: sa.Connection, source: Source[Any], part: Page) -> Column:
+    """Return the condition for rows that come after the marker's."""
     own_id = source.table.c.id
-    sorted_by = source.column(wanted.sort_key)
-    statement = sa.select(own_id, sorted_by.label("value")).where(source.table.c[source.key] == wanted.marker)
+    sorted_by = source.column(part.sort_key)
+    statement = sa.select(own_id, sorted_by.label("value")).where(source.table.c[source.key] == part.marker)
     marker = connection.execute(statement).first()
     if marker is None:
-        raise errors.NotFound(noun=source.noun, ident=wanted.marker)
+        raise errors.NotFound(noun=source.noun, ident=part.marker)
     if sorted_by is own_id:
-        return own_id < marker.id if wanted.descending else own_id > marker.id
+        return own_id < marker.id if part.descending else own_id > marker.id
     younger = own_id > marker.id
     if marker.value is None:
         tied = sa.and_(sorted_by.is_(None), younger)
-        return tied if wanted.descending else sa.or_(tied, sorted_by.is_not(None))
+        return tied if part.descending else sa.or_(tied, sorted_by.is_not(None))
     tied = sa.and_(sorted_by == marker.value, younger)
-    if wanted.descending:
+    if part.descending:
         return sa.or_(sorted_by < marker.value, sorted_by.is_(None), tied)
     return sa.or_(sorted_by > marker.value, tied)
 
 
 def get(db: Database, source: Source[AnyModel], ident: str, columns: Collection[str] | None = None) -> AnyModel:
-    """A row by uuid or, where the noun has names, by name.
+    """Return a row by uuid or, where the noun has names, by name.
 
     :param columns: what to read besides the id; everything by default.
     :raises NotFound: there is none.
@@ -154,7 +154,7 @@ def get(db: Database, source: Source[AnyModel], ident: str, columns: Collection[
 
 
 def get_of_node(db: Database, source: Source[AnyPast], node_id: int, uuid: str) -> AnyPast:
-    """A whole row by uuid, of those that belong to a node.
+    """Return a whole row by uuid, of those that belong to a node.
 
     :raises NotFound: the node has none of this uuid.
     """
@@ -167,7 +167,7 @@ def get_of_node(db: Database, source: Source[AnyPast], node_id: int, uuid: str) 
 def find(
     db: Database, source: Source[AnyModel], condition: Condition, columns: Collection[str] | None = None
 ) -> AnyModel | None:
-    """The row that a condition on a unique column finds.
+    """Return the row that a condition on a unique column finds.
 
     :param columns: what to read besides the id; everything by default.
     """

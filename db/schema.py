@@ -73,11 +73,6 @@ def version(db: Database) -> str | None:
         return migration.MigrationContext.configure(connection).get_current_revision()
 
 
-def is_current(db: Database) -> bool:
-    """Return whether the database has exactly the schema of this release, without what only the one before needs."""
-    return version(db) == head()
-
-
 def is_behind(db: Database) -> bool:
     """Return whether the database lacks something that this release needs.
 
@@ -97,13 +92,6 @@ def _refuse_too_old(db: Database, revision: str | None) -> None:
             reason=f"The schema of {_shown(db)} is {revision}, older than release 0.2. Upgrade to 0.2 first: install "
             "it and run its ingot-dbsync upgrade."
         )
-
-
-def is_contracted(db: Database) -> bool:
-    """Return whether the release before is gone for good, as the operator said with ``ingot-dbsync contract``."""
-    found = version(db)
-    _refuse_too_old(db, found)
-    return found not in (None, *_additive())
 
 
 def require_current(db: Database) -> None:
@@ -127,7 +115,7 @@ def ensure_current(db: Database) -> None:
     :raises Conflict: as :func:`upgrade`.
     :raises ServiceUnavailable: as :func:`upgrade`.
     """
-    if not is_contracted(db):
+    if is_behind(db) or version(db) in _additive():
         upgrade(db)
 
 

@@ -1,7 +1,7 @@
 """Named lists of steps: a row and the rows of its steps, written together. Deploy templates and runbooks are such."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
@@ -10,7 +10,26 @@ from ingot.db import listing, models, rows
 from ingot.db.engine import Database, retry_transaction
 
 
-class StepLists(Generic[rows.AnyRow]):
+class WithSteps(models.Row):
+    """A row, with its steps."""
+
+    steps: list[Json]
+
+
+class TemplateWithSteps(models.DeployTemplate, WithSteps):
+    """A deploy template, with its steps."""
+
+
+class RunbookWithSteps(models.Runbook, WithSteps):
+    """A runbook, with its steps and traits."""
+
+    traits: list[str]
+
+
+AnyWithSteps = TypeVar("AnyWithSteps", bound=WithSteps)
+
+
+class StepLists(Generic[AnyWithSteps]):
     """The queries of one noun that has steps.
 
     :param source: its own table.
@@ -18,7 +37,7 @@ class StepLists(Generic[rows.AnyRow]):
     :param owner: the column there that names whose step it is; the others, but for the id, are what a step consists of.
     """
 
-    def __init__(self, source: listing.Source[rows.AnyRow], steps: type[models.Base], owner: str) -> None:
+    def __init__(self, source: listing.Source[AnyWithSteps], steps: type[models.Base], owner: str) -> None:
         self.source = source
         self._steps = models.table(steps)
         self._owner = self._steps.c[owner]
@@ -44,7 +63,7 @@ class StepLists(Generic[rows.AnyRow]):
         return owner_id
 
     @retry_transaction
-    def update(self, db: Database, row: rows.AnyRow, values: Mapping[str, object]) -> None:
+    def update(self, db: Database, row: AnyWithSteps, values: Mapping[str, object]) -> None:
         """Change a row; given steps replace all that it had; see :func:`rows.update`."""
         own, steps = _split(values)
         with db.transaction() as connection:
@@ -54,7 +73,7 @@ class StepLists(Generic[rows.AnyRow]):
                 self._add_steps(connection, row.id, steps)
 
     @retry_transaction
-    def delete(self, db: Database, row: rows.AnyRow) -> None:
+    def delete(self, db: Database, row: AnyWithSteps) -> None:
         """Remove a row; the database removes with it what belongs to it."""
         with db.transaction() as connection:
             rows.delete(connection, self.source, row)
@@ -73,7 +92,7 @@ def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Json] | None
 # Deploy templates
 
 TEMPLATES = StepLists(
-    listing.Source("Deploy template", models.DeployTemplate), models.DeployTemplateStep, owner="deploy_template_id"
+    listing.Source("Deploy template", TemplateWithSteps), models.DeployTemplateStep, owner="deploy_template_id"
 )
 
 
@@ -99,7 +118,7 @@ def list_template_steps(db: Database, names: Collection[str]) -> list[TemplateSt
 
 # Runbooks
 
-RUNBOOKS = StepLists(listing.Source("Runbook", models.Runbook), models.RunbookStep, owner="runbook_id")
+RUNBOOKS = StepLists(listing.Source("Runbook", RunbookWithSteps), models.RunbookStep, owner="runbook_id")
 
 _TRAITS = models.table(models.RunbookTrait)
 

@@ -36,7 +36,7 @@ STEPS=(
     "+imports        | check | 2  | lint-imports"
     "+config-sample  | check | 2  | compare_config_sample"
     "+policy-sample  | check | 2  | compare_policy_sample"
-    "+diagram        | check | 2  | python -m ingot.common.diagram --check doc/source/contributor/states.dot"
+    "+diagram        | check | 2  | python doc/states_diagram.py --check doc/source/contributor/states.dot"
     "+openapi        | check | 2  | python -m ingot.api.openapi --check doc/openapi.json"
     "+releasenotes   | check | 2  | reno -q lint"
     "unit            | tests | 8  | stestr run"

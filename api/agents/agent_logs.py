@@ -1,4 +1,4 @@
-"""The logs of agents: what the ramdisk of a run had to say, kept when it failed. Under /ingot/v1, as the timeline."""
+"""The logs of agents: the ramdisk's logs of a run, kept when it failed. Under /ingot/v1, as the timeline."""
 
 from ingot.api.nodes import nodes
 from ingot.api.web import collection, tables
@@ -9,7 +9,7 @@ from ingot.common import clock
 from ingot.db import listing, models, node_history
 
 
-def _links(log: models.Record, call: Call) -> list[dict[str, str]]:
+def _build_links(log: models.AgentLog, call: Call) -> list[dict[str, str]]:
     return [{"href": f"{call.base}{call.path.rstrip('/')}/{log.uuid}", "rel": "self"}]
 
 
@@ -21,7 +21,7 @@ TABLE = tables.Table(
         Field("flow", brief=True, sortable=True),
         Field("created_at", brief=True, sortable=True),
         Field("size", brief=True, sortable=True),
-        Field("links", brief=True, compute=_links, needs=("uuid",)),
+        Field("links", brief=True, compute=_build_links, needs=("uuid",)),
     ),
 )
 

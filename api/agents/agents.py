@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from oslo_log import log
 
-from ingot.api.nodes import nodes as api_nodes
 from ingot.api.nodes.node_fields import LOOKUP_TABLE
 from ingot.api.web import collection, fields, operations
 from ingot.api.web.call import Call, Reply
@@ -51,7 +50,7 @@ class _Told(NamedTuple):
         return fields.complete_schema({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}, **self.beside})
 
 
-_LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE)
+_LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE.json_schema)
 
 
 @operation(
@@ -131,7 +130,7 @@ def heartbeat(call: Call, node: str) -> Reply:
         )
     if not given.get("agent_token"):
         raise errors.Invalid("Agent token is required for heartbeat processing: send agent_token.")
-    found = agents.read_for_heartbeat(call.db, api_nodes.ident(call, node))
+    found = agents.read_for_heartbeat(call.db, fields.parse_node_ident(call, node))
     if not hmac.compare_digest(given["agent_token"].encode(), (found.agent_token or "").encode()):
         raise _strange_agent()
     if call.conf.agent.require_tls and not given["callback_url"].startswith("https://"):

@@ -15,6 +15,7 @@ from oslo_log import log
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors, iscsi
+from ingot.common.json_types import BootConfig
 from ingot.db import models, nodes, ports, volumes
 
 LOG = log.getLogger(__name__)
@@ -24,7 +25,7 @@ _MAC = re.compile(r"[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}", re.ASCII | 
 # A firmware that cannot start the disk itself gets it back with exit, and tries its next boot device.
 LOCAL_DISK = "#!ipxe\nsanboot --no-describe --drive 0x80 || exit\n"
 
-# Never on to the disk: what is on it is not what was deployed, and may be somebody else's.
+# Never boots from the disk: what is on it is not what was deployed, and may be another user's.
 _NO_VOLUME = "echo The volume cannot be started. The machine tries again in a minute.\nsleep 60\nreboot\n"
 
 
@@ -34,15 +35,15 @@ def ipxe(call: Call, mac: str) -> Reply:
     node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
     config = node.boot_config if node else {}
     if node and config.get("target") == "volume":
-        return Reply(_from_volume(call, node))
+        return Reply(_render_volume_script(call, node))
     if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
         return Reply(LOCAL_DISK)
-    return Reply(_script(config))
+    return Reply(_render_script(config))
 
 
 @operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/octet-stream"))
 def image(call: Call, node: str, ticket: str, image: str) -> Reply:
-    """An image of Glance, for whoever has the link to it that the conductor has written into the node: the machine.
+    """An image of Glance, for the machine: it has the link that the conductor has written into the node.
 
     There is nothing at links that were taken back, or guessed.
     """
@@ -50,15 +51,15 @@ def image(call: Call, node: str, ticket: str, image: str) -> Reply:
         links = nodes.get(call.db, node, ("boot_config",)).boot_config.get("links", {})
     except errors.NotFound:
         links = {}
-    asked = f"{ticket}/{image}".encode()
-    if not any(hmac.compare_digest(link.encode(), asked) for link in links.values()):
+    given = f"{ticket}/{image}".encode()
+    if not any(hmac.compare_digest(link.encode(), given) for link in links.values()):
         raise errors.NotFound("There is no image here: the link to it was taken back, or there never was one.")
     download = call.downloads.open(image, call.headers)
     return Reply(download, download.status, download.headers)
 
 
-def _from_volume(call: Call, node: models.Node) -> str:
-    """Has secrets in it; it is nobody's but the machine's."""
+def _render_volume_script(call: Call, node: models.Node) -> str:
+    """Return a script with secrets in it, for this machine only."""
     try:
         target = iscsi.boot_target(volumes.TARGETS.list_of_node(call.db, node.id))
         if target is None:
@@ -72,10 +73,10 @@ def _from_volume(call: Call, node: models.Node) -> str:
     return "\n".join(["#!ipxe", *lines, f"sanboot --drive 0x80 {volume.uri} || {_NO_VOLUME}"])
 
 
-def _script(config: dict[str, str]) -> str:
-    initrd = _word(config.get("initrd") or "")
+def _render_script(config: BootConfig) -> str:
+    initrd = _strip(config.get("initrd") or "")
     # A line break in the arguments would end the command.
-    command = ["kernel", _word(config["kernel"]), *(config.get("kernel_args") or "").split()]
+    command = ["kernel", _strip(config["kernel"]), *(config.get("kernel_args") or "").split()]
     lines = ["#!ipxe", " ".join(command), "boot"]
     if initrd:
         # UEFI kernels find their initial ramdisk by its name.
@@ -84,5 +85,5 @@ def _script(config: dict[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _word(url: str) -> str:
+def _strip(url: str) -> str:
     return "".join(url.split())

@@ -14,8 +14,7 @@ Facts = tuple[tuple[str, str], ...]
 """Names with values."""
 
 
-AnyOwned = TypeVar("AnyOwned", bound=models.Base)
-AnyOfNode = TypeVar("AnyOfNode", bound=nodes.OfNode)
+_Owned = TypeVar("_Owned", bound=models.Base, contravariant=True)
 
 
 class Target(NamedTuple):
@@ -39,7 +38,7 @@ def build_target(noun: str, **facts: object) -> Target:
     return Target(noun, tuple((f"{noun}.{name}", str(value)) for name, value in facts.items() if value is not None))
 
 
-class Ownership(NamedTuple, Generic[AnyOwned]):
+class Ownership(NamedTuple, Generic[_Owned]):
     """How the objects of a resource belong to projects.
 
     :param noun: the resource in the names of rules.
@@ -48,7 +47,7 @@ class Ownership(NamedTuple, Generic[AnyOwned]):
     """
 
     noun: str
-    target: Callable[[AnyOwned], Target]
+    target: Callable[[_Owned], Target]
     condition: Callable[[str], listing.Condition | listing.Either]
 
 
@@ -69,7 +68,7 @@ def target_of_node(record: nodes.OfNode) -> Target:
     return build_target("node", owner=record.node_owner, lessee=record.node_lessee)
 
 
-def through_node(noun: str) -> Ownership[AnyOfNode]:
+def through_node(noun: str) -> Ownership[nodes.OfNode]:
     """Return the ownership of what belongs to a node."""
     return Ownership(
         noun, target_of_node, lambda project: listing.Condition(("node_owner", "node_lessee"), "equals", project)

@@ -37,7 +37,7 @@ TABLE = tables.Table(
     ),
 )
 
-_ONE = collection.One(TABLE, facts.BIOS.source)
+_ONE = collection.One(TABLE, facts.BIOS.source.json_schema)
 
 
 class _Named(NamedTuple):
@@ -53,7 +53,7 @@ def index(call: Call, node: str) -> Reply:
     query = call.query
     if query and call.minor < _DETAILS:
         raise errors.Invalid(f"Unexpected arguments: {', '.join(query)}. BIOS settings take them from 1.{_DETAILS} on.")
-    selection = collection.selected(call, TABLE)
+    selection = collection.read_selection(call, TABLE)
     found = nodes.read(call, node, "id", "uuid")
     settings = facts.BIOS.list_of_node(call.db, found.id)
     for setting in settings:

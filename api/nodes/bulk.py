@@ -117,7 +117,7 @@ def _ask(single: Operation, call: Call, ident: str, name: str | None, until: flo
             )
         status = single.handler(call, node=ident).status
     except Exception as exc:  # noqa: BLE001 - the edge of the request to one node: the others have been asked, or will be
-        error = faults.understood(exc)
+        error = faults.build_error(exc)
         return {"node": ident, "name": name, "accepted": False, "status": error.code, "reason": error.message}
     return {"node": ident, "name": name, "accepted": True, "status": status, "reason": None}
 
@@ -143,7 +143,7 @@ def _filtered(call: Call, given: Mapping[str, Any]) -> dict[str, str | None]:
     where: list[listing.Condition | listing.Either] = [
         *nodes.beside_filters(listed),
         *operations.build_conditions(nodes.FILTERS, listed.query),
-        *collection.within(listed, nodes.NODES, listed.query.get("project")),
+        *collection.ownership_conditions(listed, nodes.NODES, listed.query.get("project")),
     ]
     most = call.conf.api.max_bulk_nodes
     found = listing.page(call.db, node_lists.SOURCE, ("uuid", "name"), listing.Page(where=where, limit=most + 1))

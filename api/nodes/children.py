@@ -25,7 +25,10 @@ _LISTED = fields.complete_schema(
 def index(call: Call, node: str) -> Reply:
     """The uuids of the children, and where more is told about them."""
     parent = api_nodes.read(call, node, "uuid").uuid
-    where = [listing.Condition("parent_node", "equals", parent), *collection.within(call, api_nodes.NODES)]
+    where = [
+        listing.Condition("parent_node", "equals", parent),
+        *collection.ownership_conditions(call, api_nodes.NODES),
+    ]
     found = listing.page(call.db, node_lists.SOURCE, ("uuid",), listing.Page(where=where))
     link = {"href": f"{call.base}/v1/nodes?parent_node={parent}", "rel": "children"}
     return Reply({"children": [child.uuid for child in found], "links": link})

@@ -35,11 +35,11 @@ class Offer(NamedTuple):
         settled: dict[str, str | None] = {}
         refusals = []
         for kind in interfaces.TYPES:
-            name = wanted.get(interfaces.field(kind))
+            name = wanted.get(interfaces.FIELD[kind])
             if name is None:
                 name = self.defaults.get(kind, "(the default)")
             enabled = self.enabled.get(kind, [])
-            settled[interfaces.field(kind)] = name
+            settled[interfaces.FIELD[kind]] = name
             if name not in enabled:
                 known = ", ".join(sorted(enabled)) or "none"
                 refusals.append(

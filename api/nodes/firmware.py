@@ -24,7 +24,7 @@ TABLE = tables.Table(
     ),
 )
 
-_ONE = collection.One(TABLE, facts.FIRMWARE.source)
+_ONE = collection.One(TABLE, facts.FIRMWARE.source.json_schema)
 
 
 @operation(answer=Answer(shows=collection.Page("firmware", _ONE)))

@@ -1,21 +1,33 @@
-"""The history of a node: what an operator reads when a machine misbehaves."""
+"""The past of a node: its history entries, its runs, and the timeline of a run: what ran, runs, and is still to come.
+
+A run is one deployment, cleaning, servicing, tear-down. Runs are not part of the OpenStack API: they live under
+/ingot/v1, where they cannot collide with it.
+"""
+
+import datetime
+import urllib.parse
+from collections.abc import Mapping, Sequence
 
 from ingot.api.nodes import nodes
-from ingot.api.web import collection, tables
+from ingot.api.web import collection, fields, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
-from ingot.api.web.operations import Answer, operation
+from ingot.api.web.operations import Answer, Param, Plain, operation
+from ingot.common import clock, errors, internal_info, masking
+from ingot.common.json_types import Json
+from ingot.common.states import StepState
 from ingot.db import listing, models, node_history
+from ingot.db.node_history import Run
 
 _SHORT = 251
 
 
-def _links(entry: models.Record, call: Call) -> list[dict[str, str]]:
+def _links(entry: models.NodeHistory, call: Call) -> list[dict[str, str]]:
     node = call.path.split("/")[3]
     return [{"href": f"{call.base}/v1/nodes/{node}/history/{entry.uuid}", "rel": "self"}]
 
 
-TABLE = tables.Table(
+_ENTRY = tables.Table(
     "history entry",
     (
         Field("uuid", 78, brief=True, sortable=True),
@@ -34,20 +46,191 @@ TABLE = tables.Table(
 )
 
 
-def _shorten(call: Call, found: list[models.Record], selection: tables.Selection) -> None:
+def _shorten(_call: Call, found: list[models.NodeHistory], selection: tables.Selection) -> None:
     if "conductor" not in selection.names:
         for entry in found:
             if len(entry.event) > _SHORT:
                 entry.event = f"{entry.event[:_SHORT]}..."
 
 
-HISTORY = collection.Collection("history", TABLE, node_history.ENTRIES, selects=False, complete=_shorten)
+HISTORY = collection.Collection("history", _ENTRY, node_history.ENTRIES, selects=False, complete=_shorten)
 
-
-index = nodes.list_of(HISTORY)
+index = nodes.list_of_node(HISTORY)
 
 
 @operation(answer=Answer(shows=HISTORY.one))
 def show(call: Call, node: str, uuid: str) -> Reply:
     entry = listing.get_of_node(call.db, node_history.ENTRIES, nodes.read(call, node, "id").id, uuid)
-    return Reply(TABLE.select(call.minor).render(entry, call))
+    return Reply(_ENTRY.select(call.minor).render(entry, call))
+
+
+# Runs and timelines
+
+_PRESENT = (
+    *("id", "uuid", "name", "flow", "run_id", "provision_state", "target_provision_state", "last_error"),
+    *("driver_internal_info", "step_state", "step_attempt", "step_started_at", "reservation"),
+)
+
+_ENDS: Mapping[str, str] = {"done": "done", "aborted": "aborted"}
+"""State of a run that is over, by that of its last attempt; any other is a failure."""
+_FAILED = "failed"
+
+_STEP = {
+    **dict.fromkeys(("interface", "step", "state"), fields.TEXT_SCHEMA),
+    **dict.fromkeys(
+        ("origin", "runner", "started_at", "finished_at", "conductor", "error"), fields.OPTIONAL_TEXT_SCHEMA
+    ),
+    **dict.fromkeys(("priority", "duration"), fields.OPTIONAL_NUMBER_SCHEMA),
+    "args": {"type": "object"},
+    "attempt": {"type": "integer"},
+}
+_RUN = {
+    **dict.fromkeys(("run", "flow"), fields.TEXT_SCHEMA),
+    **dict.fromkeys(("started_at", "finished_at", "last_error", "conductor"), fields.OPTIONAL_TEXT_SCHEMA),
+    "state": {"enum": ["running", *_ENDS.values(), _FAILED]},
+    "duration": fields.OPTIONAL_NUMBER_SCHEMA,
+    "steps": {"type": "integer"},
+}
+_TIMELINE = {
+    **dict.fromkeys(("node_uuid", "provision_state"), fields.TEXT_SCHEMA),
+    **dict.fromkeys(("node_name", "run", "flow", "target_provision_state", "last_error"), fields.OPTIONAL_TEXT_SCHEMA),
+    "steps": {"type": "array", "items": fields.complete_schema(_STEP)},
+}
+_RUNS = {"runs": {"type": "array", "items": fields.complete_schema(_RUN)}}
+
+
+@operation(Param("run", fields.parse_text), answer=Answer(shows=Plain(fields.complete_schema(_TIMELINE))))
+def show_timeline(call: Call, node: str) -> Reply:
+    found = nodes.read(call, node, *_PRESENT)
+    run_id = call.query.get("run")
+    return Reply(_render_timeline(found, run_id, node_history.list_attempts(call.db, found.id, run_id or found.run_id)))
+
+
+def _render_timeline(found: models.Node, run_id: str | None, ended: Sequence[models.StepRun]) -> Json:
+    """Return a run of a node: the one that is named, else the latest.
+
+    :param ended: its attempts of steps that have ended.
+    """
+    run_id = run_id or found.run_id or (ended[-1].run_id if ended else None)
+    present = found.run_id is not None and run_id == found.run_id
+    plan, index = internal_info.read_plan(found.driver_internal_info) if present else ([], 0)
+    coming = [_render_step(step) for step in plan[index:]]
+    if coming and found.step_state not in (None, StepState.NEXT):
+        coming[0] |= {
+            "state": found.step_state,
+            "attempt": found.step_attempt,
+            "started_at": found.step_started_at,
+            "duration": _seconds(found.step_started_at, clock.now()),
+            "conductor": found.reservation,
+        }
+    return {
+        "node_uuid": found.uuid,
+        "node_name": found.name,
+        "run": run_id,
+        "flow": ended[-1].flow if ended else found.flow,
+        "provision_state": found.provision_state,
+        "target_provision_state": found.target_provision_state,
+        "last_error": found.last_error,
+        "steps": [_render_attempt(attempt, plan) for attempt in ended] + coming,
+    }
+
+
+def _render_attempt(attempt: models.StepRun, plan: Sequence[Json]) -> Json:
+    """Return an attempt that has ended. What ran it is known as long as its plan is."""
+    planned = plan[attempt.step_index] if attempt.step_index < len(plan) else {}
+    same = (planned.get("interface"), planned.get("step")) == (attempt.interface, attempt.step)
+    return _render_step(
+        {**vars(attempt), "runner": planned.get("runner") if same else None},
+        state=attempt.state,
+        attempt=attempt.attempt,
+        started_at=attempt.started_at,
+        finished_at=attempt.finished_at,
+        duration=_seconds(attempt.started_at, attempt.finished_at),
+        conductor=attempt.conductor,
+        error=attempt.error,
+    )
+
+
+def _render_step(step: Json, **attempt: object) -> Json:
+    """Return a step of a timeline.
+
+    :param attempt: what is known of its attempt; nothing of one that is still to come.
+    """
+    return {
+        **{name: step.get(name) for name in ("interface", "step", "priority", "origin", "runner")},
+        "args": masking.mask(step.get("args") or {}),
+        "state": "planned",
+        "attempt": 0,
+        **dict.fromkeys(("started_at", "finished_at", "duration", "conductor", "error")),
+        **attempt,
+    }
+
+
+def _seconds(started: datetime.datetime | None, finished: datetime.datetime) -> float | None:
+    return None if started is None else round((finished - started).total_seconds(), 3)
+
+
+@operation(answer=Answer(shows=Plain(fields.complete_schema(_RUN | _TIMELINE))))
+def show_run(call: Call, run: str) -> Reply:
+    """Show one run by its id, whatever the node: what lists of runs say of it, and its steps as in the timeline."""
+    run_id = fields.parse_uuid("run", run)
+    found = nodes.read(call, node_history.find_node_of_run(call.db, run_id), *_PRESENT)
+    ended = node_history.list_attempts(call.db, found.id, run_id)
+    if ended:
+        begun = min(attempt.started_at for attempt in ended)
+        whole = vars(ended[-1]) | {"started_at": begun, "steps": len({attempt.step_index for attempt in ended})}
+        summary = _render_run(Run(**whole), running=run_id == found.run_id)
+    else:
+        summary = _render_new_run(found)
+    return Reply(summary | _render_timeline(found, run_id, ended) | {"last_error": summary["last_error"]})
+
+
+@operation(
+    Param("limit", operations.parse_limit),
+    Param("marker", fields.parse_uuid),
+    answer=Answer(shows=Plain(fields.object_schema({**_RUNS, "next": fields.TEXT_SCHEMA}, _RUNS))),
+)
+def list_runs(call: Call, node: str) -> Reply:
+    """List the runs of a node, the latest first."""
+    found = nodes.read(call, node, *_PRESENT)
+    limit = min(call.query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
+    marker = call.query.get("marker")
+    ended = _list_ended(call, found, limit, marker)
+    listed = [_render_run(run, running=run.run_id == found.run_id) for run in ended]
+    if found.run_id is not None and marker is None and found.run_id not in (run.run_id for run in ended):
+        listed = [_render_new_run(found), *listed][:limit]
+    body: Json = {"runs": listed}
+    if len(listed) == limit:
+        query = urllib.parse.urlencode({"limit": limit, "marker": listed[-1]["run"]})
+        body["next"] = f"{call.base}{call.path}?{query}"
+    return Reply(body)
+
+
+def _list_ended(call: Call, node: models.Node, limit: int, marker: str | None) -> list[Run]:
+    try:
+        return node_history.list_runs(call.db, node.id, limit, marker)
+    except errors.NotFound:
+        if marker != node.run_id:
+            raise
+        # No step of the marker's run has ended yet: all others are older.
+        return node_history.list_runs(call.db, node.id, limit)
+
+
+def _render_run(run: Run, running: bool) -> Json:
+    return {
+        "run": run.run_id,
+        "flow": run.flow,
+        "state": "running" if running else _ENDS.get(run.state, _FAILED),
+        "started_at": run.started_at,
+        "finished_at": None if running else run.finished_at,
+        "duration": _seconds(run.started_at, clock.now() if running else run.finished_at),
+        "steps": run.steps,
+        "last_error": run.error,
+        "conductor": run.conductor,
+    }
+
+
+def _render_new_run(node: models.Node) -> Json:
+    """Return the run of a node's flow that has not ended a step yet."""
+    row = {"run_id": node.run_id, "flow": node.flow, "started_at": node.step_started_at, "conductor": node.reservation}
+    return _render_run(Run(**row, steps=0, error=None), running=True)

@@ -91,7 +91,7 @@ INTERFACE_SINCE: Mapping[str, int] = {
 
 def _interface(kind: str) -> Field:
     rule = "baremetal:node:update:driver_interfaces"
-    return Field(interfaces.field(kind), INTERFACE_SINCE[kind], fields.TEXT, sortable=True, edit=rule)
+    return Field(interfaces.FIELD[kind], INTERFACE_SINCE[kind], fields.TEXT, sortable=True, edit=rule)
 
 
 TABLE = tables.Table(

@@ -148,7 +148,7 @@ def _references(call: Call, values: Mapping[str, Any], owner: str | None) -> dic
 def _referred(call: Call, field: str, ident: str, owner: str | None) -> Any:
     try:
         if field == "parent_node":
-            return node_links.linked(call, ident, owner).uuid
+            return node_links.find_node_of_project(call, ident, owner).uuid
         return listing.get(call.db, node_crud.CHASSIS.source, ident).id
     except errors.NotFound as exc:
         raise errors.Invalid(f"{field}: {exc.message}") from exc

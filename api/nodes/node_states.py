@@ -24,7 +24,7 @@ LOCK = ("uuid", "driver", "conductor_group", "revision", "reservation", "lock_pu
 """What accepting any request for a conductor needs to know of a node."""
 
 
-@operation(answer=operations.Answer(shows=collection.One(STATES_TABLE, node_lists.SOURCE)))
+@operation(answer=operations.Answer(shows=collection.One(STATES_TABLE, node_lists.SOURCE.json_schema)))
 def show(call: Call, node: str) -> Reply:
     selection = STATES_TABLE.select(call.minor)
     found = api_nodes.read(call, node, *selection.columns, *preconditions.NODE)

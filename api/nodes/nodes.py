@@ -1,6 +1,5 @@
 """Nodes: listing, showing, creating, editing, deleting."""
 
-import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -18,9 +17,6 @@ from ingot.common import errors, interfaces, states
 from ingot.db import allocations, listing, models, node_crud, node_lists, nodes
 
 FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
-
-NAMES_SINCE = 5
-"""Minor version from which nodes are found by name."""
 
 
 def _known(values: Iterable[str]) -> Any:
@@ -58,7 +54,7 @@ FILTERS = (
     Param("parent_node", fields.parse_text, 83),
     Param("instance_name", fields.parse_text, 104, "instance_name"),
     # Specification 004; each from the version on that shows the field.
-    *(Param(interfaces.field(kind), fields.parse_text, since, interfaces.field(kind)) for kind, since in _BY_INTERFACE),
+    *(Param(interfaces.FIELD[kind], fields.parse_text, since, interfaces.FIELD[kind]) for kind, since in _BY_INTERFACE),
 )
 
 
@@ -88,19 +84,6 @@ NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, comple
 _NODE = operations.Answer(shows=NODES.one)
 
 
-def ident(call: Call, given: str) -> str:
-    """A node's identifier from a URL.
-
-    :raises Invalid: nothing is called like that.
-    :raises NotFound: it is a name, and the request's version does not know names.
-    """
-    if uuidutils.is_uuid_like(given):
-        return str(uuid.UUID(given))
-    if call.minor < NAMES_SINCE:
-        raise errors.NotFound(noun="Node", ident=given[:80])
-    return fields.parse_ident("node", given)
-
-
 def read(call: Call, given: str, *columns: str, rule: str | None = None) -> models.Node:
     """The named columns of the node that a URL means, and its owner and lessee.
 
@@ -109,7 +92,7 @@ def read(call: Call, given: str, *columns: str, rule: str | None = None) -> mode
     :raises Forbidden: the request may not do this with it.
     :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
     """
-    known_as = ident(call, given)
+    known_as = fields.parse_node_ident(call, given)
     needed = (*columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()))
     found = listing.get(call.db, node_lists.SOURCE, known_as, needed)
     if call.access.limited:
@@ -181,7 +164,7 @@ def list_of(described: collection.Collection, detail: bool = False) -> Operation
 
     @operation(*(unfiltered.detail_params if detail else unfiltered.index_params), answer=described.page)
     def of_node(call: Call, node: str) -> Reply:
-        return collection.index(call, described, [node_links.of_node(read(call, node, "id").id)], detail)
+        return collection.index(call, described, [node_links.node_condition(read(call, node, "id").id)], detail)
 
     return of_node
 
@@ -208,7 +191,7 @@ def show(call: Call, node: str) -> Reply:
 
 @operation(body=TABLE.creation, answer=_NODE._replace(status=201))
 def create(call: Call) -> Reply:
-    values = collection.stored(TABLE, call.body)
+    values = collection.build_row(TABLE, call.body)
     values["owner"] = _owner_of_new(call, values["owner"])
     values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
     values["provision_state"] = states.ENROLL if call.minor >= 11 else states.AVAILABLE
@@ -245,7 +228,7 @@ def update(call: Call, node: str) -> Reply:
 
 def _update(call: Call, given: str) -> str:
     node = read(call, given, *node_rules.EDITED, rule="baremetal:node:get")
-    changes = collection.patched(call, NODES, node)
+    changes = collection.read_changes(call, NODES, node)
     node_rules.refuse_unpermitted(call, node, changes)
     node_rules.refuse_update(node, call.body, changes)
     values = node_rules.for_update(call, node, changes)

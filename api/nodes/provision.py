@@ -14,7 +14,6 @@ from ingot.api.auth import access
 from ingot.api.nodes import children, node_rules, node_states, steps
 from ingot.api.nodes import nodes as api_nodes
 from ingot.api.nodes.verbs import ARGUMENTS, VERBS, Columns, Verb, enter, find_allowed
-from ingot.api.resources import runbooks
 from ingot.api.web import call as calls
 from ingot.api.web import fields, operations
 from ingot.api.web.call import Call, Reply
@@ -153,7 +152,7 @@ def build_request(call: Call, node: models.Node, verb: Verb, arguments: Mapping[
         request["rescue_password"] = _SHADOW.hash(request["rescue_password"])
     name = f"{verb.name}_steps"
     if "runbook" in arguments:
-        runbook = runbooks.for_node(call, arguments["runbook"], node)
+        runbook = steps.find_runbook(call, arguments["runbook"], node)
         request[name] = sorted(runbook.steps, key=lambda step: int(step["order"]))
         request["disable_ramdisk"] = runbook.disable_ramdisk or "disable_ramdisk" in arguments
         request["origin"] = f"runbook {runbook.name}"

@@ -7,11 +7,12 @@ named as any other, on any interface.
 from collections.abc import Callable
 from typing import Any
 
+from ingot.api.auth import access
 from ingot.api.web import fields, tables
 from ingot.api.web.call import Call
 from ingot.common import errors, interfaces
-from ingot.db import models
-from ingot.db.step_lists import StepLists
+from ingot.db import listing, models, nodes, step_lists
+from ingot.db.step_lists import RUNBOOKS, AnyWithSteps, RunbookWithSteps
 
 # A number, or its digits as text.
 COUNT: dict[str, Any] = {
@@ -64,13 +65,61 @@ OF_TEMPLATE = fields.FieldType({"type": "array", "items": _RANKED, "minItems": 1
 OF_RUNBOOK = fields.FieldType({"type": "array", "items": _NUMBERED, "minItems": 1}, _each_once)
 
 
-def shown_of(lists: StepLists) -> Callable[[Call, list[models.Record], tables.Selection], None]:
-    """What completes rows of named lists with their steps, one statement for all."""
+def complete_steps(
+    lists: step_lists.StepLists[AnyWithSteps],
+) -> Callable[[Call, list[AnyWithSteps], tables.Selection], None]:
+    """Return what completes rows of named lists with their steps, one statement for all."""
 
-    def complete(call: Call, found: list[models.Record], selection: tables.Selection) -> None:
+    def complete(call: Call, found: list[AnyWithSteps], selection: tables.Selection) -> None:
         if "steps" in selection.names and found:
             known = lists.steps_of(call.db, [record.id for record in found])
             for record in found:
                 record.steps = known.get(record.id, [])
 
     return complete
+
+
+RUNBOOK_TRAITS_SINCE = 112
+"""Minor version from which runbooks have traits, and names that need not be traits."""
+
+RUNBOOK_OWNERSHIP: access.Ownership[models.Runbook] = access.Ownership(
+    "runbook",
+    lambda runbook: access.build_target("runbook", owner=runbook.owner, public=runbook.public),
+    lambda project: listing.Either(
+        (listing.Condition("owner", "equals", project), listing.Condition("public", "equals", True))
+    ),
+)
+
+_complete_runbook_steps = complete_steps(RUNBOOKS)
+
+
+def complete_runbooks(call: Call, found: list[RunbookWithSteps], selection: tables.Selection) -> None:
+    """Complete runbooks with their steps and traits."""
+    _complete_runbook_steps(call, found, selection)
+    if "traits" in selection.names and found:
+        known = step_lists.traits_of_runbooks(call.db, [runbook.id for runbook in found])
+        for runbook in found:
+            runbook.traits = known.get(runbook.id, [])
+
+
+def find_runbook(call: Call, ident: str, node: models.Node) -> RunbookWithSteps:
+    """Return the whole runbook that a provision request names.
+
+    :param node: needs id and uuid.
+    :raises NotFound: there is no such runbook.
+    :raises Invalid: the node has none of its traits.
+    """
+    runbook = listing.get(call.db, RUNBOOKS.source, ident)
+    call.access.require_seen("baremetal:runbook:use", RUNBOOK_OWNERSHIP.target(runbook), "Runbook", ident)
+    complete_runbooks(call, [runbook], _WHOLE_RUNBOOK)
+    traits = runbook.traits if call.minor >= RUNBOOK_TRAITS_SINCE else [runbook.name]
+    if not traits:
+        hint = f"It has no traits, so it is for no node. Add one: PUT /v1/runbooks/{runbook.name}/traits/<trait>."
+        raise errors.Invalid(field="runbook", value=runbook.name, allowed=hint)
+    if set(traits).isdisjoint(nodes.traits_by_node(call.db, [node.id]).get(node.id, ())):
+        hint = f"It is for nodes with one of the traits {', '.join(traits)}; node {node.uuid} has none of them."
+        raise errors.Invalid(field="runbook", value=runbook.name, allowed=hint)
+    return runbook
+
+
+_WHOLE_RUNBOOK = tables.Selection(frozenset(("steps", "traits")), (), (), ())

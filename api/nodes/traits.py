@@ -34,7 +34,7 @@ def clear(call: Call, node: str) -> Reply:
 
 @operation(body=trait_names.NOTHING, answer=operations.EMPTY_204)
 def add(call: Call, node: str, trait: str) -> Reply:
-    name = trait_names.in_url(trait)
+    name = trait_names.parse_trait_in_url(trait)
     uuid = _change(call, node, add=[name])
     return calls.NO_CONTENT._replace(headers={"Location": f"{call.base}/v1/nodes/{uuid}/traits/{name}"})
 

@@ -1,20 +1,19 @@
-"""Allocations: a user says what machine is wanted, a conductor finds it. The row in state allocating is the work."""
-
-from typing import Any
+"""Allocations: a user describes a machine, a conductor finds it. The row in state allocating is the work."""
 
 from oslo_utils import uuidutils
 
 from ingot.api.auth import access
 from ingot.api.nodes import node_links
-from ingot.api.nodes import nodes as api_nodes
 from ingot.api.web import call as calls
 from ingot.api.web import collection, crud, fields, operations, tables, trait_names
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
 from ingot.api.web.operations import Param, operation
 from ingot.common import errors, states
+from ingot.common.json_types import Json
 from ingot.db import allocations as rows
 from ingot.db import listing, models, node_crud, nodes
+from ingot.db.allocations import AllocationOfNode
 
 SINCE = 52
 """Minor version that brought allocations."""
@@ -22,17 +21,19 @@ SINCE = 52
 _MOST_CANDIDATES = 1000
 
 
-def _traits(name: str, value: list[str]) -> list[str]:
-    return list(dict.fromkeys(trait_names.parsed(name, given) for given in value))
+def _parse_traits(name: str, value: list[str]) -> list[str]:
+    return list(dict.fromkeys(trait_names.parse_trait(name, given) for given in value))
 
 
-def _idents(name: str, value: list[str]) -> list[str]:
+def _parse_idents(name: str, value: list[str]) -> list[str]:
     return list(dict.fromkeys(fields.parse_ident(name, given) for given in value))
 
 
 _ITEMS = {"type": "string", "minLength": 1, "maxLength": 255}
-_TRAITS = fields.FieldType({"type": ["array", "null"], "items": _ITEMS, "maxItems": node_crud.MOST_TRAITS}, _traits, [])
-_NODES = fields.FieldType({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _idents, [])
+_TRAITS = fields.FieldType(
+    {"type": ["array", "null"], "items": _ITEMS, "maxItems": node_crud.MOST_TRAITS}, _parse_traits, []
+)
+_NODES = fields.FieldType({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _parse_idents, [])
 _OWNER = fields.FieldType(fields.TEXT.schema, lambda name, value: fields.parse_text(name, value) or None)
 
 TABLE = tables.Table(
@@ -62,7 +63,7 @@ _FILTERS = (
     Param("owner", fields.parse_text, 60, "owner"),
 )
 
-_OWNERSHIP = access.Ownership(
+_OWNERSHIP: access.Ownership[models.Allocation] = access.Ownership(
     "allocation",
     lambda allocation: access.build_target("allocation", owner=allocation.owner),
     lambda project: listing.Condition("owner", "equals", project),
@@ -71,24 +72,24 @@ _OWNERSHIP = access.Ownership(
 ALLOCATIONS = collection.Collection("allocations", TABLE, rows.SOURCE, _FILTERS, details=False, ownership=_OWNERSHIP)
 
 
-def _where(call: Call) -> list[listing.Condition]:
+def _build_conditions(call: Call) -> list[listing.Condition]:
     if "node" not in call.query:
         return []
-    return [node_links.of_node(_referred(call, call.query["node"]).id)]
+    return [node_links.node_condition(_find_node(call, call.query["node"]).id)]
 
 
-def _referred(call: Call, given: str) -> models.Record:
-    """The node whose allocation is asked for.
+def _find_node(call: Call, given: str) -> models.Node:
+    """Return the node whose allocation is requested.
 
     :raises Invalid: there is none, or none that the request may see. Measured: 400, also where the URL names it.
     """
     try:
-        return node_links.referred(call, given)
+        return node_links.find_node(call, given)
     except errors.NotFound as exc:
         raise errors.Invalid(f"node: {exc.message}") from exc
 
 
-CRUD = crud.Crud(ALLOCATIONS, rows, where=_where)
+CRUD: crud.Crud[AllocationOfNode] = crud.Crud(ALLOCATIONS, rows, where=_build_conditions)
 UPDATE = CRUD.update._replace(since=57)
 
 
@@ -98,12 +99,12 @@ _SHOWN = operations.Answer(shows=ALLOCATIONS.one)
 @operation(body=TABLE.creation, answer=_SHOWN._replace(status=201))
 def create(call: Call) -> Reply:
     call.access.require(call.rule)
-    values = collection.stored(TABLE, call.body)
-    values["owner"] = _owner(call, values["owner"])
+    values = collection.build_row(TABLE, call.body)
+    values["owner"] = _check_owner(call, values["owner"])
     node = values.pop("node")
-    values["candidate_nodes"] = _candidates(call, values["candidate_nodes"])
+    values["candidate_nodes"] = _read_candidates(call, values["candidate_nodes"])
     if node is None:
-        _search(call, values)
+        _create_to_search(call, values)
     else:
         values["uuid"] = calls.retry_if_changed(lambda: _backfill(call, values, node))
     record = CRUD.read(call, values["uuid"])
@@ -116,21 +117,21 @@ def create(call: Call) -> Reply:
 _FOR_OTHERS = "baremetal:allocation:create_restricted"
 
 
-def _owner(call: Call, asked: str | None) -> str | None:
-    """The project that owns a new allocation: the one that asks for it, unless the request is the system's.
+def _check_owner(call: Call, requested: str | None) -> str | None:
+    """Return the project that owns a new allocation: the user's, unless the request is the system's.
 
-    :raises Forbidden: it may not ask for others.
+    :raises Forbidden: the request may not create it for another project.
     """
     if call.ctx.system_scope == "all":
-        return asked
+        return requested
     own: str | None = call.ctx.project_id
-    if asked not in (None, own):
+    if requested not in (None, own):
         call.access.require(_FOR_OTHERS)
-    return asked or own
+    return requested or own
 
 
-def _candidates(call: Call, idents: list[str]) -> list[str]:
-    """The uuids of what a request names; those that its project does not own or lease are not known to it."""
+def _read_candidates(call: Call, idents: list[str]) -> list[str]:
+    """Return the UUIDs of the nodes that a request names; those that its project does not own or lease are not known to it."""
     if not idents:
         return []
     known = rows.resolve_candidates(call.db, idents, None if call.access.permits(_FOR_OTHERS) else call.ctx.project_id)
@@ -140,7 +141,7 @@ def _candidates(call: Call, idents: list[str]) -> list[str]:
     return list(dict.fromkeys(known[ident] for ident in idents))
 
 
-def _search(call: Call, values: dict[str, Any]) -> None:
+def _create_to_search(call: Call, values: Json) -> None:
     if not values["resource_class"]:
         raise errors.Invalid(
             "The resource_class field is mandatory when not backfilling: send the class of nodes that will do, or from "
@@ -153,8 +154,8 @@ def _search(call: Call, values: dict[str, Any]) -> None:
 _IN_USE = ("owner", "lessee", "id", "uuid", "revision", "provision_state", "resource_class", "instance_uuid")
 
 
-def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
-    """Writes an allocation for a node that is in use already.
+def _backfill(call: Call, values: Json, ident: str) -> str:
+    """Write an allocation for a node that is in use already.
 
     :returns: its uuid; that of the instance where there is one.
     """
@@ -174,7 +175,7 @@ def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
         f"its instance is {node.instance_uuid}, and an allocation has the uuid of its instance": node.instance_uuid
         in (None, uuid),
     }
-    wrong = [told for told, holds in checks.items() if not holds]
+    wrong = [problem for problem, holds in checks.items() if not holds]
     if wrong:
         raise errors.Conflict(reason=f"Cannot backfill an allocation for node {node.uuid}: {'; '.join(wrong)}.")
     rows.backfill(call.db, {**values, "uuid": uuid, "resource_class": node.resource_class}, node)
@@ -183,25 +184,25 @@ def _backfill(call: Call, values: dict[str, Any], ident: str) -> str:
 
 @operation(operations.FIELDS, answer=_SHOWN)
 def of_node(call: Call, node: str) -> Reply:
-    record = _of_node(call, node, _referred(call, api_nodes.ident(call, node)))
+    record = _read_of_node(call, node, _find_node(call, fields.parse_node_ident(call, node)))
     shown = TABLE.select(call.minor, call.query.get("fields")).render(record, call)
     return Reply(shown, version=record.version)
 
 
 @operation(answer=operations.EMPTY_204)
 def delete_of_node(call: Call, node: str) -> Reply:
-    calls.retry_if_changed(lambda: rows.delete(call.db, _target(call, node)))
+    calls.retry_if_changed(lambda: rows.delete(call.db, _read_to_write(call, node)))
     return calls.NO_CONTENT
 
 
-def _target(call: Call, node: str) -> models.Node:
-    found = _of_node(call, node, node_links.referred(call, api_nodes.ident(call, node)))
+def _read_to_write(call: Call, node: str) -> AllocationOfNode:
+    found = _read_of_node(call, node, node_links.find_node(call, fields.parse_node_ident(call, node)))
     if call.preconditions:
         call.preconditions.check("Allocation", found)
     return found
 
 
-def _of_node(call: Call, given: str, node: models.Node) -> models.Record:
+def _read_of_node(call: Call, given: str, node: models.Node) -> AllocationOfNode:
     found = listing.find(call.db, rows.SOURCE, listing.Condition("node_id", "equals", node.id))
     if found is None:
         raise errors.NotFound(f"Allocation for node {given} was not found.")

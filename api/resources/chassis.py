@@ -1,4 +1,4 @@
-"""Chassis: what nodes are mounted in."""
+"""Chassis: enclosures of nodes."""
 
 from ingot.api.nodes import nodes
 from ingot.api.web import collection, crud, fields, tables
@@ -32,14 +32,14 @@ CRUD = crud.Crud(
 
 @operation(*nodes.NODES.index_params, answer=nodes.NODES.page)
 def nodes_in(call: Call, ident: str) -> Reply:
-    return collection.index(call, nodes.NODES, _inside(call, ident))
+    return collection.index(call, nodes.NODES, _build_conditions(call, ident))
 
 
 @operation(*nodes.NODES.detail_params, answer=nodes.NODES.page)
 def nodes_in_detail(call: Call, ident: str) -> Reply:
-    return collection.index(call, nodes.NODES, _inside(call, ident), detail=True)
+    return collection.index(call, nodes.NODES, _build_conditions(call, ident), detail=True)
 
 
-def _inside(call: Call, ident: str) -> list[listing.Condition]:
+def _build_conditions(call: Call, ident: str) -> list[listing.Condition]:
     chassis = CRUD.read(call, ident)
     return [*nodes.beside_filters(call), listing.Condition("chassis_id", "equals", chassis.id)]

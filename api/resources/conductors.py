@@ -1,10 +1,10 @@
-"""Conductors: who ever registered, and who is alive."""
+"""Conductors: those that ever registered, and which of them are alive."""
 
 from ingot.api.web import collection, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, operation
-from ingot.db import conductors, models
+from ingot.db import conductors
 
 TABLE = tables.Table(
     "conductor",
@@ -20,7 +20,7 @@ TABLE = tables.Table(
 )
 
 
-def _complete(call: Call, found: list[models.Record], selection: tables.Selection) -> None:
+def _complete(call: Call, found: list[conductors.Conductor], selection: tables.Selection) -> None:
     timeout = call.conf.conductor.heartbeat_timeout
     if "alive" in selection.names:
         online = conductors.online_hosts(call.db, timeout)

@@ -1,19 +1,17 @@
 """Deploy templates: steps that a deployment gets for a trait of the same name (specification 003)."""
 
-from typing import Any
-
 from ingot.api.nodes import steps
 from ingot.api.web import collection, crud, fields, operations, tables, trait_names
 from ingot.api.web.call import Call
 from ingot.api.web.fields import POST, Field
-from ingot.db import models
-from ingot.db.step_lists import TEMPLATES
+from ingot.common.json_types import Json
+from ingot.db.step_lists import TEMPLATES, TemplateWithSteps
 
 TABLE = tables.Table(
     "template",
     (
         Field("uuid", 55, fields.UUID, write=POST, brief=True, sortable=True),
-        Field("name", 55, trait_names.KIND, brief=True, sortable=True, required=True),
+        Field("name", 55, trait_names.TYPE, brief=True, sortable=True, required=True),
         tables.links("deploy_templates"),
         Field("created_at", 55, sortable=True),
         Field("updated_at", 55, sortable=True),
@@ -26,12 +24,16 @@ TABLE = tables.Table(
 )
 
 
-def _prepare(_call: Call, values: dict[str, Any], _row: models.Record | None) -> dict[str, Any]:
+def _prepare(_call: Call, values: Json, _row: TemplateWithSteps | None) -> Json:
     return {name: value for name, value in values.items() if name != "description"}
 
 
 _DESCRIBED = collection.Collection(
-    "deploy_templates", TABLE, TEMPLATES.source, marker=operations.parse_filled, complete=steps.shown_of(TEMPLATES)
+    "deploy_templates",
+    TABLE,
+    TEMPLATES.source,
+    marker=operations.parse_filled,
+    complete=steps.complete_steps(TEMPLATES),
 )
 
 CRUD = crud.Crud(_DESCRIBED, TEMPLATES, prepare=_prepare)

@@ -11,29 +11,41 @@ from ingot.db import conductors, models
 TYPES = ("classic", "dynamic")
 """Hardware types are dynamic: nodes choose their interfaces. A classic driver is a fixed composition."""
 
-# The kinds of interface that are younger than the details of hardware types.
-_KIND_SINCE = {"storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
+# The types of interfaces that are younger than the details of hardware types.
+_TYPE_SINCE = {"storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
 
 
-def _of_kind(kind: str) -> tuple[Field, Field]:
-    since = _KIND_SINCE.get(kind, 30)
+class Driver(models.Record):
+    """What online conductors have enabled under a name.
+
+    :ivar offer: None for a classic driver.
+    """
+
+    name: str
+    type: str
+    hosts: list[str]
+    offer: composition.Offer | None
+
+
+def _interface_fields(interface_type: str) -> tuple[Field, Field]:
+    since = _TYPE_SINCE.get(interface_type, 30)
     return (
         Field(
-            f"default_{interfaces.field(kind)}",
+            f"default_{interfaces.FIELD[interface_type]}",
             since,
-            compute=lambda driver, _call: driver.offer and driver.offer.defaults.get(kind),
+            compute=lambda driver, _call: driver.offer and driver.offer.defaults.get(interface_type),
             needs=("offer",),
         ),
         Field(
-            f"enabled_{interfaces.field(kind)}s",
+            f"enabled_{interfaces.FIELD[interface_type]}s",
             since,
-            compute=lambda driver, _call: driver.offer and driver.offer.enabled.get(kind, []),
+            compute=lambda driver, _call: driver.offer and driver.offer.enabled.get(interface_type, []),
             needs=("offer",),
         ),
     )
 
 
-def _properties(driver: models.Record, call: Call) -> list[dict[str, str]]:
+def _properties_links(driver: Driver, call: Call) -> list[dict[str, str]]:
     return tables.link_pair(call, f"drivers/{driver.name}/properties")
 
 
@@ -43,14 +55,14 @@ TABLE = tables.Table(
         Field("name", brief=True),
         Field("hosts", brief=True),
         tables.links("drivers", "name"),
-        Field("properties", 14, brief=True, compute=_properties, needs=("name",)),
+        Field("properties", 14, brief=True, compute=_properties_links, needs=("name",)),
         Field("type", 30, brief=True),
-        *(field for kind in interfaces.TYPES for field in _of_kind(kind)),
+        *(field for interface_type in interfaces.TYPES for field in _interface_fields(interface_type)),
     ),
 )
 
 
-def _type(name: str, given: str) -> str:
+def _parse_type(name: str, given: str) -> str:
     if given not in TYPES:
         raise errors.Invalid(field=name, value=given, allowed=f"Allowed are: {', '.join(TYPES)}.")
     return given
@@ -62,22 +74,22 @@ _FIELDS = operations.FIELDS._replace(since=77)
 
 
 @operation(
-    Param("type", _type, 30),
+    Param("type", _parse_type, 30),
     operations.DETAIL._replace(since=30),
     _FIELDS,
     answer=Answer(shows=collection.Page("drivers", _ONE)),
 )
 def index(call: Call) -> Reply:
-    selection = collection.selected(call, TABLE)
-    wanted = call.query.get("type")
-    found = [driver for driver in _enabled(call) if wanted in (None, driver.type)]
+    selection = collection.read_selection(call, TABLE)
+    only = call.query.get("type")
+    found = [driver for driver in _list_enabled(call) if only in (None, driver.type)]
     return Reply({"drivers": [selection.render(driver, call) for driver in found]})
 
 
 @operation(_FIELDS, answer=Answer(shows=_ONE))
 def show(call: Call, name: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
-    return Reply(selection.render(one(call, name), call))
+    return Reply(selection.render(read(call, name), call))
 
 
 _DESCRIBED = Answer(shows=Plain({"type": "object", "additionalProperties": fields.TEXT_SCHEMA}))
@@ -86,32 +98,32 @@ _DESCRIBED = Answer(shows=Plain({"type": "object", "additionalProperties": field
 
 @operation(answer=_DESCRIBED)
 def properties(call: Call, name: str) -> Reply:
-    host = one(call, name).hosts[0]
+    host = read(call, name).hosts[0]
     return Reply(call.client.call_host(call.ctx, host, "get_driver_properties", hardware_type=name))
 
 
 @operation(answer=_DESCRIBED)
 def logical_disk_properties(call: Call, name: str) -> Reply:
     """The keys of a logical disk in a RAID configuration, described."""
-    host = one(call, name).hosts[0]
+    host = read(call, name).hosts[0]
     return Reply(call.client.call_host(call.ctx, host, "get_logical_disk_properties", driver=name))
 
 
-def one(call: Call, name: str) -> models.Record:
-    """A driver that some online conductor has enabled: name, type, hosts, offer.
+def read(call: Call, name: str) -> Driver:
+    """Return a driver that some online conductor has enabled.
 
-    :raises ServiceUnavailable: those that have it are silent at the moment.
+    :raises ServiceUnavailable: the conductors that have it are offline at the moment.
     :raises NotFound: none has it.
     """
-    found = _enabled(call, name)
+    found = _list_enabled(call, name)
     if not found:
         conductors.raise_if_lately_online(call.db, name)
         raise errors.NotFound(noun="Driver", ident=name[:80])
     return found[0]
 
 
-def _enabled(call: Call, only: str | None = None) -> list[models.Record]:
-    """Drivers with name, type, hosts and offer (None for a classic one), sorted by name: two statements.
+def _list_enabled(call: Call, only: str | None = None) -> list[Driver]:
+    """Return the enabled drivers, sorted by name: two statements.
 
     A name that is a hardware type on one conductor and a classic driver on another counts as the hardware type.
     """
@@ -121,14 +133,13 @@ def _enabled(call: Call, only: str | None = None) -> list[models.Record]:
         if only in (None, name):
             classic.setdefault(name, set()).add(hostname)
     found = {
-        name: models.Record(name=name, type="classic", hosts=sorted(hosts), offer=None)
-        for name, hosts in classic.items()
+        name: Driver(name=name, type="classic", hosts=sorted(hosts), offer=None) for name, hosts in classic.items()
     }
-    by_type: dict[str, list[models.Record]] = {}
+    by_type: dict[str, list[conductors.InterfaceOnline]] = {}
     for row in conductors.enabled_interfaces(call.db, timeout, None if only is None else [only]):
         by_type.setdefault(row.hardware_type, []).append(row)
     for name, rows in by_type.items():
         hosts = sorted({row.hostname for row in rows})
         offer = composition.of_rows(name, rows)
-        found[name] = models.Record(name=name, type="dynamic", hosts=hosts, offer=offer)
+        found[name] = Driver(name=name, type="dynamic", hosts=hosts, offer=offer)
     return [found[name] for name in sorted(found)]

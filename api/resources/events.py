@@ -5,8 +5,7 @@ Not part of the OpenStack API: it lives under /ingot/v1, where it cannot collide
 
 from oslo_utils import uuidutils
 
-from ingot.api.nodes import nodes
-from ingot.api.web import operations
+from ingot.api.web import fields, operations
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
@@ -17,44 +16,44 @@ _SEEN = "Last-Event-ID"
 _LONGEST = 18  # digits of an id
 
 
-def _kinds(name: str, given: str) -> frozenset[str]:
-    asked = operations.parse_names(name, given)
-    unknown = [kind for kind in asked if kind not in events.KINDS]
-    if unknown or not asked:
+def _parse_kinds(name: str, given: str) -> frozenset[str]:
+    kinds = operations.parse_names(name, given)
+    unknown = [kind for kind in kinds if kind not in events.KINDS]
+    if unknown or not kinds:
         raise errors.Invalid(field=name, value=", ".join(unknown), allowed=f"Kinds are: {', '.join(events.KINDS)}.")
-    return frozenset(asked)
+    return frozenset(kinds)
 
 
-def _id(name: str, given: str) -> int:
+def _parse_id(name: str, given: str) -> int:
     if not (given.isascii() and given.isdecimal() and len(given) <= _LONGEST):
         raise errors.Invalid(field=name, value=given, allowed="Send the id of the last event that you have seen.")
     return int(given)
 
 
 @operation(
-    Param("kind", _kinds, repeats=True),
+    Param("kind", _parse_kinds, repeats=True),
     Param("node", operations.parse_names, repeats=True),
-    Param("after", _id),
+    Param("after", _parse_id),
     answer=Answer(shows=Plain({"type": "string"}), media="text/event-stream"),
 )
 def follow(call: Call) -> Reply:
     """The header Last-Event-ID, which clients send when they come back, goes before the parameter ``after``."""
     seen = call.headers.get(_SEEN)
-    after = _id(_SEEN, seen) if seen else call.query.get("after")
-    wanted = call.query.get("kind", events.KINDS)
-    uuids = _uuids(call, call.query["node"]) if "node" in call.query else None
+    after = _parse_id(_SEEN, seen) if seen else call.query.get("after")
+    kinds = call.query.get("kind", events.KINDS)
+    uuids = _read_uuids(call, call.query["node"]) if "node" in call.query else None
 
-    def shown(event: models.Record) -> bool:
-        return event.kind in wanted and (uuids is None or event.node_uuid in uuids)
+    def is_shown(event: models.Event) -> bool:
+        return event.kind in kinds and (uuids is None or event.node_uuid in uuids)
 
-    return Reply(call.feed.open(after, shown), 200, _HEADERS)
+    return Reply(call.feed.open(after, is_shown), 200, _HEADERS)
 
 
-def _uuids(call: Call, given: tuple[str, ...]) -> frozenset[str]:
+def _read_uuids(call: Call, given: tuple[str, ...]) -> frozenset[str]:
     """
     :raises NotFound: nothing has such a name. A UUID may be that of a node that is gone: its events are kept.
     """
-    idents = [nodes.ident(call, one) for one in given]
+    idents = [fields.parse_node_ident(call, one) for one in given]
     known = {node.name: node.uuid for node in node_lists.find_named(call.db, idents)}
     for one in idents:
         if one not in known and not uuidutils.is_uuid_like(one):

@@ -1,10 +1,9 @@
-"""Inspection rules: what shall be done with a node whose inspected inventory meets conditions.
+"""Inspection rules: actions on a node whose inspected inventory meets conditions.
 
-What operators there are and which arguments they need stands in two tables. Arguments come by name or in their order.
+Two tables hold the operators and the arguments that they need. Arguments come by name or in their order.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from ingot.api.web import call as calls
 from ingot.api.web import collection, crud, fields, operations, tables
@@ -12,6 +11,7 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
 from ingot.api.web.operations import operation
 from ingot.common import errors
+from ingot.common.json_types import Json
 from ingot.db import inventory, models
 
 SINCE = 96
@@ -59,8 +59,8 @@ CONDITIONS: Mapping[str, tuple[str, ...]] = {**_TESTS, **{f"!{name}": needed for
 """The arguments that a condition needs, in their order; with an exclamation mark it must not be met."""
 
 
-def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) -> fields.FieldType:
-    """A list of uses of some operators.
+def _operators_type(known: Mapping[str, tuple[str, ...]], least: int, **also: Json) -> fields.FieldType:
+    """Return the type of a list of uses of some operators.
 
     :param least: how many there must be.
     :param also: further keys of a use.
@@ -75,7 +75,7 @@ def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) ->
         required=("op", "args"),
     )
 
-    def parse(name: str, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def parse(name: str, value: list[Json]) -> list[Json]:
         for index, used in enumerate(value):
             _check_arguments(f"{name}.{index}", used, known[used["op"]])
         return value
@@ -83,7 +83,7 @@ def _operators(known: Mapping[str, tuple[str, ...]], least: int, **also: Any) ->
     return fields.FieldType({"type": "array", "items": one, "minItems": least}, parse)
 
 
-def _check_arguments(where: str, used: dict[str, Any], needed: tuple[str, ...]) -> None:
+def _check_arguments(where: str, used: Json, needed: tuple[str, ...]) -> None:
     args = used["args"]
     missing = needed[len(args) :] if isinstance(args, list) else [name for name in needed if name not in args]
     if missing:
@@ -92,14 +92,14 @@ def _check_arguments(where: str, used: dict[str, Any], needed: tuple[str, ...]) 
         )
 
 
-def _unless_sensitive(name: str, written: fields.FieldType) -> Field:
-    """A field that is shown as null where the rule is sensitive: its values may be passwords."""
+def _guarded_field(name: str, written: fields.FieldType) -> Field:
+    """Return a field that is shown as null where the rule is sensitive: its values may be passwords."""
 
-    def shown(rule: models.Record, _call: Call) -> Any:
+    def show(rule: models.InspectionRule, _call: Call) -> object:
         return None if rule.sensitive else getattr(rule, name)
 
     schema = {"type": ["array", "null"], "items": {"type": "object"}}
-    return Field(name, SINCE, written, compute=shown, needs=(name, "sensitive"), required=True, schema=schema)
+    return Field(name, SINCE, written, compute=show, needs=(name, "sensitive"), required=True, schema=schema)
 
 
 _PRIORITY = fields.FieldType({"type": "integer", "minimum": 0, "maximum": 9999}, lambda _name, value: int(value), 0)
@@ -117,18 +117,20 @@ TABLE = tables.Table(
         Field("created_at", SINCE, sortable=True),
         Field("updated_at", SINCE, sortable=True),
         Field("sensitive", SINCE, _SENSITIVE, sortable=True),
-        _unless_sensitive("conditions", _operators(CONDITIONS, 0, multiple={"enum": ["any", "all", "first", "last"]})),
-        _unless_sensitive("actions", _operators(ACTIONS, 1)),
+        _guarded_field(
+            "conditions", _operators_type(CONDITIONS, 0, multiple={"enum": ["any", "all", "first", "last"]})
+        ),
+        _guarded_field("actions", _operators_type(ACTIONS, 1)),
     ),
 )
 
 
-def _marker(name: str, given: str) -> Any:
-    """Any text; an empty one is none."""
+def _parse_marker(name: str, given: str) -> str | None:
+    """Return any text; an empty one is none."""
     return fields.parse_text(name, given) or None
 
 
-def _refuse_update(call: Call, _rule: models.Record, _changes: dict[str, Any]) -> None:
+def _refuse_update(call: Call, _rule: models.InspectionRule, _changes: Json) -> None:
     """
     :raises Invalid: the phase is replaced by null; it can be removed, which leaves the usual one.
     """
@@ -138,7 +140,7 @@ def _refuse_update(call: Call, _rule: models.Record, _changes: dict[str, Any]) -
 
 
 CRUD = crud.Crud(
-    collection.Collection("inspection_rules", TABLE, inventory.RULES.source, marker=_marker),
+    collection.Collection("inspection_rules", TABLE, inventory.RULES.source, marker=_parse_marker),
     inventory.RULES,
     ident=fields.parse_uuid,
     refuse_update=_refuse_update,

@@ -3,8 +3,6 @@
 Nothing of what Ingot does waits for the network, so they are checked, logged and answered.
 """
 
-from typing import Any
-
 from oslo_log import log
 
 from ingot.api.web import call as calls
@@ -12,6 +10,7 @@ from ingot.api.web import fields, operations, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import operation
+from ingot.common.json_types import Json
 
 LOG = log.getLogger(__name__)
 
@@ -34,7 +33,7 @@ _EVENT = fields.Body(
 )
 
 
-def _each(_name: str, value: list[Any]) -> list[dict[str, Any]]:
+def _parse_events(_name: str, value: list[object]) -> list[Json]:
     return [_EVENT.check(given, versions.MAX) for given in value]
 
 
@@ -43,7 +42,7 @@ _BODY = fields.Body(
     (
         Field(
             "events",
-            type=fields.FieldType({"type": "array", "minItems": 1, "items": {"type": "object"}}, _each),
+            type=fields.FieldType({"type": "array", "minItems": 1, "items": {"type": "object"}}, _parse_events),
             required=True,
         ),
     ),

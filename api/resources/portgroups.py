@@ -1,7 +1,5 @@
 """Portgroups: network cards of a node that work together."""
 
-from typing import Any
-
 from ingot.api.auth import access
 from ingot.api.nodes import node_links
 from ingot.api.nodes import nodes as api_nodes
@@ -10,12 +8,13 @@ from ingot.api.web.call import Call
 from ingot.api.web.fields import POST, Field
 from ingot.api.web.operations import Param
 from ingot.common import errors, states
-from ingot.db import models, nodes, ports
+from ingot.common.json_types import Json
+from ingot.db import nodes, ports
 
 DEFAULT_MODE = "active-backup"
 
 
-def _mode(_name: str, value: str) -> str:
+def _parse_mode(_name: str, value: str) -> str:
     return value or DEFAULT_MODE
 
 
@@ -32,7 +31,7 @@ TABLE = tables.Table(
         Field("extra", 23, fields.OBJECT),
         Field("internal_info", 23),
         Field("standalone_ports_supported", 23, fields.FLAG_ON, sortable=True),
-        Field("mode", 26, fields.FieldType(fields.TEXT.schema, _mode, DEFAULT_MODE), sortable=True),
+        Field("mode", 26, fields.FieldType(fields.TEXT.schema, _parse_mode, DEFAULT_MODE), sortable=True),
         Field("properties", 26, fields.OBJECT),
         # Measured: requests take these two as long as there are portgroups.
         Field("physical_network", 102, fields.text(64), sortable=True, patch_since=23, post_since=23),
@@ -54,7 +53,7 @@ PORTGROUPS = collection.Collection(
 )
 
 
-def _refuse_update(call: Call, portgroup: models.Record, _changes: dict[str, Any]) -> None:
+def _refuse_update(call: Call, portgroup: ports.PortgroupOfNode, _changes: Json) -> None:
     node = nodes.get(call.db, portgroup.node_uuid, ("uuid", "provision_state"))
     if node.provision_state == states.INSPECTING:
         raise errors.Conflict(
@@ -64,7 +63,11 @@ def _refuse_update(call: Call, portgroup: models.Record, _changes: dict[str, Any
 
 
 CRUD = crud.Crud(
-    PORTGROUPS, ports.PORTGROUPS, prepare=node_links.prepared, refuse_update=_refuse_update, where=node_links.named
+    PORTGROUPS,
+    ports.PORTGROUPS,
+    prepare=node_links.replace_node_uuid,
+    refuse_update=_refuse_update,
+    where=node_links.build_node_filter,
 )
 
 of_node = api_nodes.list_of(PORTGROUPS)

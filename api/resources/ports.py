@@ -1,7 +1,5 @@
 """Ports: the network cards of nodes."""
 
-from typing import Any
-
 from ingot.api.auth import access
 from ingot.api.nodes import node_links
 from ingot.api.nodes import nodes as api_nodes
@@ -10,8 +8,10 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
 from ingot.api.web.operations import Param, operation
 from ingot.common import errors, states
-from ingot.db import listing, models, nodes
+from ingot.common.json_types import Json
+from ingot.db import listing, nodes
 from ingot.db import ports as port_rows
+from ingot.db.ports import PortOfNode
 
 _LINK_KEYS = {
     **{name: {"type": "string"} for name in ("port_id", "switch_info", "hostname", "switch_id", "fabric_name")},
@@ -35,7 +35,7 @@ _LINK = fields.Schema(
 )
 
 
-def _link(_name: str, value: dict[str, Any]) -> dict[str, Any]:
+def _parse_link(_name: str, value: Json) -> Json:
     _LINK.check(value)
     return value
 
@@ -55,7 +55,7 @@ TABLE = tables.Table(
         Field("node_ident", 94, fields.FieldType(fields.TEXT.schema, fields.parse_ident), write=POST, hidden=True),
         Field("extra", type=fields.OBJECT),
         Field("internal_info", 18),
-        Field("local_link_connection", 19, fields.FieldType(fields.OBJECT.schema, _link, {})),
+        Field("local_link_connection", 19, fields.FieldType(fields.OBJECT.schema, _parse_link, {})),
         Field("pxe_enabled", 19, fields.FLAG_ON, sortable=True),
         Field("portgroup_uuid", 24, fields.UUID),
         Field("physical_network", 34, fields.text(64, shortest=1), sortable=True),
@@ -83,59 +83,57 @@ PORTS = collection.Collection("ports", TABLE, port_rows.PORTS.source, FILTERS, o
 _OF_ONE_NODE = ("address", "node", "node_uuid", "portgroup")
 
 
-def _in_portgroup(call: Call, ident: str) -> listing.Condition:
+def _portgroup_condition(call: Call, ident: str) -> listing.Condition:
     portgroup = listing.get(call.db, port_rows.PORTGROUPS.source, ident)
-    call.access.require_seen(
-        "baremetal:node:get", access.through_node("portgroup").target(portgroup), "Portgroup", ident
-    )
+    call.access.require_seen("baremetal:node:get", access.target_of_node(portgroup), "Portgroup", ident)
     return listing.Condition("portgroup_id", "equals", portgroup.id)
 
 
-def _where(call: Call) -> list[listing.Condition]:
+def _build_conditions(call: Call) -> list[listing.Condition]:
     query = call.query
     if "conductor_groups" in query and any(name in query for name in _OF_ONE_NODE):
         raise errors.Invalid(
             f"Filtering by conductor_groups cannot be combined with {', '.join(_OF_ONE_NODE)}: leave one out."
         )
     node = query.get("node") or query.get("node_uuid")
-    where = [] if node is None else [node_links.of_node(node_links.referred(call, node).id)]
-    return where + ([_in_portgroup(call, query["portgroup"])] if "portgroup" in query else [])
+    where = [] if node is None else [node_links.node_condition(node_links.find_node(call, node).id)]
+    return where + ([_portgroup_condition(call, query["portgroup"])] if "portgroup" in query else [])
 
 
 _NODE = ("node_uuid", "node_ident")
 
 
-def _prepare(call: Call, values: dict[str, Any], port: models.Record | None) -> dict[str, Any]:
-    """What names node and portgroup becomes their ids."""
+def _prepare(call: Call, values: Json, port: PortOfNode | None) -> Json:
+    """Replace what names node and portgroup by their ids."""
     row = {name: value for name, value in values.items() if name not in (*_NODE, "portgroup_uuid")}
     named = next((name for name in _NODE if values.get(name) is not None), None)
     node_id = port.node_id if port else None
     # Taking the node away from a port is accepted and changes nothing: a port always has one.
     if named is not None:
-        row["node_id"] = node_id = node_links.holder(call, named, values[named], port)
+        row["node_id"] = node_id = node_links.read_node_id(call, named, values[named], port)
     elif node_id is None:
         raise errors.Invalid("Schema error for port: 'node_uuid' (or from version 1.94 'node_ident') is required.")
     if "portgroup_uuid" in values or "node_id" in row:
         portgroup = values.get("portgroup_uuid", port and port.portgroup_uuid)
-        row["portgroup_id"] = portgroup and _portgroup(call, portgroup, node_id)
+        row["portgroup_id"] = portgroup and _read_portgroup_id(call, portgroup, node_id)
     return row
 
 
-def _portgroup(call: Call, uuid: str, node_id: int | None) -> int:
+def _read_portgroup_id(call: Call, uuid: str, node_id: int | None) -> int:
     try:
         portgroup = listing.get(call.db, port_rows.PORTGROUPS.source, uuid)
     except errors.NotFound as exc:
         raise errors.Invalid(f"portgroup_uuid: {exc.message}") from exc
     if portgroup.node_id != node_id:
         raise errors.Invalid(field="portgroup_uuid", value=uuid, allowed="The portgroup belongs to another node.")
-    return int(portgroup.id)
+    return portgroup.id
 
 
 _CONNECTIVITY = frozenset(("local_link_connection", "physical_network", "portgroup_uuid", "pxe_enabled"))
 _CONNECTIVITY_STATES = frozenset((states.ENROLL, states.MANAGEABLE, states.INSPECTWAIT))
 
 
-def _refuse_update(call: Call, port: models.Record, changes: dict[str, Any]) -> None:
+def _refuse_update(call: Call, port: PortOfNode, changes: Json) -> None:
     """
     :raises Conflict: the node's state does not allow this change.
     """
@@ -153,7 +151,7 @@ def _refuse_update(call: Call, port: models.Record, changes: dict[str, Any]) -> 
         )
 
 
-CRUD = crud.Crud(PORTS, port_rows.PORTS, prepare=_prepare, refuse_update=_refuse_update, where=_where)
+CRUD = crud.Crud(PORTS, port_rows.PORTS, prepare=_prepare, refuse_update=_refuse_update, where=_build_conditions)
 
 
 of_node = api_nodes.list_of(PORTS)
@@ -163,9 +161,11 @@ _OF_PORTGROUP = PORTS._replace(filters=())
 
 @operation(*_OF_PORTGROUP.index_params, answer=PORTS.page)
 def of_portgroup(call: Call, ident: str) -> Reply:
-    return collection.index(call, PORTS, [_in_portgroup(call, fields.parse_ident("portgroup", ident))])
+    return collection.index(call, PORTS, [_portgroup_condition(call, fields.parse_ident("portgroup", ident))])
 
 
 @operation(*_OF_PORTGROUP.detail_params, answer=PORTS.page)
 def of_portgroup_in_detail(call: Call, ident: str) -> Reply:
-    return collection.index(call, PORTS, [_in_portgroup(call, fields.parse_ident("portgroup", ident))], detail=True)
+    return collection.index(
+        call, PORTS, [_portgroup_condition(call, fields.parse_ident("portgroup", ident))], detail=True
+    )

@@ -1,10 +1,9 @@
 """The versions documents: what serves here, which versions, which collections."""
 
-from typing import Any
-
 from ingot.api.web import fields, tables, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
+from ingot.common.json_types import Json
 
 COLLECTIONS: dict[str, int] = {
     "chassis": 1,
@@ -27,7 +26,7 @@ COLLECTIONS: dict[str, int] = {
 """What the document of version 1 links to, each with the minor version that brought it."""
 
 
-def _version(call: Call) -> dict[str, Any]:
+def _describe_version(call: Call) -> Json:
     return {
         "id": "v1",
         "links": [{"href": f"{call.base}/v1/", "rel": "self"}],
@@ -57,8 +56,8 @@ def service(call: Call) -> Reply:
         {
             "name": "Ingot Bare Metal API",
             "description": "Ingot turns racks of bare-metal machines into an API.",
-            "default_version": _version(call),
-            "versions": [_version(call)],
+            "default_version": _describe_version(call),
+            "versions": [_describe_version(call)],
         }
     )
 
@@ -70,6 +69,6 @@ def version_1(call: Call) -> Reply:
         "id": "v1",
         "links": [{"href": f"{call.base}/v1/", "rel": "self"}],
         "media_types": {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"},
-        "version": _version(call),
+        "version": _describe_version(call),
     }
     return Reply(own | links)

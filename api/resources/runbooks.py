@@ -1,9 +1,7 @@
 """Runbooks: steps under a name, for manual cleaning and servicing of the nodes that share one of their traits."""
 
 from collections.abc import Callable
-from typing import Any
 
-from ingot.api.auth import access
 from ingot.api.nodes import steps
 from ingot.api.web import call as calls
 from ingot.api.web import collection, crud, fields, operations, tables, trait_names
@@ -12,11 +10,9 @@ from ingot.api.web.fields import POST, Field
 from ingot.api.web.operations import operation
 from ingot.common import errors
 from ingot.common import trait_names as names
-from ingot.db import listing, models, node_crud, nodes, step_lists
-from ingot.db.step_lists import RUNBOOKS
-
-TRAITS_SINCE = 112
-"""Minor version from which runbooks have traits, and names that need not be traits."""
+from ingot.common.json_types import Json
+from ingot.db import node_crud, step_lists
+from ingot.db.step_lists import RUNBOOKS, RunbookWithSteps
 
 # Real booleans only: other resources take words as well.
 _FLAG = fields.FieldType({"type": ["boolean", "null"]}, empty=False)
@@ -35,81 +31,50 @@ TABLE = tables.Table(
         Field("extra", 92, fields.OBJECT),
         Field("public", 92, _FLAG, sortable=True, edit="baremetal:runbook:update:public"),
         Field("owner", 92, fields.TEXT, sortable=True, edit="baremetal:runbook:update:owner"),
-        Field("description", TRAITS_SINCE, fields.TEXT, sortable=True),
-        Field("traits", TRAITS_SINCE),
+        Field("description", steps.RUNBOOK_TRAITS_SINCE, fields.TEXT, sortable=True),
+        Field("traits", steps.RUNBOOK_TRAITS_SINCE),
     ),
     newer=errors.Invalid,
 )
 
-_complete_steps = steps.shown_of(RUNBOOKS)
 
-
-def _complete(call: Call, found: list[models.Record], selection: tables.Selection) -> None:
-    _complete_steps(call, found, selection)
-    if "traits" in selection.names and found:
-        known = step_lists.traits_of_runbooks(call.db, [runbook.id for runbook in found])
-        for runbook in found:
-            runbook.traits = known.get(runbook.id, [])
-
-
-def _prepare(call: Call, values: dict[str, Any], row: models.Record | None) -> dict[str, Any]:
-    if "name" in values and call.minor < TRAITS_SINCE and not names.is_trait(values["name"]):
-        told = f"Before version 1.{TRAITS_SINCE} a runbook is called like a trait: {names.FORM}."
-        raise errors.Invalid(field="name", value=values["name"], allowed=told)
+def _prepare(call: Call, values: Json, row: RunbookWithSteps | None) -> Json:
+    if "name" in values and call.minor < steps.RUNBOOK_TRAITS_SINCE and not names.is_trait(values["name"]):
+        hint = f"Before version 1.{steps.RUNBOOK_TRAITS_SINCE} a runbook is called like a trait: {names.FORM}."
+        raise errors.Invalid(field="name", value=values["name"], allowed=hint)
     if row is None and call.ctx.system_scope != "all":
-        values = _of_project(call, values)
+        values = _set_project(call, values)
     if row is not None and values.get("public"):
         values = {"owner": None, **values}
     after = {**(vars(row) if row else {}), **values}
     if after["public"] and after["owner"] is not None:
-        told = "A public runbook has no owner: send owner null or public false in the same request."
-        raise errors.Invalid(field="owner", value=after["owner"], allowed=told)
+        hint = "A public runbook has no owner: send owner null or public false in the same request."
+        raise errors.Invalid(field="owner", value=after["owner"], allowed=hint)
     return values
 
 
-def _of_project(call: Call, values: dict[str, Any]) -> dict[str, Any]:
-    """A new runbook of a request that is not the system's: it belongs to the project of the request, if it has one."""
+def _set_project(call: Call, values: Json) -> Json:
+    """Return a new runbook of a request that is not the system's: it belongs to the project of the request, if it has one."""
     project = call.ctx.project_id
     if values["owner"] not in (None, "", project):
-        told = "A new runbook belongs to the project of the request; only a system-scoped one may name another."
-        raise errors.Invalid(field="owner", value=values["owner"], allowed=told)
+        hint = "A new runbook belongs to the project of the request; only a system-scoped one may name another."
+        raise errors.Invalid(field="owner", value=values["owner"], allowed=hint)
     if project and values["public"]:
-        told = "A runbook of a project cannot be public; only a system-scoped request can make one."
-        raise errors.Invalid(field="public", value=True, allowed=told)
+        hint = "A runbook of a project cannot be public; only a system-scoped request can make one."
+        raise errors.Invalid(field="public", value=True, allowed=hint)
     return {**values, "owner": project}
 
 
-_OWNERSHIP = access.Ownership(
-    "runbook",
-    lambda runbook: access.build_target("runbook", owner=runbook.owner, public=runbook.public),
-    lambda project: listing.Either(
-        (listing.Condition("owner", "equals", project), listing.Condition("public", "equals", True))
-    ),
-)
-
 _DESCRIBED = collection.Collection(
-    "runbooks", TABLE, RUNBOOKS.source, marker=operations.parse_filled, complete=_complete, ownership=_OWNERSHIP
+    "runbooks",
+    TABLE,
+    RUNBOOKS.source,
+    marker=operations.parse_filled,
+    complete=steps.complete_runbooks,
+    ownership=steps.RUNBOOK_OWNERSHIP,
 )
 
 CRUD = crud.Crud(_DESCRIBED, RUNBOOKS, prepare=_prepare)
-
-
-def for_node(call: Call, ident: str, node: models.Node) -> models.Record:
-    """The whole runbook that a provision request names.
-
-    :param node: needs id and uuid.
-    :raises NotFound: there is no such runbook.
-    :raises Invalid: it is not meant for this node.
-    """
-    runbook = CRUD.read(call, ident, "baremetal:runbook:use")
-    meant = runbook.traits if call.minor >= TRAITS_SINCE else [runbook.name]
-    if not meant:
-        told = f"It has no traits, so it is for no node. Add one: PUT /v1/runbooks/{runbook.name}/traits/<trait>."
-        raise errors.Invalid(field="runbook", value=runbook.name, allowed=told)
-    if set(meant).isdisjoint(nodes.traits_by_node(call.db, [node.id]).get(node.id, ())):
-        told = f"It is for nodes with one of the traits {', '.join(meant)}; node {node.uuid} has none of them."
-        raise errors.Invalid(field="runbook", value=runbook.name, allowed=told)
-    return runbook
 
 
 @operation(answer=trait_names.LISTED)
@@ -132,7 +97,7 @@ def traits_clear(call: Call, ident: str) -> Reply:
 
 @operation(body=trait_names.NOTHING, answer=operations.EMPTY_204)
 def traits_add(call: Call, ident: str, trait: str) -> Reply:
-    name = trait_names.in_url(trait)
+    name = trait_names.parse_trait_in_url(trait)
     uuid = _change_traits(call, ident, lambda present: present | {name})
     return calls.NO_CONTENT._replace(headers={"Location": f"{call.base}/v1/runbooks/{uuid}/traits/{name}"})
 
@@ -144,16 +109,16 @@ def traits_remove(call: Call, ident: str, trait: str) -> Reply:
     return calls.NO_CONTENT
 
 
-def _change_traits(call: Call, ident: str, changed: Callable[[set[str]], set[str]]) -> str:
+def _change_traits(call: Call, ident: str, change: Callable[[set[str]], set[str]]) -> str:
     def attempt() -> str:
-        runbook = CRUD.target(call, ident)
-        after = changed(set(runbook.traits))
+        runbook = CRUD.read_to_write(call, ident)
+        after = change(set(runbook.traits))
         if len(after) > node_crud.MOST_TRAITS:
             raise errors.Invalid(
                 field="traits", value=len(after), allowed=f"A runbook has at most {node_crud.MOST_TRAITS}."
             )
         if after != set(runbook.traits):
             step_lists.set_runbook_traits(call.db, runbook, after)
-        return str(runbook.uuid)
+        return runbook.uuid
 
     return calls.retry_if_changed(attempt)

@@ -1,7 +1,6 @@
-"""Calls of what a vendor interface can do, by name: for a node, or for a driver and no node in particular."""
+"""Calls of the methods of vendor interfaces, by name: for a node, or for a driver and no node in particular."""
 
 from collections.abc import Callable
-from typing import Any
 
 from ingot.api.nodes.management import ask
 from ingot.api.resources import drivers
@@ -9,6 +8,7 @@ from ingot.api.web import fields
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Operation, Param, Plain, operation
 from ingot.common import errors
+from ingot.common.json_types import Json
 
 
 class _Arguments:
@@ -16,40 +16,42 @@ class _Arguments:
 
     schema = fields.Schema("arguments", {"type": "object"})
 
-    def check(self, value: Any, minor: int) -> dict[str, Any]:
+    def check(self, value: object, minor: int) -> Json:
         body = {} if value is None else value
         if not isinstance(body, dict):
             raise errors.Invalid(field="body", value=type(body).__name__, allowed="Send a JSON object of arguments.")
         return body
 
 
-_TOLD = Answer(shows=Plain({"type": "object", "additionalProperties": {"type": "object"}}))
+_METHODS = Answer(shows=Plain({"type": "object", "additionalProperties": {"type": "object"}}))
 
 
-@operation(answer=_TOLD)
+@operation(answer=_METHODS)
 def methods(call: Call, name: str) -> Reply:
     """The methods that can be called for a driver, each with http_methods, description, async and attach."""
-    host = drivers.one(call, name).hosts[0]
+    host = drivers.read(call, name).hosts[0]
     return Reply(call.client.call_host(call.ctx, host, "get_driver_methods", driver=name))
 
 
-@operation(answer=_TOLD)
+@operation(answer=_METHODS)
 def methods_of_node(call: Call, node: str) -> Reply:
     """The methods that can be called for a node; as those of a driver, with require_exclusive_lock."""
     return Reply(ask(call, node, "get_node_methods"))
 
 
 def _call_driver(call: Call, method: str | None, verb: str, name: str) -> Reply:
-    host = drivers.one(call, name).hosts[0]
-    return Reply(call.client.call_host(call.ctx, host, "call_driver_method", driver=name, **_asked(call, method, verb)))
+    host = drivers.read(call, name).hosts[0]
+    return Reply(
+        call.client.call_host(call.ctx, host, "call_driver_method", driver=name, **_build_arguments(call, method, verb))
+    )
 
 
 def _call_node(call: Call, method: str | None, verb: str, node: str) -> Reply:
-    answer = ask(call, node, "call_node_method", **_asked(call, method, verb))
+    answer = ask(call, node, "call_node_method", **_build_arguments(call, method, verb))
     return Reply(answer["result"]) if answer["tells"] else Reply(None, 202)
 
 
-def _asked(call: Call, method: str | None, verb: str) -> dict[str, Any]:
+def _build_arguments(call: Call, method: str | None, verb: str) -> Json:
     if not method:
         raise errors.Invalid("Missing mandatory parameter: method. Name one of .../vendor_passthru/methods.")
     return {"vendor_method": method, "http_method": verb, "arguments": call.body}
@@ -59,7 +61,7 @@ _METHOD = Param("method", fields.parse_text)
 
 
 def _by_query(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
-    """The operation where the parameter ``method`` says what is called."""
+    """Return the operation where the parameter ``method`` says what is called."""
 
     @operation(_METHOD, body=_Arguments(), answer=answer)
     def call_method(call: Call, **of: str) -> Reply:
@@ -69,7 +71,7 @@ def _by_query(handler: Callable[..., Reply], verb: str, answer: Answer) -> Opera
 
 
 def _by_path(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
-    """The operation where the URL says what is called."""
+    """Return the operation where the URL says what is called."""
 
     @operation(body=_Arguments(), answer=answer)
     def call_method(call: Call, method: str, **of: str) -> Reply:

@@ -1,7 +1,6 @@
 """Volume connectors and volume targets: the volumes of nodes that boot from storage outside of the machine."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from ingot.api.auth import access
 from ingot.api.nodes import node_links, nodes
@@ -10,8 +9,9 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
 from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import masking
-from ingot.db import models
+from ingot.common.json_types import Json
 from ingot.db import volumes as rows
+from ingot.db.volumes import AnyVolume
 
 SINCE = 32
 """Minor version that brought volumes."""
@@ -25,7 +25,7 @@ _INDEX = fields.FieldType(
 _SEE_PROPERTIES = "baremetal:volume:view_target_properties"
 
 
-def _shown_properties(target: models.Record, call: Call) -> Any:
+def _show_properties(target: rows.TargetOfNode, call: Call) -> object:
     if not call.access.permits(_SEE_PROPERTIES):
         return {"redacted_contents": f"** Redacted - requires {_SEE_PROPERTIES} permission. **"}
     return masking.mask(target.properties)
@@ -57,47 +57,42 @@ _TARGET = _table(
     Field("boot_index", SINCE, _INDEX, brief=True, sortable=True, required=True),
     _text("volume_id", 36),
     _text("volume_type", 64),
-    Field("properties", SINCE, fields.OBJECT, compute=_shown_properties, needs=("properties",)),
+    Field("properties", SINCE, fields.OBJECT, compute=_show_properties, needs=("properties",)),
 )
 
 _FILTERS = (Param("node", fields.parse_ident),)
 _OWNERSHIP = access.through_node("volume")
 
-COLLECTIONS: Mapping[str, collection.Collection] = {
-    "connectors": collection.Collection(
-        "connectors", _CONNECTOR, rows.CONNECTORS.source, _FILTERS, ownership=_OWNERSHIP
-    ),
-    "targets": collection.Collection("targets", _TARGET, rows.TARGETS.source, _FILTERS, ownership=_OWNERSHIP),
-}
 
-
-def _crud(name: str, store: rows.Volumes) -> crud.Crud:
-    def refuse_update(call: Call, volume: models.Record, _changes: dict[str, Any]) -> None:
-        store.refuse_running(call.db, volume, "update")
-
+def _crud(described: collection.Collection[AnyVolume], store: rows.Volumes[AnyVolume]) -> crud.Crud[AnyVolume]:
     return crud.Crud(
-        COLLECTIONS[name],
+        described,
         store,
         ident=fields.parse_uuid,
-        prepare=node_links.prepared,
-        refuse_update=refuse_update,
-        where=node_links.named,
+        prepare=node_links.replace_node_uuid,
+        refuse_update=lambda call, volume, _changes: store.refuse_running(call.db, volume, "update"),
+        where=node_links.build_node_filter,
     )
 
 
-CONNECTORS = _crud("connectors", rows.CONNECTORS)
-TARGETS = _crud("targets", rows.TARGETS)
+_CONNECTORS = collection.Collection("connectors", _CONNECTOR, rows.CONNECTORS.source, _FILTERS, ownership=_OWNERSHIP)
+_TARGETS = collection.Collection("targets", _TARGET, rows.TARGETS.source, _FILTERS, ownership=_OWNERSHIP)
+
+CONNECTORS = _crud(_CONNECTORS, rows.CONNECTORS)
+TARGETS = _crud(_TARGETS, rows.TARGETS)
+
+_NAMES = ("connectors", "targets")
 
 
-def _document(call: Call, path: str) -> dict[str, Any]:
-    """Where the two collections are."""
+def _document(call: Call, path: str) -> Json:
+    """Return the links of the two collections."""
     return {
         "links": tables.link_pair(call, f"{path}/"),
-        **{name: tables.link_pair(call, f"{path}/{name}") for name in COLLECTIONS},
+        **{name: tables.link_pair(call, f"{path}/{name}") for name in _NAMES},
     }
 
 
-_DOCUMENT = Answer(shows=Plain(fields.complete_schema(dict.fromkeys(("links", *COLLECTIONS), tables.LINKS))))
+_DOCUMENT = Answer(shows=Plain(fields.complete_schema(dict.fromkeys(("links", *_NAMES), tables.LINKS))))
 
 
 @operation(answer=_DOCUMENT)
@@ -111,4 +106,5 @@ def root_of_node(call: Call, node: str) -> Reply:
     return Reply(_document(call, f"nodes/{nodes.read(call, node, 'uuid').uuid}/volume"))
 
 
-connectors_of_node, targets_of_node = (nodes.list_of(described) for described in COLLECTIONS.values())
+connectors_of_node = nodes.list_of(_CONNECTORS)
+targets_of_node = nodes.list_of(_TARGETS)

@@ -1,24 +1,26 @@
 """Lists, single objects and their editing, the same for every resource that is described by a table of fields."""
 
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Generic, NamedTuple
 
 from ingot.api.auth import access
 from ingot.api.web import fields, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.common import errors
+from ingot.common.json_types import Json
 from ingot.db import listing, models
+from ingot.db.listing import AnyModel
 
 _LINKED = ("sort_key", "sort_dir")
 _LAST = ("fields", "limit", "marker")
 
 
-def _nothing(_call: Call, _found: list[models.Record], _selection: tables.Selection) -> None:
+def _complete_nothing(_call: Call, _found: Sequence[models.Record], _selection: tables.Selection) -> None:
     """Most resources are in one table."""
 
 
-class Collection(NamedTuple):
+class Collection(NamedTuple, Generic[AnyModel]):
     """A resource as far as lists and single objects are concerned.
 
     :param name: key of the list in answers, e.g. ``ports``.
@@ -32,18 +34,18 @@ class Collection(NamedTuple):
 
     name: str
     table: tables.Table
-    source: listing.Source
+    source: listing.Source[AnyModel]
     filters: tuple[operations.Param, ...] = ()
-    marker: Callable[[str, str], str] = fields.parse_uuid
+    marker: Callable[[str, str], str | None] = fields.parse_uuid
     selects: bool = True
     details: bool = True
-    complete: Callable[[Call, list[models.Record], tables.Selection], None] = _nothing
-    ownership: access.Ownership | None = None
+    complete: Callable[[Call, list[AnyModel], tables.Selection], None] = _complete_nothing
+    ownership: access.Ownership[AnyModel] | None = None
 
     @property
     def one(self) -> "One":
         """The shape of an object."""
-        return One(self.table, self.source)
+        return One(self.table, self.source.json_schema)
 
     @property
     def page(self) -> operations.Answer:
@@ -65,16 +67,16 @@ class Collection(NamedTuple):
 class One(NamedTuple):
     """The shape of a single object.
 
-    :param source: whose columns tell the types.
+    :param column_schema: returns the JSON schema of a column; None for what is no column.
     """
 
     table: tables.Table
-    source: listing.Source | None = None
+    column_schema: Callable[[str], Json | None] = lambda _name: None
 
-    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+    def schema(self, named: Json) -> Json:
         """See :class:`ingot.api.web.operations.Shape`."""
         name = self.table.noun.replace("'", "").title().replace(" ", "")
-        named[name] = named.get(name) or tables.shown_schema(self.table, self.source)
+        named[name] = named.get(name) or self.table.shown_schema(self.column_schema)
         return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -87,7 +89,7 @@ class Page(NamedTuple):
     key: str
     one: One
 
-    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+    def schema(self, named: Json) -> Json:
         """See :class:`ingot.api.web.operations.Shape`."""
         items = {self.key: {"type": "array", "items": self.one.schema(named)}}
         return fields.object_schema({**items, "next": {"type": "string"}}, (self.key,))
@@ -95,41 +97,41 @@ class Page(NamedTuple):
 
 def index(
     call: Call,
-    collection: Collection,
+    collection: Collection[AnyModel],
     where: Iterable[listing.Condition] = (),
     detail: bool = False,
     key: str | None = None,
 ) -> Reply:
-    """A page of a list.
+    """Answer with a page of a list.
 
     :param where: conditions beside those of the filters in the query.
     :param detail: show everything, as .../detail does.
     :param key: the key of the list in the answer, where an alias of the resource has its own.
     """
     query = call.query
-    selection = selected(call, collection.table, detail)
+    selection = read_selection(call, collection.table, detail)
     limit = min(query.get("limit", call.conf.api.max_limit), call.conf.api.max_limit)
-    wanted = listing.Page(
+    page = listing.Page(
         where=(
             *where,
             *operations.build_conditions(collection.filters, query),
-            *within(call, collection, query.get("project")),
+            *ownership_conditions(call, collection, query.get("project")),
         ),
         sort_key=collection.table.sort_column(query.get("sort_key", "id"), call.minor),
         descending=query.get("sort_dir") == "desc",
         limit=limit,
         marker=query.get("marker"),
     )
-    found = listing.page(call.db, collection.source, selection.columns_of(collection.source), wanted)
+    found = listing.page(call.db, collection.source, selection.columns_of(collection.source), page)
     collection.complete(call, found, selection)
-    body: dict[str, Any] = {key or collection.name: [selection.render(record, call) for record in found]}
+    body: Json = {key or collection.name: [selection.render(record, call) for record in found]}
     if len(found) == limit:
-        body["next"] = _next(call, collection, selection, found[-1], limit)
+        body["next"] = _next_link(call, collection, selection, found[-1], limit)
     return Reply(body)
 
 
-def selected(call: Call, table: tables.Table, detail: bool = False) -> tables.Selection:
-    """What a list shows of each object, by the parameters ``fields`` and ``detail``.
+def read_selection(call: Call, table: tables.Table, detail: bool = False) -> tables.Selection:
+    """Return what a list shows of each object, by the parameters ``fields`` and ``detail``.
 
     :param detail: show everything, as .../detail does.
     :raises Invalid: both are given.
@@ -140,11 +142,13 @@ def selected(call: Call, table: tables.Table, detail: bool = False) -> tables.Se
     return table.select(call.minor, names, detail or bool(everything))
 
 
-def within(call: Call, collection: Collection, project: str | None = None) -> list[listing.Condition | listing.Either]:
-    """What limits a list to the objects of the project that asks, if anything does.
+def ownership_conditions(
+    call: Call, collection: Collection[AnyModel], project: str | None = None
+) -> list[listing.Condition | listing.Either]:
+    """Return what limits a list to the objects of the project of the request, if anything does.
 
-    :param project: the project whose objects the request asks for.
-    :raises Forbidden: it may not see them.
+    :param project: the project whose objects are requested.
+    :raises Forbidden: the request may not see them.
     """
     if collection.ownership is None:
         return []
@@ -152,38 +156,35 @@ def within(call: Call, collection: Collection, project: str | None = None) -> li
     return [] if own is None else [collection.ownership.condition(own)]
 
 
-def _next(call: Call, collection: Collection, selection: tables.Selection, last: models.Record, limit: int) -> str:
+def _next_link(
+    call: Call, collection: Collection[AnyModel], selection: tables.Selection, last: AnyModel, limit: int
+) -> str:
     kept = {name: call.query[name] for name in _LINKED if name in call.query}
     kept |= {name: value for name, value in call.query.items() if name not in (*_LINKED, *_LAST)}
     detail = call.query.get("detail") or call.path.endswith("/detail")
     if collection.selects and not detail:
         kept["fields"] = tuple(name for name in collection.table.fields if name in selection.names and name != "links")
     kept |= {"limit": limit, "marker": getattr(last, collection.source.key)}
-    return f"{call.base}{call.path}?{urllib.parse.urlencode({name: _text(value) for name, value in kept.items()})}"
+    text = {name: ",".join(value) if isinstance(value, tuple) else str(value) for name, value in kept.items()}
+    return f"{call.base}{call.path}?{urllib.parse.urlencode(text)}"
 
 
-def _text(value: Any) -> str:
-    return ",".join(value) if isinstance(value, tuple) else str(value)
-
-
-def show(call: Call, collection: Collection, record: models.Record) -> dict[str, Any]:
-    """One object, with what ``fields=`` selects."""
+def show(call: Call, collection: Collection[AnyModel], record: AnyModel) -> Json:
+    """Return one object, with what ``fields=`` selects."""
     selection = collection.table.select(call.minor, call.query.get("fields"))
     collection.complete(call, [record], selection)
     return selection.render(record, call)
 
 
-def stored(table: tables.Table, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns of a new row: what was sent, and for what was not sent what stands for nothing."""
+def build_row(table: tables.Table, body: Mapping[str, object]) -> Json:
+    """Return the columns of a new row: what was sent, and the empty value of what was not."""
     return {
-        name: body[name] if name in body else fields._parsed(field, None)
-        for name, field in table.fields.items()
-        if field.type
+        name: body[name] if name in body else field.parse(None) for name, field in table.fields.items() if field.type
     }
 
 
-def patched(call: Call, collection: Collection, record: models.Record) -> dict[str, Any]:
-    """What the request's patch changes of a record; see :func:`ingot.api.web.tables.apply_patch`.
+def read_changes(call: Call, collection: Collection[AnyModel], record: AnyModel) -> Json:
+    """Return what the request's patch changes of a record; see :func:`ingot.api.web.tables.apply_patch`.
 
     :raises Forbidden: it would change what the request may not change.
     """
@@ -198,18 +199,18 @@ def patched(call: Call, collection: Collection, record: models.Record) -> dict[s
     return changes
 
 
-def _require_edits(call: Call, collection: Collection, record: models.Record) -> None:
-    """Asks the rules of the fields that the patch names; of those without one, the rule of the request itself."""
-    about = collection.ownership.target(record) if collection.ownership else access.NO_TARGET
+def _require_edits(call: Call, collection: Collection[AnyModel], record: AnyModel) -> None:
+    """Require the rules of the fields that the patch names; for those without one, the rule of the request itself."""
+    target = collection.ownership.target(record) if collection.ownership else access.NO_TARGET
     named = (collection.table.fields.get(operation["path"].split("/")[1]) for operation in call.body)
     for rule in dict.fromkeys((field and field.edit) or call.rule for field in named) or (call.rule,):
-        call.access.require(rule, about)
+        call.access.require(rule, target)
 
 
 def _refuse(call: Call) -> Reply:
     """Refused: the URL names no object."""
     raise errors.Invalid(
-        f"Missing mandatory parameter: the UUID or name of what is meant. Send it as {call.path.rstrip('/')}/<ident>."
+        f"Missing mandatory parameter: the UUID or name of the object. Send it as {call.path.rstrip('/')}/<ident>."
     )
 
 

@@ -1,7 +1,7 @@
 """Create, read, update, delete of resources that are rows without a state machine: declared, not coded five times."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 from oslo_utils import uuidutils
 
@@ -9,27 +9,29 @@ from ingot.api.web import call as calls
 from ingot.api.web import collection, fields, operations, tables, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, operation
+from ingot.common.json_types import Json
 from ingot.db import listing, models
 from ingot.db.engine import Database
+from ingot.db.rows import AnyRow
 
-Record = models.Record
+_Row = TypeVar("_Row", bound=models.Row, contravariant=True)
 
 
-class Store(Protocol):
+class Store(Protocol[_Row]):
     """The query module of the resource in ``ingot.db``."""
 
-    def create(self, db: Database, values: Mapping[str, Any], /) -> int: ...
+    def create(self, db: Database, values: Mapping[str, object], /) -> int: ...
 
-    def update(self, db: Database, record: Record, values: Mapping[str, Any], /) -> None: ...
+    def update(self, db: Database, record: _Row, values: Mapping[str, object], /) -> None: ...
 
-    def delete(self, db: Database, record: Record, /) -> None: ...
+    def delete(self, db: Database, record: _Row, /) -> None: ...
 
 
-def _as_written(_call: Call, values: dict[str, Any], _record: Record | None) -> dict[str, Any]:
+def _keep(_call: Call, values: Json, _record: models.Row | None) -> Json:
     return values
 
 
-def _nothing(_call: Call, _record: Record, _changes: dict[str, Any]) -> None:
+def _allow(_call: Call, _record: models.Row, _changes: Json) -> None:
     """Most resources can be changed at any time."""
 
 
@@ -37,7 +39,7 @@ def _no_conditions(_call: Call) -> list[listing.Condition]:
     return []
 
 
-class Crud:
+class Crud(Generic[AnyRow]):
     """The operations of a resource.
 
     :param store: its query module.
@@ -50,12 +52,12 @@ class Crud:
 
     def __init__(
         self,
-        described: collection.Collection,
-        store: Store,
+        described: collection.Collection[AnyRow],
+        store: Store[AnyRow],
         *,
         ident: Callable[[str, str], str] = fields.parse_ident,
-        prepare: Callable[[Call, dict[str, Any], Record | None], dict[str, Any]] = _as_written,
-        refuse_update: Callable[[Call, Record, dict[str, Any]], None] = _nothing,
+        prepare: Callable[[Call, Json, AnyRow | None], Json] = _keep,
+        refuse_update: Callable[[Call, AnyRow, Json], None] = _allow,
         where: Callable[[Call], list[listing.Condition]] = _no_conditions,
     ) -> None:
         self._described = described
@@ -72,11 +74,11 @@ class Crud:
         self.update: Operation = operation(body=tables.PATCH_BODY, answer=shown)(self._update)
         self.delete: Operation = operation(answer=operations.EMPTY_204)(self._delete)
 
-    def read(self, call: Call, given: str, rule: str | None = None) -> Record:
-        """The whole row that a URL means.
+    def read(self, call: Call, given: str, rule: str | None = None) -> AnyRow:
+        """Return the whole row that a URL names.
 
         :param rule: the rule of policy for what is done with it; the request's by default.
-        :raises Invalid: nothing is called like that.
+        :raises Invalid: no object can have this name.
         :raises NotFound: there is none, or none that the request may see.
         :raises Forbidden: the request may not do this with it.
         """
@@ -87,8 +89,8 @@ class Crud:
         self._described.complete(call, [record], self._described.table.select(versions.MAX))
         return record
 
-    def target(self, call: Call, given: str) -> Record:
-        """The whole row that a request is about to write to; see :meth:`read`.
+    def read_to_write(self, call: Call, given: str) -> AnyRow:
+        """Return the whole row that a request is about to write to; see :meth:`read`.
 
         :raises PreconditionFailed: it is not as the client knows it.
         """
@@ -103,34 +105,33 @@ class Crud:
     def _detail(self, call: Call) -> Reply:
         return collection.index(call, self._described, self._where(call), detail=True)
 
-    def _shown(self, call: Call, record: Record) -> dict[str, Any]:
+    def _render(self, call: Call, record: AnyRow) -> Json:
         return self._described.table.select(call.minor, call.query.get("fields")).render(record, call)
 
     def _show(self, call: Call, ident: str) -> Reply:
         record = self.read(call, ident)
-        return Reply(self._shown(call, record), version=record.version)
+        return Reply(self._render(call, record), version=record.version)
 
     def _create(self, call: Call) -> Reply:
-        values = self._prepare(call, collection.stored(self._described.table, call.body), None)
+        values = self._prepare(call, collection.build_row(self._described.table, call.body), None)
         values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
         self._store.create(call.db, values)
         record = self.read(call, values["uuid"])
         path = f"{call.path.rstrip('/')}/{values['uuid']}"
-        return calls.created(call, self._shown(call, record), path, record.version)
+        return calls.created(call, self._render(call, record), path, record.version)
 
     def _update(self, call: Call, ident: str) -> Reply:
-        uuid = calls.retry_if_changed(lambda: self._change(call, ident))
-        record = self.read(call, uuid)
-        return Reply(self._shown(call, record), version=record.version)
+        record = self.read(call, calls.retry_if_changed(lambda: self._change(call, ident)))
+        return Reply(self._render(call, record), version=record.version)
 
     def _change(self, call: Call, ident: str) -> str:
-        record = self.target(call, ident)
-        changes = collection.patched(call, self._described, record)
+        record = self.read_to_write(call, ident)
+        changes = collection.read_changes(call, self._described, record)
         self._refuse_update(call, record, changes)
         if changes:
             self._store.update(call.db, record, self._prepare(call, changes, record))
-        return str(record.uuid)
+        return record.uuid
 
     def _delete(self, call: Call, ident: str) -> Reply:
-        calls.retry_if_changed(lambda: self._store.delete(call.db, self.target(call, ident)))
+        calls.retry_if_changed(lambda: self._store.delete(call.db, self.read_to_write(call, ident)))
         return calls.NO_CONTENT

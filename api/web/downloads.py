@@ -10,19 +10,19 @@ from werkzeug.datastructures import Headers
 from ingot.common import errors, glance
 
 _CHUNK = 256 * 1024
-_ASKED = ("Range",)
-_ANSWERED = ("Accept-Ranges", "Content-Length", "Content-Range")
+_REQUEST_HEADERS = ("Range",)
+_ANSWER_HEADERS = ("Accept-Ranges", "Content-Length", "Content-Range")
 
 
 class Downloads:
-    """Those of one process, at most ``[api] max_image_downloads`` at once: each has a thread as long as it takes."""
+    """The downloads of one process, each in a thread; at most ``[api] max_image_downloads`` at once."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._conf = conf
         self._slots = threading.Semaphore(conf.api.max_image_downloads)
 
     def open(self, ident: str, headers: Headers) -> "Download":
-        """A download that has begun; whoever gets it closes it.
+        """Start a download; the caller closes it.
 
         :param headers: of the request; a range is passed on.
         :raises ServiceUnavailable: there are as many as there may be.
@@ -34,8 +34,8 @@ class Downloads:
                 reason="this process has as many already as [api] max_image_downloads allows",
             )
         try:
-            asked = {name: headers[name] for name in _ASKED if name in headers}
-            return Download(glance.Image(self._conf, "image", ident).content(asked), self._slots)
+            passed = {name: headers[name] for name in _REQUEST_HEADERS if name in headers}
+            return Download(glance.Image(self._conf, "image", ident).content(passed), self._slots)
         except BaseException:
             self._slots.release()
             raise
@@ -53,15 +53,17 @@ class Download:
         self._answer = answer
         self._slots: threading.Semaphore | None = slots
         self.status = answer.status_code
-        self.headers = {name: answer.headers[name] for name in _ANSWERED if name in answer.headers}
+        self.headers = {name: answer.headers[name] for name in _ANSWER_HEADERS if name in answer.headers}
 
     def __iter__(self) -> Iterator[bytes]:
-        """The content. If Glance stops before its end, so does this, and the connection: what was promised as
-        Content-Length tells the machine that something is missing."""
+        """Return the content. If Glance stops before its end, so does this, and the connection.
+
+        The machine sees by the Content-Length that something is missing.
+        """
         yield from self._answer.iter_content(_CHUNK)
 
     def close(self) -> None:
-        """Ends it; safe to repeat."""
+        """End it; safe to repeat."""
         slots, self._slots = self._slots, None
         self._answer.close()
         if slots:

@@ -1,13 +1,12 @@
 """How an error becomes an answer. The one place where HTTP meets the errors of :mod:`ingot.common.errors`.
 
 A client finds the message under ``error_message``, as a text that is JSON again: that is what clients of this API
-parse. What the request's handler refused has ``faultcode`` and ``faultstring``; what never got to a handler (unknown
+parse. What the request's handler refused has ``faultcode`` and ``faultstring``; what did not reach a handler (unknown
 URL, wrong method, unknown version) has ``code``, ``title`` and ``description``; what the limits of a body refused is
 not wrapped.
 """
 
 from http import HTTPStatus
-from typing import Any
 
 import orjson
 from oslo_log import log
@@ -15,6 +14,7 @@ from werkzeug import exceptions
 
 from ingot.api.auth import identity
 from ingot.common import errors
+from ingot.common.json_types import Json
 
 LOG = log.getLogger(__name__)
 
@@ -30,8 +30,8 @@ class TooDeep(errors.Invalid):
     template = "Request body is nested too deeply: lists and objects may be nested {limit} deep."
 
 
-def understood(exc: Exception) -> errors.IngotError:
-    """The error to answer with: Ingot's own, the web framework's, or for a defect one that refers to the log."""
+def build_error(exc: Exception) -> errors.IngotError:
+    """Return the error to answer with: Ingot's own, the web framework's, or for a defect one that refers to the log."""
     if isinstance(exc, errors.IngotError):
         if exc.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             LOG.warning("Answered %d: %s", exc.code, exc.message)
@@ -40,12 +40,12 @@ def understood(exc: Exception) -> errors.IngotError:
         return errors.RouteNotFound()
     if isinstance(exc, exceptions.HTTPException) and (exc.code or 500) < HTTPStatus.INTERNAL_SERVER_ERROR:
         return errors.Invalid(exc.description or exc.name)
-    LOG.error("A request failed unexpectedly", exc_info=exc)
+    LOG.error("Unexpected error in request", exc_info=exc)
     return errors.IngotError("An unexpected error occurred; the log of the API has the details.")
 
 
-def body(error: errors.IngotError, handled: bool) -> bytes:
-    """The answer's body.
+def build_body(error: errors.IngotError, handled: bool) -> bytes:
+    """Return the answer's body.
 
     :param handled: whether the request got as far as having a version.
     """
@@ -55,14 +55,14 @@ def body(error: errors.IngotError, handled: bool) -> bytes:
     }
     if isinstance(error, TooLarge | TooDeep):
         return orjson.dumps(fault)
-    inner: dict[str, Any] = fault | {"debuginfo": None}
+    inner: Json = fault | {"debuginfo": None}
     if not handled:
         inner = {"code": error.code, "title": HTTPStatus(error.code).phrase, "description": error.message}
     return orjson.dumps({"error_message": orjson.dumps(inner).decode()})
 
 
-def headers(error: errors.IngotError) -> dict[str, str]:
-    """The headers that belong to a kind of error."""
+def build_headers(error: errors.IngotError) -> dict[str, str]:
+    """Return the headers that belong to an error."""
     if isinstance(error, identity.Challenged):
         return {"WWW-Authenticate": error.challenge}
     if error.code == HTTPStatus.SERVICE_UNAVAILABLE:

@@ -1,9 +1,9 @@
-"""What streams of events share: one thread a process that reads what is new, once for all of them.
+"""Streams of events: one thread a process reads new events, once for all streams.
 
 A stream waits in the thread of its request. It holds no connection of the database meanwhile, and touches the database
 only to catch up, page by page, when it comes back after a while or has been too slow. What is new all streams take
-from one short memory. A reader that is slow blocks its own thread and nobody else; the web server has as many threads
-beside those for requests as there may be streams (``[api] max_event_streams``), and one more stream is refused.
+from one short memory. A slow reader blocks only its own thread. The web server has as many threads
+beside those for requests as there may be streams (``[api] max_event_streams``); one more stream is refused.
 
 The thread runs while there are streams. It begins with the first, in the process that serves it, so that a server
 which forks after loading the application is no special case.
@@ -14,7 +14,6 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import orjson
 from oslo_config import cfg
@@ -26,12 +25,12 @@ from ingot.db.engine import Database
 
 LOG = log.getLogger(__name__)
 
-_INTERVAL_S = 0.5  # between two looks for what is new
+_INTERVAL_S = 0.5  # between two reads of new events
 _PAGE = 500  # events a statement, and a write to a client
 _LONGEST_S = 3600  # of a stream; a client that comes back is authenticated anew
 _RETRY_MS = 2000  # after which a browser comes back
 
-Wanted = Callable[[models.Record], bool]
+Filter = Callable[[models.Event], bool]
 
 
 class Feed:
@@ -39,28 +38,28 @@ class Feed:
 
     def __init__(self, conf: cfg.ConfigOpts, db: Database) -> None:
         self._most: int = conf.api.max_event_streams
-        self._silent_after = float(conf.conductor.heartbeat_timeout)
+        self._offline_after = float(conf.conductor.heartbeat_timeout)
         self._db = db
         self.heartbeat = float(conf.api.event_heartbeat_interval)
-        self._news = threading.Condition()
-        self._recent: collections.deque[models.Record] = collections.deque(maxlen=2 * _PAGE)
+        self._new_events = threading.Condition()
+        self._recent: collections.deque[models.Event] = collections.deque(maxlen=2 * _PAGE)
         self._latest = 0
         self._streams = 0
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def open(self, after: int | None, wanted: Wanted) -> "Stream":
-        """A new stream; whoever gets it closes it.
+    def open(self, after: int | None, is_shown: Filter) -> "Stream":
+        """Open a new stream; the caller closes it.
 
         :param after: id of the event after which it begins; None: what happens from now on.
-        :param wanted: tells which events it shows.
+        :param is_shown: tells which events it shows.
         :raises ServiceUnavailable: there are as many as there may be, or the database is away.
         """
         self._enter()
         try:
-            events.collect(self._db, self._silent_after)
+            events.collect(self._db, self._offline_after)
             oldest, latest = events.bounds(self._db)
-            with self._news:
+            with self._new_events:
                 if self._thread is None:
                     self._recent.clear()
                     self._latest = latest
@@ -71,14 +70,14 @@ class Feed:
             raise
         position = latest if after is None else after
         if oldest - 1 <= position <= latest:
-            return Stream(self, f"id: {position}\n: listening\n\n", position, wanted)
+            return Stream(self, f"id: {position}\n: listening\n\n", position, is_shown)
         # The client was away for too long, or knows the events of another database.
-        told = orjson.dumps({"after": position, "oldest": oldest, "latest": latest}).decode()
+        gap = orjson.dumps({"after": position, "oldest": oldest, "latest": latest}).decode()
         position = oldest - 1 if position < oldest else latest
-        return Stream(self, f"id: {position}\nevent: missed\ndata: {told}\n\n", position, wanted)
+        return Stream(self, f"id: {position}\nevent: missed\ndata: {gap}\n\n", position, is_shown)
 
     def _enter(self) -> None:
-        with self._news:
+        with self._new_events:
             if self._streams >= self._most:
                 raise errors.ServiceUnavailable(
                     what="Another stream of events",
@@ -87,24 +86,24 @@ class Feed:
             self._streams += 1
 
     def leave(self) -> None:
-        """A stream ends."""
-        with self._news:
+        """Take note that a stream ended."""
+        with self._new_events:
             self._streams -= 1
 
     def close(self) -> None:
-        """Ends all streams: the server stops."""
+        """End all streams: the server stops."""
         self._closed.set()
-        with self._news:
-            self._news.notify_all()
+        with self._new_events:
+            self._new_events.notify_all()
 
-    def after(self, position: int, patience: float) -> list[models.Record] | None:
-        """The next events, as soon as there are some.
+    def wait_for_events(self, position: int, patience: float) -> list[models.Event] | None:
+        """Return the next events, as soon as there are some.
 
         :param patience: seconds after which there are none for now.
         :returns: None: there will be none, because the server stops or the database is away.
         """
-        with self._news:
-            self._news.wait_for(lambda: self._closed.is_set() or self._latest > position, patience)
+        with self._new_events:
+            self._new_events.wait_for(lambda: self._closed.is_set() or self._latest > position, patience)
             if self._closed.is_set():
                 return None
             if self._latest <= position:
@@ -118,42 +117,42 @@ class Feed:
             return None  # the client comes back
 
     def _run(self) -> None:
-        while self._needed():
-            if self._look() < _PAGE:
+        while self._is_needed():
+            if self._read_new() < _PAGE:
                 self._closed.wait(_INTERVAL_S)
 
-    def _needed(self) -> bool:
-        with self._news:
+    def _is_needed(self) -> bool:
+        with self._new_events:
             if self._streams == 0 or self._closed.is_set():
                 self._thread = None
                 return False
             return True
 
-    def _look(self) -> int:
+    def _read_new(self) -> int:
         try:
-            events.collect(self._db, self._silent_after)
+            events.collect(self._db, self._offline_after)
             new = events.read_page(self._db, self._latest, _PAGE)
         except errors.ServiceUnavailable:
-            return 0  # said in the log already; the next look comes soon
-        except Exception:  # the edge of a worker: the next look tries again
-            LOG.exception("Looking for new events failed unexpectedly")
+            return 0  # in the log already; the next read comes soon
+        except Exception:  # the edge of a worker: the next read tries again
+            LOG.exception("Reading new events failed unexpectedly")
             return 0
         if new:
-            with self._news:
+            with self._new_events:
                 self._recent.extend(new)
                 self._latest = new[-1].id
-                self._news.notify_all()
+                self._new_events.notify_all()
         return len(new)
 
 
 class Stream(Iterator[bytes]):
     """The body of one answer: blocks of server-sent events, and comments when there are none."""
 
-    def __init__(self, feed: Feed, opening: str, position: int, wanted: Wanted) -> None:
+    def __init__(self, feed: Feed, opening: str, position: int, is_shown: Filter) -> None:
         self._feed = feed
         self._waiting = f"retry: {_RETRY_MS}\n{opening}".encode()
         self._position = position
-        self._wanted = wanted
+        self._is_shown = is_shown
         self._until = time.monotonic() + _LONGEST_S
         self._open = True
 
@@ -163,16 +162,16 @@ class Stream(Iterator[bytes]):
             return block
         heartbeat_at = time.monotonic() + self._feed.heartbeat
         while (now := time.monotonic()) < min(heartbeat_at, self._until):
-            found = self._feed.after(self._position, heartbeat_at - now)
+            found = self._feed.wait_for_events(self._position, heartbeat_at - now)
             if found is None:
                 raise StopIteration
             if found:
                 self._position = found[-1].id
-            if block := b"".join(_block(event) for event in found if self._wanted(event)):
+            if block := b"".join(_format_event(event) for event in found if self._is_shown(event)):
                 return block
         if now >= self._until:
             raise StopIteration
-        # With the id of what was looked at, so that a client with rare events does not begin far back.
+        # With the id of the last event read, so that a client with rare events does not begin far back.
         return f"id: {self._position}\n: heartbeat\n\n".encode()
 
     def close(self) -> None:
@@ -182,8 +181,8 @@ class Stream(Iterator[bytes]):
             self._feed.leave()
 
 
-def _block(event: models.Record) -> bytes:
+def _format_event(event: models.Event) -> bytes:
     about = {"id": event.id, "kind": event.kind, "at": event.created_at}
-    told: dict[str, Any] = {**about, "node_uuid": event.node_uuid, "node_name": event.node_name, **event.data}
-    text = orjson.dumps(told, option=orjson.OPT_NAIVE_UTC).decode()
+    data = {**about, "node_uuid": event.node_uuid, "node_name": event.node_name, **event.data}
+    text = orjson.dumps(data, option=orjson.OPT_NAIVE_UTC).decode()
     return f"id: {event.id}\nevent: {event.kind}\ndata: {text}\n\n".encode()

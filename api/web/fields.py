@@ -1,4 +1,4 @@
-"""Fields: what clients may send, declared once. Types of values, JSON schemas with readable messages, request bodies."""
+"""Fields: what clients may send, declared once. Types of values, JSON schemas with clear messages, bodies."""
 
 import copy
 import re
@@ -51,7 +51,7 @@ class Schema:
 
 def _describe(error: exceptions.ValidationError) -> str:
     where = ".".join(map(str, error.absolute_path))
-    message = error.message.replace(repr(error.instance), masking.shown(where, error.instance), 1)
+    message = error.message.replace(repr(error.instance), masking.describe_value(where, error.instance), 1)
     if error.validator == "additionalProperties":
         message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]} ..."
         message += f"; allowed are: {', '.join(sorted(error.schema.get('properties', ()))) or 'none'}"

@@ -2,8 +2,8 @@
 
 A tag is ``"<version>-<digest>"``: the version of the object (:attr:`ingot.db.models.Record.version`), and a digest of
 the very bytes of the answer, which depend on the API version and on ``fields=`` as well. A request that reads is
-compared with the whole tag; one that writes with the version only, so that whoever read a part of a node may write to
-it. An answer that is not about one row has a tag without a version, which is good for reading only.
+compared with the whole tag. One that writes is compared with the version only, so that a client that read a part of a
+node may write to it. An answer that is not about one row has a tag without a version, which is good for reading only.
 """
 
 import re
@@ -30,8 +30,8 @@ class Preconditions(NamedTuple):
 
     given: Mapping[str, tuple[str, ...] | None]
 
-    def check(self, noun: str, found: models.Record) -> None:
-        """Compares them with an object that is about to be written to.
+    def check(self, noun: str, found: models.Row | models.Node) -> None:
+        """Compare them with an object that is about to be written to.
 
         :param noun: what it is, for the message.
         :param found: needs what its version is made of, and uuid.
@@ -41,49 +41,49 @@ class Preconditions(NamedTuple):
         for header, tags in self.given.items():
             named = tags is None or current in (_version(tag) for tag in tags)
             if named != (header == _MATCH):
-                raise self._failed(f"{noun} {found.uuid}", current, header)
+                raise self._failed_error(f"{noun} {found.uuid}", current, header)
 
     def check_answer(self, current: str) -> bool:
-        """Compares them with the tag of an answer to a GET.
+        """Compare them with the tag of an answer to a GET.
 
         :returns: whether the client has this answer already.
         :raises PreconditionFailed: If-Match does not name it.
         """
         match = self.given.get(_MATCH)
         if match is not None and current not in match:
-            raise self._failed("The answer", current, _MATCH)
+            raise self._failed_error("The answer", current, _MATCH)
         if _NONE_MATCH not in self.given:
             return False
         known = self.given[_NONE_MATCH]
         return known is None or current in (tag.removeprefix("W/") for tag in known)
 
     def refuse_tags(self) -> None:
-        """For a write that is not to one object. That something is there (``*``) holds.
+        """Refuse tags on a write that is not to one object. That something is there (``*``) holds.
 
         :raises PreconditionFailed: there are tags to compare.
         """
         if self.given.get(_MATCH) is not None:
             raise errors.PreconditionFailed(
-                f"What is written to here has no entity tag, but {_MATCH} names {self._told(_MATCH)}. Leave it out."
+                f"The target of this request has no entity tag, but {_MATCH} names {self._show_tags(_MATCH)}: leave it out."
             )
 
-    def _failed(self, what: str, current: str, header: str) -> errors.PreconditionFailed:
-        return errors.PreconditionFailed(what=what, current=current, header=header, given=self._told(header))
+    def _failed_error(self, what: str, current: str, header: str) -> errors.PreconditionFailed:
+        return errors.PreconditionFailed(what=what, current=current, header=header, given=self._show_tags(header))
 
-    def _told(self, header: str) -> str:
+    def _show_tags(self, header: str) -> str:
         tags = self.given[header]
         return "*" if tags is None else ", ".join(f'"{tag}"' for tag in tags)[:200]
 
 
-def of(headers: Headers) -> Preconditions:
-    """The conditions of a request.
+def read_preconditions(headers: Headers) -> Preconditions:
+    """Return the conditions of a request.
 
     :raises Invalid: a header cannot be read.
     """
-    return Preconditions({name: _tags(name, headers[name]) for name in HEADERS if name in headers})
+    return Preconditions({name: _parse_tags(name, headers[name]) for name in HEADERS if name in headers})
 
 
-def _tags(name: str, text: str) -> tuple[str, ...] | None:
+def _parse_tags(name: str, text: str) -> tuple[str, ...] | None:
     if text.strip() == "*":
         return None
     if len(text) > _LONGEST or not _LIST.fullmatch(text):
@@ -92,5 +92,5 @@ def _tags(name: str, text: str) -> tuple[str, ...] | None:
 
 
 def _version(named: str) -> str:
-    """The version in a tag. A weak tag has none: it does not say that what the client knows is all there is."""
+    """Return the version in a tag. A weak tag has none: it does not say that what the client knows is all there is."""
     return "" if named.startswith("W/") else named.partition("-")[0]

@@ -6,7 +6,7 @@ and PATCH accept, and the answer 406 for what is newer than the request all deri
 
 import copy
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import jsonpatch
@@ -138,15 +138,14 @@ class Table:
         fields.refuse_newer(chosen, minor)
         return chosen
 
-    def shown_schema(self, source: listing.Source[listing.AnyModel] | None = None) -> Json:
+    def shown_schema(self, column_schema: Callable[[str], Json | None]) -> Json:
         """Return the JSON schema of an object in answers. It requires no key: ``fields=`` and versions choose.
 
-        :param source: gives the types of columns.
+        :param column_schema: returns the JSON schema of a column; None for what is no column.
         """
         properties = {}
         for field in (field for field in self.fields.values() if not field.hidden):
-            column = source.json_schema(field.name) if source else None
-            known = field.schema or column or (field.type and field.type.schema) or {}
+            known = field.schema or column_schema(field.name) or (field.type and field.type.schema) or {}
             properties[field.name] = {**known, **fields.brought(field.since)}
         return fields.object_schema(properties)
 

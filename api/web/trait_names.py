@@ -4,35 +4,39 @@ from ingot.api.web import fields, operations
 from ingot.common import errors, trait_names
 
 
-def parsed(name: str, value: str) -> str:
-    """A trait's name: of one's own, or one of the standard ones."""
+def parse_trait(name: str, value: str) -> str:
+    """Return a trait's name, a standard or a custom one."""
     if not trait_names.is_trait(value):
         raise errors.Invalid(field=name, value=value, allowed=f"A trait is {trait_names.FORM}.")
     return value
 
 
-KIND = fields.FieldType({"type": "string", "minLength": 1, "maxLength": 255}, parsed)
+TYPE = fields.FieldType({"type": "string", "minLength": 1, "maxLength": 255}, parse_trait)
 
-_IN_URL = fields.Schema("trait", KIND.schema)
+_IN_URL = fields.Schema("trait", TYPE.schema)
 
 
-def in_url(given: str) -> str:
-    """A trait's name that stands in a URL."""
+def parse_trait_in_url(given: str) -> str:
+    """Return a trait's name from a URL."""
     _IN_URL.check(given)
-    return parsed("trait", given)
+    return parse_trait("trait", given)
 
 
-def _each(name: str, value: list[str]) -> list[str]:
-    return [parsed(name, given) for given in value]
+def _parse_list(name: str, value: list[str]) -> list[str]:
+    return [parse_trait(name, given) for given in value]
 
 
 LIST = fields.Body(
     "traits",
-    (fields.Field("traits", type=fields.FieldType({"type": "array", "items": KIND.schema}, _each), required=True),),
+    (
+        fields.Field(
+            "traits", type=fields.FieldType({"type": "array", "items": TYPE.schema}, _parse_list), required=True
+        ),
+    ),
 )
 """The body of a request that gives something all its traits."""
 
-LISTED = operations.Answer(shows=operations.Plain(fields.list_schema("traits", KIND.schema)))
+LISTED = operations.Answer(shows=operations.Plain(fields.list_schema("traits", TYPE.schema)))
 """The answer with all traits of something."""
 
 NOTHING = fields.Body("trait request", ())

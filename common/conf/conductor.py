@@ -8,7 +8,7 @@ def _timeout(name: str, what: str) -> cfg.Opt:
         name,
         default=1800,
         min=0,
-        help=f"Seconds without a sign of life from the agent after which {what} fails. 0: wait for ever.",
+        help=f"Seconds without a heartbeat of the agent after which {what} fails. 0: wait for ever.",
     )
 
 
@@ -29,19 +29,19 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "their names are [DEFAULT] host, and the same with -2, -3 ... at its end. For hosts on which one is busy "
             "for the whole of a core. The all-in-one is always one process.",
         ),
-        cfg.IntOpt("heartbeat_interval", default=5, min=1, help="Seconds between two signs of life of a conductor."),
+        cfg.IntOpt("heartbeat_interval", default=5, min=1, help="Seconds between two heartbeats of a conductor."),
         cfg.IntOpt(
             "heartbeat_timeout",
             default=30,
             min=2,
-            help="Seconds after its last sign of life for which a conductor counts as online. After that the others "
+            help="Seconds after its last heartbeat for which a conductor counts as online. After that the others "
             "take over its nodes and its work. At least three heartbeat intervals.",
         ),
         cfg.IntOpt(
             "sweep_interval",
             default=5,
             min=1,
-            help="Seconds between two looks for nodes whose work is due: lost messages, expired waits, dead "
+            help="Seconds between two searches for nodes whose next check is due: lost wake-ups, expired waits, dead "
             "conductors.",
         ),
         cfg.IntOpt(
@@ -87,7 +87,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "sync_power_state_workers",
             default=8,
             min=1,
-            help="Threads that note power states and, of hardware that takes a thread for each reading, read them; "
+            help="Threads that record power states and, of hardware that takes a thread for each reading, read them; "
             "apart from the workers. All BMCs that speak IPMI are read by one thread.",
         ),
         cfg.IntOpt(
@@ -96,14 +96,14 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             min=0,
             help="A BMC that does not answer is left alone by the reading of power states for "
             "sync_power_state_interval, then for twice as long, and so on, but never for more seconds than this. What "
-            "users and flows want is always tried, and an answer ends the pause. 0: it is asked in each round.",
+            "users and flows request is always tried, and an answer ends the pause. 0: it is asked in each round.",
         ),
         cfg.IntOpt(
             "power_state_sync_max_retries",
             default=3,
             min=0,
             help="Failed readings of the power state in a row after which a node is put into maintenance with the "
-            "fault 'power failure'. It leaves maintenance by itself when the BMC answers again.",
+            "fault 'power failure'. It leaves maintenance automatically when the BMC answers again.",
         ),
         cfg.BoolOpt(
             "force_power_state_during_sync",

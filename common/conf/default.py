@@ -76,7 +76,7 @@ _GENERAL: list[cfg.Opt] = [
     cfg.StrOpt(
         "state_path",
         default="/var/lib/ingot",
-        help="Directory for what Ingot keeps on disk by itself: the SQLite database of the all-in-one.",
+        help="Directory for what Ingot keeps on disk: the SQLite database of the all-in-one.",
     ),
     cfg.IntOpt(
         "hash_partition_exponent",
@@ -113,17 +113,17 @@ _GENERAL: list[cfg.Opt] = [
 ]
 
 
-def _of_kind(kind: str) -> list[cfg.Opt]:
+def _interface_options(interface_type: str) -> list[cfg.Opt]:
     return [
         cfg.ListOpt(
-            f"enabled_{interfaces.field(kind)}s",
-            default=_ENABLED[kind],
-            help=f"{kind} interfaces that may be used (entry points ingot.hardware.interfaces.{kind}). One that no "
+            f"enabled_{interfaces.FIELD[interface_type]}s",
+            default=_ENABLED[interface_type],
+            help=f"{interface_type} interfaces that may be used (entry points ingot.hardware.interfaces.{interface_type}). One that no "
             "enabled hardware type supports is not loaded; each hardware type needs at least one.",
         ),
         cfg.StrOpt(
-            f"default_{interfaces.field(kind)}",
-            help=f"{kind} interface of nodes created without one; must be enabled and supported by every enabled "
+            f"default_{interfaces.FIELD[interface_type]}",
+            help=f"{interface_type} interface of nodes created without one; must be enabled and supported by every enabled "
             "hardware type, or the conductor does not start. Unset: the first of the hardware type's list that is "
             "enabled.",
         ),
@@ -131,5 +131,5 @@ def _of_kind(kind: str) -> list[cfg.Opt]:
 
 
 OPTIONS: dict[str, list[cfg.Opt]] = {
-    "DEFAULT": [*_GENERAL, *(opt for kind in interfaces.TYPES for opt in _of_kind(kind))],
+    "DEFAULT": [*_GENERAL, *(option for name in interfaces.TYPES for option in _interface_options(name))],
 }

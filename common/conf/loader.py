@@ -1,4 +1,4 @@
-"""Reads configuration files and command line once and gives the result to the command that asked."""
+"""Reading configuration files and command line, once in each command."""
 
 import importlib.metadata
 import pathlib
@@ -13,7 +13,7 @@ from ingot.common.conf import opts
 
 
 def register(conf: cfg.ConfigOpts) -> None:
-    """Makes all of Ingot's groups known to an options object; nothing is read."""
+    """Register all of Ingot's groups with an options object; nothing is read."""
     for group, options in opts.GROUPS.items():
         conf.register_opts(options, group=None if group == "DEFAULT" else group)
     # Connections are used for milliseconds; a pool smaller than the threads would open and close them all the time.
@@ -28,7 +28,7 @@ def load(
     cli_opts: Sequence[cfg.Opt] = (),
     into: cfg.ConfigOpts | None = None,
 ) -> cfg.ConfigOpts:
-    """Reads what a command was started with.
+    """Read what a command was started with.
 
     :param arguments: the command line without the program's name; --config-file and --config-dir work as in every oslo
         command.
@@ -62,6 +62,6 @@ def load(
 
 
 def agent_api_url(conf: cfg.ConfigOpts) -> str:
-    """Address of the API for machines on the provisioning network, without a slash at the end."""
+    """Return the address of the API for machines on the provisioning network, without a slash at the end."""
     url = conf.service_catalog.endpoint_override or conf.api.public_endpoint
     return (url or f"http://{conf.my_ip}:{conf.api.port}").rstrip("/")

@@ -15,5 +15,5 @@ GROUPS: dict[str, list[cfg.Opt]] = {
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Entry point oslo.config.opts: (group, options) of Ingot's own groups, and those of the usual way to log in."""
+    """Return (group, options) of Ingot's own groups and of the usual way to log in: entry point oslo.config.opts."""
     return sorted({**GROUPS, "glance": [*GROUPS["glance"], *glance.OF_PASSWORDS]}.items())

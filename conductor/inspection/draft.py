@@ -65,8 +65,8 @@ class Draft:
         changed = {name: self.node[name] for name in NODE if self.node[name] != getattr(before, name)}
         self.task.set(**changed)
         written = [self._changes(port) for port in self.ports if port != self._before.get(port.get("id"))]
-        self.task.beside(inventory.write_plugin_data(before.id, self.plugin_data))
-        self.task.beside(inventory.write_conclusion(before.id, written, self.traits))
+        self.task.add_extra_write(inventory.write_plugin_data(before.id, self.plugin_data))
+        self.task.add_extra_write(inventory.write_conclusion(before.id, written, self.traits))
 
     def _changes(self, port: Tree) -> Tree:
         if "id" not in port:

@@ -30,7 +30,7 @@ def apply(task: Task) -> None:
         rules.run(draft)
     except errors.IngotError:
         _keep(task, logs, failed=True)
-        task.beside(inventory.write_plugin_data(task.node.id, found.plugin_data))
+        task.add_extra_write(inventory.write_plugin_data(task.node.id, found.plugin_data))
         raise
     draft.hand_over()
     _keep(task, logs, failed=False)

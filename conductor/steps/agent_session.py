@@ -1,81 +1,83 @@
-"""What flows have in common that boot the agent, run steps and leave the agent: cleaning and servicing."""
+"""What the flows have in common that boot the agent, run steps and leave the agent: cleaning and servicing."""
 
 import dataclasses
-from typing import Any
 
 from ingot.common import errors
-from ingot.conductor.steps.flow import Entry, has_not_started
+from ingot.conductor.steps.flow import Entry, Flow, has_not_started
 from ingot.conductor.task.task_manager import Task
 from ingot.drivers.agent import session
 from ingot.drivers.interfaces import results
+from ingot.drivers.interfaces.results import Answer
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AgentSessionPhase:
-    """A stay of a machine in the agent.
+    """The time that a machine spends in the agent, for one purpose.
 
-    :param what: for what, in the words of the deploy interface's methods ``prepare_`` and ``tear_down_``.
+    :param purpose: in the words of the deploy interface's methods ``prepare_`` and ``tear_down_``.
     :param fault: the node's fault after a failure, until the same has ended well.
     """
 
-    what: str
+    purpose: str
     fault: str
 
     @property
     def _mark(self) -> str:
         """Key of driver_internal_info from when a machine enters until it has left, whatever fails."""
-        return f"in_agent_for_{self.what}"
+        return f"in_agent_for_{self.purpose}"
 
-    def lasts(self, task: Task) -> bool:
-        """Whether the machine is there, or was left there by what failed."""
+    def is_under_way(self, task: Task) -> bool:
+        """Return whether the machine is there, or was left there by what failed."""
         return self._mark in task.node.driver_internal_info
 
     def forget(self, task: Task) -> None:
-        left = {name: value for name, value in task.node.driver_internal_info.items() if name != self._mark}
+        left = {name: fact for name, fact in task.node.driver_internal_info.items() if name != self._mark}
         task.set(driver_internal_info=left)
 
     @property
-    def entering(self) -> Entry:
-        def enter(task: Task) -> Any:
+    def enter_entry(self) -> Entry:
+        def enter(task: Task) -> Answer:
             task.set(driver_internal_info={**task.node.driver_internal_info, self._mark: True})
-            return getattr(task.driver.deploy, name)(task)
+            answer: Answer = getattr(task.driver.deploy, name)(task)
+            return answer
 
-        name = f"prepare_{self.what}"
+        name = f"prepare_{self.purpose}"
         return Entry("deploy", name, enter)
 
     @property
-    def leaving(self) -> Entry:
-        def leave(task: Task) -> Any:
+    def leave_entry(self) -> Entry:
+        def leave(task: Task) -> Answer:
             return results.run_phases(task, getattr(task.driver.deploy, name), self.forget)
 
-        name = f"tear_down_{self.what}"
+        name = f"tear_down_{self.purpose}"
         return Entry("deploy", name, leave)
 
-    def done(self, task: Task) -> None:
-        """What had failed has ended well now: its maintenance ends. That for other reasons does not."""
+    def end_fault(self, task: Task) -> None:
+        """End the maintenance for a failure, once the same has ended well. That for other reasons stays."""
         task.end_fault(self.fault)
 
-    def failed(self, task: Task, exc: errors.IngotError) -> None:
-        """The machine is left as it is, for an operator: a power cycle in the middle of a firmware update could destroy
+    def fail(self, task: Task, exc: errors.IngotError) -> None:
+        """Leave the machine as it is, for an operator: a power cycle in the middle of a firmware update could destroy
         it (specification 002)."""
         if has_not_started(task):
             return
         session.forget(task)
-        if not self._was_refused(task, exc) and not isinstance(exc, errors.Aborted):
+        if not self._is_refusal(task, exc) and not isinstance(exc, errors.Aborted):
             task.begin_fault(self.fault, exc.message)
 
-    def _was_refused(self, task: Task, exc: errors.IngotError) -> bool:
-        """Whether it ended because its request was wrong, before any of its steps ran."""
-        return isinstance(exc, errors.Invalid) and task.step.get("step") == f"prepare_{self.what}"
+    def _is_refusal(self, task: Task, exc: errors.IngotError) -> bool:
+        """Return whether it ended because its request was wrong, before any of its steps ran."""
+        return isinstance(exc, errors.Invalid) and task.step is not None and task.step.step == self.enter_entry.name
 
-    def around_steps(self) -> dict[str, Any]:
-        """The fields of a flow that are about it."""
-        first, last = self.entering, self.leaving
-        return {
-            "needs": ("power", "management", "network"),
-            "first": (first,),
-            "last": (last,),
-            "collect_after": (first.interface, first.name),
-            "agent_ends_with": (last.interface, last.name),
-            "on_fail": self.failed,
-        }
+    def enclose(self, flow: Flow) -> Flow:
+        """Return a flow with this phase around its steps."""
+        first, last = self.enter_entry, self.leave_entry
+        return dataclasses.replace(
+            flow,
+            needs=("power", "management", "network"),
+            first=(first,),
+            last=(last,),
+            collect_after=(first.interface, first.name),
+            agent_ends_with=(last.interface, last.name),
+            on_fail=self.fail,
+        )

@@ -1,4 +1,4 @@
-"""Runs a step of a node on its child nodes: each child gets a flow of its own, and the parent looks until all are done.
+"""Runs a step of a node on its child nodes: each child gets a flow of its own, and the parent polls until all are done.
 
 The run of a child's flow has an id that follows from the parent's run, the step and the child. So a conductor that
 takes over knows what was started and what has ended, and starts nothing twice.
@@ -6,10 +6,11 @@ takes over knows what was started and what has ended, and starts nothing twice.
 
 import time
 import uuid
-from typing import Any
 
 from ingot.common import clock, errors, states
-from ingot.conductor.steps.flow import Step, label
+from ingot.common.internal_info import ChildOutcome, read_plan
+from ingot.common.json_types import FlowRequest
+from ingot.common.steps import PlannedStep
 from ingot.conductor.task.task_manager import Task
 from ingot.db import models, node_lists, nodes
 from ingot.drivers.interfaces import results
@@ -17,19 +18,16 @@ from ingot.drivers.interfaces import results
 FLOW = "for_parent"
 """Name of the flow of the children."""
 
-_OUTCOME = "for_parent"
-"""Key of driver_internal_info of a child with the outcome of its last such flow: run, and error or None."""
-
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
-def run(task: Task, kind: str, step: Step) -> results.Result:
-    """Starts the step on each child on which it was not yet started; done when it has ended well on all there are.
+def run(task: Task, kind: str, step: PlannedStep) -> results.Result:
+    """Start the step on each child on which it was not yet started; done when it has ended well on all there are.
 
     :param kind: kind of the step.
     :raises StepFailed: it failed on a child.
     """
-    running = [child for child in chosen(task, step) if not _ended(child, _run_id(task, kind, child))]
+    running = [child for child in list_chosen(task, step) if not _has_ended(child, _run_id(task, kind, child))]
     for child in running:
         _start(task, child, kind, step)
     if not running:
@@ -38,22 +36,22 @@ def run(task: Task, kind: str, step: Step) -> results.Result:
     return results.PollAfter(min(max(_SHORTEST_PAUSE, waited / 10), _LONGEST_PAUSE))
 
 
-def cut_off(task: Task, kind: str, step: Step) -> None:
-    """Asks the children on which the step runs to abort it: nobody waits for them any more."""
-    for child in chosen(task, step):
-        ours = child.flow == FLOW and child.request.get("run") == _run_id(task, kind, child)
-        if ours and nodes.request_abort(task.db, child.uuid, FLOW):
-            task.services.notify(child, f"abort of step {label(step)} of its parent")
+def abort_step(task: Task, kind: str, step: PlannedStep) -> None:
+    """Request the abort of the children's flows: the parent does not wait for them any more."""
+    for child in list_chosen(task, step):
+        is_ours = child.flow == FLOW and child.request.get("run") == _run_id(task, kind, child)
+        if is_ours and nodes.request_abort(task.db, child.uuid, FLOW):
+            task.services.notify(child, f"abort of step {step.label} of its parent")
 
 
-def chosen(task: Task, step: Step) -> list[models.Node]:
-    """The children that a step runs on; a record has what :func:`ingot.db.node_lists.list_children` reads."""
+def list_chosen(task: Task, step: PlannedStep) -> list[models.Node]:
+    """Return the children that a step runs on, with what :func:`ingot.db.node_lists.list_children` reads."""
     found = node_lists.list_children(task.db, task.node.uuid)
-    return [child for child in found if not step.get("only") or {child.uuid, child.name} & set(step["only"])]
+    return [child for child in found if not step.only or {child.uuid, child.name} & set(step.only)]
 
 
 def unavailable_reason(child: models.Node) -> str | None:
-    """Why steps of the parent must not touch a child: somebody's hands may be in a machine that is in maintenance, and
+    """Return why steps of the parent must not touch a child: people may work on a machine that is in maintenance, and
     the parent's user need not know. What is ``protected`` is the child's instance, and steps leave that."""
     if not child.maintenance:
         return None
@@ -62,48 +60,47 @@ def unavailable_reason(child: models.Node) -> str | None:
 
 
 def _run_id(task: Task, kind: str, child: models.Node) -> str:
-    place = task.node.driver_internal_info[f"{kind}_step_index"]
-    return str(uuid.uuid5(uuid.UUID(child.uuid), f"{task.node.run_id} {place}"))
+    _plan, index = read_plan(task.node.driver_internal_info, kind)
+    return str(uuid.uuid5(uuid.UUID(child.uuid), f"{task.node.run_id} {index}"))
 
 
-def _ended(child: models.Node, run_id: str) -> bool:
-    outcome = child.driver_internal_info.get(_OUTCOME, {})
-    if outcome.get("run") != run_id:
+def _has_ended(child: models.Node, run_id: str) -> bool:
+    outcome = child.driver_internal_info.get("for_parent")
+    if outcome is None or outcome["run"] != run_id:
         return False
     if outcome["error"]:
         raise errors.StepFailed(f"on child node {child.uuid}: {outcome['error']}")
     return True
 
 
-def _start(task: Task, child: models.Node, kind: str, step: Step) -> None:
-    """Accepts the flow for the child as the API does for a user; one that is busy is asked again at the next look."""
+def _start(task: Task, child: models.Node, kind: str, step: PlannedStep) -> None:
+    """Accept the flow for the child as the API does for a user; a busy child is asked again at the next poll."""
     if child.flow is not None or child.reservation is not None:
         return
-    unfit = unavailable_reason(child)
+    reason = unavailable_reason(child)
     if child.provision_state not in states.STABLE:
-        unfit = f"is in state {child.provision_state}; it must be at rest"
-    if unfit:
-        raise errors.StepFailed(f"child node {child.uuid} {unfit}")
-    wanted = {"interface": step["interface"], "step": step["step"], "args": step["args"]}
-    request: dict[str, Any] = {
+        reason = f"is in state {child.provision_state}; it must be at rest"
+    if reason:
+        raise errors.StepFailed(f"child node {child.uuid} {reason}")
+    request: FlowRequest = {
         "kind": kind,
-        "steps": [wanted],
+        "steps": [{"interface": step.interface, "step": step.step, "args": step.args}],
         "run": _run_id(task, kind, child),
-        "origin": step["origin"],
+        "origin": step.origin,
         "disable_ramdisk": True,
-        **{name: value for name, value in task.node.request.items() if name == "asked_by"},
     }
-    asked = {"flow": FLOW, "request": request, "run_id": None, "abort_requested": False, "due_at": clock.now()}
+    if "asked_by" in task.node.request:
+        request["asked_by"] = task.node.request["asked_by"]
+    values = {"flow": FLOW, "request": request, "run_id": None, "abort_requested": False, "due_at": clock.now()}
     try:
-        nodes.compare_and_set(task.db, child, asked)
+        nodes.compare_and_set(task.db, child, values)
     except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound):
         return
-    task.services.notify(child, f"step {label(step)} of its parent")
+    task.services.notify(child, f"step {step.label} of its parent")
 
 
-def note(task: Task, error: str | None) -> None:
-    """Leaves the outcome of a child's flow where its parent looks; nothing for other flows."""
-    if "run" not in task.node.request:
-        return
-    outcome = {"run": task.node.request.get("run"), "error": error}
-    task.set(driver_internal_info={**task.node.driver_internal_info, _OUTCOME: outcome})
+def note_outcome(task: Task, error: str | None) -> None:
+    """Leave the outcome of a child's flow where its parent finds it; nothing for other flows."""
+    if "run" in task.node.request:
+        outcome: ChildOutcome = {"run": task.node.request["run"], "error": error}
+        task.set(driver_internal_info={**task.node.driver_internal_info, "for_parent": outcome})

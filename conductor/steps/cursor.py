@@ -1,44 +1,35 @@
-"""Where a flow of a node stands, and how that is written down: every transition is one fenced write.
+"""The flow cursor: which step of its plan a flow has reached, and how that is written: every transition is one fenced
+write.
 
-The node's row says where the flow stands; ``step_state`` says how:
-
-=========  ===========================================================================================
-next       the step has not begun: whoever ended the one before begins nothing any more. Whoever owns the
-           node begins it
-running    a conductor is in the step. Found without one, the attempt was lost: it is repeated if the
-           step is idempotent, otherwise the flow fails
-waiting    for a sign of life of the agent; then the step is called again
-watching   the same; it is called again when the node is due, too, to see whether its agent is still there
-ending     for a sign of life of the agent, which ends the step
-polling    the step is called again when the node is due
-holding    until an operator says unhold, which ends the step
-=========  ===========================================================================================
+The node's row says where the flow stands, ``step_state`` how: see :class:`ingot.common.states.StepState`. A step
+that is found ``running`` without a conductor in it was lost: it is repeated if it is idempotent, otherwise the flow
+fails.
 """
 
 import datetime
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
 
 from ingot.common import clock, errors, masking, states
-from ingot.conductor.steps.flow import Flow, Step, label
-from ingot.conductor.task import history
-from ingot.conductor.task.task_manager import Task
+from ingot.common.internal_info import STEP_INDEX, STEPS, read_plan
+from ingot.common.json_types import Json
+from ingot.common.states import StepState
+from ingot.common.steps import PlannedStep
+from ingot.conductor.steps.flow import Flow
+from ingot.conductor.task.task_manager import HistoryEntry, Task, storable
 from ingot.db import node_history, nodes
 from ingot.drivers.interfaces import results
 
 COLLECTED = "in_band_steps_collected"
-"""Key of driver_internal_info: the agent was asked for its steps, or need not be."""
 
-ABORTED = "aborted"
-"""Key of a flow's request: what is told at the end of a flow that was aborted and leaves."""
-
-_STATES = {(True, False): "waiting", (True, True): "watching", (False, False): "ending"}
+_WAITS = {
+    (True, False): StepState.WAITING,
+    (True, True): StepState.WATCHING,
+    (False, False): StepState.ENDING,
+}
 """``step_state`` of a wait, by what it answered: (again, watch)."""
 
-NEXT = "next"
-"""``step_state`` of a step that was handed over before it began. Release 0.1 calls the step when it finds this."""
-
-AT_REST: Mapping[str, Any] = {
+_AT_REST: Mapping[str, object] = {
     "step_state": None,
     "step_attempt": 0,
     "step_memory": {},
@@ -46,7 +37,7 @@ AT_REST: Mapping[str, Any] = {
     "step_deadline": None,
     "step_heard": None,
 }
-ENDED: Mapping[str, Any] = {
+_ENDED: Mapping[str, object] = {
     "flow": None,
     "request": {},
     "run_id": None,
@@ -55,43 +46,89 @@ ENDED: Mapping[str, Any] = {
 }
 
 
+class StepAttempt(TypedDict, total=False):
+    """A row of ``step_runs``, without the node: an attempt of a step; the last two keys are there when it has ended."""
+
+    run_id: str | None
+    flow: str
+    step_index: int
+    attempt: int
+    interface: str
+    step: str
+    args: Json
+    priority: float
+    origin: str
+    state: str
+    started_at: datetime.datetime
+    conductor: str
+    finished_at: datetime.datetime
+    error: str | None
+
+
 class FlowCursor:
-    """The place in its plan that a flow has reached on a locked node.
+    """The place in its plan that a flow has reached on a locked node, and what its run has yet to record.
 
     :ivar called_at: when the step was called last.
     """
 
     def __init__(self, task: Task, flow: Flow) -> None:
-        self.task = task
-        self.flow = flow
-        self.plan: list[Step] = list(task.node.driver_internal_info.get(flow.steps_key) or [])
-        self.index: int = task.node.driver_internal_info.get(flow.index_key) or 0
+        self._task = task
+        self._flow = flow
+        self._read_place()
         self.called_at = clock.now()
-        self._last_beat: nodes.Heard = task.node.agent_last_heartbeat
-        self._has_past = task.node.run_id is not None  # attempts of an earlier look stand in the journal
-        self._attempts: list[dict[str, Any]] = []
-        self._unwritten: list[dict[str, Any]] = []
-        self._news: list[dict[str, Any]] = []
+        self._heartbeat: nodes.Heard = task.node.agent_last_heartbeat
+        self._has_past = task.node.run_id is not None  # earlier attempts stand in step_runs
+        self._attempts: list[StepAttempt] = []
+        self._unwritten: list[StepAttempt] = []
+        self._entries: list[HistoryEntry] = []
+
+    def _read_place(self) -> None:
+        kept, self.index = read_plan(self._task.node.driver_internal_info, self._flow.plan_name)
+        self.plan = [PlannedStep.from_json(step) for step in kept]
 
     @property
-    def step(self) -> Step | None:
+    def step(self) -> PlannedStep | None:
         """The step that the flow has reached; None before there is a plan, and after its last."""
         return self.current if self.index < len(self.plan) else None
 
     @property
-    def current(self) -> Step:
+    def current(self) -> PlannedStep:
         """The same, where there is one."""
         return self.plan[self.index]
 
     @property
+    def done(self) -> list[PlannedStep]:
+        """The steps up to the current one."""
+        return self.plan[: self.index + 1]
+
+    @property
     def label(self) -> str:
-        return label(self.step) if self.step else "none"
+        return self.step.label if self.step else "none"
+
+    def rewind(self) -> None:
+        """Go back to where the database says that the flow stands, after a write that could not be made."""
+        self._read_place()
+        self._attempts = [attempt for attempt in self._attempts if attempt not in self._unwritten]
+        self._unwritten, self._entries = [], []
+
+    def clear(self, run_id: str) -> None:
+        """Forget the run before, whichever flow it was of."""
+        known = self._task.node.driver_internal_info
+        kept = {
+            name: fact for name, fact in known.items() if not name.endswith((STEPS, STEP_INDEX)) and name != COLLECTED
+        }
+        self._task.set(run_id=run_id, driver_internal_info=kept, **_AT_REST)
+        if self._flow.running is not None:
+            self._task.set(clean_step={}, deploy_step={}, service_step={})
+        self.plan, self.index = [], 0
+
+    # Transitions
 
     def write_running(self, attempt: int, memory: Mapping[str, Any] | None = None) -> None:
-        """One write before a step is called: what ran has ended, what comes is running."""
-        self._arrive()
-        self.task.set(
-            step_state="running",
+        """Write that the current step runs, before it is called; what ran before has ended."""
+        self._set_place()
+        self._task.set(
+            step_state=StepState.RUNNING,
             step_attempt=attempt,
             step_started_at=clock.now(),
             step_memory=dict(memory or {}),
@@ -99,196 +136,234 @@ class FlowCursor:
             step_heard=nodes.LAST_HEARD,
             due_at=clock.now(),  # should this conductor die in the step, the next sweep finds it
         )
-        self.task.tell(nodes.build_step_event(self._attempt("running")))
-        self.task.write(self._unwritten, self._news)
-        self._unwritten, self._news = [], []
-        self._last_beat = nodes.STEP_HEARD
+        self._task.add_event(nodes.build_step_event(self._build_attempt("running")))
+        self._task.write(self._unwritten, self._entries)
+        self._unwritten, self._entries = [], []
+        self._heartbeat = nodes.STEP_HEARD
 
     def write_next(self) -> None:
-        """Gives the lock back before the step begins; the node is due, for whoever owns it."""
-        self._arrive()
-        self.task.set(**{**AT_REST, "step_state": NEXT}, due_at=clock.now())
-        self.release()
+        """Release the lock before the step begins, with work for the node's owner."""
+        self._set_place()
+        self._task.set(**{**_AT_REST, "step_state": StepState.NEXT}, due_at=clock.now())
+        self._release()
 
-    def _arrive(self) -> None:
-        """Notes the place in the plan."""
+    def _set_place(self) -> None:
         info = {
-            **self.task.node.driver_internal_info,
-            self.flow.steps_key: self.plan,
-            self.flow.index_key: self.index,
+            **self._task.node.driver_internal_info,
+            f"{self._flow.plan_name}{STEPS}": [step.as_json() for step in self.plan],
+            f"{self._flow.plan_name}{STEP_INDEX}": self.index,
         }
-        self.enter(self.flow.running)
-        self.show(self.current)
-        self.task.set(driver_internal_info=info)
+        self._enter(self._flow.running)
+        self._show(dict(self.current.as_json()))
+        self._task.set(driver_internal_info=info)
 
     def write_waiting(self, answer: results.WaitForAgent) -> None:
-        """Gives the lock back until the agent calls.
+        """Release the lock until the agent's heartbeat.
 
         :raises StepFailed: the flow cannot wait for an agent.
         """
-        if self.flow.waiting is None:
-            raise errors.StepFailed(f"{self.flow.title} cannot wait for an agent")
-        option = self.flow.timeout_option
-        limit = answer.timeout if answer.timeout is not None else self.task.conf.conductor[option] if option else 0
+        flow, conf = self._flow, self._task.conf
+        if flow.waiting is None:
+            raise errors.StepFailed(f"{flow.title} cannot wait for an agent")
+        limit = answer.timeout
+        if limit is None:
+            limit = conf.conductor[flow.timeout_option] if flow.timeout_option else 0
         deadline = clock.after(limit) if limit else None
-        self.enter(self.flow.waiting)
-        self.task.set(
-            step_state=_STATES[answer.again, answer.watch],
-            step_memory=self.task.memory,
+        # An agent that is watched calls in time, or something is wrong.
+        overdue = clock.after(conf.api.ramdisk_heartbeat_timeout) if answer.watch else None
+        next_check_at = min(filter(None, (deadline, overdue)), default=None)
+        self._enter(flow.waiting)
+        self._task.set(
+            step_state=_WAITS[answer.again, answer.watch],
+            step_memory=self._task.memory,
             step_deadline=deadline,
-            step_heard=self._last_beat,
+            step_heard=self._heartbeat,
             provision_updated_at=self.called_at,
-            due_at=nodes.next_check_at_in_wait(self.task.node, self._last_beat, self._look_at(answer.watch, deadline)),
+            due_at=nodes.next_check_at_in_wait(self._task.node, self._heartbeat, next_check_at),
         )
-        self.release()
-
-    def _look_at(self, watch: bool, deadline: datetime.datetime | None) -> datetime.datetime | None:
-        """When a wait is looked at if nobody calls: an agent that is watched calls in time, or something is wrong."""
-        overdue = clock.after(self.task.conf.api.ramdisk_heartbeat_timeout) if watch else None
-        return min(filter(None, (deadline, overdue)), default=None)
+        self._release()
 
     def write_still_waiting(self) -> None:
-        """The same for a wait that goes on, after somebody rang for nothing."""
-        node = self.task.node
-        self.task.set(due_at=nodes.next_check_at_in_wait(node, nodes.STEP_HEARD, node.step_deadline))
-        self.release()
+        """Release the lock of a wait that goes on, after a wake-up for nothing."""
+        node = self._task.node
+        self._task.set(due_at=nodes.next_check_at_in_wait(node, nodes.STEP_HEARD, node.step_deadline))
+        self._release()
 
     def write_polling(self, after: float) -> None:
-        """Gives the lock back until the node is due, in ``after`` seconds. What may be aborted meanwhile shows that it
-        waits: the API takes no abort while a conductor works."""
+        """Release the lock for ``after`` seconds. A step that may be aborted meanwhile shows that it waits: the API
+        takes no abort while a conductor works."""
         step = self.current
-        may_be_aborted = step["abortable"] and step["origin"] != "flow" and self.flow.waiting is not None
-        self.enter(self.flow.waiting if may_be_aborted else self.flow.running)
-        due = nodes.next_check_at_unless_aborted(self.task.node, clock.after(after))
-        self.task.set(step_state="polling", step_memory=self.task.memory, due_at=due)
-        self.release()
+        can_be_aborted = step.abortable and step.origin != "flow" and self._flow.waiting is not None
+        self._enter(self._flow.waiting if can_be_aborted else self._flow.running)
+        next_check_at = nodes.next_check_at_unless_aborted(self._task.node, clock.after(after))
+        self._task.set(step_state=StepState.POLLING, step_memory=self._task.memory, due_at=next_check_at)
+        self._release()
 
     def write_holding(self) -> None:
-        """Gives the lock back until an operator says so.
+        """Release the lock until an operator says unhold.
 
         :raises StepFailed: the flow cannot be held.
         """
-        if self.flow.held is None:
-            raise errors.StepFailed(f"{self.flow.title} cannot be held")
-        self.enter(self.flow.held)
-        self.task.set(step_state="holding", due_at=nodes.next_check_at_unless_aborted(self.task.node, None))
-        self.release()
+        if self._flow.held is None:
+            raise errors.StepFailed(f"{self._flow.title} cannot be held")
+        self._enter(self._flow.held)
+        next_check_at = nodes.next_check_at_unless_aborted(self._task.node, None)
+        self._task.set(step_state=StepState.HOLDING, due_at=next_check_at)
+        self._release()
 
     def write_end(self) -> None:
-        """The end of a flow that ends well; it keeps the lock when another flow follows."""
-        node, flow = self.task.node, self.flow
-        flow.on_done(self.task)
-        self.enter(states.next_state(str(flow.running), flow.done_event))
-        info = {name: value for name, value in node.driver_internal_info.items() if name not in self._flow_keys()}
-        aborted = node.request.get(ABORTED)
-        told = self._told("INFO", aborted or f"{flow.title} completed.")
+        """Write the good end of the flow; the lock is kept when another flow follows."""
+        node, flow = self._task.node, self._flow
+        flow.on_done(self._task)
+        self._enter(states.next_state(str(flow.running), flow.done_event))
+        own = {f"{flow.plan_name}{STEPS}", f"{flow.plan_name}{STEP_INDEX}", COLLECTED}
+        info = {name: value for name, value in node.driver_internal_info.items() if name not in own}
+        aborted = node.request.get("aborted")
+        entries = self._list_entries("INFO", aborted or f"{flow.title} completed.")
         asked_by = {name: value for name, value in node.request.items() if name == "asked_by"}
-        self.task.set(**AT_REST, **ENDED, driver_internal_info=info)
-        lent = flow.running is None  # and keeps what was wrong with it before
-        if not lent or (node.last_error or "").startswith(flow.title):
-            self.task.set(last_error=aborted)
-        self.show({})
+        self._task.set(**_AT_REST, **_ENDED, driver_internal_info=info)
+        is_lent = flow.running is None  # and keeps what was wrong with it before
+        if not is_lent or (node.last_error or "").startswith(flow.title):
+            self._task.set(last_error=aborted)
+        self._show({})
         if flow.next_flow:
-            self.task.set(flow=flow.next_flow, request=asked_by, due_at=clock.now())
-            self.task.write(self._unwritten, [*self._news, *told])
-            self._news = []
+            self._task.set(flow=flow.next_flow, request=asked_by, due_at=clock.now())
+            self._task.write(self._unwritten, [*self._entries, *entries])
+            self._entries = []
         else:
-            self.release(told)
+            self._release(entries)
 
     def write_failure(self, message: str) -> None:
-        """The end of a flow that does not end well. The step that it ended in stays visible."""
-        state = self.task.node.provision_state
+        """Write the bad end of the flow. The step that it ended in stays visible."""
+        state = self._task.node.provision_state
         # Of the states in which a flow is held, some know an abort only.
-        self.enter(states.next_state(state, "fail") or states.next_state(state, "abort"))
-        self.task.set(**AT_REST, last_error=message)
-        told = self._told("ERROR", message)
-        self.task.set(**ENDED)
-        self.release(told)
+        self._enter(states.next_state(state, "fail") or states.next_state(state, "abort"))
+        self._task.set(**_AT_REST, last_error=message)
+        entries = self._list_entries("ERROR", message)
+        self._task.set(**_ENDED)
+        self._release(entries)
 
-    def note_cut_off(self, by: str) -> None:
-        """The end of a run whose node was asked for something else; it is told with the first write of what follows.
+    def _release(self, entries: Iterable[HistoryEntry] = ()) -> None:
+        self._task.release(self._unwritten, [*self._entries, *entries])
+        self._unwritten, self._entries = [], []
 
-        :param by: title of the flow that follows.
-        """
-        where = self.label
-        self.note_end("aborted", f"{by} was asked for")
-        self._news += self._told("ERROR", f"{self.flow.title} was cut off in step {where}: {by} was asked for.")
-
-    def take_over(self, other: "FlowCursor") -> None:
-        """Takes over what another position has to tell."""
-        self._unwritten += other._unwritten
-        self._news += other._news
-
-    def rewind(self) -> None:
-        """Goes back to where the database says that the flow stands, after a write that could not be made."""
-        known = self.task.node.driver_internal_info
-        self.plan, self.index = list(known.get(self.flow.steps_key) or []), known.get(self.flow.index_key) or 0
-        self._attempts = [row for row in self._attempts if row not in self._unwritten]
-        self._unwritten, self._news = [], []
-
-    def release(self, told: list[dict[str, Any]] | None = None) -> None:
-        self.task.release(self._unwritten, [*self._news, *(told or [])])
-        self._unwritten, self._news = [], []
-
-    def enter(self, state: str | None) -> None:
-        """Moves the node to a provision state that differs from its own, with the target that goes with it.
+    def _enter(self, state: str | None) -> None:
+        """Move the node to a provision state that differs from its own, with the target that goes with it.
 
         :raises StepFailed: there is no such state.
         """
-        node = self.task.node
-        if self.flow.running is None:
+        node = self._task.node
+        if self._flow.running is None:
             return
         if state is None:
-            raise errors.StepFailed(f"no transition from state {node.provision_state} ends {self.flow.title}")
+            raise errors.StepFailed(f"no transition from state {node.provision_state} ends {self._flow.title}")
         if state == node.provision_state:
             return
         target = states.TARGETS.get(state)
-        if self.flow.done_event == "manage" and target is not None:
+        if self._flow.done_event == "manage" and target is not None:
             target = states.MANAGEABLE  # a manual cleaning leads back to where it came from
-        self.task.set(provision_state=state, target_provision_state=target, provision_updated_at=clock.now())
+        self._task.set(provision_state=state, target_provision_state=target, provision_updated_at=clock.now())
 
-    def show(self, step: Step) -> None:
-        if self.flow.step_field:
-            self.task.set(**{self.flow.step_field: step})
+    def _show(self, step: Json) -> None:
+        if self._flow.step_field:
+            self._task.set(**{self._flow.step_field: step})
+
+    # What a run leaves: attempts of its steps, and entries of the node's history
 
     def note_end(self, state: str, error: str | None) -> None:
-        """Notes the end of the current attempt; it is written with the next transition.
+        """Note the end of the current attempt; it is written with the next transition.
 
         :param error: in the words of a machine or driver, whatever they are.
         """
-        attempt = {**self._attempt(state), "finished_at": clock.now(), "error": error and history.writable(error)}
+        attempt = self._build_attempt(state)
+        attempt["finished_at"], attempt["error"] = clock.now(), error and storable(error)
         self._attempts.append(attempt)
         self._unwritten.append(attempt)
 
-    def _attempt(self, state: str) -> dict[str, Any]:
-        """The journal's row of the current attempt, but for its end."""
-        node, step = self.task.node, self.current
+    def close_replaced(self, replaced: Flow, run_id: str | None) -> None:
+        """Note the end of a run that waited for something when this flow was requested instead; it is written with the
+        first write of what follows."""
+        self._task.set(run_id=run_id)
+        before = FlowCursor(self._task, replaced)
+        if before.step:
+            reason = f"{self._flow.title} was requested"
+            before.note_end("aborted", reason)
+            message = f"{replaced.title} was ended in step {before.label}: {reason}."
+            self._entries += before._list_entries("ERROR", message)
+            self._unwritten += before._unwritten
+
+    def _build_attempt(self, state: str) -> StepAttempt:
+        """Return the row of the current attempt, but for its end."""
+        node, step = self._task.node, self.current
         return {
             "run_id": node.run_id,
-            "flow": self.flow.name,
+            "flow": self._flow.name,
             "step_index": self.index,
             "attempt": node.step_attempt,
-            "interface": step["interface"],
-            "step": step["step"],
-            "args": masking.mask(step["args"]),  # the plan has them as long as they are needed
-            "priority": step["priority"],
-            "origin": step["origin"],
+            "interface": step.interface,
+            "step": step.step,
+            "args": masking.mask(step.args),  # the plan has them as long as they are needed
+            "priority": step.priority,
+            "origin": step.origin,
             "state": state,
             "started_at": node.step_started_at or self.called_at,
-            "conductor": self.task.services.host,
+            "conductor": self._task.services.host,
         }
 
-    def _flow_keys(self) -> tuple[str, str, str]:
-        return self.flow.steps_key, self.flow.index_key, COLLECTED
-
-    def _told(self, severity: str, event: str) -> list[dict[str, Any]]:
-        """What the history says of the run: each attempt of a step, and how the flow ended."""
-        node, attempts = self.task.node, self._attempts
+    def _list_entries(self, severity: str, message: str) -> list[HistoryEntry]:
+        """Return what the history says of the run: each step that it has tried, and how the flow ended."""
+        node = self._task.node
+        attempts: list[Any] = list(self._attempts)
         if self._has_past:
-            attempts = [*map(vars, node_history.list_attempts(self.task.db, node.id, node.run_id)), *self._unwritten]
+            attempts = [
+                *map(vars, node_history.list_attempts(self._task.db, node.id, str(node.run_id))),
+                *self._unwritten,
+            ]
         started = attempts[0]["started_at"] if attempts else self.called_at
         seconds = (clock.now() - started).total_seconds()
-        return [
-            *history.of_steps(self.task, attempts),
-            history.entry(self.task, "provisioning", severity, event, seconds),
-        ]
+        entry = self._task.build_history_entry("provisioning", severity, message, seconds)
+        return [*build_step_entries(self._task, attempts), entry]
+
+
+_ENDS: Mapping[str, str] = {"done": "completed", "aborted": "was aborted", "interrupted": "was interrupted"}
+"""How messages put the state of an attempt; what is not here ``failed``."""
+
+
+def build_step_entries(task: Task, attempts: Iterable[StepAttempt]) -> list[HistoryEntry]:
+    """Return one entry of the history for each step that a run has ended.
+
+    :param attempts: of all steps of the run, oldest first. Those of one step follow each other, the first has number 1.
+    """
+    steps: list[list[StepAttempt]] = []
+    for attempt in attempts:
+        # A step that runs again later, after a restart of the cleaning say, is another one.
+        if attempt["attempt"] > 1 and steps and steps[-1][-1]["step_index"] == attempt["step_index"]:
+            steps[-1].append(attempt)
+        else:
+            steps.append([attempt])
+    return [_build_step_entry(task, tried) for tried in steps]
+
+
+def _build_step_entry(task: Task, tried: list[StepAttempt]) -> HistoryEntry:
+    last = tried[-1]
+    seconds = (last["finished_at"] - tried[0]["started_at"]).total_seconds()
+    severity = "INFO" if last["state"] == "done" else "ERROR"
+    entry = task.build_history_entry("step", severity, _describe_attempts(tried), seconds)
+    entry["created_at"], entry["conductor"] = last["finished_at"], last["conductor"]
+    return entry
+
+
+def _describe_attempts(tried: list[StepAttempt]) -> str:
+    """E.g. ``Step raid.apply_configuration (template CUSTOM_MIRROR) of flow deploy completed at attempt 2.``"""
+    last = tried[-1]
+    text = f"Step {last['interface']}.{last['step']} ({last['origin']}) of flow {last['flow']} {_describe_end(last)}"
+    if last["attempt"] > 1:
+        text += f" at attempt {last['attempt']}"
+    if last["error"]:
+        text += f": {last['error'].rstrip('.')}"
+    before = [f"attempt {attempt['attempt']} {_describe_end(attempt)}: {attempt['error']}" for attempt in tried[:-1]]
+    return f"{text}. Before that, {'; '.join(before).rstrip('.')}." if before else f"{text}."
+
+
+def _describe_end(attempt: StepAttempt) -> str:
+    return _ENDS.get(attempt["state"], "failed")

@@ -2,14 +2,16 @@
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from ingot.common import errors, states
-from ingot.conductor.steps.flow import Step, key, planned
+from ingot.common.json_types import Json, StepRequest
+from ingot.common.steps import PlannedStep, Runner
 from ingot.conductor.task.task_manager import Task
 from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
+from ingot.drivers.interfaces.base import ArgsInfo
+from ingot.drivers.interfaces.results import Answer
 
 _LONGEST_WAIT = 7 * 24 * 3600
 
@@ -23,40 +25,40 @@ class ReservedStep:
     :param check: refuses arguments that make no sense; called when the step is planned.
     """
 
-    run: Callable[..., Any]
-    argsinfo: Mapping[str, Mapping[str, Any]] | None = None
-    check: Callable[[Mapping[str, Any]], None] = lambda _args: None
+    run: Callable[..., Answer]
+    argsinfo: ArgsInfo | None = None
+    check: Callable[[Json], None] = lambda _args: None
 
 
 def _hold(_task: Task) -> results.Result:
-    """Stands still until somebody says unhold."""
+    """Stand still until an operator says unhold."""
     return results.HOLD
 
 
 def _wait(task: Task, seconds: float | None = None) -> results.Result:
-    """Waits for a number of seconds, or else for the agent's next sign of life."""
+    """Wait for a number of seconds, or else for the agent's next heartbeat."""
     if seconds is None:
         return results.WaitForAgent(again=False) if _has_agent(task) else results.DONE
     left = task.memory.setdefault("until", time.time() + seconds) - time.time()
     return results.PollAfter(left) if left > 0 else results.DONE
 
 
-def _check_wait(args: Mapping[str, Any]) -> None:
+def _check_wait(args: Json) -> None:
     seconds = args.get("seconds")
-    a_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if seconds is not None and not (a_number and 0 <= seconds <= _LONGEST_WAIT):
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if seconds is not None and not (is_number and 0 <= seconds <= _LONGEST_WAIT):
         raise errors.Invalid(
             field="seconds", value=seconds, allowed=f"A number from 0 to {_LONGEST_WAIT}; hold has no limit."
         )
 
 
 def _has_agent(task: Task) -> bool:
-    """Whether the flow has met an agent, which later steps may need, on the machine."""
+    """Return whether the flow has met an agent, which later steps may need, on the machine."""
     return session.is_alive(task) or "offered" in session.read_facts(task)
 
 
 def _power_on(task: Task) -> results.Result:
-    """Switches the machine on: into the agent again, in a flow that has one."""
+    """Switch the machine on: into the agent again, in a flow that has one."""
     if _has_agent(task) and not session.is_alive(task):
         return results.run_phases(task, *booting.REBOOT[1:3])
     return power_control.ensure(task, states.POWER_ON)
@@ -67,12 +69,12 @@ def _power_off(task: Task) -> results.Result:
 
 
 def _forget_agent(task: Task) -> None:
-    if not task.node.disable_power_off:  # such a machine is on all the same, and its agent goes on calling
+    if not task.node.disable_power_off:  # such a machine is on all the same, and its agent goes on with its heartbeats
         session.forget_connection(task)
 
 
 def _reboot(task: Task) -> results.Result:
-    """Off and on: into the agent again, in a flow that has one."""
+    """Switch the machine off and on: into the agent again, in a flow that has one."""
     if _has_agent(task):
         return results.run_phases(task, *booting.REBOOT)
     return power_control.reboot(task)
@@ -82,7 +84,7 @@ STEPS: dict[str, ReservedStep] = {
     "hold": ReservedStep(_hold),
     "wait": ReservedStep(
         _wait,
-        {"seconds": {"description": "How long; without it, until the agent gives its next sign of life."}},
+        {"seconds": {"description": "How long; without it, until the agent's next heartbeat."}},
         _check_wait,
     ),
     "power_on": ReservedStep(_power_on),
@@ -91,8 +93,15 @@ STEPS: dict[str, ReservedStep] = {
 }
 
 
-def as_step(wanted: Step, origin: str) -> Step:
-    """A reserved step as the plan keeps it. It may be cut off while it waits, and repeated."""
-    args = dict(wanted.get("args") or {})
-    priority = wanted["priority"]
-    return planned(*key(wanted), origin, "reserved", priority=priority, args=args, abortable=True, idempotent=True)
+def as_step(requested: StepRequest, origin: str) -> PlannedStep:
+    """Return a reserved step as the plan keeps it. It may be aborted while it waits, and repeated."""
+    return PlannedStep(
+        interface=requested["interface"],
+        step=requested["step"],
+        origin=origin,
+        runner=Runner.RESERVED,
+        priority=requested.get("priority", 0),
+        args=dict(requested.get("args") or {}),
+        abortable=True,
+        idempotent=True,
+    )

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.conductor.task import history
 from ingot.conductor.task.task_manager import Task
 from ingot.db import node_history
 from ingot.drivers.agent import session
@@ -97,4 +96,4 @@ def _tell_dropped(task: Task, flow_name: str, size: int) -> None:
         f"is {limit}."
     )
     LOG.warning("Node %s: %s", task.node.uuid, event)
-    node_history.add_entry(task.db, task.node.id, history.entry(task, "logs", "INFO", event))
+    node_history.add_entry(task.db, task.node.id, task.build_history_entry("logs", "INFO", event))

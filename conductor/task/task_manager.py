@@ -1,32 +1,55 @@
 """Tasks: the only way to work on a node. ``with acquire(...) as task`` takes the lock, composes the driver, gives back.
 
 Every write of a task is fenced: it carries the lock's epoch, so a conductor that was paused, declared dead and replaced
-writes nothing any more. Changes are collected by :meth:`Task.set` and written once, at the next transition.
+writes nothing anymore. Changes are collected by :meth:`Task.set` and written once, at the next transition.
 """
 
 import contextlib
+import datetime
+import functools
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypedDict
 
 from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import clock, context, errors
+from ingot.common.json_types import Json
+from ingot.common.steps import PlannedStep
 from ingot.db import facts, inventory, maintenance, models, nodes, ports, volumes
 from ingot.db.engine import Database
 from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
 from ingot.drivers.interfaces.task import BareDriver
 from ingot.drivers.loading import factory
+from ingot.rpcapi import versions
 
 LOG = log.getLogger(__name__)
 
-INVENTORY_BEFORE = "inventory_before"
-"""Key of the request of an inspection: when the inventory was found that there was before it, as a text; None: none."""
-
-
 _DATABASE_PATIENCE_S = 120.0
+
+Rows = Sequence[Mapping[str, object]]
+
+
+class HistoryEntry(TypedDict):
+    """A row of a node's history, without node and uuid."""
+
+    created_at: datetime.datetime
+    conductor: str
+    severity: str
+    event_type: str
+    event: str
+    user: str | None
+    project: str | None
+    state: str | None
+    target_provision_state: str | None
+    duration_seconds: float | None
+
+
+def storable(text: str) -> str:
+    """Return a message of a machine or a driver without what databases refuse: NUL and halves of surrogate pairs."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
 def _boot_time() -> float:
@@ -68,6 +91,7 @@ class Services:
     """What all tasks of a conductor share.
 
     :ivar host: name of this conductor, in locks and step runs.
+    :ivar uses_deploy_steps: see :func:`ingot.rpcapi.versions.uses_deploy_steps`.
     :ivar notify: wakes up for a node (a record with uuid, driver and conductor_group) for a reason. It is a hint: work
         in the database is found without it.
     :ivar lease: how long this conductor may rely on its locks being its own.
@@ -84,6 +108,7 @@ class Services:
         self.db = db
         self.hardware = hardware
         self.host: str = conf.host
+        self.uses_deploy_steps = versions.uses_deploy_steps(conf)
         self.lease = Lease(conf)
         self.notify: Callable[[models.Node, str], None] = lambda _node, _why: None
         first, longest = conf.conductor.sync_power_state_interval, conf.conductor.silent_bmc_longest_pause
@@ -121,22 +146,15 @@ class Task:
         self.node = node
         self.shared = locked_at is None
         self.circuit_breakers = services.circuit_breakers
-        self._driver, self.missing = self._compose()
+        self._driver, self.missing = services.hardware.compose(node)
         self._sure_at = 0.0 if locked_at is None else locked_at
-        self.step: dict[str, Any] = {}
-        self.memory: dict[str, Any] = {}
+        self.step: PlannedStep | None = None
+        self.memory: Json = {}
         self.released = self.shared
-        self._dirty: dict[str, Any] = {}
-        self._told: list[nodes.Event] = []
-        self._beside: list[nodes.ExtraWrite] = []
+        self._dirty: dict[str, object] = {}
+        self._new_events: list[nodes.Event] = []
+        self._extra_writes: list[nodes.ExtraWrite] = []
         self._written = node.as_dict()
-        self._ports: list[models.Port] | None = None
-        self._traits: list[str] | None = None
-        self._volume_connectors: list[models.VolumeConnector] | None = None
-        self._volume_targets: list[models.VolumeTarget] | None = None
-
-    def _compose(self) -> tuple[BareDriver, dict[str, str]]:
-        return self.services.hardware.compose(self.node)
 
     @property
     def driver(self) -> BareDriver:
@@ -152,7 +170,8 @@ class Task:
         self._sure_at = moment
 
     def _holds_lock(self) -> bool:
-        """While the database is away nobody gets another's lock, so there is time to wait for it."""
+        """Return whether the lock is still held. While the database is away no conductor gets another's lock, so
+        there is time to wait for it."""
         until = time.monotonic() + _DATABASE_PATIENCE_S
         while True:
             try:
@@ -162,110 +181,132 @@ class Task:
                     raise
                 time.sleep(1)
 
-    @property
+    @functools.cached_property
     def ports(self) -> list[models.Port]:
-        if self._ports is None:
-            self._ports = ports.PORTS.list_of_node(self.db, self.node.id)
-        return self._ports
+        return ports.PORTS.list_of_node(self.db, self.node.id)
 
-    @property
+    @functools.cached_property
     def traits(self) -> list[str]:
-        if self._traits is None:
-            self._traits = nodes.traits_by_node(self.db, [self.node.id]).get(self.node.id, [])
-        return self._traits
+        return nodes.traits_by_node(self.db, [self.node.id]).get(self.node.id, [])
 
-    @property
+    @functools.cached_property
     def volume_connectors(self) -> list[models.VolumeConnector]:
-        if self._volume_connectors is None:
-            self._volume_connectors = volumes.CONNECTORS.list_of_node(self.db, self.node.id)
-        return self._volume_connectors
+        return volumes.CONNECTORS.list_of_node(self.db, self.node.id)
 
-    @property
+    @functools.cached_property
     def volume_targets(self) -> list[models.VolumeTarget]:
-        if self._volume_targets is None:
-            self._volume_targets = volumes.TARGETS.list_of_node(self.db, self.node.id)
-        return self._volume_targets
+        return volumes.TARGETS.list_of_node(self.db, self.node.id)
 
     def inventory(self) -> models.NodeInventory | None:
         found = inventory.find(self.db, self.node.id)
-        before = self.node.request.get(INVENTORY_BEFORE)
+        before = self.node.request.get("inventory_before")
         return None if found is None or clock.iso(found.inspected_at) == before else found
 
     def configdrive(self) -> str | None:
         return nodes.read_configdrive(self.db, self.node)
 
-    def keep_bios_settings(self, read: Iterable[Mapping[str, Any]]) -> None:
+    def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         facts.BIOS.replace(self.db, self.node, read)
 
-    def keep_firmware_components(self, read: Iterable[Mapping[str, Any]]) -> None:
+    def keep_firmware_components(self, read: Iterable[Mapping[str, object]]) -> None:
         facts.FIRMWARE.replace(self.db, self.node, read)
 
-    def set(self, **columns: Any) -> None:
+    def set(self, **columns: object) -> None:
         for name, value in columns.items():
             setattr(self.node, name, value)
         self._dirty |= columns
 
-    def tell(self, event: nodes.Event) -> None:
-        """Adds an event to the next write, beside those that follow from the columns and the journal."""
-        self._told.append(event)
+    def add_event(self, event: nodes.Event) -> None:
+        """Add an event to the next write, besides those that follow from the columns and the step runs."""
+        self._new_events.append(event)
 
-    def beside(self, write: nodes.ExtraWrite) -> None:
-        """Adds something of the node's, in other tables, to the next write: all or nothing."""
-        self._beside.append(write)
+    def add_extra_write(self, write: nodes.ExtraWrite) -> None:
+        """Add something of the node's, in other tables, to the next write: all or nothing."""
+        self._extra_writes.append(write)
 
     def begin_fault(self, fault: str, reason: str) -> None:
-        """Puts the node into maintenance with the next write."""
+        """Put the node into maintenance with the next write."""
         hold = maintenance.fault_hold(fault, reason, self.services.host)
         self._hold(lambda node: maintenance.add_hold(node, hold))
 
     def end_fault(self, fault: str) -> None:
-        """Takes the node out of the maintenance that is due to a fault, and to nothing else, with the next write."""
+        """Take the node out of the maintenance for a fault, and to nothing else, with the next write."""
         if maintenance.has_fault(self.node, fault):
             LOG.info("Node %s: its maintenance for the %s ends", self.node.uuid, fault)
             self._hold(lambda node: maintenance.end_holds(node, lambda hold: hold["fault"] == fault))
 
     def _hold(self, change: maintenance.Change) -> None:
         # Users write holds whoever has the lock: what they are is seen where they are written.
-        self.beside(maintenance.change_holds(self.node.uuid, change))
+        self.add_extra_write(maintenance.change_holds(self.node.uuid, change))
         vars(self.node).update(change(self.node))
 
     def save(self) -> None:
         self.write()
 
     def discard(self) -> None:
-        """Takes back what :meth:`set` has collected and was not written."""
+        """Take back what :meth:`set` has collected and was not written."""
         vars(self.node).clear()
         vars(self.node).update(self._written)
-        self._dirty, self._told, self._beside = {}, [], []
+        self._dirty, self._new_events, self._extra_writes = {}, [], []
 
-    def write(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
-        """Writes what :meth:`set` has collected, with rows for journal and history, all or nothing.
+    def write(self, step_runs: Rows = (), history: Rows = ()) -> None:
+        """Write what :meth:`set` has collected, with step runs and history, all or nothing.
 
         :raises LockLost: the lock was taken over; nothing was written.
         """
         if self.shared:
             raise RuntimeError(f"a shared task must not write {sorted(self._dirty)}")
-        if self._dirty or step_runs or history or self._beside:
+        if self._dirty or step_runs or history or self._extra_writes:
             self._write(self._dirty, step_runs, history)
             self._written = self.node.as_dict()
 
-    def release(self, step_runs: Iterable[Mapping[str, Any]] = (), history: Iterable[Mapping[str, Any]] = ()) -> None:
-        """The last write of the task: what was collected, and the lock given back, in one statement."""
+    def release(self, step_runs: Rows = (), history: Rows = ()) -> None:
+        """Write what was collected, and release the lock, in one statement: the last write of the task."""
         self._write({**self._dirty, **nodes.UNLOCKED}, step_runs, history)
         self.released = True
 
     def _write(
         self,
-        values: Mapping[str, Any],
-        step_runs: Iterable[Mapping[str, Any]],
-        history: Iterable[Mapping[str, Any]],
+        values: Mapping[str, object],
+        step_runs: Rows,
+        history: Rows,
     ) -> None:
-        told = self._events(step_runs)
-        nodes.write_locked(self.db, self.node, values, step_runs, history, told, self._beside)
-        self._dirty, self._told, self._beside = {}, [], []
+        events = [
+            *map(nodes.build_step_event, step_runs),
+            *nodes.build_events(self._dirty, self._written),
+            *self._new_events,
+        ]
+        nodes.write_locked(self.db, self.node, values, step_runs, history, events, self._extra_writes)
+        self._dirty, self._new_events, self._extra_writes = {}, [], []
 
-    def _events(self, step_runs: Iterable[Mapping[str, Any]]) -> list[nodes.Event]:
-        return [*map(nodes.build_step_event, step_runs), *nodes.build_events(self._dirty, self._written), *self._told]
+    def build_history_entry(
+        self, event_type: str, severity: str, message: str, seconds: float | None = None
+    ) -> HistoryEntry:
+        """Return an entry of the node's history for :meth:`write` or :meth:`release`.
+
+        The requester is in the accepted request (``asked_by``); what a conductor does on its own account has the user
+        of its task.
+
+        :param event_type: ``provisioning``, ``step``, ``power`` or ``logs``.
+        :param severity: ``INFO`` or ``ERROR``.
+        :param seconds: how long what ended now has taken, where that is known.
+        """
+        asked_by = self.node.request.get("asked_by") or {
+            "user": self.context.user_id,
+            "project": self.context.project_id,
+        }
+        return {
+            "created_at": clock.now(),
+            "conductor": self.services.host,
+            "severity": severity,
+            "event_type": event_type,
+            "event": message,
+            "user": asked_by.get("user"),
+            "project": asked_by.get("project"),
+            "state": self.node.provision_state,
+            "target_provision_state": self.node.target_provision_state,
+            "duration_seconds": seconds,
+        }
 
 
 @contextlib.contextmanager
@@ -278,7 +319,7 @@ def acquire(
     steal_from: Collection[str] = (),
     if_due: bool = False,
 ) -> Iterator[Task]:
-    """Gives a task on a node.
+    """Return a task on a node.
 
     Within one conductor all exclusive tasks of a node stand in its queue (``dispatcher``), so a lock that carries this
     conductor's own name is left over from an earlier life, or from a moment when the database was away, and is taken.
@@ -287,7 +328,7 @@ def acquire(
     :param shared: without a lock; the task must not write.
     :param steal_from: hosts known to be dead, whose locks are taken over.
     :param if_due: only if there is something to do: see :func:`nodes.lock`.
-    :raises NodeLocked: another conductor works on the node, or nobody has to.
+    :raises NodeLocked: another conductor works on the node, or there is nothing to do.
     :raises NotFound: there is no such node.
     """
     if shared:

@@ -1,13 +1,12 @@
-"""The command ingot-dbsync: creates, upgrades and describes the schema of the database.
+"""The command ingot-dbsync, which creates, upgrades and describes the schema of the database.
 
     ingot-dbsync [--config-file FILE] upgrade | expand [--revision REVISION]
     ingot-dbsync online_data_migrations [--max-count ROWS]
     ingot-dbsync contract
     ingot-dbsync version | stamp REVISION | revision MESSAGE
 
-Exit status: 0 it is done; 1 it failed, and the message says why. Of ``online_data_migrations``: 0 nothing is
-left to move, 1 there is more, run it again; 2 a migration failed, the log says which. 2 is also a wrong
-command line.
+Exit status: 0 it is done; 1 it failed, and the message says why. Of ``online_data_migrations``: 0 nothing is left to
+move, 1 there is more, run it again; 2 a migration failed, the log says which. 2 is also a wrong command line.
 """
 
 import argparse
@@ -43,9 +42,9 @@ def _contract(db: Database, conf: cfg.ConfigOpts) -> int:
         raise errors.ConfigurationError(
             option="pin_release_version",
             value=conf.pin_release_version,
-            allowed="Unset it and restart all services first: after this no other release is worked with.",
+            allowed="Unset it and restart all services first: after this, services of other releases are refused.",
         )
-    if older := _older_conductors(db, conf.conductor.heartbeat_timeout):
+    if older := _list_older_conductors(db, conf.conductor.heartbeat_timeout):
         raise errors.Conflict(
             reason=f"Conductors of older releases are online, replace them first: {', '.join(older)}."
         )
@@ -55,14 +54,14 @@ def _contract(db: Database, conf: cfg.ConfigOpts) -> int:
     return 0
 
 
-def _older_conductors(db: Database, timeout: float) -> list[str]:
+def _list_older_conductors(db: Database, timeout: float) -> list[str]:
     own = _series(importlib.metadata.version("ingot"))
     online = conductors.list_versions(db, timeout)
     return [f"{one.hostname} ({one.release})" for one in online if _series(one.release) < own]
 
 
 def _series(release: str) -> tuple[int, ...]:
-    """``"0.10.3"`` as ``(0, 10)``: patches of a release differ in nothing that others see."""
+    """Return ``"0.10.3"`` as ``(0, 10)``: patches of a release differ in nothing that others see."""
     return tuple(int(part) for part in release.split(".")[:2])
 
 
@@ -88,7 +87,7 @@ def _online_data_migrations(db: Database, conf: cfg.ConfigOpts) -> int:
     return int(outcome)
 
 
-def _rows(text: str) -> int:
+def _parse_rows(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows: give 1 or more")
     return int(text)
@@ -104,18 +103,18 @@ def _add_parsers(subparsers: Any) -> None:
         "upgrade", _upgrade, "Create the schema, or add what this release needs. May run while services do.", "expand"
     )
     upgrade.add_argument("--revision", help="revision to stop at; default: the one that this release needs")
-    add("contract", _contract, "End an upgrade: take away what only the release before needs. It is gone for good.")
+    add("contract", _contract, "End an upgrade: remove what only the release before needs. There is no way back.")
     add("version", _version, "Print the schema's revision and the one that this release needs.")
     stamp = add("stamp", _stamp, "Note a revision without changing tables, after a repair by hand.")
     stamp.add_argument("revision")
     revision = add("revision", _revision, "For developers: draft a migration from models to the current schema.")
     revision.add_argument("message", help="what it is for, in one sentence")
     online = add("online_data_migrations", _online_data_migrations, "Move data to its new places while services run.")
-    online.add_argument("--max-count", type=_rows, metavar="ROWS", help="move at most so many rows, then stop")
+    online.add_argument("--max-count", type=_parse_rows, metavar="ROWS", help="move at most so many rows, then stop")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point.
+    """Run the command.
 
     :returns: the exit status, as the module's first lines say.
     """

@@ -1,9 +1,7 @@
-"""Data that a release moves while its services run: the table of what there is to move, and moving it in
-batches.
+"""Data that a release moves while its services run: the table of what there is to move, and moving it in batches.
 
-A migration of the schema only adds; what moves data from an old place to a new one goes here, because it may
-take hours. A later release drops the old place, after ``ingot-status upgrade check`` found nothing left to
-move.
+A migration of the schema only adds; what moves data from an old place to a new one goes here, because it may take hours.
+A later release drops the old place, after ``ingot-status upgrade check`` found nothing left to move.
 """
 
 import enum
@@ -30,14 +28,14 @@ class Migration(NamedTuple):
 
 
 MIGRATIONS: Sequence[Migration] = ()
-"""In order; the first release has nothing to move."""
+"""In order; this release has nothing to move."""
 
 BATCH = 500
 """Rows moved at a time where the operator names no number."""
 
 
 class Outcome(enum.IntEnum):
-    """What a run came to; its value is the exit status of ``ingot-dbsync online_data_migrations``."""
+    """The outcome of a run; its value is the exit status of ``ingot-dbsync online_data_migrations``."""
 
     DONE = 0
     MORE = 1
@@ -51,12 +49,12 @@ class Outcome(enum.IntEnum):
 
 
 def list_unfinished(db: Database) -> list[str]:
-    """The names of the migrations that have something left to move."""
+    """Return the names of the migrations that have something left to move."""
     return [migration.name for migration in MIGRATIONS if migration.left(db)]
 
 
 def run(db: Database, migrations: Sequence[Migration], max_count: int | None) -> Outcome:
-    """Moves what is left.
+    """Move what is left.
 
     :param max_count: rows to move at most in all; None moves everything.
     :returns: FAILED if a migration raised an error; it is logged, and those after it were still run.

@@ -1,10 +1,9 @@
-"""The command ingot-status: tells whether anything stands in the way of this release.
+"""The command ingot-status, which finds out whether anything stands in the way of this release.
 
     ingot-status [--config-file FILE] upgrade check [--json]
 
-To be run after ``ingot-dbsync upgrade`` and before services of the new release start. Exit status, as of all
-OpenStack status commands: 0 nothing to do, 1 something to look at, 2 something to correct first, 255 the
-check itself failed.
+Run it after ``ingot-dbsync upgrade`` and before services of the new release start. Exit status, as of all OpenStack
+status commands: 0 nothing to do, 1 something to look at, 2 something to correct first, 255 the check itself failed.
 """
 
 import sys
@@ -24,7 +23,7 @@ from ingot.db.engine import Database
 
 _EXAMPLES = 5
 
-_Offers = Collection[tuple[str, str, str, str]]  # conductor group, hardware type, kind of interface, its name
+_Enabled = Collection[tuple[str, str, str, str]]  # conductor group, hardware type, interface type, its name
 
 
 def _success() -> Result:
@@ -65,16 +64,16 @@ class Checks(upgradecheck.UpgradeCommands):
         online = conductors.enabled_interfaces(self.db, self.conf.conductor.heartbeat_timeout)
         classic = conductors.classic_drivers(self.db, self.conf.conductor.heartbeat_timeout)
         if not online and not classic:
-            return Result(Code.WARNING, "No conductor is online, so nobody can tell which drivers there will be.")
+            return Result(Code.WARNING, "No conductor is online, so it is not known which drivers there will be.")
         offers = {
             (offer.conductor_group.lower(), offer.hardware_type, offer.interface_type, offer.interface_name)
             for offer in online
         }
         fixed = {(group.lower(), name) for _hostname, group, name in classic}
         nodes_of_types = [
-            node for node in _all_nodes(self.db) if (node.conductor_group.lower(), node.driver) not in fixed
+            node for node in _list_nodes(self.db) if (node.conductor_group.lower(), node.driver) not in fixed
         ]
-        homeless = [(node, lacking) for node in nodes_of_types if (lacking := _lacking(node, offers))]
+        homeless = [(node, lacking) for node in nodes_of_types if (lacking := _list_lacking(node, offers))]
         if not homeless:
             return _success()
         examples = "; ".join(
@@ -98,7 +97,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
     @staticmethod
     def _after_schema(check: Callable[["Checks"], Result]) -> Callable[["Checks"], Result]:
-        """A check that reads tables, and cannot as long as they are not there."""
+        """Decorate a check that reads tables, and cannot as long as they are not there."""
 
         def checked(self: "Checks") -> Result:
             if self._schema().code is Code.FAILURE:
@@ -115,27 +114,27 @@ class Checks(upgradecheck.UpgradeCommands):
     )
 
 
-def _all_nodes(db: Database) -> list[models.Node]:
+def _list_nodes(db: Database) -> list[models.Node]:
     names = ("uuid", "driver", "conductor_group", *interfaces.FIELDS)
     with db.single() as connection:
         return models.Node.all_of(connection.execute(sa.select(*models.columns(nodes.NODES, names))))
 
 
-def _lacking(node: models.Node, offers: _Offers) -> list[str]:
-    """What a node is composed of and no conductor of its group offers, as an operator would write it."""
+def _list_lacking(node: models.Node, offers: _Enabled) -> list[str]:
+    """Return what a node is composed of and no conductor of its group offers, as an operator would write it."""
     group = node.conductor_group.lower()
     if not any(offer[:2] == (group, node.driver) for offer in offers):
         return [f"driver {node.driver}"]
-    chosen = [(kind, getattr(node, interfaces.field(kind))) for kind in interfaces.TYPES]
+    chosen = [(kind, getattr(node, interfaces.FIELD[kind])) for kind in interfaces.TYPES]
     return [
-        f"{interfaces.field(kind)} {name}"
+        f"{interfaces.FIELD[kind]} {name}"
         for kind, name in chosen
         if name is not None and (group, node.driver, kind, name) not in offers
     ]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point.
+    """Run the command.
 
     :returns: the exit status, as the module's first lines say.
     """

@@ -7,67 +7,42 @@ Once all are declared the ORM therefore lets go of the classes; their instances 
 """
 
 from ingot.common import interfaces
-from ingot.db.models.allocation import Allocation
-from ingot.db.models.base import (
-    Base,
-    JsonText,
-    Number,
-    Record,
-    Row,
-    blob,
-    columns,
-    json_schema,
-    moment,
-    string,
-    table,
-    text,
-)
-from ingot.db.models.conductor import Conductor, ConductorHardwareInterface
-from ingot.db.models.history import AgentLog, Event, NodeHistory, StepRun
-from ingot.db.models.inspection import BiosSetting, FirmwareComponent, InspectionRule, NodeInventory
-from ingot.db.models.node import Chassis, Node, NodeTag, NodeTrait
-from ingot.db.models.port import Port, Portgroup
-from ingot.db.models.step_list import DeployTemplate, DeployTemplateStep, Runbook, RunbookStep, RunbookTrait
-from ingot.db.models.volume import VolumeConnector, VolumeTarget
-
-__all__ = [
-    "AgentLog",
-    "Allocation",
-    "Base",
-    "BiosSetting",
-    "Chassis",
-    "Conductor",
-    "ConductorHardwareInterface",
-    "DeployTemplate",
-    "DeployTemplateStep",
-    "Event",
-    "FirmwareComponent",
-    "InspectionRule",
-    "JsonText",
-    "Node",
-    "NodeHistory",
-    "NodeInventory",
-    "NodeTag",
-    "NodeTrait",
-    "Number",
-    "Port",
-    "Portgroup",
-    "Record",
-    "Row",
-    "Runbook",
-    "RunbookStep",
-    "RunbookTrait",
-    "StepRun",
-    "VolumeConnector",
-    "VolumeTarget",
-    "blob",
-    "columns",
-    "json_schema",
-    "moment",
-    "string",
-    "table",
-    "text",
-]
+from ingot.db.models.allocation import Allocation as Allocation
+from ingot.db.models.base import Base as Base
+from ingot.db.models.base import JsonText as JsonText
+from ingot.db.models.base import Number as Number
+from ingot.db.models.base import Record as Record
+from ingot.db.models.base import Row as Row
+from ingot.db.models.base import blob as blob
+from ingot.db.models.base import columns as columns
+from ingot.db.models.base import json_schema as json_schema
+from ingot.db.models.base import moment as moment
+from ingot.db.models.base import string as string
+from ingot.db.models.base import table as table
+from ingot.db.models.base import text as text
+from ingot.db.models.conductor import Conductor as Conductor
+from ingot.db.models.conductor import ConductorHardwareInterface as ConductorHardwareInterface
+from ingot.db.models.history import AgentLog as AgentLog
+from ingot.db.models.history import Event as Event
+from ingot.db.models.history import NodeHistory as NodeHistory
+from ingot.db.models.history import StepRun as StepRun
+from ingot.db.models.inspection import BiosSetting as BiosSetting
+from ingot.db.models.inspection import FirmwareComponent as FirmwareComponent
+from ingot.db.models.inspection import InspectionRule as InspectionRule
+from ingot.db.models.inspection import NodeInventory as NodeInventory
+from ingot.db.models.node import Chassis as Chassis
+from ingot.db.models.node import Node as Node
+from ingot.db.models.node import NodeTag as NodeTag
+from ingot.db.models.node import NodeTrait as NodeTrait
+from ingot.db.models.port import Port as Port
+from ingot.db.models.port import Portgroup as Portgroup
+from ingot.db.models.step_list import DeployTemplate as DeployTemplate
+from ingot.db.models.step_list import DeployTemplateStep as DeployTemplateStep
+from ingot.db.models.step_list import Runbook as Runbook
+from ingot.db.models.step_list import RunbookStep as RunbookStep
+from ingot.db.models.step_list import RunbookTrait as RunbookTrait
+from ingot.db.models.volume import VolumeConnector as VolumeConnector
+from ingot.db.models.volume import VolumeTarget as VolumeTarget
 
 Base.registry.dispose()
 

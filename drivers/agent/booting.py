@@ -121,8 +121,3 @@ SHUT_DOWN: tuple[Phase, ...] = (_switch_off, _forget)
 
 A machine that may not be switched off (``disable_power_off``) has its disks synced and goes on running.
 """
-
-
-def shut_down(task: Task) -> results.Result:
-    """Take the agent down, as a step of its own; see :data:`SHUT_DOWN`."""
-    return results.run_phases(task, *SHUT_DOWN)

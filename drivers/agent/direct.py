@@ -148,7 +148,7 @@ class DirectDeploy(AgentDeploy):
     @base.deploy_step(priority=40, idempotent=True)
     def tear_down_agent(self, task: Task) -> results.Result:
         """End the agent, if there is one, and leave the machine off."""
-        return booting.shut_down(task) if _writes_image(task) else power_control.power_off(task)
+        return results.run_phases(task, *booting.SHUT_DOWN) if _writes_image(task) else power_control.power_off(task)
 
     @base.deploy_step(priority=30, idempotent=True)
     def switch_to_tenant_network(self, task: Task) -> None:

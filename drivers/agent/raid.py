@@ -56,19 +56,15 @@ class AgentRAID(RAIDInterface):
 
 
 @base.post_deploy_step_hook("raid", "apply_configuration")
-def _record_deployed(task: Task, result: object) -> None:
-    _record(task, result, "deploy_result")
-
-
 @base.post_clean_step_hook("raid", "create_configuration")
-def _record_cleaned(task: Task, result: object) -> None:
-    _record(task, result, "clean_result")
-
-
 @base.post_service_step_hook("raid", "apply_configuration")
 @base.post_service_step_hook("raid", "create_configuration")
-def _record_serviced(task: Task, result: object) -> None:
-    _record(task, result, "service_result")
+def _record_built(task: Task, result: object) -> None:
+    """Keep what the agent reports it built; out-of-band implementations have no result and record it themselves."""
+    for key in ("deploy_result", "clean_result", "service_result"):
+        built = result.get(key) if isinstance(result, Mapping) else None
+        if isinstance(built, Mapping):
+            task.set(raid_config={**built, "last_updated": clock.iso(clock.now())})
 
 
 @base.post_clean_step_hook("raid", "delete_configuration")
@@ -76,10 +72,3 @@ def _record_serviced(task: Task, result: object) -> None:
 def _record_deleted(task: Task, result: object) -> None:
     if isinstance(result, Mapping):
         task.set(raid_config={})
-
-
-def _record(task: Task, result: object, key: str) -> None:
-    """Keep what the agent reports it built; out-of-band implementations have no result and record it themselves."""
-    built = result.get(key) if isinstance(result, Mapping) else None
-    if isinstance(built, Mapping):
-        task.set(raid_config={**built, "last_updated": clock.iso(clock.now())})

@@ -55,7 +55,13 @@ def _send_password(task: Task, password_hash: str) -> results.Result:
     An agent that got it has ended. If that is not known, because a conductor was lost or the answer did not come,
     another agent is booted.
     """
-    if session.read_facts(task).get("was_told_the_password") or results.has_begun(task):
+    if session.read_facts(task).get("was_told_the_password"):
+        session.note_facts(task, was_told_the_password=False)
+        results.restart_phases(task)  # the agent that another conductor had booted got it too
+        is_lost = True
+    else:
+        is_lost = results.has_begun(task)
+    if is_lost:
         result = results.run_phases(task, power_control.power_off, *booting.BOOT)
         if not isinstance(result, results.Done):
             return result

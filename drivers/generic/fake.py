@@ -191,12 +191,9 @@ class FakeBIOS(bios.BIOSInterface):
         applied = _recall(task).get("fake_bios_settings", {})
         settings = dict(_DELIVERED)
         for name, value in applied.items():
-            settings[name] = {**settings.get(name, {"name": name}), "value": _text(value)}
+            text = None if value is None else str(value)
+            settings[name] = {**settings.get(name, {"name": name}), "value": text}
         task.keep_bios_settings(settings.values())
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
 
 
 class FakeConsole(console.ConsoleInterface):

@@ -40,7 +40,7 @@ def read_image(task: Task, field: str, source: str) -> Json:
     image = glance.Image(task.conf, field, source)
     record = image.document()
     if record.get("status") != "active":
-        raise image.refused(f"In Glance the image is {record.get('status')}; it can be used when it is active.")
+        raise image.refused_error(f"In Glance the image is {record.get('status')}; it can be used when it is active.")
     return record
 
 
@@ -59,7 +59,7 @@ def read_permitted_image(task: Task, field: str, source: str) -> Json:
         return record
     image = glance.Image(task.conf, field, source)
     if not image.is_shared_with(project):
-        raise image.refused(f"The image is another project's and not shared with project {project}.")
+        raise image.refused_error(f"The image is another project's and not shared with project {project}.")
     return record
 
 
@@ -71,7 +71,7 @@ def read_instance_info(task: Task, source: str) -> Json:
     field = "instance_info.image_source"
     record = read_permitted_image(task, field, source)
     if record.get("container_format") != "bare":
-        raise glance.Image(task.conf, field, source).refused(
+        raise glance.Image(task.conf, field, source).refused_error(
             f"In Glance its container_format is {record.get('container_format')}; it must be bare."
         )
     parts = record.get("kernel_id") or record.get("ramdisk_id") or record.get("img_type") == "partition"

@@ -105,7 +105,3 @@ class ManagementInterface(BaseInterface):
     def get_virtual_media(self, task: Task) -> list[Json]:
         """Return what is in the drives: objects as the BMC has them."""
         raise self.not_supported("get_virtual_media")
-
-    def get_sensors_data(self, task: Task) -> Json:
-        """Return sensor readings by type."""
-        raise self.not_supported("sensors")

@@ -6,6 +6,7 @@ conductor can go on with it.
 """
 
 import time
+from functools import partial
 
 from ingot.common import errors, states
 from ingot.drivers.interfaces import results
@@ -115,16 +116,12 @@ def reboot(task: Task, between: Phase | None = None) -> results.Result:
     return results.run_phases(task, power_off, *([between] if between else []), power_on)
 
 
-def _build_phase(target: str) -> Phase:
-    return lambda task: ensure(task, target)
-
-
 _PHASES: dict[str, tuple[Phase, ...]] = {
-    states.POWER_ON: (_build_phase(states.POWER_ON),),
-    states.POWER_OFF: (_build_phase(states.POWER_OFF),),
-    states.SOFT_POWER_OFF: (_build_phase(states.SOFT_POWER_OFF),),
+    states.POWER_ON: (partial(ensure, target=states.POWER_ON),),
+    states.POWER_OFF: (partial(ensure, target=states.POWER_OFF),),
+    states.SOFT_POWER_OFF: (partial(ensure, target=states.SOFT_POWER_OFF),),
     states.REBOOT: (power_off, power_on),
-    states.SOFT_REBOOT: (_build_phase(states.SOFT_POWER_OFF), _build_phase(states.POWER_ON)),
+    states.SOFT_REBOOT: (partial(ensure, target=states.SOFT_POWER_OFF), partial(ensure, target=states.POWER_ON)),
 }
 
 

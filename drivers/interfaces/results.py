@@ -113,6 +113,11 @@ def run_phases(task: AnyTask, *phases: Callable[[AnyTask], Answer]) -> Result:
     return result
 
 
+def restart_phases(task: Task) -> None:
+    """Have :func:`run_phases` begin with its first phase again."""
+    task.memory.pop(_PHASES, None)
+
+
 def has_begun(task: Task) -> bool:
     """Return whether :func:`run_phases` has begun in an earlier call of the step, or phase, that asks."""
     return _PHASES in task.memory

@@ -113,7 +113,7 @@ class Hardware:
         reasons: dict[str, str] = {}
         for interface_type in interfaces.TYPES:
             enabled = self._enabled[node.driver, interface_type]
-            name = getattr(node, interfaces.field(interface_type)) or self._defaults[node.driver, interface_type]
+            name = getattr(node, interfaces.FIELD[interface_type]) or self._defaults[node.driver, interface_type]
             if name in enabled:
                 links[interface_type] = enabled[name]
             else:
@@ -137,7 +137,7 @@ class Hardware:
         if node.driver in self.classic_drivers:
             return self.classic_drivers[node.driver][interface.interface_type] is interface
         key = (node.driver, interface.interface_type)
-        name = getattr(node, interfaces.field(interface.interface_type)) or self._defaults.get(key, "")
+        name = getattr(node, interfaces.FIELD[interface.interface_type]) or self._defaults.get(key, "")
         return self._enabled.get(key, {}).get(name) is interface
 
     def _missing_driver_text(self, name: str) -> str:
@@ -180,7 +180,7 @@ class Hardware:
         return drivers
 
     def _load_interfaces(self, interface_type: str) -> None:
-        option = f"enabled_{interfaces.field(interface_type)}s"
+        option = f"enabled_{interfaces.FIELD[interface_type]}s"
         group = entry_points.interface_group(interface_type)
         supported = {
             entry_points.class_path(cls)
@@ -224,7 +224,7 @@ class Hardware:
 
     def _calculate_default(self, hardware_type: str, interface_type: str, enabled: Links) -> str:
         """:param enabled: in the hardware type's order of preference."""
-        field = interfaces.field(interface_type)
+        field = interfaces.FIELD[interface_type]
         explicit: str | None = self._conf[f"default_{field}"]
         if explicit is None and enabled:
             return next(iter(enabled))

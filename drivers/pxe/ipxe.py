@@ -5,7 +5,7 @@ The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>`
 ``kernel_args``. What a volume needs, the API looks up. Kernels and ramdisks that are in Glance the API passes on.
 """
 
-from ingot.common import errors, ipxe
+from ingot.common import errors, iscsi
 from ingot.common.conf import loader
 from ingot.drivers.images import glance_images
 from ingot.drivers.interfaces.base import get_interface
@@ -26,7 +26,7 @@ def _check_command_part(name: str, value: object) -> str:
 
     :raises Invalid: it is no text, or would end the command.
     """
-    if not isinstance(value, str) or not value.isprintable() or ipxe.OPERATORS & set(value.split()):
+    if not isinstance(value, str) or not value.isprintable() or iscsi.IPXE_OPERATORS & set(value.split()):
         raise errors.Invalid(
             field=name, value=value, allowed="It must be one line of text, without the words ||, && and ; of iPXE."
         )

@@ -71,6 +71,24 @@ def imported(paths: list[pathlib.Path]) -> set[str]:
     return {name for name in names if name.split(".")[0] not in {"ingot", "__future__", *sys.stdlib_module_names}}
 
 
+def folder_of(name: str) -> str:
+    """The package that a module, or a name in a module, is in."""
+    while not (path := module_path(name)).exists():
+        name = name.rpartition(".")[0]
+    return name if path.name == "__init__.py" else name.rpartition(".")[0]
+
+
+def folder_arrows() -> Iterator[tuple[str, str]]:
+    """Which folder of a top-level package imports which other folder of the same package."""
+    for package, path in files():
+        for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ingot."):
+                for alias in node.names:
+                    folder = folder_of(f"{node.module}.{alias.name}")
+                    if folder != package and folder.split(".")[:2] == package.split(".")[:2]:
+                        yield package, folder
+
+
 def normal(distribution: str) -> str:
     """A distribution's name as package indexes compare it."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
@@ -165,6 +183,10 @@ class LayoutTest(testtools.TestCase):
     def test_no_file_is_too_long(self) -> None:
         lengths = {str(p.relative_to(ROOT)): len(p.read_text().splitlines()) for p in modules()}
         self.assertEqual({}, {name: lines for name, lines in lengths.items() if lines > MAX_FILE_LINES})
+
+    def test_folders_of_a_package_import_each_other_one_way_only(self) -> None:
+        arrows = set(folder_arrows())
+        self.assertEqual([], sorted((one, other) for one, other in arrows if one < other and (other, one) in arrows))
 
     def test_links_for_type_checkers_spell_every_folder(self) -> None:
         links = [ROOT / ".typing" / "ingot", ROOT / ".typing" / "devstack" / "ingot"]

@@ -250,7 +250,7 @@ class EveryRoute(route_walk.Walk):
         self.assertIn(name, message, about)
         self.assertRegex(message, ADVICE, about)
         self.assertLess(len(message), 2500, about)
-        if masking.shown(name, value) == masking.MASK:
+        if masking.describe_value(name, value) == masking.MASK:
             self.assertNotIn(SECRET, message, about)
         elif "is a required property" not in message:
             self.assertTrue(any(part in message for part in parts(value)), about)

@@ -83,7 +83,7 @@ unittest.main(argv=["colour"])
 """
 
 VERSION = ("api/web/versions.py", "\n}\n\nMIN = 1", f'\n    {NEW}: "colour",\n}}\n\nMIN = 1')
-FIELD = f'        Field("colour", {NEW}, field_types.text(20), sortable=True),\n'
+FIELD = f'        Field("colour", {NEW}, fields.text(20), sortable=True),\n'
 COLUMN = "    colour: Mapped[str | None] = mapped_column(models.string(20))\n"
 
 
@@ -126,7 +126,7 @@ class NewField(testtools.TestCase):
         )
 
     def test_of_ports(self) -> None:
-        row = '        Field("extra", type=field_types.OBJECT),\n'
+        row = '        Field("extra", type=fields.OBJECT),\n'
         column = '    __tablename__ = "ports"\n\n'
         self.prove(
             "ports",

@@ -208,7 +208,7 @@ class Expected:
 
 _DONE = Expected(("done",), None)
 _AGAIN = Expected(("interrupted", "done"), None, did=2)
-_ABORTED = Expected(("aborted",), "somebody asked for it")
+_ABORTED = Expected(("aborted",), "aborted by request")
 _TIMED_OUT = r"timed out after waiting \d+ s for the agent; it was last heard (never|20\d\d-\S+)$"
 
 

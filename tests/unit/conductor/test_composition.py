@@ -61,7 +61,7 @@ class TestDisabledLater(conductor_case.ConductorCase):
     """An interface that a node has and the conductor has not any more takes nothing else with it."""
 
     def node(self, kind: str) -> models.Node:
-        return database.make_node(self.db, **{interfaces.field(kind): "gone"})
+        return database.make_node(self.db, **{interfaces.FIELD[kind]: "gone"})
 
     def report(self, node: models.Node) -> dict[str, Any]:
         answer = self.conductor.endpoint.validate_node(context.admin().to_dict(), node_uuid=node.uuid)

@@ -4,7 +4,8 @@ import datetime
 from typing import Any
 
 from ingot.common import clock, context
-from ingot.conductor.task import history, task_manager
+from ingot.conductor.steps import cursor
+from ingot.conductor.task import task_manager
 from tests import conductor_case, database
 
 RUN = "11111111-1111-1111-1111-111111111111"
@@ -31,7 +32,7 @@ class HistoryOfSteps(conductor_case.ConductorCase):
     def of(self, *attempts: dict[str, Any]) -> list[dict[str, Any]]:
         ctx = context.RequestContext(user_id="worker", project_id="conductors", overwrite=False)
         with task_manager.acquire(self.conductor.services, ctx, self.known.uuid, "test", shared=True) as task:
-            return history.of_steps(task, attempts)
+            return cursor.build_step_entries(task, attempts)
 
     def test_each_step_has_an_entry_with_its_duration(self) -> None:
         entries = self.of(self.attempt(0), self.attempt(1, origin="template CUSTOM_MIRROR"))

@@ -118,7 +118,7 @@ class LastErrors(conductor_case.ConductorCase):
                 error = self.settled(node).last_error
                 self.assertIn(f"{FLOWS[flow].title} was aborted in step vendor.pause", error)
                 leaves = FLOWS[flow].abort_leaves  # and ends well: there is nothing to do next
-                self.assertTrue(error.endswith("somebody asked for it." if leaves else FLOWS[flow].advice), error)
+                self.assertTrue(error.endswith("aborted by request." if leaves else FLOWS[flow].advice), error)
 
     def test_a_bug_in_a_driver_is_reported_with_its_step(self) -> None:
         def fails(*_given: Any) -> None:

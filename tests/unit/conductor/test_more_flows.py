@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from ingot.common import clock, context, errors, states
 from ingot.conductor import flows
-from ingot.conductor.steps import catalog
+from ingot.conductor.steps import planning
 from ingot.conductor.steps.flow import Entry, Flow
 from ingot.db import models, nodes
 from tests import conductor_case, database
@@ -292,7 +292,7 @@ class TestInventedFlow(FlowCase):
             step_field="service_step",
             first=(Entry("power", "fetch_cloth", lambda _task: self.calls.append("fetched")),),
             last=(Entry("power", "admire", lambda _task: self.calls.append("admired")),),
-            plan=lambda task, in_band, report: catalog.service(task, in_band, report),
+            plan=lambda task, in_band, report: planning.service(task, in_band, report),
             advice="Polish again.",
         )
         flows.FLOWS["polish"] = invented

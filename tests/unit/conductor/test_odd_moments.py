@@ -320,7 +320,7 @@ class TestCutOff(OddCase):
         self.run_flow(node, "delete", states.DELETING, replaces=replaced)
         self.assertEqual([("prepare", "done"), ("wait", "aborted")], self.ran_of(node)[:2])
         events = [entry.event for entry in self.history(node)]
-        self.assertIn("Deployment was cut off in step vendor.wait: Tear down was asked for.", events)
+        self.assertIn("Deployment was ended in step vendor.wait: Tear down was requested.", events)
 
     def test_plans_can_be_read_by_the_release_before(self) -> None:
         self.agent(step("scrub", 50, "deploy"))

@@ -164,9 +164,14 @@ class TestOrder(scripted.ScriptedCase):
 # Completion and crashes
 
 
+TWO_AGENTS_LOST = Story("rescue", [], [], fails=None, kills=[24, 29], kin=0, abort=None, stops=False)
+"""Each of two conductors dies after its agent has got the password and ended."""
+
+
 class TestCrashes(StoryCase):
     @examples(150)
     @hypothesis.given(stories())
+    @hypothesis.example(TWO_AGENTS_LOST)
     def test_a_flow_ends_and_each_step_is_completed_once(self, story: Story) -> None:
         end = self.play(story)
         node = self.now(end)

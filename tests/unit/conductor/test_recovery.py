@@ -23,7 +23,7 @@ def planned(interface: str, name: str, idempotent: bool) -> dict[str, object]:
         "origin": "driver",
         "abortable": False,
         "idempotent": idempotent,
-        "in_band": False,
+        "runner": "driver",
         "requires_ramdisk": False,
         "reboot_requested": False,
     }

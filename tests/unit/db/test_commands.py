@@ -45,7 +45,7 @@ class Commands(testtools.TestCase):
         self.assertEqual((0, 0, 0), (before.returncode, made.returncode, after.returncode), made.stderr)
         release = f"(this release: {schema.required_revision()}, after contract: {schema.head()})\n"
         self.assertEqual([f"empty {release}", f"{schema.head()} {release}"], [before.stdout, after.stdout])
-        self.assertTrue(schema.is_current(self.db))
+        self.assertEqual(schema.head(), schema.version(self.db))
 
     def test_a_revision_that_does_not_exist_is_reported(self) -> None:
         refused = self.run_dbsync("upgrade", "--revision", "0815")
@@ -89,13 +89,14 @@ class Commands(testtools.TestCase):
         refused = self.run_dbsync("contract")
         conductors.unregister(self.db, old)
         expanded = self.run_dbsync("expand")
-        between = schema.is_contracted(self.db)
+        between = schema.version(self.db)
         done = self.run_dbsync("contract")
 
         self.assertEqual(1, refused.returncode)
         self.assertIn("online, replace them first: one (0.2.7).", refused.stderr)
-        self.assertEqual((0, False, 0), (expanded.returncode, between, done.returncode), done.stderr)
-        self.assertTrue(schema.is_current(self.db))
+        self.assertEqual((0, 0), (expanded.returncode, done.returncode), done.stderr)
+        self.assertEqual(schema.required_revision(), between)
+        self.assertEqual(schema.head(), schema.version(self.db))
 
     def test_an_upgrade_does_not_end_while_services_are_pinned(self) -> None:
         self.upgraded()
@@ -105,7 +106,7 @@ class Commands(testtools.TestCase):
 
         self.assertEqual(1, refused.returncode)
         self.assertIn("pin_release_version", refused.stderr)
-        self.assertFalse(schema.is_contracted(self.db))
+        self.assertEqual(schema.required_revision(), schema.version(self.db))
 
     def test_an_upgrade_does_not_end_before_it_began(self) -> None:
         refused = self.run_dbsync("contract")
@@ -146,6 +147,18 @@ class Commands(testtools.TestCase):
         self.assertEqual(2, check["result"])
         self.assertIn("transport_url", check["details"])
         self.assertNotIn("secret", check["details"])
+
+    def test_a_schema_older_than_release_0_2_is_reported(self) -> None:
+        schema.upgrade(self.db)
+        with self.db.single() as connection:
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0003'")
+
+        ended, text = self.check_upgrade("--json")
+        refused = self.run_dbsync("upgrade")
+
+        self.assertEqual((2, 1), (ended, refused.returncode), text)
+        self.assertIn("Upgrade to 0.2 first", json.loads(text)["checks"][0]["details"])
+        self.assertIn("Upgrade to 0.2 first", refused.stderr)
 
     def test_nodes_that_no_conductor_can_serve_are_reported(self) -> None:
         schema.upgrade(self.db)

@@ -110,4 +110,4 @@ class DriverTestCase(testtools.TestCase):
         raise AssertionError("it never ended")
 
 
-ALL_FAKE = {interfaces.field(kind): "fake" for kind in interfaces.TYPES if kind not in ("network", "storage")}
+ALL_FAKE = {interfaces.FIELD[kind]: "fake" for kind in interfaces.TYPES if kind not in ("network", "storage")}

@@ -48,7 +48,7 @@ class ContractTest(fakes.DriverTestCase):
                     self.assertEqual(required, {name for name, about in described.items() if about.get("required")})
 
     def test_what_is_unsupported_says_so_and_does_nothing_inside_flows(self) -> None:
-        task = self.task(**{interfaces.field(kind): f"no-{kind}" for kind in ("bios", "console", "raid", "rescue")})
+        task = self.task(**{interfaces.FIELD[kind]: f"no-{kind}" for kind in ("bios", "console", "raid", "rescue")})
         task.driver.bios.cache_bios_settings(task)
         task.driver.console.stop_console(task)
         task.driver.rescue.clean_up(task)

@@ -1,4 +1,4 @@
-"""Draws the state machine from its table, for the documentation: ``python -m ingot.common.diagram FILE [--check]``."""
+"""Draw the state machine from its table, for the documentation: ``python doc/states_diagram.py FILE [--check]``."""
 
 import argparse
 import pathlib
@@ -16,10 +16,13 @@ _SHAPES = (
 
 
 def dot() -> str:
-    """The table as a Graphviz graph: stable states green, working blue, waiting dashed, held yellow, failed red; solid
-    arrows are what a client asks for, dashed ones what the conductor does."""
+    """Return the table as a Graphviz graph.
+
+    Stable states are green, working blue, waiting dashed, held yellow, failed red. Solid arrows are what a client
+    requests, dashed ones what the conductor does.
+    """
     lines = [
-        "// Generated from common/states.py by python -m ingot.common.diagram; do not edit.",
+        "// Generated from common/states.py by python doc/states_diagram.py; do not edit.",
         "digraph states {",
         "  rankdir=LR;",
         '  node [fontname="sans-serif"]; edge [fontname="sans-serif", fontsize=10];',
@@ -33,7 +36,7 @@ def dot() -> str:
 
 
 def main() -> int:
-    """Writes the diagram, or with --check compares: exit code 1 when the file is not what the table says."""
+    """Write the diagram, or with --check compare: exit code 1 when the file is not what the table says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=pathlib.Path)
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
