@@ -1,6 +1,6 @@
 """The application: what happens around every request, whatever its resource. The only module of the web framework.
 
-Order: route, method, who asks, version, query, body, handler. Everything that is refused on the way is an error of
+Order: route, method, user, version, query, body, handler. Every refusal on the way is an error of
 :mod:`ingot.common.errors` and becomes an answer in one place.
 """
 
@@ -33,15 +33,16 @@ from ingot.rpcapi.client import ConductorClient
 _GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
 
-FEED = "ingot.feed"
-"""The extension of the application that whoever serves it closes when it stops serving."""
-_LONGEST_NAME = 255  # of who asks, in the history of a node
+_LONGEST_NAME = 255  # of a user, in the history of a node
 _EVERYTHING = Access()
 _FIRST_PAUSE_S = 0.05
 
+FEED = "ingot.feed"
+"""The extension of the application that the web server closes when it stops."""
+
 
 def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> flask.Flask:
-    """The WSGI application.
+    """Return the WSGI application.
 
     :raises ConfigurationError: the users of http_basic cannot be read.
     """
@@ -52,9 +53,9 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
     api = Api(conf, db, client)
     app.extensions[FEED] = api.feed
     app.url_map.add(routing.Rule(_NO_STATE, endpoint=_NO_STATE, methods=None))
-    app.view_functions[_NO_STATE] = _no_state
+    app.view_functions[_NO_STATE] = _refuse_state
     for route in routes.ROUTES:
-        # Without methods of its own a rule matches all of them: which are allowed is said by the table of routes.
+        # Without methods of its own a rule matches all of them: the table of routes says which are allowed.
         app.url_map.add(routing.Rule(route.path, endpoint=route.path, methods=None))
         app.view_functions[route.path] = api.view(route)
     app.register_error_handler(Exception, api.refuse)
@@ -66,8 +67,8 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
 _NO_STATE = "/v1/nodes/<node>/states/<name>"
 
 
-def _no_state(node: str, name: str) -> NoReturn:
-    """What a node's states do not have. Measured: reading it is 404, as everywhere, but setting it is 405."""
+def _refuse_state(node: str, name: str) -> NoReturn:
+    """Refuse a state that nodes do not have. Measured: reading it is 404, as everywhere, but setting it is 405."""
     if flask.request.method == "GET":
         known = (route.path.rpartition("/")[2] for route in routes.ROUTES if route.path.startswith(_NO_STATE[:-6]))
         raise errors.NotFound(f"The states of a node have no {name[:80]}. There are: {', '.join(sorted(known))}.")
@@ -76,7 +77,7 @@ def _no_state(node: str, name: str) -> NoReturn:
 
 
 class _OldUrls:
-    """Other ways to say a URL of the table: without a version, and with ``.json`` at its end."""
+    """Other spellings of a URL of the table: without a version, and with ``.json`` at its end."""
 
     _ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
 
@@ -87,14 +88,14 @@ class _OldUrls:
         path = environ["PATH_INFO"]
         if f"{path}/".split("/")[1] not in self._ROOTS:
             path = f"/v1{path}"
-        if path.startswith("/v1/") and path.endswith(".json") and _before_suffixes(environ):
+        if path.startswith("/v1/") and path.endswith(".json") and _ignores_suffixes(environ):
             path = path.removesuffix(".json")
         environ["PATH_INFO"] = path
         return self._wsgi_app(environ, start_response)
 
 
-def _before_suffixes(environ: Mapping[str, Any]) -> bool:
-    """Whether an ending .json is no part of a URL, as before version 1.91."""
+def _ignores_suffixes(environ: Mapping[str, Any]) -> bool:
+    """Return whether an ending .json is no part of a URL, as before version 1.91."""
     own, common = environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION"), environ.get("HTTP_OPENSTACK_API_VERSION")
     try:
         return versions.negotiate(own, common) < 91
@@ -102,11 +103,11 @@ def _before_suffixes(environ: Mapping[str, Any]) -> bool:
         return False  # the request is refused later, with its headers
 
 
-class _Declared(NamedTuple):
+class _DeclaredMethod(NamedTuple):
     """What the table of routes says of one method of a route.
 
-    :param at_once: whether the rule of policy is asked before the handler runs: it is about no object in particular,
-        or there is none, which nobody meets.
+    :param at_once: whether the rule of policy is checked before the handler runs: it is about no object in particular,
+        or there is no rule, so that the request is refused.
     """
 
     operation: Operation
@@ -115,7 +116,7 @@ class _Declared(NamedTuple):
     at_once: bool
 
     @classmethod
-    def of(cls, route: routes.Route, method: str) -> "_Declared":
+    def from_route(cls, route: routes.Route, method: str) -> "_DeclaredMethod":
         rule = route.rule(method)
         at_once = rule not in RULES or RULES[rule].at_once
         return cls(route.operations[method], route.needs(method), rule, at_once)
@@ -130,31 +131,31 @@ class Api:
         self._client = client
         self._auth = identity.load_strategy(conf)
         self.feed = Feed(conf, db)
-        self._may_wait = threading.Semaphore(max(1, conf.api.api_workers // 4))
+        self._waiting_slots = threading.Semaphore(max(1, conf.api.api_workers // 4))
         self._downloads = Downloads(conf)
         self._public_endpoint = (conf.api.public_endpoint or "").rstrip("/")
 
-    def view(self, route: routes.Route) -> Any:
-        """The framework's function for a route."""
-        declared = {method: _Declared.of(route, method) for method in route.operations}
+    def view(self, route: routes.Route) -> Callable[..., flask.Response]:
+        """Return the framework's function for a route."""
+        declared = {method: _DeclaredMethod.from_route(route, method) for method in route.operations}
 
         def answer(**ident: str) -> flask.Response:
             if flask.request.method == "OPTIONS":
                 return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
-            _refuse_form(route, flask.request)
+            _check_form(route, flask.request)
             return self._answer(route, declared[flask.request.method], flask.request, ident)
 
         return answer
 
     def _answer(
-        self, route: routes.Route, declared: "_Declared", request: flask.Request, ident: dict[str, str]
+        self, route: routes.Route, declared: _DeclaredMethod, request: flask.Request, ident: dict[str, str]
     ) -> flask.Response:
-        access = _EVERYTHING if route.public else self._admitted(request)
-        flask.g.minor = _minor(route, request)
+        access = _EVERYTHING if route.public else self._authenticate(request)
+        flask.g.minor = _read_minor(route, request)
         if flask.g.minor < declared.since:
             if route.first:
                 route.first(self._call(declared, request, access, None), **ident)
-            raise route.too_new(request.method)
+            raise route.too_new_error(request.method)
         if access.limited and declared.at_once:
             access.require(declared.rule)
         conditions = None
@@ -163,51 +164,51 @@ class Api:
             if request.method != "GET" and not route.tagged:
                 conditions.refuse_tags()
         call = self._call(declared, request, access, conditions)
-        reply = self._unless_locked(lambda: declared.operation.handler(call, **ident))
+        reply = self._wait_for_lock(lambda: declared.operation.handler(call, **ident))
         if access.limited:
             access.check_required()
-        return _response(reply, request.method, conditions)
+        return _build_response(reply, request.method, conditions)
 
-    def _unless_locked(self, handled: Callable[[], Reply]) -> Reply:
-        """Waits a moment for a node that is locked: what was asked for just before is being done, mostly.
+    def _wait_for_lock(self, handle: Callable[[], Reply]) -> Reply:
+        """Wait a moment for a node that is locked: mostly the request before this one is still being served.
 
-        Whoever is refused because of a lock has written nothing, so that the whole handler can run again. Only some may
-        wait: threads that wait serve nobody else.
+        A request that is refused because of a lock has written nothing, so that the whole handler can run again. Only
+        some may wait: threads that wait serve no other requests.
         """
         try:
-            return handled()
+            return handle()
         except errors.NodeLocked:
-            if not self._conf.api.lock_wait_timeout or not self._may_wait.acquire(blocking=False):
+            if not self._conf.api.lock_wait_timeout or not self._waiting_slots.acquire(blocking=False):
                 raise
         try:
-            return self._again(handled)
+            return self._repeat(handle)
         finally:
-            self._may_wait.release()
+            self._waiting_slots.release()
 
-    def _again(self, handled: Callable[[], Reply]) -> Reply:
+    def _repeat(self, handle: Callable[[], Reply]) -> Reply:
         until = time.monotonic() + self._conf.api.lock_wait_timeout
         pause = _FIRST_PAUSE_S
         while True:
             time.sleep(min(pause, max(until - time.monotonic(), 0)))
             try:
-                return handled()
+                return handle()
             except errors.NodeLocked:
                 if time.monotonic() >= until:
                     raise
             pause *= 2
 
-    def _admitted(self, request: flask.Request) -> Access:
-        """Finds out who asks, and gives what they may do."""
-        if self._auth is None:  # who says a name gets it into the history
-            user, project = (request.headers.get(f"X-{told}-Id", "")[:_LONGEST_NAME] for told in ("User", "Project"))
-            flask.g.ctx = context.RequestContext(user_id=user or None, project_id=project or None, **_told(request))
+    def _authenticate(self, request: flask.Request) -> Access:
+        """Find out who sends a request, and return what they may do."""
+        if self._auth is None:  # what a client says goes into the history of the node
+            user, project = (request.headers.get(f"X-{name}-Id", "")[:_LONGEST_NAME] for name in ("User", "Project"))
+            flask.g.ctx = context.RequestContext(user_id=user or None, project_id=project or None, **_read_ids(request))
             return _EVERYTHING
-        flask.g.ctx = self._auth.identify(request.environ, **_told(request))
+        flask.g.ctx = self._auth.identify(request.environ, **_read_ids(request))
         return self._auth.access(flask.g.ctx)
 
     def _call(
         self,
-        declared: "_Declared",
+        declared: _DeclaredMethod,
         request: flask.Request,
         access: Access,
         conditions: preconditions.Preconditions | None,
@@ -218,7 +219,7 @@ class Api:
             conf=self._conf,
             db=self._db,
             client=self._client,
-            ctx=_context(request),
+            ctx=_get_context(request),
             access=access,
             rule=declared.rule,
             feed=self.feed,
@@ -228,12 +229,12 @@ class Api:
             base=self._public_endpoint or request.host_url.rstrip("/"),
             path=request.path,
             query=operations.read_query(operation.query, request.args, minor) if request.args else {},
-            body=operation.body.check(self._body(request), minor) if operation.body else None,
+            body=operation.body.check(self._read_body(request), minor) if operation.body else None,
             preconditions=None if request.method == "GET" else conditions,
         )
 
-    def _body(self, request: flask.Request) -> Any:
-        """The parsed body; None for an empty one.
+    def _read_body(self, request: flask.Request) -> Any:
+        """Return the parsed body; None for an empty one.
 
         :raises TooLarge: it has more bytes than are accepted.
         :raises TooDeep: its lists and objects are nested deeper than is accepted.
@@ -257,29 +258,29 @@ class Api:
         return parsed
 
     def refuse(self, exc: Exception) -> flask.Response:
-        """The answer to a request that cannot be served. This is the edge of a request: nothing escapes."""
+        """Return the answer to a request that cannot be served. This is the edge of a request: nothing escapes."""
         error = faults.build_error(exc)
         response = flask.Response(faults.build_body(error, "minor" in flask.g), error.code, mimetype=_JSON)
         response.headers.update(faults.build_headers(error))
         if "allow" in flask.g:
             response.headers["Allow"] = flask.g.allow
         if isinstance(error, errors.VersionRefused):
-            _tell_range(response)
+            _add_version_range(response)
         return response
 
     def sign(self, response: flask.Response) -> flask.Response:
-        """Adds the headers of every answer."""
-        request_id = _context(flask.request).request_id
+        """Add the headers of every answer."""
+        request_id = _get_context(flask.request).request_id
         response.headers["OpenStack-Request-Id"] = request_id
         response.headers["X-OpenStack-Request-Id"] = request_id
         if "minor" in flask.g:
-            _tell_range(response)
+            _add_version_range(response)
             response.headers[versions.HEADER] = versions.TEXT[flask.g.minor]
             response.headers["Vary"] = f"{versions.HEADER}, OpenStack-API-Version"
         return response
 
 
-def _minor(route: routes.Route, request: flask.Request) -> int:
+def _read_minor(route: routes.Route, request: flask.Request) -> int:
     """
     :raises VersionRefused: the version cannot be read, or is not served.
     """
@@ -288,15 +289,15 @@ def _minor(route: routes.Route, request: flask.Request) -> int:
     return versions.negotiate(request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version"))
 
 
-def _refuse_form(route: routes.Route, request: flask.Request) -> None:
+def _check_form(route: routes.Route, request: flask.Request) -> None:
     """
-    :raises IngotError: the route does not serve such a request, whoever sends it.
+    :raises IngotError: the route does not serve such a request, whatever the user.
     """
     if "\0" in request.path:
-        raise errors.Invalid(field="URL", value=request.path, allowed="Nothing is called by a NUL.")
+        raise errors.Invalid(field="URL", value=request.path, allowed="No name holds a NUL.")
     if request.method not in route.operations:
-        if _minor(route, request) < route.since:  # a version that does not know the URL is told about that instead
-            raise route.too_new(request.method[:20])
+        if _read_minor(route, request) < route.since:  # the refusal names the version that the URL needs
+            raise route.too_new_error(request.method[:20])
         flask.g.allow = ", ".join(route.operations)
         raise errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
     if not route.text and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
@@ -315,21 +316,21 @@ def _read(request: flask.Request, most: int) -> bytes:
     return raw
 
 
-def _tell_range(response: flask.Response) -> None:
+def _add_version_range(response: flask.Response) -> None:
     response.headers[versions.MIN_HEADER] = versions.TEXT[versions.MIN]
     response.headers[versions.MAX_HEADER] = versions.TEXT[versions.MAX]
 
 
-def _context(request: flask.Request) -> context.RequestContext:
-    """Who asks; nobody in particular where that need not be known, and where it did not come to be known."""
+def _get_context(request: flask.Request) -> context.RequestContext:
+    """Return the context of a request; without a user where it is public, or was refused before."""
     if "ctx" not in flask.g:
-        flask.g.ctx = context.RequestContext(**_told(request))
-    made: context.RequestContext = flask.g.ctx
-    return made
+        flask.g.ctx = context.RequestContext(**_read_ids(request))
+    ctx: context.RequestContext = flask.g.ctx
+    return ctx
 
 
-def _told(request: flask.Request) -> dict[str, Any]:
-    """What the context of a request is made of, whoever asks."""
+def _read_ids(request: flask.Request) -> identity.RequestIds:
+    """Return what the context of a request gets, whatever the user."""
     given = request.headers.get("X-OpenStack-Request-ID", "")
     return {"global_request_id": given if _GLOBAL_REQUEST_ID.fullmatch(given) else None, "overwrite": False}
 
@@ -342,23 +343,24 @@ _NO_JSON: Mapping[type, str] = {
 }
 
 
-def _response(reply: Reply, method: str, conditions: preconditions.Preconditions | None) -> flask.Response:
-    media = next((media for kind, media in _NO_JSON.items() if isinstance(reply.body, kind)), None)
+def _build_response(reply: Reply, method: str, conditions: preconditions.Preconditions | None) -> flask.Response:
+    body: Any = reply.body
+    media = next((media for body_type, media in _NO_JSON.items() if isinstance(body, body_type)), None)
     if media:
-        as_it_is = flask.Response(reply.body, reply.status, reply.headers, mimetype=media)
-        as_it_is.direct_passthrough = not isinstance(reply.body, str | bytes)
+        as_it_is = flask.Response(body, reply.status, reply.headers, mimetype=media)
+        as_it_is.direct_passthrough = not isinstance(body, str | bytes)
         return as_it_is
-    data = b"" if reply.body is None else orjson.dumps(reply.body, option=orjson.OPT_NAIVE_UTC)
+    data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (method == "GET" and data):
-        tag = _tag(reply.version, data)
+        tag = _build_tag(reply.version, data)
         headers["ETag"] = f'"{tag}"'
         if conditions and method == "GET" and conditions.check_answer(tag):
             return flask.Response(status=304, headers=headers)
     return flask.Response(data, reply.status, headers, mimetype=_JSON)
 
 
-def _tag(version: str | None, answer: bytes) -> str:
-    """The entity tag of an answer, without quotes; see :mod:`ingot.api.web.preconditions`."""
+def _build_tag(version: str | None, answer: bytes) -> str:
+    """Return the entity tag of an answer, without quotes; see :mod:`ingot.api.web.preconditions`."""
     digest = hashlib.blake2b(answer, digest_size=8).hexdigest()
     return digest if version is None else f"{version}-{digest}"

@@ -1,4 +1,4 @@
-"""Writes the API's description into a file, or compares it with one.
+"""Write the API's description into a file, or compare it with one.
 
 python -m ingot.api.openapi FILE           writes the document
 python -m ingot.api.openapi --check FILE   exits 1 if the file is not what the tables say
@@ -14,7 +14,7 @@ from ingot.api.web import description
 
 
 def text() -> str:
-    """The document as it is kept in a file."""
+    """Return the document as it is kept in a file."""
     return json.dumps(description.document(routes.ROUTES), indent=1, ensure_ascii=False) + "\n"
 
 

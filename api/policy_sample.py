@@ -11,10 +11,10 @@ from ingot.common.conf import loader
 def list_rules() -> list[policy.RuleDefault]:
     """Return all rules with their defaults: the entry point oslo.policy.policies."""
     blocks = [policy.RuleDefault(name, check, about) for name, (check, about) in rules.BLOCKS.items()]
-    requests: dict[str, list[dict[str, str]]] = {}
+    requests: dict[str, list[policy.Operation]] = {}
     for route in routes.ROUTES:
         for method in route.operations:
-            request = {"method": method, "path": description.templated(route.path)}
+            request: policy.Operation = {"method": method, "path": description.template_path(route.path)}
             requests.setdefault(route.rule(method), []).append(request)
     documented = (
         policy.DocumentedRuleDefault(

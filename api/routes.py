@@ -1,16 +1,22 @@
-"""All routes: which URL, which methods, from which version on. 405 and ``Allow`` come from this table."""
+"""All routes: URLs, their methods, and the versions that brought them. 405 and ``Allow`` come from this table."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from ingot.api.agents import agent_logs, agents, boot
 from ingot.api.auth.rules import RULES
-from ingot.api.nodes import bios as node_bios
-from ingot.api.nodes import bulk, children, maintenance, management, node_states, nodes, plan, provision, timeline
-from ingot.api.nodes import firmware as node_firmware
-from ingot.api.nodes import history as node_history
-from ingot.api.nodes import inventory as node_inventory
-from ingot.api.nodes import traits as node_traits
+from ingot.api.nodes import (
+    bulk,
+    history,
+    inventory,
+    maintenance,
+    management,
+    node_states,
+    nodes,
+    plan,
+    provision,
+    traits,
+)
 from ingot.api.resources import (
     allocations,
     chassis,
@@ -59,10 +65,10 @@ class Route(NamedTuple):
     :param since: minor version that brought it.
     :param below: what older requests get, by method.
     :param public: whether it needs no authentication.
-    :param any_version: whether it does not care about the request's version.
-    :param text: whether it answers plain text or an archive, and so does not look for JSON in ``Accept``.
-    :param first: what refuses those who may not use it, even with a version that it is newer than; everywhere else the
-        version comes first.
+    :param any_version: whether the request's version does not matter.
+    :param text: whether it answers plain text or an archive, so that ``Accept`` need not allow JSON.
+    :param first: what refuses users who may not use it, even where it is newer than the version of the request;
+        everywhere else the version is checked first.
     :param policy: the rule of policy for its operations, or one for each method; see :mod:`ingot.api.auth.rules`.
     """
 
@@ -82,22 +88,22 @@ class Route(NamedTuple):
         return not self.public and ("<node>" in self.path or "<ident>" in self.path)
 
     def rule(self, method: str) -> str:
-        """The rule for an operation. One without a rule is for nobody."""
+        """Return the rule for an operation; no user may use one without a rule."""
         return self.policy if isinstance(self.policy, str) else self.policy.get(method, "")
 
-    def too_new(self, method: str) -> errors.IngotError:
-        """The error for a request of an older version."""
+    def too_new_error(self, method: str) -> errors.IngotError:
+        """Return the error for a request of an older version."""
         refusal = _REFUSALS[self.below.get(method, self.below["*"])]
         return refusal(f"{method} {self.path} needs API version 1.{self.needs(method)} or newer.")
 
     def needs(self, method: str) -> int:
-        """The minor version that brought a method of it; for one that nobody serves, the URL itself."""
+        """Return the minor version that brought a method of it; for a method that it does not have, the URL itself."""
         operation = self.operations.get(method)
         return max(self.since, operation.since) if operation else self.since
 
 
-class _Served(Protocol):
-    """What can be done with a resource: a :class:`ingot.api.web.crud.Crud`, or a module."""
+class _Resource(Protocol):
+    """The operations of a resource: a :class:`ingot.api.web.crud.Crud`, or a module."""
 
     index: Operation
     detail: Operation
@@ -109,18 +115,18 @@ class _Served(Protocol):
 
 def _resource(
     path: str,
-    served: _Served,
+    served: _Resource,
     noun: str,
     since: int = 1,
     below: Mapping[str, int] = _HIDDEN,
     detail: bool = False,
     **other: Operation,
 ) -> tuple[Route, ...]:
-    """The URLs of a resource: its collection, if it has one the list with all details, and one object.
+    """Return the URLs of a resource: its collection, if it has one the list with all details, and one object.
 
-    :param noun: the resource in the names of rules; one with a rule for lists is one of which everybody has their own.
+    :param noun: the resource in the names of rules; there is a rule for lists where projects own its objects.
     :param detail: whether there is a list at .../detail.
-    :param other: operations in place of those that are served: ``create``, ``update``, and ``clear`` for DELETE of the
+    :param other: operations in place of those of the resource: ``create``, ``update``, and ``clear`` for DELETE of the
         collection.
     """
     rules = {method: f"baremetal:{noun}:{action}" for method, action in _ACTIONS.items()}
@@ -136,6 +142,35 @@ def _resource(
     )
 
 
+def _v1(
+    path: str,
+    operations: Mapping[str, Operation],
+    rules: str | Mapping[str, str],
+    since: int = 1,
+    below: Mapping[str, int] = _HIDDEN,
+    first: Callable[..., object] | None = None,
+) -> Route:
+    """Return a URL under /v1.
+
+    :param rules: the rule of policy for its operations, or one for each method, without the prefix ``baremetal:``.
+    """
+    return Route(f"/v1/{path}", operations, since, below, first=first, policy=_prefix("baremetal", rules))
+
+
+def _own(path: str, operations: Mapping[str, Operation], rules: str, text: bool = False) -> Route:
+    """Return a URL under /ingot/v1, which has no versions.
+
+    :param rules: as in :func:`_v1`, without the prefix ``ingot:``.
+    """
+    return Route(f"/ingot/v1/{path}", operations, any_version=True, text=text, policy=_prefix("ingot", rules))
+
+
+def _prefix(service: str, rules: str | Mapping[str, str]) -> str | Mapping[str, str]:
+    if isinstance(rules, str):
+        return f"{service}:{rules}"
+    return {method: f"{service}:{rule}" for method, rule in rules.items()}
+
+
 ROUTES: tuple[Route, ...] = (
     Route("/", {"GET": root.service}, public=True, any_version=True),
     Route("/v1", {"GET": root.version_1}, public=True),
@@ -148,177 +183,118 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/continue_inspection", {"POST": agents.continue_inspection}, public=True),
     # nodes
     *_resource("/v1/nodes", nodes, "node", detail=True),
-    Route("/v1/nodes/validate", {"GET": management.validate_by_query}, policy="baremetal:node:validate"),
-    Route("/v1/nodes/<node>/states", {"GET": node_states.show}, policy="baremetal:node:get_states"),
-    Route("/v1/nodes/<node>/states/power", {"PUT": node_states.set_power}, policy="baremetal:node:set_power_state"),
-    Route(
-        "/v1/nodes/<node>/states/provision",
-        {"PUT": provision.set_provision},
-        policy="baremetal:node:set_provision_state",
-    ),
-    Route(
-        "/v1/nodes/<node>/states/console",
+    _v1("nodes/validate", {"GET": management.validate_by_query}, "node:validate"),
+    _v1("nodes/<node>/states", {"GET": node_states.show}, "node:get_states"),
+    _v1("nodes/<node>/states/power", {"PUT": node_states.set_power}, "node:set_power_state"),
+    _v1("nodes/<node>/states/provision", {"PUT": provision.set_provision}, "node:set_provision_state"),
+    _v1(
+        "nodes/<node>/states/console",
         {"GET": management.show_console, "PUT": management.set_console},
-        policy={"GET": "baremetal:node:get_console", "PUT": "baremetal:node:set_console_state"},
+        {"GET": "node:get_console", "PUT": "node:set_console_state"},
     ),
-    Route(
-        "/v1/nodes/states/console/<node>", {"GET": management.show_console}, policy="baremetal:node:get_console"
-    ),  # as tempest spells it
-    Route(
-        "/v1/nodes/<node>/states/boot_mode",
+    _v1("nodes/states/console/<node>", {"GET": management.show_console}, "node:get_console"),
+    _v1(
+        "nodes/<node>/states/boot_mode",
         {"PUT": management.set_boot_mode},
+        "node:set_boot_mode",
         76,
-        first=nodes.may,
-        policy="baremetal:node:set_boot_mode",
+        first=nodes.check_access,
     ),
-    Route(
-        "/v1/nodes/<node>/states/secure_boot",
+    _v1(
+        "nodes/<node>/states/secure_boot",
         {"PUT": management.set_secure_boot},
+        "node:set_secure_boot",
         76,
-        first=nodes.may,
-        policy="baremetal:node:set_secure_boot",
+        first=nodes.check_access,
     ),
-    Route(
-        "/v1/nodes/<node>/states/raid",
-        {"PUT": node_states.set_raid},
-        12,
-        _NOT_ACCEPTABLE,
-        policy="baremetal:node:set_raid_state",
-    ),
-    Route(
-        "/v1/nodes/<node>/maintenance",
+    _v1("nodes/<node>/states/raid", {"PUT": node_states.set_raid}, "node:set_raid_state", 12, _NOT_ACCEPTABLE),
+    _v1(
+        "nodes/<node>/maintenance",
         {"PUT": maintenance.set_flag, "DELETE": maintenance.clear_flag},
-        policy={"PUT": "baremetal:node:set_maintenance", "DELETE": "baremetal:node:clear_maintenance"},
+        {"PUT": "node:set_maintenance", "DELETE": "node:clear_maintenance"},
     ),
-    Route(
-        "/v1/nodes/<node>/management/boot_device",
+    _v1(
+        "nodes/<node>/management/boot_device",
         {"GET": management.show_boot_device, "PUT": management.set_boot_device},
-        policy={"GET": "baremetal:node:get_boot_device", "PUT": "baremetal:node:set_boot_device"},
+        {"GET": "node:get_boot_device", "PUT": "node:set_boot_device"},
     ),
-    Route(
-        "/v1/nodes/<node>/management/boot_device/supported",
-        {"GET": management.list_boot_devices},
-        policy="baremetal:node:get_boot_device",
-    ),
+    _v1("nodes/<node>/management/boot_device/supported", {"GET": management.list_boot_devices}, "node:get_boot_device"),
     Route("/v1/nodes/<node>/management", {}),
-    Route(
-        "/v1/nodes/<node>/management/inject_nmi",
-        {"PUT": management.inject_nmi},
-        29,
-        policy="baremetal:node:inject_nmi",
-    ),
-    Route(
-        "/v1/nodes/<node>/management/indicators",
-        {"GET": management.list_indicators},
-        policy="baremetal:node:get_indicator_state",
-    ),
-    Route(
-        "/v1/nodes/<node>/management/indicators/<name>",
+    _v1("nodes/<node>/management/inject_nmi", {"PUT": management.inject_nmi}, "node:inject_nmi", 29),
+    _v1("nodes/<node>/management/indicators", {"GET": management.list_indicators}, "node:get_indicator_state"),
+    _v1(
+        "nodes/<node>/management/indicators/<name>",
         {"GET": management.show_indicator, "PUT": management.set_indicator},
-        policy={"GET": "baremetal:node:get_indicator_state", "PUT": "baremetal:node:set_indicator_state"},
+        {"GET": "node:get_indicator_state", "PUT": "node:set_indicator_state"},
     ),
-    Route(
-        "/v1/nodes/<node>/management/indicators/<component>/<name>",
+    _v1(
+        "nodes/<node>/management/indicators/<component>/<name>",
         {"GET": management.show_indicator, "PUT": management.set_indicator},
-        policy={"GET": "baremetal:node:get_indicator_state", "PUT": "baremetal:node:set_indicator_state"},
+        {"GET": "node:get_indicator_state", "PUT": "node:set_indicator_state"},
     ),
-    Route("/v1/nodes/<node>/validate", {"GET": management.validate}, policy="baremetal:node:validate"),
+    _v1("nodes/<node>/validate", {"GET": management.validate}, "node:validate"),
     Route(
         "/v1/nodes/<node>/cleaning/steps", {"GET": management.list_cleaning_steps}, policy="ingot:node:clean_steps:get"
     ),
-    Route(
-        "/v1/nodes/<node>/traits",
-        {"GET": node_traits.index, "PUT": node_traits.replace, "DELETE": node_traits.clear},
+    _v1(
+        "nodes/<node>/traits",
+        {"GET": traits.index, "PUT": traits.replace, "DELETE": traits.clear},
+        {"GET": "node:traits:list", "PUT": "node:traits:set", "DELETE": "node:traits:delete"},
         37,
         _HIDDEN_406,
-        policy={
-            "GET": "baremetal:node:traits:list",
-            "PUT": "baremetal:node:traits:set",
-            "DELETE": "baremetal:node:traits:delete",
-        },
     ),
-    Route(
-        "/v1/nodes/<node>/traits/<trait>",
-        {"PUT": node_traits.add, "DELETE": node_traits.remove},
+    _v1(
+        "nodes/<node>/traits/<trait>",
+        {"PUT": traits.add, "DELETE": traits.remove},
+        {"PUT": "node:traits:set", "DELETE": "node:traits:delete"},
         37,
         _HIDDEN_406,
-        policy={"PUT": "baremetal:node:traits:set", "DELETE": "baremetal:node:traits:delete"},
     ),
-    Route("/v1/nodes/<node>/history", {"GET": node_history.index}, 78, policy="baremetal:node:history:get"),
-    Route("/v1/nodes/<node>/history/<uuid>", {"GET": node_history.show}, 78, policy="baremetal:node:history:get"),
-    Route("/v1/nodes/<node>/bios", {"GET": node_bios.index}, node_bios.SINCE, policy="baremetal:node:bios:get"),
-    Route("/v1/nodes/<node>/bios/<name>", {"GET": node_bios.show}, node_bios.SINCE, policy="baremetal:node:bios:get"),
-    Route(
-        "/v1/nodes/<node>/firmware",
-        {"GET": node_firmware.index},
-        node_firmware.SINCE,
-        policy="baremetal:node:firmware:get",
-    ),
-    Route("/v1/nodes/<node>/inventory", {"GET": node_inventory.show}, 81, policy="baremetal:node:inventory:get"),
-    Route("/v1/nodes/<node>/children", {"GET": children.index}, 83, policy="baremetal:node:get"),
-    Route(
-        "/v1/nodes/<node>/vifs",
+    _v1("nodes/<node>/history", {"GET": history.index}, "node:history:get", 78),
+    _v1("nodes/<node>/history/<uuid>", {"GET": history.show}, "node:history:get", 78),
+    _v1("nodes/<node>/bios", {"GET": inventory.list_bios}, "node:bios:get", inventory.BIOS_SINCE),
+    _v1("nodes/<node>/bios/<name>", {"GET": inventory.show_bios}, "node:bios:get", inventory.BIOS_SINCE),
+    _v1("nodes/<node>/firmware", {"GET": inventory.list_firmware}, "node:firmware:get", inventory.FIRMWARE_SINCE),
+    _v1("nodes/<node>/inventory", {"GET": inventory.show}, "node:inventory:get", 81),
+    _v1("nodes/<node>/children", {"GET": nodes.list_children}, "node:get", 83),
+    _v1(
+        "nodes/<node>/vifs",
         {"GET": management.list_vifs, "POST": management.attach_vif},
+        {"GET": "node:vif:list", "POST": "node:vif:attach"},
         28,
-        policy={"GET": "baremetal:node:vif:list", "POST": "baremetal:node:vif:attach"},
     ),
-    Route("/v1/nodes/<node>/vifs/<vif>", {"DELETE": management.detach_vif}, 28, policy="baremetal:node:vif:detach"),
-    Route(
-        "/v1/nodes/<node>/vmedia",
+    _v1("nodes/<node>/vifs/<vif>", {"DELETE": management.detach_vif}, "node:vif:detach", 28),
+    _v1(
+        "nodes/<node>/vmedia",
         {"GET": management.show_vmedia, "POST": management.attach_vmedia, "DELETE": management.detach_vmedia},
+        {"GET": "node:vmedia:get", "POST": "node:vmedia:attach", "DELETE": "node:vmedia:detach"},
         89,
-        policy={
-            "GET": "baremetal:node:vmedia:get",
-            "POST": "baremetal:node:vmedia:attach",
-            "DELETE": "baremetal:node:vmedia:detach",
-        },
     ),
-    Route(
-        "/v1/nodes/<node>/vendor_passthru/methods",
-        {"GET": vendor.methods_of_node},
-        policy="baremetal:node:vendor_passthru",
-    ),
-    Route("/v1/nodes/<node>/vendor_passthru", vendor.NODE_BY_QUERY, policy="baremetal:node:vendor_passthru"),
-    Route("/v1/nodes/<node>/vendor_passthru/<method>", vendor.NODE_BY_PATH, policy="baremetal:node:vendor_passthru"),
-    Route("/v1/nodes/<node>/ports", {"GET": ports.of_node}, policy="baremetal:port:list"),
-    Route("/v1/nodes/<node>/ports/detail", {"GET": ports.of_node_in_detail}, policy="baremetal:port:list"),
-    Route("/v1/nodes/<node>/portgroups", {"GET": portgroups.of_node}, 24, policy="baremetal:portgroup:list"),
-    Route(
-        "/v1/nodes/<node>/portgroups/detail",
-        {"GET": portgroups.of_node_in_detail},
-        24,
-        policy="baremetal:portgroup:list",
-    ),
+    _v1("nodes/<node>/vendor_passthru/methods", {"GET": vendor.methods_of_node}, "node:vendor_passthru"),
+    _v1("nodes/<node>/vendor_passthru", vendor.NODE_BY_QUERY, "node:vendor_passthru"),
+    _v1("nodes/<node>/vendor_passthru/<method>", vendor.NODE_BY_PATH, "node:vendor_passthru"),
+    _v1("nodes/<node>/ports", {"GET": ports.of_node}, "port:list"),
+    _v1("nodes/<node>/ports/detail", {"GET": ports.of_node_in_detail}, "port:list"),
+    _v1("nodes/<node>/portgroups", {"GET": portgroups.of_node}, "portgroup:list", 24),
+    _v1("nodes/<node>/portgroups/detail", {"GET": portgroups.of_node_in_detail}, "portgroup:list", 24),
     # ports and portgroups
     *_resource("/v1/ports", ports.CRUD, "port", detail=True),
     *_resource("/v1/portgroups", portgroups.CRUD, "portgroup", 23, detail=True),
-    Route("/v1/portgroups/<ident>/ports", {"GET": ports.of_portgroup}, 24, policy="baremetal:port:list"),
-    Route(
-        "/v1/portgroups/<ident>/ports/detail", {"GET": ports.of_portgroup_in_detail}, 24, policy="baremetal:port:list"
-    ),
+    _v1("portgroups/<ident>/ports", {"GET": ports.of_portgroup}, "port:list", 24),
+    _v1("portgroups/<ident>/ports/detail", {"GET": ports.of_portgroup_in_detail}, "port:list", 24),
     # volumes
-    Route("/v1/volume", {"GET": volumes.root}, volumes.SINCE, policy="baremetal:volume:get"),
+    _v1("volume", {"GET": volumes.root}, "volume:get", volumes.SINCE),
     *_resource("/v1/volume/connectors", volumes.CONNECTORS, "volume", volumes.SINCE),
     *_resource("/v1/volume/targets", volumes.TARGETS, "volume", volumes.SINCE),
-    Route("/v1/nodes/<node>/volume", {"GET": volumes.root_of_node}, volumes.SINCE, policy="baremetal:volume:get"),
-    Route(
-        "/v1/nodes/<node>/volume/connectors",
-        {"GET": volumes.connectors_of_node},
-        volumes.SINCE,
-        policy="baremetal:volume:list",
-    ),
-    Route(
-        "/v1/nodes/<node>/volume/targets",
-        {"GET": volumes.targets_of_node},
-        volumes.SINCE,
-        policy="baremetal:volume:list",
-    ),
+    _v1("nodes/<node>/volume", {"GET": volumes.root_of_node}, "volume:get", volumes.SINCE),
+    _v1("nodes/<node>/volume/connectors", {"GET": volumes.connectors_of_node}, "volume:list", volumes.SINCE),
+    _v1("nodes/<node>/volume/targets", {"GET": volumes.targets_of_node}, "volume:list", volumes.SINCE),
     # chassis
     *_resource("/v1/chassis", chassis.CRUD, "chassis", detail=True),
-    Route("/v1/chassis/<ident>/nodes", {"GET": chassis.nodes_in}, policy="baremetal:node:list"),
-    Route("/v1/chassis/<ident>/nodes/detail", {"GET": chassis.nodes_in_detail}, policy="baremetal:node:list"),
+    _v1("chassis/<ident>/nodes", {"GET": chassis.nodes_in}, "node:list"),
+    _v1("chassis/<ident>/nodes/detail", {"GET": chassis.nodes_in_detail}, "node:list"),
     # shards, inspection rules, events of a network service
-    Route("/v1/shards", {"GET": shards.index}, 82, policy="baremetal:shards:get"),
+    _v1("shards", {"GET": shards.index}, "shards:get", 82),
     *_resource(
         "/v1/inspection_rules",
         inspection_rules.CRUD,
@@ -327,13 +303,7 @@ ROUTES: tuple[Route, ...] = (
         _HIDDEN_405,
         clear=inspection_rules.delete_all,
     ),
-    Route(
-        "/v1/events",
-        {"POST": network_events.create},
-        network_events.SINCE,
-        _HIDDEN_GET_405,
-        policy="baremetal:events:post",
-    ),
+    _v1("events", {"POST": network_events.create}, "events:post", network_events.SINCE, _HIDDEN_GET_405),
     # allocations
     *_resource(
         "/v1/allocations",
@@ -344,76 +314,52 @@ ROUTES: tuple[Route, ...] = (
         create=allocations.create,
         update=allocations.UPDATE,
     ),
-    Route(
-        "/v1/nodes/<node>/allocation",
+    _v1(
+        "nodes/<node>/allocation",
         {"GET": allocations.of_node, "DELETE": allocations.delete_of_node},
+        {"GET": "allocation:get", "DELETE": "allocation:delete"},
         allocations.SINCE,
-        policy={"GET": "baremetal:allocation:get", "DELETE": "baremetal:allocation:delete"},
     ),
     # deploy templates; with a hyphen as specification 003 has it
     *_resource("/v1/deploy_templates", deploy_templates.CRUD, "deploy_template", 55, _HIDDEN_405),
     *_resource("/v1/deploy-templates", deploy_templates.HYPHENATED, "deploy_template", 55, _HIDDEN_405),
     # runbooks
     *_resource("/v1/runbooks", runbooks.CRUD, "runbook", 92, _HIDDEN_405),
-    Route(
-        "/v1/runbooks/<ident>/traits",
+    _v1(
+        "runbooks/<ident>/traits",
         {"GET": runbooks.traits_index, "PUT": runbooks.traits_replace, "DELETE": runbooks.traits_clear},
+        {"GET": "runbook:get", "PUT": "runbook:update", "DELETE": "runbook:update"},
         112,
-        policy={
-            "GET": "baremetal:runbook:get",
-            "PUT": "baremetal:runbook:update",
-            "DELETE": "baremetal:runbook:update",
-        },
     ),
-    Route(
-        "/v1/runbooks/<ident>/traits/<trait>",
+    _v1(
+        "runbooks/<ident>/traits/<trait>",
         {"PUT": runbooks.traits_add, "DELETE": runbooks.traits_remove},
+        "runbook:update",
         112,
-        policy="baremetal:runbook:update",
     ),
     # drivers and conductors
-    Route("/v1/drivers", {"GET": drivers.index}, policy="baremetal:driver:get"),
-    Route("/v1/drivers/<name>", {"GET": drivers.show}, policy="baremetal:driver:get"),
-    Route("/v1/drivers/<name>/properties", {"GET": drivers.properties}, policy="baremetal:driver:get_properties"),
-    Route(
-        "/v1/drivers/<name>/raid/logical_disk_properties",
+    _v1("drivers", {"GET": drivers.index}, "driver:get"),
+    _v1("drivers/<name>", {"GET": drivers.show}, "driver:get"),
+    _v1("drivers/<name>/properties", {"GET": drivers.properties}, "driver:get_properties"),
+    _v1(
+        "drivers/<name>/raid/logical_disk_properties",
         {"GET": drivers.logical_disk_properties},
+        "driver:get_raid_logical_disk_properties",
         12,
         _HIDDEN_406,
-        policy="baremetal:driver:get_raid_logical_disk_properties",
     ),
-    Route(
-        "/v1/drivers/<name>/vendor_passthru/methods", {"GET": vendor.methods}, policy="baremetal:driver:vendor_passthru"
-    ),
-    Route("/v1/drivers/<name>/vendor_passthru", vendor.BY_QUERY, policy="baremetal:driver:vendor_passthru"),
-    Route("/v1/drivers/<name>/vendor_passthru/<method>", vendor.BY_PATH, policy="baremetal:driver:vendor_passthru"),
-    Route("/v1/conductors", {"GET": conductors.index}, 49, policy="baremetal:conductor:get"),
-    Route("/v1/conductors/<hostname>", {"GET": conductors.show}, 49, policy="baremetal:conductor:get"),
+    _v1("drivers/<name>/vendor_passthru/methods", {"GET": vendor.methods}, "driver:vendor_passthru"),
+    _v1("drivers/<name>/vendor_passthru", vendor.BY_QUERY, "driver:vendor_passthru"),
+    _v1("drivers/<name>/vendor_passthru/<method>", vendor.BY_PATH, "driver:vendor_passthru"),
+    _v1("conductors", {"GET": conductors.index}, "conductor:get", 49),
+    _v1("conductors/<hostname>", {"GET": conductors.show}, "conductor:get", 49),
     # Ingot's own
-    Route(
-        "/ingot/v1/nodes/<node>/plan",
-        {"GET": plan.show, "POST": plan.create},
-        any_version=True,
-        policy="ingot:node:plan:get",
-    ),
-    Route(
-        "/ingot/v1/nodes/<node>/timeline", {"GET": timeline.show}, any_version=True, policy="ingot:node:timeline:get"
-    ),
-    Route("/ingot/v1/nodes/<node>/runs", {"GET": timeline.runs}, any_version=True, policy="ingot:node:timeline:get"),
-    Route("/ingot/v1/nodes/<node>/logs", {"GET": agent_logs.index}, any_version=True, policy="ingot:node:logs:get"),
-    Route(
-        "/ingot/v1/nodes/<node>/logs/<uuid>",
-        {"GET": agent_logs.show},
-        any_version=True,
-        text=True,
-        policy="ingot:node:logs:get",
-    ),
-    Route(
-        "/ingot/v1/nodes/<node>/maintenance",
-        {"GET": maintenance.index},
-        any_version=True,
-        policy="ingot:node:maintenance:get",
-    ),
+    _own("nodes/<node>/plan", {"GET": plan.show, "POST": plan.create}, "node:plan:get"),
+    _own("nodes/<node>/timeline", {"GET": history.show_timeline}, "node:timeline:get"),
+    _own("nodes/<node>/runs", {"GET": history.list_runs}, "node:timeline:get"),
+    _own("nodes/<node>/logs", {"GET": agent_logs.index}, "node:logs:get"),
+    _own("nodes/<node>/logs/<uuid>", {"GET": agent_logs.show}, "node:logs:get", text=True),
+    _own("nodes/<node>/maintenance", {"GET": maintenance.index}, "node:maintenance:get"),
     Route(
         "/ingot/v1/nodes/<node>/maintenance/<hold>",
         {"GET": maintenance.show, "PUT": maintenance.put, "DELETE": maintenance.delete},
@@ -424,13 +370,10 @@ ROUTES: tuple[Route, ...] = (
             "DELETE": "baremetal:node:clear_maintenance",
         },
     ),
-    Route("/ingot/v1/runs/<run>", {"GET": timeline.run}, any_version=True, policy="ingot:run:get"),
-    Route("/ingot/v1/events", {"GET": events.follow}, any_version=True, text=True, policy="ingot:events:get"),
-    Route("/ingot/v1/bulk", {"POST": bulk.create}, any_version=True, policy="ingot:bulk:create"),
+    _own("runs/<run>", {"GET": history.show_run}, "run:get"),
+    _own("events", {"GET": events.follow}, "events:get", text=True),
+    _own("bulk", {"POST": bulk.create}, "bulk:create"),
     Route(
-        description.PATH,
-        {"GET": description.show(lambda: ROUTES)},
-        any_version=True,
-        policy="ingot:description:get",
+        description.PATH, {"GET": description.show(lambda: ROUTES)}, any_version=True, policy="ingot:description:get"
     ),
 )

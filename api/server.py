@@ -3,7 +3,6 @@
 import logging
 import socket
 import threading
-from typing import Any
 
 import flask
 from cheroot import server, wsgi
@@ -19,8 +18,8 @@ _SHUTDOWN_SECONDS = 10
 """How long running requests may take to end when the server stops."""
 
 _IDLE_SECONDS = 75
-"""How long a connection may be idle. Longer than people and programs let pass between two looks at a node: who asks
-again at the moment of closing is answered by nobody, and cannot know whether a POST was heard."""
+"""How long a connection may be idle: longer than clients wait between two requests. A client whose request meets the
+closing of the connection gets no answer, and cannot know whether a POST was received."""
 
 _IDLE_CONNECTIONS = 500
 """How many connections may be idle; more are closed with their answers. They cost a file descriptor and no thread."""
@@ -30,15 +29,15 @@ _SENDING_SECONDS = 10
 
 
 class _Connection(server.HTTPConnection):
-    """One that may be idle for longer than it may keep a thread waiting."""
+    """A connection that may be idle for longer than it may keep a thread waiting."""
 
-    def __init__(self, web: server.HTTPServer, sock: socket.socket, *more: Any) -> None:
+    def __init__(self, web: server.HTTPServer, sock: socket.socket, *more: object) -> None:
         sock.settimeout(_SENDING_SECONDS)
         super().__init__(web, sock, *more)
 
 
 class _Server(wsgi.Server):
-    """cheroot's server, telling what it has to tell in the service's log."""
+    """cheroot's server, writing its messages into the service's log."""
 
     keep_alive_conn_limit = _IDLE_CONNECTIONS
     ConnectionClass = _Connection
@@ -69,7 +68,7 @@ class Server:
         self._thread = threading.Thread(target=self._server.serve, name="api", daemon=True)
 
     def start(self) -> None:
-        """Listens; returns when requests are accepted.
+        """Start to listen; return when requests are accepted.
 
         :raises ConfigurationError: the address cannot be used.
         """
@@ -86,7 +85,7 @@ class Server:
         LOG.info("The API listens on http://%s:%d", *self._address)
 
     def stop(self) -> None:
-        """Stops listening, ends streams of events, and waits for running requests."""
+        """Stop listening, end streams of events, and wait for running requests."""
         self._app.extensions[FEED].close()
         self._server.stop()
         if self._thread.is_alive():

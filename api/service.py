@@ -11,7 +11,7 @@ from ingot.rpcapi import client, transport
 
 
 def build(conf: cfg.ConfigOpts) -> flask.Flask:
-    """The application, connected to database and message bus.
+    """Return the application, connected to database and message bus.
 
     :raises ConfigurationError: an option cannot be used.
     :raises IngotError: the database has no schema, or one of another release.

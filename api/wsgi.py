@@ -1,7 +1,7 @@
 """The application for a WSGI server: ``ingot.api.wsgi:application``.
 
-Configuration files are named in the environment variable INGOT_CONFIG_FILES, separated by colons; without it the usual
-places are looked at, as ingot-api does.
+Configuration files are named in the environment variable INGOT_CONFIG_FILES, separated by colons; without it they are
+searched in the usual places, as ingot-api does.
 """
 
 import os

@@ -196,7 +196,7 @@ TARGETS: dict[str, str] = {
 }
 
 STABLE = frozenset((ACTIVE, AVAILABLE, ENROLL, ERROR, MANAGEABLE, RESCUE))
-"""Nothing happens in these states until somebody asks for it."""
+"""Nothing happens in these states until it is requested."""
 
 WORKING = frozenset((ADOPTING, CLEANING, DELETING, DEPLOYING, INSPECTING, RESCUING, SERVICING, UNRESCUING, VERIFYING))
 """A conductor has work to do for the node now."""

@@ -279,8 +279,8 @@ def classic_drivers(db: Database, timeout: float, group: str | None = None) -> l
     columns = models.columns(CONDUCTORS, ("hostname", "conductor_group", "classic_drivers"))
     statement = sa.select(*columns).where(_online(timeout), CONDUCTORS.c.classic_drivers.is_not(None))
     with db.single() as connection:
-        found = connection.execute(statement.where(_in_group(group)))
-        return [RingMember(host, where, name) for host, where, names in found for name in names]
+        found = models.Conductor.all_of(connection.execute(statement.where(_in_group(group))))
+    return [RingMember(one.hostname, one.conductor_group, name) for one in found for name in one.classic_drivers]
 
 
 def enabled_interfaces(

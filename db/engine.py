@@ -1,7 +1,7 @@
 """The connection to the database: one engine for single statements, one for transactions, both of one URL.
 
-A single statement needs neither BEGIN nor COMMIT; with MariaDB that halves the round trips of a read. Several statements
-run in :meth:`Database.transaction`.
+A single statement needs neither BEGIN nor COMMIT; with MariaDB that halves the round trips of a read. Several
+statements run in :meth:`Database.transaction`.
 """
 
 import contextlib
@@ -20,6 +20,8 @@ import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import exc_filters
+from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from ingot.common import errors
 from ingot.db import postgresql
@@ -71,9 +73,12 @@ def retry_transaction(query: Callable[_Args, _Result]) -> Callable[_Args, _Resul
     return retrying
 
 
-def _mysql(group: cfg.ConfigOpts.GroupAttr, limited: bool) -> dict[str, Any]:
+Options = dict[str, object]
+
+
+def _mysql(group: cfg.ConfigOpts.GroupAttr, limited: bool) -> Options:
     session: dict[str, object] = {"sql_mode": group.mysql_sql_mode, "wsrep_sync_wait": group.mysql_wsrep_sync_wait}
-    arguments: dict[str, Any] = {"connect_timeout": _CONNECT_S}
+    arguments: Options = {"connect_timeout": _CONNECT_S}
     if limited:
         session["innodb_lock_wait_timeout"] = _LOCK_S
         arguments |= {"read_timeout": _ANSWER_S, "write_timeout": _ANSWER_S}
@@ -83,19 +88,19 @@ def _mysql(group: cfg.ConfigOpts.GroupAttr, limited: bool) -> dict[str, Any]:
     return arguments | ({"init_command": f"SET {', '.join(settings)}"} if settings else {})
 
 
-def _postgresql(_group: cfg.ConfigOpts.GroupAttr, limited: bool) -> dict[str, Any]:
-    arguments: dict[str, Any] = {"connect_timeout": _CONNECT_S}
+def _postgresql(_group: cfg.ConfigOpts.GroupAttr, limited: bool) -> Options:
+    arguments: Options = {"connect_timeout": _CONNECT_S}
     if limited:
         settings = {"lock_timeout": _LOCK_S, "idle_in_transaction_session_timeout": _LOCK_S}
         arguments["options"] = " ".join(f"-c {name}={seconds}s" for name, seconds in settings.items())
     return arguments
 
 
-def _sqlite(_group: cfg.ConfigOpts.GroupAttr, _limited: bool) -> dict[str, Any]:
+def _sqlite(_group: cfg.ConfigOpts.GroupAttr, _limited: bool) -> Options:
     return {"timeout": _ANSWER_S, "check_same_thread": False}
 
 
-_CONNECT_ARGS: Mapping[str, Callable[[cfg.ConfigOpts.GroupAttr, bool], dict[str, Any]]] = {
+_CONNECT_ARGS: Mapping[str, Callable[[cfg.ConfigOpts.GroupAttr, bool], Options]] = {
     "mysql": _mysql,
     "postgresql": _postgresql,
     "sqlite": _sqlite,
@@ -259,13 +264,13 @@ def _create_file(url: sa.URL) -> None:
 
 
 def _prepare_each_file(engine: sa.Engine, synchronous: str) -> None:
-    def _on_connect(dbapi_connection: Any, _record: Any) -> None:
+    def _on_connect(dbapi_connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
         _prepare_sqlite(dbapi_connection, synchronous)
 
     sa.event.listen(engine, "connect", _on_connect)
 
 
-def _prepare_sqlite(dbapi_connection: Any, synchronous: str) -> None:
+def _prepare_sqlite(dbapi_connection: DBAPIConnection, synchronous: str) -> None:
     # The driver must not open transactions on its own: only SQLAlchemy does (BEGIN IMMEDIATE below).
     dbapi_connection.isolation_level = None
     cursor = dbapi_connection.cursor()
@@ -275,7 +280,7 @@ def _prepare_sqlite(dbapi_connection: Any, synchronous: str) -> None:
     cursor.close()
 
 
-def _use_wal(cursor: Any) -> None:
+def _use_wal(cursor: DBAPICursor) -> None:
     """Switch the file to WAL. SQLite does not wait here for other processes that open a new file at the same moment."""
     until = time.monotonic() + _WAL_PATIENCE
     while True:
@@ -300,10 +305,12 @@ def _ping_idle_connections(engine: sa.Engine) -> None:
     ago is good enough; if it is not after all, one request fails and the pool is renewed.
     """
 
-    def _on_checkin(_dbapi_connection: Any, record: Any) -> None:
+    def _on_checkin(_dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
         record.info["idle_since"] = time.monotonic()
 
-    def _on_checkout(dbapi_connection: Any, record: Any, _proxy: Any) -> None:
+    def _on_checkout(
+        dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: PoolProxiedConnection
+    ) -> None:
         if time.monotonic() - record.info.get("idle_since", float("inf")) <= _PING_AFTER:
             return
         try:

@@ -16,7 +16,8 @@ and one of the few conductors. One that finds something, six statements, however
 
 import datetime
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import ParamSpec, TypeVar
 
 import orjson
 import sqlalchemy as sa
@@ -28,6 +29,8 @@ from ingot.db import models, nodes
 from ingot.db.engine import Database, Deadlock, retry_transaction
 
 Row = Mapping[str, object]
+_Args = ParamSpec("_Args")
+_Result = TypeVar("_Result")
 
 LOG = logging.getLogger(__name__)
 
@@ -41,7 +44,7 @@ _EMPTIED = {"outbox": None, "outbox_at": None, "updated_at": _NODES.c.updated_at
 
 _BATCH = 200  # outboxes a transaction: its locks are held for a few milliseconds
 
-retry_numbering = oslo_db_api.wrap_db_retry(
+_retry = oslo_db_api.wrap_db_retry(
     max_retries=10,
     retry_interval=0.01,
     inc_retry_interval=True,
@@ -49,7 +52,12 @@ retry_numbering = oslo_db_api.wrap_db_retry(
     jitter=True,
     exception_checker=lambda exc: isinstance(exc, Deadlock) or _is_number_used(exc),
 )
-"""For functions that give numbers to events: where another process was faster, the transaction is tried again."""
+
+
+def retry_numbering(query: Callable[_Args, _Result]) -> Callable[_Args, _Result]:
+    """Decorate a function that gives numbers to events: where another process was faster, it is tried again."""
+    retrying: Callable[_Args, _Result] = _retry(query)
+    return retrying
 
 
 def _is_number_used(exc: BaseException) -> bool:

@@ -1,7 +1,7 @@
 """What was read from machines and has names: settings of the BIOS, versions of firmware components."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import sqlalchemy as sa
 
@@ -13,7 +13,7 @@ AnyFact = TypeVar("AnyFact", bound=models.Base)
 
 
 class Facts(Generic[AnyFact]):
-    """One of the two tables: rows of a node, told apart by a name, which is the source's key.
+    """One of the two tables: rows of a node, each with a name, which is the source's key.
 
     :param fixed: columns that a later reading does not change.
     """
@@ -44,7 +44,7 @@ class Facts(Generic[AnyFact]):
         return found
 
     @retry_transaction
-    def replace(self, db: Database, node: models.Node, reading: Iterable[Mapping[str, Any]]) -> None:
+    def replace(self, db: Database, node: models.Node, reading: Iterable[Mapping[str, object]]) -> None:
         """Write a reading, fenced as every write of a task.
 
         What is not in it is removed; a column that a row does not have stays.
@@ -53,7 +53,7 @@ class Facts(Generic[AnyFact]):
         :param reading: columns of each row, without node_id.
         :raises LockLost: the lock was taken over; nothing was written.
         """
-        now = {row[self._key]: row for row in reading}
+        now = {str(row[self._key]): row for row in reading}
         with db.transaction() as connection:
             nodes.hold_row(connection, node)
             self._write(connection, node.id, now)

@@ -7,10 +7,11 @@ import sqlalchemy as sa
 from oslo_utils import uuidutils
 
 from ingot.common import errors
+from ingot.common.json_types import Json
 from ingot.db import models
 from ingot.db.engine import Database
 
-Column = sa.ColumnElement[Any]
+Column = models.AnyColumn
 AnyModel = TypeVar("AnyModel", bound=models.Base)
 AnyPast = TypeVar("AnyPast", models.AgentLog, models.NodeHistory)
 
@@ -36,10 +37,13 @@ class Source(NamedTuple, Generic[AnyModel]):
     def column(self, name: str) -> Column:
         return self.computed[name] if name in self.computed else self.table.c[name]
 
-    def json_schema(self, name: str) -> dict[str, Any] | None:
+    def json_schema(self, name: str) -> Json | None:
         """Return the JSON schema of what the API shows of a column; None for what is no column."""
         known = name in self.computed or name in self.table.c
         return models.json_schema(self.column(name)) if known else None
+
+
+AnySource = Source[Any]
 
 
 def _contains(column: Column, value: str) -> Column:
@@ -65,7 +69,7 @@ class Condition(NamedTuple):
     test: str
     value: Any
 
-    def clause(self, source: Source[Any]) -> Column:
+    def clause(self, source: AnySource) -> Column:
         names = (self.column,) if isinstance(self.column, str) else self.column
         return sa.or_(*(TESTS[self.test](source.column(name), self.value) for name in names))
 
@@ -75,7 +79,7 @@ class Either(NamedTuple):
 
     conditions: tuple[Condition, ...]
 
-    def clause(self, source: Source[Any]) -> Column:
+    def clause(self, source: AnySource) -> Column:
         return sa.or_(*(condition.clause(source) for condition in self.conditions))
 
 
@@ -120,7 +124,7 @@ def _order(sorted_by: Column, own_id: Column, descending: bool) -> list[Column]:
     return [empty_first.desc(), sorted_by.desc(), own_id] if descending else [empty_first, sorted_by, own_id]
 
 
-def _after_marker(connection: sa.Connection, source: Source[Any], part: Page) -> Column:
+def _after_marker(connection: sa.Connection, source: AnySource, part: Page) -> Column:
     """Return the condition for rows that come after the marker's."""
     own_id = source.table.c.id
     sorted_by = source.column(part.sort_key)
@@ -129,7 +133,7 @@ def _after_marker(connection: sa.Connection, source: Source[Any], part: Page) ->
     if marker is None:
         raise errors.NotFound(noun=source.noun, ident=part.marker)
     if sorted_by is own_id:
-        return own_id < marker.id if part.descending else own_id > marker.id
+        return sa.and_(own_id < marker.id if part.descending else own_id > marker.id)
     younger = own_id > marker.id
     if marker.value is None:
         tied = sa.and_(sorted_by.is_(None), younger)

@@ -6,7 +6,7 @@ that needs only the flag reads no more than that.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -20,7 +20,7 @@ NODES = nodes.NODES
 FLAG = ("maintenance", "maintenance_reason", "fault", "maintenance_holds")
 """What must be known of a node to know its holds, and what changing them writes."""
 
-Columns = dict[str, Any]
+Columns = dict[str, object]
 Change = Callable[[models.Node], Columns]
 """What a change of the holds writes to a node, which is given with what :data:`FLAG` names."""
 

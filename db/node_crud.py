@@ -1,7 +1,6 @@
 """Creating and deleting nodes, and changing what belongs to them: chassis, traits."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
@@ -22,7 +21,7 @@ _OWNED = tuple(
 )
 """What is deleted with a node, children of others first."""
 
-_INITIAL: Mapping[str, Any] = {
+_INITIAL: Mapping[str, object] = {
     **{"maintenance": False, "maintenance_reason": None, "maintenance_holds": []},
     **{"power_state": None, "target_power_state": None},
 }
@@ -33,7 +32,7 @@ MOST_TRAITS = 50
 
 
 @retry_transaction
-def create(db: Database, values: Mapping[str, Any]) -> None:
+def create(db: Database, values: Mapping[str, object]) -> None:
     """Add a node.
 
     :param values: its columns, with its uuid.
@@ -46,7 +45,7 @@ def create(db: Database, values: Mapping[str, Any]) -> None:
         with db.single() as connection:
             connection.execute(sa.insert(_NODES).values({**rows.json_defaults(_NODES), **values, **outbox}))
     except db_exc.DBDuplicateEntry as exc:
-        raise nodes.duplicate_error(exc, values, values["uuid"]) from exc
+        raise nodes.duplicate_error(exc, values, str(values["uuid"])) from exc
     except db_exc.DBReferenceError as exc:
         raise rows.owner_gone_error("node", "its chassis") from exc
 

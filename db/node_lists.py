@@ -10,16 +10,18 @@ from ingot.common import states
 from ingot.db import listing, maintenance, models, nodes
 from ingot.db.engine import Database
 
+Selected = sa.Select[Any]
+
 _NODES = nodes.NODES
 
 SOURCE = listing.Source("Node", nodes.ShownNode, nodes.COMPUTED)
 
 
-def _select(*names: str) -> sa.Select[Any]:
+def _select(*names: str) -> Selected:
     return sa.select(*models.columns(_NODES, names))
 
 
-def _read(db: Database, statement: sa.Select[Any]) -> list[models.Node]:
+def _read(db: Database, statement: Selected) -> list[models.Node]:
     with db.single() as connection:
         return models.Node.all_of(connection.execute(statement))
 

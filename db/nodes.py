@@ -8,7 +8,7 @@ change does, and no caller can forget it. ``ingot.db.events`` takes it from ther
 import datetime
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 import sqlalchemy as sa
@@ -16,6 +16,7 @@ from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors
+from ingot.common.json_types import Json
 from ingot.db import models, rows
 from ingot.db.engine import Database, retry_transaction
 
@@ -29,7 +30,7 @@ _HISTORY = models.table(models.NodeHistory)
 # What a database says of a unique value that another row has: the constraint's name, or SQLite the column's.
 _DUPLICATE = re.compile(r"(?:uniq_nodes_|\bnodes\.)(instance_uuid|name|uuid)\b")
 
-COMPUTED: Mapping[str, sa.ColumnElement[Any]] = {
+COMPUTED: Mapping[str, models.AnyColumn] = {
     "chassis_uuid": sa.select(_CHASSIS.c.uuid).where(_CHASSIS.c.id == NODES.c.chassis_id).scalar_subquery(),
     "allocation_uuid": sa.select(_ALLOCATIONS.c.uuid).where(_ALLOCATIONS.c.node_id == NODES.c.id).scalar_subquery(),
 }
@@ -43,15 +44,17 @@ USUAL = [column for column in NODES.c if column.name not in ("configdrive", "out
 ExtraWrite = Callable[[sa.Connection], None]
 """Writes what belongs to a node in other tables, in the transaction that writes to the node."""
 
-Event = dict[str, Any]
+Event = Json
 """An event: its ``kind``, and its data."""
 
 
 class ShownNode(models.Node):
-    """A node, with what is shown of its chassis and allocation."""
+    """A node, with what is shown of its chassis and allocation; traits and conductor are completed by the API."""
 
     chassis_uuid: str | None
     allocation_uuid: str | None
+    traits: list[str]
+    conductor: str | None
 
 
 class OfNode(models.Row):
@@ -105,7 +108,7 @@ def build_step_event(attempt: Mapping[str, object]) -> Event:
     return {"kind": "step", **{name: attempt.get(name) for name in _OF_A_STEP}}
 
 
-def outbox_columns(events: Iterable[Event], new: bool = False) -> dict[str, Any]:
+def outbox_columns(events: Iterable[Event], new: bool = False) -> dict[str, object]:
     """Return the columns to write with a change so that its events are in the outbox; none if there are no events.
 
     :param new: the row is new and has nothing in its outbox that must stay there.
@@ -125,7 +128,7 @@ def ident_condition(ident: str) -> sa.ColumnElement[bool]:
     return NODES.c.uuid == ident if uuidutils.is_uuid_like(ident) else NODES.c.name == ident
 
 
-def node_columns(table: sa.Table, *names: str) -> dict[str, sa.ColumnElement[Any]]:
+def node_columns(table: sa.Table, *names: str) -> dict[str, models.AnyColumn]:
     """Return columns of the node, as ``node_<name>``, for a table whose rows belong to nodes."""
     own = NODES.c.id == table.c.node_id
     return {f"node_{name}": sa.select(NODES.c[name]).where(own).scalar_subquery() for name in names}
@@ -147,8 +150,7 @@ def get(db: Database, ident: str, columns: Collection[str] | None = None) -> Sho
 
 def read_configdrive(db: Database, node: models.Node) -> str | None:
     """Return the config drive of the node's deployment: base64 of gzip."""
-    with db.single() as connection:
-        return connection.execute(sa.select(NODES.c.configdrive).where(NODES.c.id == node.id)).scalar_one()
+    return get(db, node.uuid, ("configdrive",)).configdrive
 
 
 def traits_by_node(db: Database, node_ids: Collection[int]) -> dict[int, list[str]]:
@@ -398,7 +400,7 @@ def next_check_at_in_wait(
 
     It is over if there is another heartbeat than the last one that is known, or if an abort is requested. The database
     decides, in the statement that begins the wait: what arrived while the lock was held is not overlooked, even if its
-    wake-up was lost. Heartbeats are told apart and not compared with a clock: each host has its own.
+    wake-up was lost. Heartbeats are compared with each other and not with a clock: each host has its own.
 
     :param node: as the lock returned it; the abort that it shows already is known to the caller.
     :param heard: the last heartbeat that is known; :data:`STEP_HEARD` for the one that the node's row has.

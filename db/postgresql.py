@@ -1,7 +1,7 @@
 """Connections to PostgreSQL that do not wait for ever for an answer: the driver has no limit of its own."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,16 +13,17 @@ def limit_waits(engine: sa.Engine, seconds: float) -> None:
     """Have an engine's connections give up on a server, and end, when it has not answered for some seconds."""
     driver: Any = engine.dialect.loaded_dbapi  # is only installed where it is used
 
-    class Limited(driver.Connection):
-        def wait(self, gen: _Exchange, *args: Any, **kwargs: Any) -> Any:
-            try:
-                return super().wait(_limit(gen, seconds), *args, **kwargs)
-            except _NoAnswerError as exc:
-                self.pgconn.finish()  # a late answer would be taken for that to the next question
-                raise driver.OperationalError(f"no answer for {seconds:.0f} s") from exc
+    def wait(self: Any, gen: _Exchange, *args: object, **kwargs: object) -> object:
+        try:
+            return driver.Connection.wait(self, _limit(gen, seconds), *args, **kwargs)
+        except _NoAnswerError as exc:
+            self.pgconn.finish()  # a late answer would be taken for that to the next question
+            raise driver.OperationalError(f"no answer for {seconds:.0f} s") from exc
 
-    def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
-        return Limited.connect(*arguments, **options)
+    limited: Any = type("Limited", (driver.Connection,), {"wait": wait})
+
+    def connect(_dialect: object, _record: object, arguments: Sequence[object], options: Mapping[str, object]) -> Any:
+        return limited.connect(*arguments, **options)
 
     sa.event.listen(engine, "do_connect", connect)
 
@@ -32,7 +33,7 @@ class _NoAnswerError(Exception):
 
 
 def _limit(exchange: _Exchange, seconds: float) -> _Exchange:
-    """Wrap an exchange with the server, which asks for readiness and is told every now and then that there is none."""
+    """Wrap an exchange with the server, which asks for readiness and hears every now and then that there is none."""
     until = time.monotonic() + seconds
     try:
         awaited = exchange.send(None)

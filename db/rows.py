@@ -3,7 +3,7 @@
 import datetime
 import re
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
@@ -47,7 +47,7 @@ class Rows(Generic[AnyRow]):
             delete(connection, self.source, row)
 
 
-def json_defaults(table: sa.Table) -> dict[str, Any]:
+def json_defaults(table: sa.Table) -> dict[str, object]:
     """Return what the JSON columns of a new row hold."""
     types = {column.name: column.type for column in table.c}
     return {name: found.empty() for name, found in types.items() if isinstance(found, models.JsonText) and found.empty}

@@ -1,7 +1,7 @@
 """Named lists of steps: a row and the rows of its steps, written together. Deploy templates and runbooks are such."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import sqlalchemy as sa
 
@@ -83,10 +83,9 @@ class StepLists(Generic[AnyWithSteps]):
         connection.execute(sa.insert(self._steps), [{self._owner.name: owner_id, "args": {}, **step} for step in steps])
 
 
-def _split(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Json] | None]:
+def _split(values: Mapping[str, object]) -> tuple[Mapping[str, object], list[Json] | None]:
     own = dict(values)
-    steps: list[Json] | None = own.pop("steps", None)
-    return own, steps
+    return own, cast(list[Json] | None, own.pop("steps", None))
 
 
 # Deploy templates

@@ -69,7 +69,7 @@ class Rings:
             ring = self._current(forced=True).get((group, driver))
         if ring is None:
             raise errors.NoConductor(driver=driver, group=group)
-        return next(iter(ring.get_nodes(node_uuid.encode(), replicas=1)))
+        return str(next(iter(ring.get_nodes(node_uuid.encode(), replicas=1))))
 
     def forget(self) -> None:
         """Read the members anew at the next question, whichever read is under way."""

@@ -66,7 +66,7 @@ def build_context(ctx: context.RequestContext, limits: Limits) -> Json:
     """Return the context of a call as it crosses the bus.
 
     It has the moments by which it must ``arrive`` and the work ``begin``, in seconds since the epoch. After them the
-    caller may be gone: a request that it was told has failed must not be carried out then, as when a conductor that was
+    caller may be gone: a request that has failed for it must not be carried out then, as when a conductor that was
     frozen is thawed.
     """
     now = time.time()
@@ -254,7 +254,7 @@ class OsloTransport:
         """Send a message that no queue is for. The first call opens the connection for answers, which oslo.messaging
         tries for ever, whereas it soon gives up sending."""
         if not self._has_answered:
-            self._client.prepare(topic=f"{TOPIC}-nobody", version=versions.RPC_VERSION).cast({}, "nothing")
+            self._client.prepare(topic=f"{TOPIC}-none", version=versions.RPC_VERSION).cast({}, "nothing")
 
     def close(self) -> None:
         """Close the connections; wake-ups that have not been sent are lost."""

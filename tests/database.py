@@ -182,7 +182,7 @@ def make_node(db: Database, **values: Any) -> models.Node:
     return nodes.get(db, node["uuid"])
 
 
-def make_port(db: Database, node: models.Node, **values: Any) -> models.Node:
+def make_port(db: Database, node: models.Node, **values: Any) -> records.Record:
     """Enters a port of a node straight into its table."""
     table = models.table(models.Port)
     port = rows.json_defaults(table) | {

@@ -43,7 +43,7 @@ def objection(app: flask.Flask, method: str, url: str, answer: Any) -> str | Non
         endpoint, _values = app.url_map.bind("localhost").match(url.partition("?")[0], method=method)
     except exceptions.HTTPException:
         return None  # no such URL
-    path = description.templated(str(endpoint))
+    path = description.template_path(str(endpoint))
     about = f"{method} {path}: {answer.status}"
     if method.lower() not in document()["paths"].get(path, ()) or answer.status == 405:
         return None

@@ -167,7 +167,7 @@ class Stage:
         if "begun" not in task.memory:
             task.memory["begun"] = True
             step = task.step
-            self.did.append((task.node.uuid, step["interface"], step["step"], dict(step["args"])))
+            self.did.append((task.node.uuid, step.interface, step.step, dict(step.args)))
             if act.fault == "killed":
                 self.life.end()
             if act.way == "at once":
@@ -295,7 +295,7 @@ class Power(_Acts, fake.FakePower):
         """Power changes go wrong in reserved steps only: those of the flows are not what is tested."""
         assert self.stage is not None
         self.stage.life.check()
-        reserved = task.step.get("step") == target.replace(" ", "_")
+        reserved = task.step is not None and task.step.step == target.replace(" ", "_")
         if not reserved or self.stage.play_entry("power", target.replace(" ", "_")) is None:
             super().start_power_change(task, target)
 

@@ -1,1 +1,1 @@
-"""What a booting machine and its agent ask for, without credentials."""
+"""Requests of booting machines and their agents, without credentials."""

@@ -28,7 +28,7 @@ TABLE = tables.Table(
 LOGS = collection.Collection("logs", TABLE, node_history.LOGS, selects=False)
 
 
-index = nodes.list_of(LOGS)
+index = nodes.build_list_of_node(LOGS)
 
 
 @operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/gzip"))

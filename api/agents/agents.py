@@ -1,10 +1,10 @@
-"""What agents ask for: lookup, heartbeat and the end of an inspection. The hottest requests; without authentication, so
-they tell little."""
+"""The requests of agents: lookup, heartbeat and the end of an inspection.
+
+They are the most frequent ones, and need no authentication: their answers hold little.
+"""
 
 import hmac
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from oslo_log import log
 
@@ -14,20 +14,21 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Param, operation
 from ingot.common import errors, masking, states
+from ingot.common.json_types import Json
 from ingot.db import agents, models, node_lists
 from ingot.db import inventory as inventories
 
 LOG = log.getLogger(__name__)
 
 INSPECTION = "inspect"
-"""The conductor's flow that waits for what an agent finds."""
+"""The conductor's flow that waits for the inventory from an agent."""
 
 IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
 """Formats of images that an agent may write."""
 
 
-def _addresses(name: str, given: str) -> tuple[str, ...]:
-    """MAC addresses separated by commas; what is none (an InfiniBand GUID, say) is left out."""
+def _parse_addresses(name: str, given: str) -> tuple[str, ...]:
+    """Return MAC addresses separated by commas; what is none (an InfiniBand GUID, say) is left out."""
     found = []
     for part in given.split(","):
         try:
@@ -37,57 +38,59 @@ def _addresses(name: str, given: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-class _Told(NamedTuple):
-    """The shape of what an agent is told.
+class _AgentAnswer(NamedTuple):
+    """The shape of an answer to an agent.
 
-    :param beside: the schemas of what it is told at the top.
+    :param extra: the schemas of further keys.
     """
 
-    beside: Mapping[str, Any] = MappingProxyType({})
+    extra: Json
 
-    def schema(self, named: dict[str, Any]) -> dict[str, Any]:
+    def schema(self, named: Json) -> Json:
         """See :class:`ingot.api.web.operations.Shape`."""
-        return fields.complete_schema({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}, **self.beside})
+        return fields.complete_schema({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}, **self.extra})
 
 
 _LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE.json_schema)
 
 
 @operation(
-    Param("addresses", _addresses, repeats=True),
+    Param("addresses", _parse_addresses, repeats=True),
     Param("node_uuid", fields.parse_uuid),
-    answer=operations.Answer(shows=_Told()),
+    answer=operations.Answer(shows=_AgentAnswer({})),
 )
 def lookup(call: Call) -> Reply:
     addresses, node_uuid = call.query.get("addresses", ()), call.query.get("node_uuid")
     if not addresses and node_uuid is None:
         raise errors.Invalid("At least one of 'addresses' (with a valid MAC address) and 'node_uuid' is required.")
     node = agents.look_up(call.db, node_uuid, addresses)
-    if node is None or not _may_look_up(call, node.provision_state):
+    if node is None or not _can_look_up(call, node.provision_state):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an agent.")
     token = agents.issue_token(call.db, node)
-    if token and node.agent_token:  # an agent again and again, or somebody who is none
-        LOG.warning("Node %s was looked up again before its agent has shown its token: it gets another one", node.uuid)
+    if token and node.agent_token:  # an agent that starts again and again, or a client that is no agent
+        LOG.warning(
+            "Node %s was looked up again before its agent has shown its token: another token is issued", node.uuid
+        )
     if token is None and agents.request_check(call.db, node):
         call.client.notify(call.ctx, node, why="lookup")
-    return Reply(_told(call, node, token))
+    return Reply(_build_answer(call, node, token))
 
 
-def _told(call: Call, node: models.Node, token: str | None) -> dict[str, Any]:
-    """What an agent learns about its machine, and what it is to do."""
+def _build_answer(call: Call, node: models.Node, token: str | None) -> Json:
+    """Return what an agent learns about its machine, and its settings."""
     node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None)
-    return {"node": LOOKUP_TABLE.select(call.minor).render(node, call), "config": _config(call, token)}
+    return {"node": LOOKUP_TABLE.select(call.minor).render(node, call), "config": _build_config(call, token)}
 
 
-def _may_look_up(call: Call, state: str) -> bool:
+def _can_look_up(call: Call, state: str) -> bool:
     allowed = states.FAST_TRACK_LOOKUP_ALLOWED if call.conf.deploy.fast_track else states.LOOKUP_ALLOWED
     return state in allowed or not call.conf.api.restrict_lookup
 
 
-def _config(call: Call, token: str | None) -> dict[str, Any]:
-    """What the agent is told to do.
+def _build_config(call: Call, token: str | None) -> Json:
+    """Return the settings of the agent.
 
-    :param token: None when it was given out before; an agent that has it on file goes on.
+    :param token: None when it was issued before; an agent that has it on file continues.
     """
     return {
         "agent_md5_checksum_enable": False,
@@ -101,7 +104,7 @@ def _config(call: Call, token: str | None) -> dict[str, Any]:
     }
 
 
-def _callback(name: str, value: str) -> str:
+def _parse_callback(name: str, value: str) -> str:
     if not value.lower().startswith(("http://", "https://")):
         raise errors.Invalid(field=name, value=value, allowed="Expected a http or https URL.")
     return value.rstrip("/")
@@ -110,7 +113,9 @@ def _callback(name: str, value: str) -> str:
 _HEARTBEAT = fields.Body(
     "heartbeat",
     (
-        Field("callback_url", type=fields.FieldType({"type": "string", "maxLength": 2048}, _callback), required=True),
+        Field(
+            "callback_url", type=fields.FieldType({"type": "string", "maxLength": 2048}, _parse_callback), required=True
+        ),
         Field("agent_version", 36, fields.text()),
         Field("agent_token", 62, fields.text()),
         Field("agent_verify_ca", 68, fields.text(longest=2**16)),
@@ -132,7 +137,7 @@ def heartbeat(call: Call, node: str) -> Reply:
         raise errors.Invalid("Agent token is required for heartbeat processing: send agent_token.")
     found = agents.read_for_heartbeat(call.db, fields.parse_node_ident(call, node))
     if not hmac.compare_digest(given["agent_token"].encode(), (found.agent_token or "").encode()):
-        raise _strange_agent()
+        raise _wrong_agent_error()
     if call.conf.agent.require_tls and not given["callback_url"].startswith("https://"):
         raise errors.Invalid(
             field="callback_url", value=given["callback_url"], allowed="TLS is required by configuration: use https."
@@ -141,65 +146,65 @@ def heartbeat(call: Call, node: str) -> Reply:
         "agent_url": given["callback_url"],
         "agent_version": given["agent_version"],
         "agent_verify_ca": given.get("agent_verify_ca"),
-        "agent_status": _status(given),
+        "agent_status": _format_status(given),
     }
     if not agents.record_heartbeat(call.db, found, values):
-        raise _strange_agent()
+        raise _wrong_agent_error()
     if found.provision_state in states.WAITING:
         call.client.notify(call.ctx, found, why="heartbeat")
     return Reply(None, 202)
 
 
-def _strange_agent() -> errors.Invalid:
-    """To be raised for an agent that is not, or not any more, the node's."""
+def _wrong_agent_error() -> errors.Invalid:
+    """Return the error for an agent that is not, or no longer, the node's."""
     return errors.Invalid("Invalid or missing agent token received: look the node up again.")
 
 
-class _Found:
+class _InspectionBody:
     """The body of continue_inspection: what was found. Beside the inventory it may hold anything."""
 
     schema = fields.Schema(
         "inspection", {"type": "object", "properties": {"inventory": {"type": "object"}}, "required": ["inventory"]}
     )
 
-    def check(self, value: Any, minor: int) -> dict[str, Any]:
+    def check(self, value: object, minor: int) -> object:
         self.schema.check({} if value is None else value)
-        found: dict[str, Any] = value
-        return found
+        return value
 
 
 @operation(
     Param("node_uuid", fields.parse_uuid),
-    body=_Found(),
-    answer=operations.Answer(202, _Told({"uuid": fields.UUID.schema})),
+    body=_InspectionBody(),
+    answer=operations.Answer(202, _AgentAnswer({"uuid": fields.UUID.schema})),
 )
 def continue_inspection(call: Call) -> Reply:
-    """Takes what an agent found in its machine. The conductor makes of it what is to be made, and ends the
-    inspection."""
+    """Store what an agent found in its machine. The conductor processes it and ends the inspection."""
     inventory = call.body["inventory"]
-    node_uuid, addresses = call.query.get("node_uuid"), _found_addresses(inventory)
+    node_uuid, addresses = call.query.get("node_uuid"), _list_addresses(inventory)
     node = agents.look_up(call.db, node_uuid, addresses) if node_uuid or addresses else None
     if node is None or not _is_inspected(node):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an inspection.")
-    beside = {name: value for name, value in call.body.items() if name != "inventory"}
-    inventories.save(call.db, node.id, inventory, beside)
+    rest = {name: value for name, value in call.body.items() if name != "inventory"}
+    inventories.save(call.db, node.id, inventory, rest)
     agents.record_inspection(call.db, node)
     call.client.notify(call.ctx, node, why="inspection")
-    return Reply({"uuid": node.uuid, **_told(call, node, None)}, 202)  # agents look their node up by it from now on
+    return Reply(
+        {"uuid": node.uuid, **_build_answer(call, node, None)}, 202
+    )  # agents look their node up by it from now on
 
 
 def _is_inspected(node: models.Node) -> bool:
-    """A quick machine may be there before its BMC has said that it is on, which ends the state before the wait."""
+    """Return whether an inspection runs; a quick machine may be up before its BMC reports so and the wait begins."""
     return node.flow == INSPECTION and node.provision_state in (states.INSPECTING, states.INSPECTWAIT)
 
 
-def _found_addresses(inventory: dict[str, Any]) -> tuple[str, ...]:
-    """The MAC addresses of the network cards in an inventory, which may have any form."""
+def _list_addresses(inventory: Json) -> tuple[str, ...]:
+    """Return the MAC addresses of the network cards in an inventory, which may have any form."""
     cards = inventory.get("interfaces")
     named = [card.get("mac_address") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
-    return _addresses("mac_address", ",".join(address for address in named if isinstance(address, str)))
+    return _parse_addresses("mac_address", ",".join(address for address in named if isinstance(address, str)))
 
 
-def _status(given: dict[str, Any]) -> str | None:
+def _format_status(given: Json) -> str | None:
     status, message = given.get("agent_status"), given.get("agent_status_message")
     return f"{status}: {message}" if status and message else status

@@ -1,8 +1,8 @@
 """Boot scripts, rendered on request from what is in the database, and images, passed on from Glance: nothing lies on
 any disk.
 
-The conductor wrote into the node what the machine boots. A volume is looked up when the machine asks, so that a portal
-that has moved, or a new password, needs no deployment.
+The conductor wrote into the node what the machine boots. A volume is read at each request, so that a portal that has
+moved, or a new password, needs no deployment.
 """
 
 import hmac

@@ -1,1 +1,1 @@
-"""Who a caller is, and what the policy lets them do."""
+"""Authentication and policy: who a user is, and what they may do."""

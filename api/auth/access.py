@@ -105,7 +105,7 @@ class Access:
         """Return the project whose objects a list is limited to, if it is.
 
         :param noun: the resource in the names of rules.
-        :param requested: the project whose objects the request asks for.
+        :param requested: the project whose objects are requested.
         :raises Forbidden: it may not see them.
         """
         return None

@@ -36,7 +36,7 @@ _LONGEST_PASSWORD = 72  # bcrypt reads no more, and refuses a longer one
 
 
 class RequestIds(TypedDict):
-    """What the context of a request gets whoever sends it."""
+    """What the context of a request gets, whatever the user."""
 
     global_request_id: str | None
     overwrite: bool

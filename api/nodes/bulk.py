@@ -1,4 +1,4 @@
-"""One verb on many nodes: each node is asked exactly what the single request would ask it, and answers for itself.
+"""One verb on many nodes: each node is asked exactly what the single request would ask it, with a result of its own.
 
 Nothing is decided here. The handler of the single request is called for each node, with the same checked body, the same
 rule of policy and the same errors; a dry run goes the same way up to the statement that would accept the work. So the
@@ -10,7 +10,7 @@ Not part of the OpenStack API: it lives under /ingot/v1, where it cannot collide
 import dataclasses
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from werkzeug.datastructures import MultiDict
 
@@ -21,7 +21,8 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Operation, Plain, operation
 from ingot.common import errors
-from ingot.db import listing, models, node_lists
+from ingot.common.json_types import Json
+from ingot.db import listing, node_lists
 
 
 class _Action(NamedTuple):
@@ -72,35 +73,37 @@ _ANSWER = {
 }
 
 
-@operation(
-    body=fields.Body(
-        "bulk request",
-        (
-            Field("action", type=fields.FieldType({"enum": list(ACTIONS)}), required=True),
-            Field("body", type=fields.FieldType({"type": ["object", "null"]})),
-            Field("nodes", type=fields.FieldType(_IDENTS)),
-            Field("filter", type=fields.FieldType(_FILTER)),
-            Field("dry_run", type=fields.FLAG),
-        ),
+_BODY = fields.Body(
+    "bulk request",
+    (
+        Field("action", type=fields.FieldType({"enum": list(ACTIONS)}), required=True),
+        Field("body", type=fields.FieldType({"type": ["object", "null"]})),
+        Field("nodes", type=fields.FieldType(_IDENTS)),
+        Field("filter", type=fields.FieldType(_FILTER)),
+        Field("dry_run", type=fields.FLAG),
     ),
-    answer=Answer(shows=Plain(_ANSWER)),
 )
+
+
+@operation(body=_BODY, answer=Answer(shows=Plain(_ANSWER)))
 def create(call: Call) -> Reply:
     action = ACTIONS[call.body["action"]]
     dry_run = bool(call.body.get("dry_run"))
-    body = _body(call, action.single)
+    body = _check_body(call, action.single)
     if ("nodes" in call.body) == ("filter" in call.body):
         raise errors.Invalid("Say which nodes are meant: send either nodes (a list of UUIDs or names) or filter.")
-    found = _named(call) if "nodes" in call.body else _filtered(call, call.body["filter"])
+    names = _find_named(call) if "nodes" in call.body else _find_filtered(call)
     single = dataclasses.replace(call, body=body, query={}, rule=action.rule, preconditions=None, dry_run=dry_run)
     until = time.monotonic() + call.conf.api.bulk_timeout
-    results = [_ask(action.single, single, ident, name, until) for ident, name in found.items()]
-    accepted = sum(result["accepted"] for result in results)
-    told = {"action": call.body["action"], "dry_run": dry_run}
-    return Reply({**told, "accepted": accepted, "refused": len(results) - accepted, "results": results})
+    results = [
+        {"node": ident, "name": name, **_run(action.single, single, ident, until)} for ident, name in names.items()
+    ]
+    accepted = sum(bool(result["accepted"]) for result in results)
+    counts = {"accepted": accepted, "refused": len(results) - accepted}
+    return Reply({"action": call.body["action"], "dry_run": dry_run, **counts, "results": results})
 
 
-def _body(call: Call, single: Operation) -> Any:
+def _check_body(call: Call, single: Operation) -> object:
     given = call.body.get("body")
     if single.body is not None:
         return single.body.check(given, call.minor)
@@ -109,44 +112,45 @@ def _body(call: Call, single: Operation) -> Any:
     return None
 
 
-def _ask(single: Operation, call: Call, ident: str, name: str | None, until: float) -> dict[str, Any]:
+def _run(single: Operation, call: Call, ident: str, until: float) -> Json:
     try:
         if time.monotonic() > until:
             raise errors.ServiceUnavailable(
                 what="This request's time", reason=f"{call.conf.api.bulk_timeout} seconds were over before this node"
             )
         status = single.handler(call, node=ident).status
-    except Exception as exc:  # noqa: BLE001 - the edge of the request to one node: the others have been asked, or will be
+    except Exception as exc:  # noqa: BLE001 - the edge of the request to one node: the others go on
         error = faults.build_error(exc)
-        return {"node": ident, "name": name, "accepted": False, "status": error.code, "reason": error.message}
-    return {"node": ident, "name": name, "accepted": True, "status": status, "reason": None}
+        return {"accepted": False, "status": error.code, "reason": error.message}
+    return {"accepted": True, "status": status, "reason": None}
 
 
-def _named(call: Call) -> dict[str, str | None]:
-    """The names of the nodes meant by the UUIDs and names in the request, by UUID; each node once.
+def _find_named(call: Call) -> dict[str, str | None]:
+    """Return the names of the nodes that the request lists by UUID or name, by UUID; each node once.
 
-    What nothing is called that the request may see stands for itself: asking it says what is wrong with it.
+    An identifier of no node that the request may see stands for itself: its result says what is wrong with it.
     """
     given = call.body["nodes"]
     _check_size(call, len(given), "nodes")
-    known: dict[str | None, models.Record] = {}
+    known: dict[str | None, tuple[str, str | None]] = {}
     for node in node_lists.find_named(call.db, given):
         if call.access.permits("baremetal:node:get", access.node_target(node)):
-            known |= {node.uuid: node, node.name: node}
-    return {known[ident].uuid if ident in known else ident: getattr(known.get(ident), "name", None) for ident in given}
+            known |= dict.fromkeys((node.uuid, node.name), (node.uuid, node.name))
+    return dict(known.get(ident, (ident, None)) for ident in given)
 
 
-def _filtered(call: Call, given: Mapping[str, Any]) -> dict[str, str | None]:
-    """The same for the nodes that a list with these filters would show."""
+def _find_filtered(call: Call) -> dict[str, str | None]:
+    """Return the same for the nodes that a list with the request's filters would show."""
+    given: Json = call.body["filter"]
     texts = {name: ",".join(value) if isinstance(value, list) else str(value) for name, value in given.items()}
     listed = dataclasses.replace(call, query=operations.read_query(_FILTERS, MultiDict(texts), call.minor))
     where: list[listing.Condition | listing.Either] = [
-        *nodes.beside_filters(listed),
+        *nodes.build_conditions(listed),
         *operations.build_conditions(nodes.FILTERS, listed.query),
         *collection.ownership_conditions(listed, nodes.NODES, listed.query.get("project")),
     ]
-    most = call.conf.api.max_bulk_nodes
-    found = listing.page(call.db, node_lists.SOURCE, ("uuid", "name"), listing.Page(where=where, limit=most + 1))
+    page = listing.Page(where=where, limit=call.conf.api.max_bulk_nodes + 1)
+    found = listing.page(call.db, node_lists.SOURCE, ("uuid", "name"), page)
     _check_size(call, len(found), "filter")
     return {node.uuid: node.name for node in found}
 
@@ -154,7 +158,6 @@ def _filtered(call: Call, given: Mapping[str, Any]) -> dict[str, str | None]:
 def _check_size(call: Call, count: int, field: str) -> None:
     most = call.conf.api.max_bulk_nodes
     if count > most:
-        named = f"{count} nodes" if field == "nodes" else f"more than {most} nodes"
-        raise errors.Invalid(
-            field=field, value=named, allowed=f"One request asks {most} at most ([api] max_bulk_nodes): send several."
-        )
+        value = f"{count} nodes" if field == "nodes" else f"more than {most} nodes"
+        allowed = f"One request asks {most} at most ([api] max_bulk_nodes): send several."
+        raise errors.Invalid(field=field, value=value, allowed=allowed)

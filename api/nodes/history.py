@@ -55,7 +55,7 @@ def _shorten(_call: Call, found: list[models.NodeHistory], selection: tables.Sel
 
 HISTORY = collection.Collection("history", _ENTRY, node_history.ENTRIES, selects=False, complete=_shorten)
 
-index = nodes.list_of_node(HISTORY)
+index = nodes.build_list_of_node(HISTORY)
 
 
 @operation(answer=Answer(shows=HISTORY.one))

@@ -22,13 +22,13 @@ _REASON = Field("reason", type=fields.LONG_TEXT)
 
 @operation(answer=Answer(shows=Plain(fields.list_schema("holds", _SHOWN))))
 def index(call: Call, node: str) -> Reply:
-    """The holds of a node; what was set last is last."""
+    """List the holds of a node; what was set last is last."""
     return Reply({"holds": maintenance.read_holds(nodes.read(call, node, *maintenance.FLAG))})
 
 
 @operation(answer=_HOLD)
 def show(call: Call, node: str, hold: str) -> Reply:
-    return Reply(_named(call, node, hold))
+    return Reply(_find_hold(call, node, hold))
 
 
 @operation(
@@ -36,16 +36,16 @@ def show(call: Call, node: str, hold: str) -> Reply:
     answer=operations.EMPTY_204,
 )
 def put(call: Call, node: str, hold: str) -> Reply:
-    """The same as often as it is sent: the client chooses the name."""
+    """Set a hold, with the same effect however often it is sent: the client chooses the name."""
     name, scope = fields.parse_name("hold", hold), call.body.get("scope", maintenance.ALL)
-    wanted = maintenance.user_hold(call.ctx, call.body.get("reason"), name, scope)
-    _write(call, node, lambda found: maintenance.add_hold(found, wanted))
+    added = maintenance.user_hold(call.ctx, call.body.get("reason"), name, scope)
+    _write(call, node, lambda found: maintenance.add_hold(found, added))
     return calls.NO_CONTENT
 
 
 @operation(answer=operations.EMPTY_204)
 def delete(call: Call, node: str, hold: str) -> Reply:
-    _named(call, node, hold)
+    _find_hold(call, node, hold)
     _write(call, node, lambda found: maintenance.end_holds(found, lambda one: one["name"] == hold))
     return calls.NO_CONTENT
 
@@ -71,12 +71,12 @@ def _write(call: Call, node: str, change: maintenance.Change) -> None:
     calls.retry_if_changed(attempt)
 
 
-def _named(call: Call, node: str, name: str) -> maintenance.Hold:
+def _find_hold(call: Call, node: str, name: str) -> maintenance.Hold:
+    """Return a hold by name.
+
+    :raises NotFound: the node has none of that name.
     """
-    :raises NotFound: the node has no hold of that name.
-    """
-    found = maintenance.read_holds(nodes.read(call, node, *maintenance.FLAG))
-    hold = next((hold for hold in found if hold["name"] == name), None)
-    if hold is None:
-        raise errors.NotFound(noun="Hold", ident=name)
-    return hold
+    for hold in maintenance.read_holds(nodes.read(call, node, *maintenance.FLAG)):
+        if hold["name"] == name:
+            return hold
+    raise errors.NotFound(noun="Hold", ident=name)

@@ -4,12 +4,12 @@ To add a field: a column in ``db/models.py``, a migration, and a row here.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from ingot.api.web import fields, tables
 from ingot.api.web.call import Call
 from ingot.api.web.fields import PATCH, POST, Field
 from ingot.common import clock, interfaces, masking, states
+from ingot.common.json_types import Json
 from ingot.db import models
 
 _NETWORK_DATA = fields.Schema(
@@ -27,55 +27,52 @@ _NETWORK_DATA = fields.Schema(
 )
 
 
-def _network_data(_name: str, value: dict[str, Any]) -> dict[str, Any]:
+def _check_network_data(_name: str, value: Json) -> Json:
     _NETWORK_DATA.check(value)
     return value
 
 
-def _group(_name: str, value: str) -> str:
+def _parse_group(_name: str, value: str) -> str:
     return value.lower()
 
 
-def _provision_state(node: models.Node, call: Call) -> str | None:
-    """States that the request's version does not know are shown as what stood for them then."""
-    state: str = node.provision_state
-    if call.minor < 2 and state == states.AVAILABLE:
+def _show_provision_state(node: models.Node, call: Call) -> str | None:
+    """Return the state, or what stood for it in versions that do not know it."""
+    if call.minor < 2 and node.provision_state == states.AVAILABLE:
         return None
-    if call.minor < 39 and state == states.INSPECTWAIT:
+    if call.minor < 39 and node.provision_state == states.INSPECTWAIT:
         return states.INSPECTING
-    return state
+    return node.provision_state
 
 
 _PROVISION_STATE = Field(
-    "provision_state",
-    compute=_provision_state,
-    needs=("provision_state",),
-    schema={"type": ["string", "null"]},
+    "provision_state", compute=_show_provision_state, needs=("provision_state",), schema={"type": ["string", "null"]}
 )
 
 
 def _masked(name: str, type: fields.FieldType | None = None, see: str | None = None, edit: str | None = None) -> Field:
-    def compute(node: models.Node, _call: Call) -> Any:
+    """Return a field whose secrets are shown masked."""
+
+    def compute(node: models.Node, _call: Call) -> object:
         value = getattr(node, name)
         return masking.mask(value) if value else value
 
     return Field(name, 1, type, compute=compute, needs=(name,), see=see, edit=edit)
 
 
-def _driver_internal_info(node: models.Node, _call: Call) -> dict[str, Any]:
-    """What the conductor keeps, with what the agent told beside it, as clients know it."""
+def _show_internal_info(node: models.Node, _call: Call) -> object:
+    """Return what the conductor keeps, with the agent's columns under the names that clients know."""
     agent = {
         "agent_url": node.agent_url,
         "agent_version": node.agent_version,
         "agent_last_heartbeat": node.agent_last_heartbeat and clock.iso(node.agent_last_heartbeat),
         "agent_secret_token": node.agent_token,
     }
-    told = {name: value for name, value in agent.items() if value is not None}
-    shown: dict[str, Any] = masking.mask({**node.driver_internal_info, **told})
-    return shown
+    known = {name: value for name, value in agent.items() if value is not None}
+    return masking.mask({**node.driver_internal_info, **known})
 
 
-INTERNAL_INFO_NEEDS = ("driver_internal_info", "agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
+_INTERNAL_INFO_NEEDS = ("driver_internal_info", "agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
 
 
 INTERFACE_SINCE: Mapping[str, int] = {
@@ -86,39 +83,23 @@ INTERFACE_SINCE: Mapping[str, int] = {
     "bios": 40,
     "firmware": 86,
 }
-"""By kind of interface, the minor version that brought its field of nodes."""
+"""By interface type, the minor version that brought its field of nodes."""
 
-
-def _interface(kind: str) -> Field:
-    rule = "baremetal:node:update:driver_interfaces"
-    return Field(interfaces.FIELD[kind], INTERFACE_SINCE[kind], fields.TEXT, sortable=True, edit=rule)
-
+_EDIT_INTERFACES = "baremetal:node:update:driver_interfaces"
 
 TABLE = tables.Table(
     "node",
     (
         Field("uuid", type=fields.UUID, write=POST, brief=True, sortable=True),
         Field("name", 5, fields.NAME, brief=True, sortable=True, edit="baremetal:node:update:name"),
-        Field(
-            "instance_uuid",
-            type=fields.UUID,
-            brief=True,
-            sortable=True,
-            edit="baremetal:node:update:instance_uuid",
-        ),
+        Field("instance_uuid", type=fields.UUID, brief=True, sortable=True, edit="baremetal:node:update:instance_uuid"),
         Field("maintenance", type=fields.FLAG, brief=True, sortable=True),
         Field("power_state", brief=True, sortable=True),
         _PROVISION_STATE._replace(brief=True, sortable=True),
         tables.links("nodes"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
-        Field(
-            "driver",
-            type=fields.REQUIRED_TEXT,
-            sortable=True,
-            required=True,
-            edit="baremetal:node:update:driver_interfaces",
-        ),
+        Field("driver", type=fields.REQUIRED_TEXT, sortable=True, required=True, edit=_EDIT_INTERFACES),
         _masked(
             "driver_info",
             type=fields.OBJECT,
@@ -128,20 +109,14 @@ TABLE = tables.Table(
         Field(
             "driver_internal_info",
             3,
-            compute=_driver_internal_info,
-            needs=INTERNAL_INFO_NEEDS,
+            compute=_show_internal_info,
+            needs=_INTERNAL_INFO_NEEDS,
             see="baremetal:node:get:driver_internal_info",
         ),
         Field("properties", type=fields.OBJECT, edit="baremetal:node:update:properties"),
         Field("extra", type=fields.OBJECT, edit="baremetal:node:update_extra"),
         _masked("instance_info", type=fields.OBJECT, edit="baremetal:node:update_instance_info"),
-        Field(
-            "instance_name",
-            104,
-            fields.text(shortest=1),
-            sortable=True,
-            edit="baremetal:node:update_instance_info",
-        ),
+        Field("instance_name", 104, fields.text(shortest=1), sortable=True, edit="baremetal:node:update_instance_info"),
         Field("chassis_uuid", type=fields.UUID, edit="baremetal:node:update:chassis_uuid"),
         Field("console_enabled", type=fields.FLAG, write=POST, sortable=True),
         Field("last_error", sortable=True, see="baremetal:node:get:last_error"),
@@ -156,13 +131,13 @@ TABLE = tables.Table(
         Field("raid_config", 12),
         Field("target_raid_config", 12),
         Field("resource_class", 21, fields.text(80), sortable=True),
-        Field("traits", 37),
+        Field("traits", 37, needs=("id",)),
         Field("fault", 42, sortable=True),
         Field("deploy_step", 44),
         Field(
             "conductor_group",
             46,
-            fields.FieldType(fields.TEXT.schema, _group, ""),
+            fields.FieldType(fields.TEXT.schema, _parse_group, ""),
             sortable=True,
             edit="baremetal:node:update:conductor_group",
         ),
@@ -179,7 +154,7 @@ TABLE = tables.Table(
         Field(
             "network_data",
             66,
-            fields.FieldType(fields.OBJECT.schema, _network_data, {}),
+            fields.FieldType(fields.OBJECT.schema, _check_network_data, {}),
             edit="baremetal:node:update:network_data",
         ),
         Field("boot_mode", 75, fields.text(16), write=POST, sortable=True),
@@ -189,7 +164,10 @@ TABLE = tables.Table(
         Field("service_step", 87),
         Field("disable_power_off", 95, fields.FLAG, sortable=True, edit="baremetal:node:update:disable_power_off"),
         Field("health", 109, sortable=True),
-        *map(_interface, interfaces.TYPES),
+        *(
+            Field(interfaces.FIELD[name], INTERFACE_SINCE[name], fields.TEXT, sortable=True, edit=_EDIT_INTERFACES)
+            for name in interfaces.TYPES
+        ),
         tables.sub_links("ports", "nodes"),
         tables.sub_links("states", "nodes", 14),
         tables.sub_links("portgroups", "nodes", 24),
@@ -222,7 +200,7 @@ LOOKUP_TABLE = tables.Table(
         Field("uuid"),
         Field("properties"),
         _masked("instance_info"),
-        Field("driver_internal_info", compute=_driver_internal_info, needs=INTERNAL_INFO_NEEDS),
+        Field("driver_internal_info", compute=_show_internal_info, needs=_INTERNAL_INFO_NEEDS),
         Field("target_raid_config"),
         tables.links("nodes"),
     ),

@@ -1,6 +1,8 @@
 """The states of a node: which it is in, power changes, RAID configuration."""
 
-from ingot.api.nodes import node_rules, raid
+from typing import cast
+
+from ingot.api.nodes import node_rules
 from ingot.api.nodes import nodes as api_nodes
 from ingot.api.nodes.node_fields import STATES_TABLE
 from ingot.api.web import call as calls
@@ -9,6 +11,7 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import operation
 from ingot.common import clock, errors, states
+from ingot.common.json_types import Json
 from ingot.db import models, node_lists, nodes
 
 # What a power request leaves the machine in, and the minor version that brought the request.
@@ -47,47 +50,92 @@ def set_power(call: Call, node: str) -> Reply:
 
 def _set_power(call: Call, given: str) -> Reply:
     node = api_nodes.read(call, given, *LOCK, "provision_state", "disable_power_off", "flow", "parent_node")
-    asked = call.body["target"]
-    _refuse_power(call, node, asked)
+    requested = call.body["target"]
+    _refuse_power(call, node, requested)
     if node.flow is not None:
-        node_rules.refuse_lent(node, f"asked to {asked}")
+        node_rules.refuse_in_parent_flow(node, f"asked to {requested}")
     if node.reservation is not None:
         raise nodes.locked_error(node)
     values = {
-        "target_power_state": _POWER_TARGETS[asked][0],
-        "power_request": {"target": asked, "timeout": call.body.get("timeout")},
+        "target_power_state": _POWER_TARGETS[requested][0],
+        "power_request": {"target": requested, "timeout": call.body.get("timeout")},
         "due_at": clock.now(),
         "last_error": None,
     }
-    api_nodes.accept(call, node, values, why=asked)
+    api_nodes.accept(call, node, values, why=requested)
     return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
 
 
-def _refuse_power(call: Call, node: models.Node, asked: str | None) -> None:
-    if asked not in _POWER_TARGETS:
+def _refuse_power(call: Call, node: models.Node, requested: str | None) -> None:
+    if requested not in _POWER_TARGETS:
         allowed = ", ".join(name for name, (_target, since) in _POWER_TARGETS.items() if since <= call.minor)
-        raise errors.Invalid(field="target", value=asked, allowed=f"A power request asks for one of: {allowed}.")
-    _target, since = _POWER_TARGETS[asked]
+        raise errors.Invalid(field="target", value=requested, allowed=f"A power request asks for one of: {allowed}.")
+    _target, since = _POWER_TARGETS[requested]
     if call.minor < since:
         raise errors.VersionRefused(minor=since)
     if node.provision_state in states.POWER_CHANGE_REFUSED:
         raise errors.StateTransitionRefused(
-            action=asked, node=node.uuid, state=node.provision_state, possible="waiting for the cleaning to end"
+            action=requested, node=node.uuid, state=node.provision_state, possible="waiting for the cleaning to end"
         )
-    if node.disable_power_off and asked in (states.POWER_OFF, states.SOFT_POWER_OFF):
-        raise errors.Invalid(field="target", value=asked, allowed=f"Node {node.uuid} has disable_power_off set.")
+    if node.disable_power_off and requested in (states.POWER_OFF, states.SOFT_POWER_OFF):
+        raise errors.Invalid(field="target", value=requested, allowed=f"Node {node.uuid} has disable_power_off set.")
 
 
-@operation(body=raid.TARGET, answer=operations.EMPTY_204)
+# RAID
+
+_RAID_LEVELS = ("JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0")
+
+_LOGICAL_DISK = fields.object_schema(
+    {
+        "controller": {"type": "string"},
+        "disk_type": {"enum": ["hdd", "ssd"]},
+        "interface_type": {"enum": ["sata", "scsi", "sas"]},
+        "is_root_volume": {"type": "boolean"},
+        "number_of_physical_disks": {"type": "integer", "minimum": 1},
+        "physical_disks": {"type": "array", "items": {"type": ["string", "object"]}, "minItems": 1},
+        "raid_level": {"enum": list(_RAID_LEVELS)},
+        "share_physical_disks": {"type": "boolean"},
+        "size_gb": {"anyOf": [{"type": "integer", "minimum": 0}, {"enum": ["MAX"]}]},
+        "volume_name": {"type": "string", "maxLength": 64},
+    },
+    required=("raid_level", "size_gb"),
+)
+
+_RAID_CONFIG = fields.Schema(
+    "target_raid_config",
+    fields.object_schema(
+        {"logical_disks": {"type": "array", "items": _LOGICAL_DISK, "minItems": 1}}, ("logical_disks",)
+    ),
+)
+
+
+class _RaidTarget:
+    """The request body; an empty object takes the configuration back."""
+
+    schema = fields.Schema("RAID request", {"anyOf": [{"type": "object", "maxProperties": 0}, _RAID_CONFIG.document]})
+
+    def check(self, value: object, minor: int) -> Json:
+        if value is None or value == {}:
+            return {}
+        _RAID_CONFIG.check(value)
+        config = cast(Json, value)
+        roots = sum(disk.get("is_root_volume", False) for disk in config["logical_disks"])
+        if roots > 1:
+            found = f"{roots} root volumes"
+            raise errors.Invalid(field="logical_disks", value=found, allowed="At most one is_root_volume.")
+        return config
+
+
+@operation(body=_RaidTarget(), answer=operations.EMPTY_204)
 def set_raid(call: Call, node: str) -> Reply:
-    return calls.retry_if_changed(lambda: _set_raid(call, node))
+    calls.retry_if_changed(lambda: _set_raid(call, node))
+    return calls.NO_CONTENT
 
 
-def _set_raid(call: Call, given: str) -> Reply:
+def _set_raid(call: Call, given: str) -> None:
     found = api_nodes.read(call, given, *LOCK, "raid_interface")
     if found.raid_interface == "no-raid":
         raise errors.UnsupportedInterface(driver=found.driver, what="RAID with the interface no-raid")
     if found.reservation is not None:
         raise nodes.locked_error(found)
     nodes.compare_and_set(call.db, found, {"target_raid_config": call.body})
-    return calls.NO_CONTENT

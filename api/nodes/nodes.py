@@ -1,7 +1,6 @@
 """Nodes: listing, showing, creating, editing, deleting."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
 from oslo_utils import uuidutils
 
@@ -11,15 +10,18 @@ from ingot.api.nodes.node_fields import INTERFACE_SINCE, TABLE
 from ingot.api.web import call as calls
 from ingot.api.web import collection, fields, operations, preconditions, tables
 from ingot.api.web.call import Call, Reply
-from ingot.api.web.operations import Operation, Param, operation
+from ingot.api.web.operations import Operation, Param, Plain, operation
 from ingot.api.web.tables import Selection
 from ingot.common import errors, interfaces, states
+from ingot.common.json_types import Json
 from ingot.db import allocations, listing, models, node_crud, node_lists, nodes
+from ingot.db.nodes import ShownNode
 
 FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
 
 
-def _known(values: Iterable[str]) -> Any:
+def _build_choice(values: Iterable[str]) -> Callable[[str, str], str]:
+    """Return what parses a parameter that must be one of the values."""
     allowed = sorted(values)
 
     def parse(name: str, given: str) -> str:
@@ -30,18 +32,16 @@ def _known(values: Iterable[str]) -> Any:
     return parse
 
 
-_BY_INTERFACE = INTERFACE_SINCE.items()
-
 FILTERS = (
     Param("associated", fields.parse_flag, column="instance_uuid", test="is_set"),
     Param("maintenance", fields.parse_flag, column="maintenance"),
     Param("retired", fields.parse_flag, column="retired"),
     Param("instance_uuid", fields.parse_uuid, column="instance_uuid"),
     Param("chassis_uuid", fields.parse_uuid, column="chassis_uuid"),
-    Param("provision_state", _known(states.ALL), 9, "provision_state"),
+    Param("provision_state", _build_choice(states.ALL), 9, "provision_state"),
     Param("driver", fields.parse_text, 16, "driver"),
     Param("resource_class", fields.parse_text, 21, "resource_class"),
-    Param("fault", _known(FAULTS), 42, "fault"),
+    Param("fault", _build_choice(FAULTS), 42, "fault"),
     Param("conductor_group", operations.parse_lower_case, 46, "conductor_group"),
     Param("conductor", fields.parse_text, 49),
     Param("owner", fields.parse_text, 50, "owner"),
@@ -54,29 +54,35 @@ FILTERS = (
     Param("parent_node", fields.parse_text, 83),
     Param("instance_name", fields.parse_text, 104, "instance_name"),
     # Specification 004; each from the version on that shows the field.
-    *(Param(interfaces.FIELD[kind], fields.parse_text, since, interfaces.FIELD[kind]) for kind, since in _BY_INTERFACE),
+    *(
+        Param(interfaces.FIELD[name], fields.parse_text, since, interfaces.FIELD[name])
+        for name, since in INTERFACE_SINCE.items()
+    ),
 )
 
 
-def _complete(call: Call, found: list[models.Record], selection: Selection) -> None:
+def _complete(call: Call, found: list[ShownNode], selection: Selection) -> None:
     if "traits" in selection.names:
-        known = nodes.traits_by_node(call.db, [node.id for node in found]) if found else {}
+        traits = nodes.traits_by_node(call.db, [node.id for node in found]) if found else {}
         for node in found:
-            node.traits = known.get(node.id, [])
+            node.traits = traits.get(node.id, [])
     if "conductor" in selection.names:
-        _find_owners(call, found)
+        owners = _find_owners(call, found)
+        for node in found:
+            node.conductor = owners[node.uuid]
 
 
-def _find_owners(call: Call, found: Iterable[models.Record]) -> None:
-    """Sets ``conductor`` of each node to the hostname that owns it now, or None."""
+def _find_owners(call: Call, found: Iterable[models.Node]) -> Mapping[str, str | None]:
+    """Return the hostname of the conductor that owns each node now, or None, by the node's uuid."""
+    owners: dict[str, str | None] = {}
     unserved = set()
     for node in found:
-        node.conductor = None
         served_by = (node.driver, node.conductor_group)
-        if served_by not in unserved:  # the ring looks for newcomers each time it is asked in vain
-            node.conductor = call.client.owner(node)
-            if node.conductor is None:
-                unserved.add(served_by)
+        # The ring reads its members again each time that it finds no owner.
+        owners[node.uuid] = None if served_by in unserved else call.client.owner(node)
+        if owners[node.uuid] is None:
+            unserved.add(served_by)
+    return owners
 
 
 NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, complete=_complete, ownership=access.NODE)
@@ -84,32 +90,37 @@ NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, comple
 _NODE = operations.Answer(shows=NODES.one)
 
 
-def read(call: Call, given: str, *columns: str, rule: str | None = None) -> models.Node:
-    """The named columns of the node that a URL means, and its owner and lessee.
+def read(call: Call, given: str, *columns: str, rule: str | None = None) -> ShownNode:
+    """Return the node that a URL means: the named columns, owner and lessee.
 
     :param rule: the rule of policy for what is done with it; the request's by default.
     :raises NotFound: there is none, or none that the request may see.
     :raises Forbidden: the request may not do this with it.
     :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
     """
-    known_as = fields.parse_node_ident(call, given)
-    needed = (*columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()))
-    found = listing.get(call.db, node_lists.SOURCE, known_as, needed)
+    ident = fields.parse_node_ident(call, given)
+    needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()))
+    found = nodes.get(call.db, ident, dict.fromkeys(needed))
     if call.access.limited:
-        call.access.require_seen(rule or call.rule, access.node_target(found), "Node", known_as)
+        call.access.require_seen(rule or call.rule, access.node_target(found), "Node", ident)
     if call.preconditions:
         call.preconditions.check("Node", found)
     return found
 
 
-def accept(call: Call, node: models.Node, values: Mapping[str, Any], why: str = "", locked: bool = False) -> None:
-    """Writes what a request asks for: the one statement that accepts it. Then rings the node's conductor.
+def check_access(call: Call, node: str) -> None:
+    """Refuse a request that may not do with the node what it asks for; see :func:`read`."""
+    read(call, node, "uuid")
+
+
+def accept(call: Call, node: models.Node, values: Mapping[str, object], why: str = "", locked: bool = False) -> None:
+    """Write what a request asks for: the one statement that accepts it. Then notify the node's conductor.
 
     A dry run ends before it: what comes first is checks.
 
-    :param node: as read; needs what ``node_states.LOCK`` names, or only uuid and revision where no bell is rung.
-    :param why: what the bell says; empty where no conductor has anything to do.
-    :param locked: whether it is accepted whoever holds the lock.
+    :param node: as read; needs what ``node_states.LOCK`` names, or only uuid and revision where ``why`` is empty.
+    :param why: the reason of the wake-up; empty where no conductor has anything to do.
+    :param locked: whether it is accepted whichever conductor holds the lock.
     """
     if call.dry_run:
         return
@@ -127,81 +138,87 @@ def index(call: Call) -> Reply:
         raise errors.Invalid(
             field="detail", value="True", allowed="Lists take it from version 1.43; use /v1/nodes/detail."
         )
-    return collection.index(call, NODES, beside_filters(call))
+    return collection.index(call, NODES, build_conditions(call))
 
 
 @operation(*NODES.detail_params, answer=NODES.page)
 def detail(call: Call) -> Reply:
-    return collection.index(call, NODES, beside_filters(call), detail=True)
+    return collection.index(call, NODES, build_conditions(call), detail=True)
 
 
-def beside_filters(call: Call) -> list[listing.Condition]:
-    """The conditions of a list of nodes that are not those of single columns."""
+def build_conditions(call: Call) -> list[listing.Condition]:
+    """Return the conditions of a list of nodes that are not those of single columns."""
     where = []
     if "parent_node" in call.query:
         parent = call.query["parent_node"]
-        where.append(listing.Condition("parent_node", "equals", _uuid_of(call, parent) or parent))
+        try:
+            parent = node_crud.resolve(call.db, parent)[1]
+        except errors.NotFound:
+            pass  # as a uuid that no node has: the list is empty
+        where.append(listing.Condition("parent_node", "equals", parent))
     elif not call.query.get("include_children"):
         where.append(listing.Condition("parent_node", "is_set", False))
     if "conductor" in call.query:
-        where.append(listing.Condition("uuid", "one_of", _owned_by(call, call.query["conductor"])))
+        owners = _find_owners(call, node_lists.list_ring_keys(call.db))
+        owned = [uuid for uuid, owner in owners.items() if owner == call.query["conductor"]]
+        where.append(listing.Condition("uuid", "one_of", owned))
     if "chassis_uuid" in call.query:
         listing.get(call.db, node_crud.CHASSIS.source, call.query["chassis_uuid"])
     return where
 
 
-def may(call: Call, node: str) -> None:
-    """Refuses a request that may not do with the node what it asks for; see :func:`read`."""
-    read(call, node, "uuid")
+_CHILDREN = fields.complete_schema(
+    {
+        "children": {"type": "array", "items": {"type": "string", "format": "uuid"}},
+        "links": fields.complete_schema({"href": fields.TEXT_SCHEMA, "rel": fields.TEXT_SCHEMA}),
+    }
+)
 
 
-def list_of(described: collection.Collection, detail: bool = False) -> Operation:
-    """The list of what belongs to one node, at a URL with that node.
+@operation(answer=operations.Answer(shows=Plain(_CHILDREN)))
+def list_children(call: Call, node: str) -> Reply:
+    """List the UUIDs of a node's children, with the link to the list that shows more of them."""
+    parent = read(call, node, "uuid").uuid
+    where = [listing.Condition("parent_node", "equals", parent), *collection.ownership_conditions(call, NODES)]
+    found = listing.page(call.db, node_lists.SOURCE, ("uuid",), listing.Page(where=where))
+    link = {"href": f"{call.base}/v1/nodes?parent_node={parent}", "rel": "children"}
+    return Reply({"children": [child.uuid for child in found], "links": link})
+
+
+def build_list_of_node(described: collection.Collection[listing.AnyModel], detail: bool = False) -> Operation:
+    """Return the list of what belongs to one node, at a URL with that node.
 
     :param detail: show everything, at .../detail.
     """
     unfiltered = described._replace(filters=())
 
     @operation(*(unfiltered.detail_params if detail else unfiltered.index_params), answer=described.page)
-    def of_node(call: Call, node: str) -> Reply:
+    def list_of_node(call: Call, node: str) -> Reply:
         return collection.index(call, described, [node_links.node_condition(read(call, node, "id").id)], detail)
 
-    return of_node
-
-
-def _uuid_of(call: Call, given: str) -> str | None:
-    try:
-        return node_crud.resolve(call.db, given)[1]
-    except errors.NotFound:
-        return None
-
-
-def _owned_by(call: Call, hostname: str) -> list[str]:
-    every = node_lists.list_ring_keys(call.db)
-    _find_owners(call, every)
-    return [node.uuid for node in every if node.conductor == hostname]
+    return list_of_node
 
 
 @operation(operations.FIELDS, answer=_NODE)
 def show(call: Call, node: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
-    found = read(call, node, *selection.columns_of(NODES.source), *preconditions.NODE)
+    found = read(call, node, *selection.columns, *preconditions.NODE)
     return Reply(collection.show(call, NODES, found), version=found.version)
 
 
 @operation(body=TABLE.creation, answer=_NODE._replace(status=201))
 def create(call: Call) -> Reply:
     values = collection.build_row(TABLE, call.body)
-    values["owner"] = _owner_of_new(call, values["owner"])
+    values["owner"] = _choose_owner(call, values["owner"])
     values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
     values["provision_state"] = states.ENROLL if call.minor >= 11 else states.AVAILABLE
-    node_crud.create(call.db, node_rules.for_creation(call, values))
-    body, version = _whole(call, values["uuid"])
+    node_crud.create(call.db, node_rules.build_row(call, values))
+    body, version = _show_written(call, values["uuid"])
     return calls.created(call, body, f"/v1/nodes/{values['uuid']}", version)
 
 
-def _owner_of_new(call: Call, asked: str | None) -> str | None:
-    """The project that owns a new node: the one that creates it, unless the request is the system's.
+def _choose_owner(call: Call, requested: str | None) -> str | None:
+    """Return the project that owns a new node: that of the request, unless the request is the system's.
 
     :raises Forbidden: the request may not create nodes.
     :raises Invalid: it may not create them for others.
@@ -209,54 +226,53 @@ def _owner_of_new(call: Call, asked: str | None) -> str | None:
     own_rule = "baremetal:node:create:self_owned_node"
     if not (call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule)):
         call.access.require(call.rule)
-        return asked
+        return requested
     call.access.require(own_rule)
-    own: str | None = call.ctx.project_id
+    own = call.ctx.project_id
     if call.ctx.system_scope == "all":
-        return asked
-    if asked not in (None, "", own):
-        told = "A new node belongs to the project of the request; only a system-scoped request may name another."
-        raise errors.Invalid(field="owner", value=asked, allowed=told)
+        return requested
+    if requested not in (None, "", own):
+        allowed = "A new node belongs to the project of the request; only a system-scoped request may name another."
+        raise errors.Invalid(field="owner", value=requested, allowed=allowed)
     return own
 
 
 @operation(Param("reset_interfaces", fields.parse_flag, 45), body=tables.PATCH_BODY, answer=_NODE)
 def update(call: Call, node: str) -> Reply:
-    body, version = _whole(call, calls.retry_if_changed(lambda: _update(call, node)))
+    body, version = _show_written(call, calls.retry_if_changed(lambda: _update(call, node)))
     return Reply(body, version=version)
 
 
 def _update(call: Call, given: str) -> str:
-    node = read(call, given, *node_rules.EDITED, rule="baremetal:node:get")
+    node = read(call, given, *node_rules.NEEDED_TO_UPDATE, rule="baremetal:node:get")
     changes = collection.read_changes(call, NODES, node)
     node_rules.refuse_unpermitted(call, node, changes)
     node_rules.refuse_update(node, call.body, changes)
-    values = node_rules.for_update(call, node, changes)
+    values = node_rules.build_changes(call, node, changes)
     if "instance_uuid" in changes and changes["instance_uuid"] is None:
         allocations.detach(call.db, node, values)
     else:
         nodes.compare_and_set(call.db, node, values)
-    uuid: str = node.uuid
-    return uuid
+    return node.uuid
 
 
 @operation(answer=operations.EMPTY_204)
 def delete(call: Call, node: str) -> Reply:
-    return calls.retry_if_changed(lambda: _delete(call, node))
-
-
-def _delete(call: Call, given: str) -> Reply:
-    found = read(call, given, *node_rules.DELETED, rule="baremetal:node:get")
-    own_rule, about = "baremetal:node:delete:self_owned_node", access.node_target(found)
-    own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule, about)
-    call.access.require(own_rule if own else call.rule, about)
-    node_rules.refuse_delete(found)
-    node_crud.delete(call.db, found)
+    calls.retry_if_changed(lambda: _delete(call, node))
     return calls.NO_CONTENT
 
 
-def _whole(call: Call, uuid: str) -> tuple[dict[str, Any], str]:
-    """A node that was just written, and its version."""
-    columns = (*TABLE.select(call.minor).columns_of(NODES.source), *preconditions.NODE)
-    found = listing.get(call.db, node_lists.SOURCE, uuid, columns)
+def _delete(call: Call, given: str) -> None:
+    found = read(call, given, *node_rules.NEEDED_TO_DELETE, rule="baremetal:node:get")
+    own_rule, target = "baremetal:node:delete:self_owned_node", access.node_target(found)
+    own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule, target)
+    call.access.require(own_rule if own else call.rule, target)
+    node_rules.refuse_delete(found)
+    node_crud.delete(call.db, found)
+
+
+def _show_written(call: Call, uuid: str) -> tuple[Json, str]:
+    """Return a node that was just written, and its version."""
+    columns = dict.fromkeys(("id", *TABLE.select(call.minor).columns, *preconditions.NODE))
+    found = nodes.get(call.db, uuid, columns)
     return collection.show(call, NODES, found), found.version

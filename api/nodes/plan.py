@@ -63,13 +63,13 @@ _PLAN = Answer(
 
 @operation(_FLOW, answer=_PLAN)
 def show(call: Call, node: str) -> Reply:
-    """The plan of a request without arguments."""
+    """Show the plan of a request without arguments."""
     return _answer(call, node)
 
 
 @operation(_FLOW, body=_BODY, answer=_PLAN)
 def create(call: Call, node: str) -> Reply:
-    """The plan of a request; nothing is created but the answer."""
+    """Show the plan of a request; nothing is created but the answer."""
     return _answer(call, node)
 
 

@@ -5,13 +5,12 @@ One statement accepts a request: from then on the work is in the database. The m
 
 import base64
 import binascii
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from passlib.hash import sha512_crypt
 
 from ingot.api.auth import access
-from ingot.api.nodes import children, node_rules, node_states, steps
+from ingot.api.nodes import node_rules, node_states, steps
 from ingot.api.nodes import nodes as api_nodes
 from ingot.api.nodes.verbs import ARGUMENTS, VERBS, Columns, Verb, enter, find_allowed
 from ingot.api.web import call as calls
@@ -83,7 +82,7 @@ def _check_state(call: Call, node: models.Node, verb: Verb) -> str:
     if node.reservation is not None and not (verb.interrupts and reached):
         raise nodes.locked_error(node)
     if node.flow is not None:
-        node_rules.refuse_lent(node, f"asked to {verb.name}")
+        node_rules.refuse_in_parent_flow(node, f"asked to {verb.name}")
     if reached is None:
         possible = ", ".join(find_allowed(node.provision_state)) or "waiting"
         raise errors.StateTransitionRefused(
@@ -95,7 +94,7 @@ def _check_state(call: Call, node: models.Node, verb: Verb) -> str:
     return reached
 
 
-def check_arguments(call: Call, verb: Verb, body: Mapping[str, Any]) -> Json:
+def check_arguments(call: Call, verb: Verb, body: Json) -> Json:
     """Return the arguments in a body that mean something, checked against the verb.
 
     :raises Invalid: one does not go with the verb, or one that it needs is missing.
@@ -116,7 +115,7 @@ def check_arguments(call: Call, verb: Verb, body: Mapping[str, Any]) -> Json:
     if "runbook" in given and f"{verb.name}_steps" in given:
         raise errors.Invalid(field="runbook", value=given["runbook"], allowed=f"Leave out this or {verb.name}_steps.")
     _check_drive(call, given.get("configdrive"))
-    return {name: steps.with_numbers(value) if name in _STEP_LISTS else value for name, value in given.items()}
+    return {name: steps.parse_numbers(value) if name in _STEP_LISTS else value for name, value in given.items()}
 
 
 def _check_drive(call: Call, drive: Json | str | None) -> None:
@@ -139,7 +138,7 @@ def _is_url(drive: str) -> bool:
     return drive.lower().startswith(("http://", "https://"))
 
 
-def build_request(call: Call, node: models.Node, verb: Verb, arguments: Mapping[str, Any]) -> FlowRequest:
+def build_request(call: Call, node: models.Node, verb: Verb, arguments: Json) -> FlowRequest:
     """Return what the flow of a verb works with: runbooks and names of children have been looked up.
 
     :param node: needs id and uuid.
@@ -157,7 +156,7 @@ def build_request(call: Call, node: models.Node, verb: Verb, arguments: Mapping[
         request["disable_ramdisk"] = runbook.disable_ramdisk or "disable_ramdisk" in arguments
         request["origin"] = f"runbook {runbook.name}"
     elif name in request:
-        request[name] = children.resolved(call, node, name, request[name])
+        request[name] = steps.resolve_children(call, node, name, request[name])
     return cast(FlowRequest, request)
 
 

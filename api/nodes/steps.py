@@ -1,25 +1,25 @@
-"""The form of steps that users name: in provision requests, deploy templates and runbooks.
+"""Steps that users name, in provision requests, deploy templates and runbooks: their form, and what they refer to.
 
 Which steps a node has is for its conductor to say. The reserved steps (hold, wait, power_on, power_off, reboot) are
 named as any other, on any interface.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from ingot.api.auth import access
 from ingot.api.web import fields, tables
 from ingot.api.web.call import Call
 from ingot.common import errors, interfaces
-from ingot.db import listing, models, nodes, step_lists
+from ingot.common.json_types import Json
+from ingot.db import listing, models, node_lists, nodes, step_lists
 from ingot.db.step_lists import RUNBOOKS, AnyWithSteps, RunbookWithSteps
 
 # A number, or its digits as text.
-COUNT: dict[str, Any] = {
+COUNT: Json = {
     "anyOf": [{"type": "integer", "minimum": 0, "maximum": 2**63 - 1}, {"type": "string", "pattern": "^[0-9]{1,18}$"}]
 }
 
-_NAMED: dict[str, Any] = {
+_NAMED: Json = {
     "interface": {"enum": list(interfaces.STEP_KINDS)},
     "step": {"type": "string", "minLength": 1, "maxLength": 255},
     "args": {"type": "object"},
@@ -35,34 +35,34 @@ _CHOSEN = fields.object_schema(
     required=("interface", "step"),
 )
 
-IN_ORDER: dict[str, Any] = {"type": ["array", "null"], "items": _CHOSEN}
+IN_ORDER: Json = {"type": ["array", "null"], "items": _CHOSEN}
 """Steps that run in the order given: manual cleaning, service."""
 
 _RANKED = fields.object_schema({**_NAMED, "priority": COUNT}, required=("interface", "step", "args", "priority"))
 
-BY_PRIORITY: dict[str, Any] = {"type": ["array", "null"], "items": _RANKED}
+BY_PRIORITY: Json = {"type": ["array", "null"], "items": _RANKED}
 """Steps that are sorted in among others: deploying."""
 
 _NUMBERED = fields.object_schema({**_NAMED, "order": COUNT}, required=("interface", "step", "order"))
 
 
-def with_numbers(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The steps with priority and order as numbers."""
+def parse_numbers(steps: list[Json]) -> list[Json]:
+    """Return the steps with priority and order as numbers."""
     return [
         {key: int(value) if key in ("priority", "order") else value for key, value in step.items()} for step in steps
     ]
 
 
-def _each_once(name: str, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    named = [f"{step['interface']}.{step['step']}" for step in value]
-    twice = sorted({label for label in named if named.count(label) > 1})
+def _parse_distinct(name: str, value: list[Json]) -> list[Json]:
+    labels = [f"{step['interface']}.{step['step']}" for step in value]
+    twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
         raise errors.Invalid(field=name, value=", ".join(twice), allowed="Here each step can be named only once.")
-    return with_numbers(value)
+    return parse_numbers(value)
 
 
-OF_TEMPLATE = fields.FieldType({"type": "array", "items": _RANKED, "minItems": 1}, _each_once)
-OF_RUNBOOK = fields.FieldType({"type": "array", "items": _NUMBERED, "minItems": 1}, _each_once)
+OF_TEMPLATE = fields.FieldType({"type": "array", "items": _RANKED, "minItems": 1}, _parse_distinct)
+OF_RUNBOOK = fields.FieldType({"type": "array", "items": _NUMBERED, "minItems": 1}, _parse_distinct)
 
 
 def complete_steps(
@@ -123,3 +123,46 @@ def find_runbook(call: Call, ident: str, node: models.Node) -> RunbookWithSteps:
 
 
 _WHOLE_RUNBOOK = tables.Selection(frozenset(("steps", "traits")), (), (), ())
+
+
+_ON_CHILDREN = "execute_on_child_nodes"
+_LIMIT = "limit_child_node_execution"
+
+
+def resolve_children(call: Call, node: models.Node, name: str, steps: list[Json]) -> list[Json]:
+    """Return the steps with the UUIDs of the children that each is limited to; one statement if any step is limited.
+
+    A step without a limit, or with an empty one, is for all children: all must be such that the request may ask this of
+    them. A child of which it may not is unknown as a limit.
+
+    :param node: the parent; needs uuid.
+    :param name: the list in messages: clean_steps, service_steps.
+    :raises Invalid: a step is limited to something that is not a child of the node, or is not for children at all.
+    :raises Forbidden: a step is for all children, and the request may not ask this of one of them.
+    """
+    for_all = call.access.limited and any(step.get(_ON_CHILDREN) and not step.get(_LIMIT) for step in steps)
+    if not for_all and not any(_LIMIT in step for step in steps):
+        return steps
+    uuids: dict[str | None, str] = {}
+    for child in node_lists.list_children(call.db, node.uuid):
+        if for_all:
+            call.access.require(call.rule, access.node_target(child))
+        if call.access.permits(call.rule, access.node_target(child)):
+            uuids |= {child.uuid: child.uuid, child.name: child.uuid}
+    return [_resolve_limit(node, f"{name}.{index}.{_LIMIT}", step, uuids) for index, step in enumerate(steps)]
+
+
+def _resolve_limit(node: models.Node, field: str, step: Json, uuids: Mapping[str | None, str]) -> Json:
+    limit = step.get(_LIMIT)
+    rest = {key: value for key, value in step.items() if key != _LIMIT}
+    if not limit:
+        return rest
+    if not step.get(_ON_CHILDREN):
+        raise errors.Invalid(field=field, value=limit, allowed=f"It needs {_ON_CHILDREN} true in the same step.")
+    unknown = [ident for ident in limit if ident not in uuids]
+    if unknown:
+        known = ", ".join(sorted(ident for ident in uuids if ident)) or "none"
+        raise errors.Invalid(
+            field=field, value=", ".join(unknown), allowed=f"Node {node.uuid} is the parent of: {known}."
+        )
+    return {**rest, _LIMIT: list(dict.fromkeys(uuids[ident] for ident in limit))}

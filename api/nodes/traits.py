@@ -49,12 +49,12 @@ def remove(call: Call, node: str, trait: str) -> Reply:
 
 
 def _change(call: Call, given: str, add: Collection[str] = (), remove: Collection[str] | None = ()) -> str:
-    """See :func:`ingot.db.node_crud.change_traits`; gives the node's uuid."""
+    """Change the traits as :func:`ingot.db.node_crud.change_traits` does, and return the node's uuid."""
 
     def attempt() -> str:
-        # Who adds and who removes do not undo each other's work: only conditions need the node to be as it was read.
+        # Requests that add and that remove do not undo each other's work: only conditions compare the revision.
         node = nodes.read(call, given, *_READ)
         node_crud.change_traits(call.db, node, add, remove, node.revision if call.preconditions else None)
-        return str(node.uuid)
+        return node.uuid
 
     return calls.retry_if_changed(attempt)

@@ -131,7 +131,7 @@ def _check_owner(call: Call, requested: str | None) -> str | None:
 
 
 def _read_candidates(call: Call, idents: list[str]) -> list[str]:
-    """Return the UUIDs of the nodes that a request names; those that its project does not own or lease are not known to it."""
+    """Return the UUIDs of the nodes that a request names, as far as its project owns or leases them."""
     if not idents:
         return []
     known = rows.resolve_candidates(call.db, idents, None if call.access.permits(_FOR_OTHERS) else call.ctx.project_id)

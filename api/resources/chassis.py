@@ -42,4 +42,4 @@ def nodes_in_detail(call: Call, ident: str) -> Reply:
 
 def _build_conditions(call: Call, ident: str) -> list[listing.Condition]:
     chassis = CRUD.read(call, ident)
-    return [*nodes.beside_filters(call), listing.Condition("chassis_id", "equals", chassis.id)]
+    return [*nodes.build_conditions(call), listing.Condition("chassis_id", "equals", chassis.id)]

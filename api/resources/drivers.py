@@ -24,7 +24,7 @@ class Driver(models.Record):
     name: str
     type: str
     hosts: list[str]
-    offer: composition.Offer | None
+    offer: composition.InterfaceOffer | None
 
 
 def _interface_fields(interface_type: str) -> tuple[Field, Field]:
@@ -140,6 +140,6 @@ def _list_enabled(call: Call, only: str | None = None) -> list[Driver]:
         by_type.setdefault(row.hardware_type, []).append(row)
     for name, rows in by_type.items():
         hosts = sorted({row.hostname for row in rows})
-        offer = composition.of_rows(name, rows)
+        offer = composition.build_offer(rows)
         found[name] = Driver(name=name, type="dynamic", hosts=hosts, offer=offer)
     return [found[name] for name in sorted(found)]

@@ -70,5 +70,5 @@ CRUD = crud.Crud(
     where=node_links.build_node_filter,
 )
 
-of_node = api_nodes.list_of(PORTGROUPS)
-of_node_in_detail = api_nodes.list_of(PORTGROUPS, detail=True)
+of_node = api_nodes.build_list_of_node(PORTGROUPS)
+of_node_in_detail = api_nodes.build_list_of_node(PORTGROUPS, detail=True)

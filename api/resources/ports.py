@@ -154,8 +154,8 @@ def _refuse_update(call: Call, port: PortOfNode, changes: Json) -> None:
 CRUD = crud.Crud(PORTS, port_rows.PORTS, prepare=_prepare, refuse_update=_refuse_update, where=_build_conditions)
 
 
-of_node = api_nodes.list_of(PORTS)
-of_node_in_detail = api_nodes.list_of(PORTS, detail=True)
+of_node = api_nodes.build_list_of_node(PORTS)
+of_node_in_detail = api_nodes.build_list_of_node(PORTS, detail=True)
 _OF_PORTGROUP = PORTS._replace(filters=())
 
 

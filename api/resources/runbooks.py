@@ -54,7 +54,7 @@ def _prepare(call: Call, values: Json, row: RunbookWithSteps | None) -> Json:
 
 
 def _set_project(call: Call, values: Json) -> Json:
-    """Return a new runbook of a request that is not the system's: it belongs to the project of the request, if it has one."""
+    """Return a new runbook of a request that is not the system's: it belongs to the request's project, if any."""
     project = call.ctx.project_id
     if values["owner"] not in (None, "", project):
         hint = "A new runbook belongs to the project of the request; only a system-scoped one may name another."

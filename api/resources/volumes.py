@@ -1,6 +1,5 @@
 """Volume connectors and volume targets: the volumes of nodes that boot from storage outside of the machine."""
 
-from collections.abc import Mapping
 
 from ingot.api.auth import access
 from ingot.api.nodes import node_links, nodes
@@ -106,5 +105,5 @@ def root_of_node(call: Call, node: str) -> Reply:
     return Reply(_document(call, f"nodes/{nodes.read(call, node, 'uuid').uuid}/volume"))
 
 
-connectors_of_node = nodes.list_of(_CONNECTORS)
-targets_of_node = nodes.list_of(_TARGETS)
+connectors_of_node = nodes.build_list_of_node(_CONNECTORS)
+targets_of_node = nodes.build_list_of_node(_TARGETS)

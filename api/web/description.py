@@ -7,18 +7,19 @@ extension ``x-openstack`` has the microversion that brought a path, a parameter 
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from ingot.api.web import collection, fields, operations, preconditions, tables, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, operation
+from ingot.common.json_types import Json
 
 PATH = "/ingot/v1/openapi.json"
 
 _TEXT = {"type": "string"}
 _FLAG = {"anyOf": [{"type": "boolean"}, {"enum": ["t", "true", "on", "y", "yes", "f", "false", "off", "n", "no"]}]}
 
-_PARSED: Mapping[Callable[[str, str], Any], dict[str, Any]] = {
+_PARSED: Mapping[Callable[[str, str], object], Json] = {
     fields.parse_flag: _FLAG,
     fields.parse_uuid: {"type": "string", "format": "uuid"},
     fields.parse_mac: {"type": "string", "pattern": "^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"},
@@ -39,7 +40,7 @@ _ERROR = {
     ],
 }
 
-_HEADERS: Mapping[str, dict[str, Any]] = {
+_HEADERS: Mapping[str, Json] = {
     versions.HEADER: {
         "description": f"The API version that the request speaks; 1.{versions.MIN} without it.",
         "schema": {"type": "string", "pattern": r"^(1\.[1-9][0-9]{0,2}|latest)$", "default": f"1.{versions.MIN}"},
@@ -88,11 +89,11 @@ class Route(Protocol):
     def needs(self, method: str) -> int: ...
 
 
-def document(routes: Iterable[Route]) -> dict[str, Any]:
-    """The description of these routes."""
-    named: dict[str, Any] = {"Error": _ERROR, "Patch": tables.PATCH_BODY.schema.document}
+def document(routes: Iterable[Route]) -> Json:
+    """Return the description of these routes."""
+    named: Json = {"Error": _ERROR, "Patch": tables.PATCH_BODY.schema.document}
     ordered = sorted(routes, key=lambda route: route.path)
-    paths = {templated(route.path): dict(_operations(route, named)) for route in ordered}
+    paths = {template_path(route.path): dict(_operations(route, named)) for route in ordered}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -119,8 +120,8 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
 
 
 def show(routes: Callable[[], Iterable[Route]]) -> Operation:
-    """The operation that answers with the description of all routes, itself among them."""
-    made: list[dict[str, Any]] = []
+    """Return the operation that answers with the description of all routes, itself among them."""
+    made: list[Json] = []
 
     @operation(answer=operations.Answer(shows=operations.Plain({"type": "object", "required": ["openapi", "paths"]})))
     def describe(call: Call) -> Reply:
@@ -132,7 +133,7 @@ def show(routes: Callable[[], Iterable[Route]]) -> Operation:
     return describe
 
 
-def _operations(route: Route, named: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _operations(route: Route, named: Json) -> Iterator[tuple[str, Json]]:
     for method, served in route.operations.items():
         since = route.needs(method)
         described = {
@@ -147,7 +148,7 @@ def _operations(route: Route, named: dict[str, Any]) -> Iterator[tuple[str, dict
         yield method.lower(), described | ({"security": []} if route.public else {})
 
 
-def _parameters(route: Route, method: str, served: Operation) -> Iterator[dict[str, Any]]:
+def _parameters(route: Route, method: str, served: Operation) -> Iterator[Json]:
     for name in re.findall(r"<(\w+)>", route.path):
         about = {"description": _IDENTS[name]} if name in _IDENTS else {}
         yield {"name": name, "in": "path", "required": True, **about, "schema": {"type": "string", "minLength": 1}}
@@ -161,7 +162,7 @@ def _parameters(route: Route, method: str, served: Operation) -> Iterator[dict[s
         yield from (_reference("parameters", name) for name in preconditions.HEADERS)
 
 
-def _body(served: Operation) -> dict[str, Any]:
+def _body(served: Operation) -> Json:
     if served.body is None:
         return {}
     schema = _reference("schemas", "Patch") if served.body is tables.PATCH_BODY else served.body.schema.document
@@ -169,7 +170,7 @@ def _body(served: Operation) -> dict[str, Any]:
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
 
 
-def _responses(route: Route, method: str, served: Operation, named: dict[str, Any]) -> dict[str, Any]:
+def _responses(route: Route, method: str, served: Operation, named: Json) -> Json:
     status, shows, media, also = served.answer
     refused = {code: _reference("responses", "Error") for code in ("4XX", "5XX")}
     others = {"304": {"description": "The client has it."}} if method == "GET" else {}
@@ -181,15 +182,15 @@ def _responses(route: Route, method: str, served: Operation, named: dict[str, An
     return {str(status): _content(media, shows.schema(named), "The answer."), **others, **refused}
 
 
-def _content(media: str, schema: Mapping[str, Any], about: str) -> dict[str, Any]:
+def _content(media: str, schema: Json, about: str) -> Json:
     return {"description": about, "content": {media: {"schema": schema}}}
 
 
 def _summary(method: str, served: Operation) -> str:
-    """What an operation does: its handler's own words, or those of what it answers."""
-    told = inspect.getdoc(served.handler)
-    if told:
-        return " ".join(told.split("\n\n")[0].split())
+    """Return what an operation does: its handler's summary, or one made of its answer."""
+    doc = inspect.getdoc(served.handler)
+    if doc:
+        return " ".join(doc.split("\n\n")[0].split())
     shape = served.answer.shows
     if isinstance(shape, collection.Page):
         return f"List {shape.key.replace('_', ' ')}."
@@ -199,16 +200,16 @@ def _summary(method: str, served: Operation) -> str:
     return f"{name.strip('_').replace('_', ' ').capitalize()}."
 
 
-def _reference(kind: str, name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/{kind}/{name}"}
+def _reference(section: str, name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/{section}/{name}"}
 
 
-def templated(path: str) -> str:
+def template_path(path: str) -> str:
     return re.sub(r"<(\w+)>", r"{\1}", path)
 
 
 def _tag(route: Route) -> str:
-    """What the path is about: its first segment after the version."""
+    """Return the subject of a path: its first segment after the version."""
     segments = [part for part in route.path.split("/") if part not in ("", "v1")]
     own = segments[1:] if segments[:1] == ["ingot"] else segments
     return own[0].removesuffix(".json").replace("-", "_") if own else "versions"

@@ -64,7 +64,7 @@ class Preconditions(NamedTuple):
         """
         if self.given.get(_MATCH) is not None:
             raise errors.PreconditionFailed(
-                f"The target of this request has no entity tag, but {_MATCH} names {self._show_tags(_MATCH)}: leave it out."
+                f"This URL has no entity tag, but {_MATCH} names {self._show_tags(_MATCH)}. Leave it out."
             )
 
     def _failed_error(self, what: str, current: str, header: str) -> errors.PreconditionFailed:

@@ -144,26 +144,26 @@ TEXT: dict[int, str] = {minor: f"1.{minor}" for minor in HISTORY}
 
 @functools.lru_cache(maxsize=512)
 def negotiate(own: str | None, common: str | None) -> int:
-    """The minor version that a request asks for.
+    """Return the minor version that a request speaks.
 
     :param own: value of X-OpenStack-Ironic-API-Version.
     :param common: value of OpenStack-API-Version; it wins when it names this service.
     :raises VersionRefused: it cannot be read, or is not served.
     """
-    asked = _of_service(common) or (own or "").strip()
-    if not asked:
+    named = _find_service_version(common) or (own or "").strip()
+    if not named:
         return MIN
-    if asked.lower() == "latest":
+    if named.lower() == "latest":
         return MAX
-    number = _NUMBER.fullmatch(asked)
+    number = _NUMBER.fullmatch(named)
     if number is None:
-        raise errors.VersionRefused(f"Version {asked[:40]!r} cannot be read; send 1.{MIN} to 1.{MAX}, or latest.")
+        raise errors.VersionRefused(f"Version {named[:40]!r} cannot be read; send 1.{MIN} to 1.{MAX}, or latest.")
     major, minor = int(number[1]), int(number[2])
     if major != 1 or not MIN <= minor <= MAX:
-        raise errors.VersionRefused(f"Version {asked} is not served; send 1.{MIN} to 1.{MAX}, or latest.")
+        raise errors.VersionRefused(f"Version {named} is not served; send 1.{MIN} to 1.{MAX}, or latest.")
     return minor
 
 
-def _of_service(common: str | None) -> str | None:
+def _find_service_version(common: str | None) -> str | None:
     entries = (_SERVICE.fullmatch(entry) for entry in (common or "").split(","))
     return next((entry[1] for entry in entries if entry), None)

@@ -45,7 +45,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             default=32,
             min=0,
             help="Most machines that fetch images of Glance through one process at once; each has a thread beside "
-            "api_workers. A WSGI server of your own needs as many more threads. One more machine is told to try again, "
+            "api_workers. A WSGI server of your own needs as many more threads. One more machine has to try again, "
             "which agents do for about a minute. 0: none.",
         ),
         cfg.IntOpt(

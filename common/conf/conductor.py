@@ -139,7 +139,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "graceful_shutdown_timeout",
             default=60,
             min=0,
-            help="Seconds that steps which run get to end when the conductor is told to stop; what follows them is "
+            help="Seconds that steps which run get to end when the conductor is asked to stop; what follows them is "
             "handed over to other conductors. A step that has not ended by then is recovered as after a kill.",
         ),
     ],

@@ -114,18 +114,20 @@ _GENERAL: list[cfg.Opt] = [
 
 
 def _interface_options(interface_type: str) -> list[cfg.Opt]:
+    field = interfaces.FIELD[interface_type]
     return [
         cfg.ListOpt(
-            f"enabled_{interfaces.FIELD[interface_type]}s",
+            f"enabled_{field}s",
             default=_ENABLED[interface_type],
-            help=f"{interface_type} interfaces that may be used (entry points ingot.hardware.interfaces.{interface_type}). One that no "
-            "enabled hardware type supports is not loaded; each hardware type needs at least one.",
+            help=f"{interface_type} interfaces that may be used (entry points ingot.hardware.interfaces."
+            f"{interface_type}). One that no enabled hardware type supports is not loaded; each hardware type needs at "
+            "least one.",
         ),
         cfg.StrOpt(
-            f"default_{interfaces.FIELD[interface_type]}",
-            help=f"{interface_type} interface of nodes created without one; must be enabled and supported by every enabled "
-            "hardware type, or the conductor does not start. Unset: the first of the hardware type's list that is "
-            "enabled.",
+            f"default_{field}",
+            help=f"{interface_type} interface of nodes created without one; must be enabled and supported by every "
+            "enabled hardware type, or the conductor does not start. Unset: the first of the hardware type's list that "
+            "is enabled.",
         ),
     ]
 

@@ -18,13 +18,13 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
         cfg.IntOpt(
             "delete_configuration_priority",
             min=0,
-            help="Priority of the clean step that deletes software RAID arrays. Unset or 0: only when it is asked for.",
+            help="Priority of the clean step that deletes software RAID arrays. Unset or 0: only when it is requested.",
         ),
         cfg.IntOpt(
             "create_configuration_priority",
             min=0,
             help="Priority of the clean step that builds the arrays of target_raid_config. Unset or 0: only when it is "
-            "asked for. Lower than delete_configuration_priority, or what it builds is deleted again.",
+            "requested. Lower than delete_configuration_priority, or what it builds is deleted again.",
         ),
         cfg.BoolOpt(
             "enable_ata_secure_erase",
@@ -40,7 +40,7 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "continue_if_disk_secure_erase_fails",
             default=False,
             help="Shred a disk whose secure erase fails or is frozen by the firmware. Otherwise cleaning fails, so "
-            "that somebody looks at a disk that claims to erase itself and does not.",
+            "that an operator checks a disk that claims to erase itself and does not.",
         ),
         cfg.IntOpt(
             "shred_random_overwrite_iterations",
@@ -114,15 +114,14 @@ OPTIONS: dict[str, list[cfg.Opt]] = {
             "connect_timeout",
             default=5,
             min=1,
-            help="Seconds an agent has to accept a connection: for so long a machine that has gone silent takes a "
-            "worker.",
+            help="Seconds an agent has to accept a connection: for so long an unresponsive machine occupies a worker.",
         ),
         cfg.IntOpt("command_timeout", default=60, min=1, help="Seconds an agent has to answer a request."),
         cfg.IntOpt(
             "max_command_attempts",
             default=3,
             min=1,
-            help="For how many times command_timeout an agent that gives signs of life but cannot be reached is asked "
+            help="For how many times command_timeout an agent that sends heartbeats but cannot be reached is asked "
             "again about its command, at growing intervals; one that does not call any more either is asked for one "
             "command_timeout. No worker waits meanwhile.",
         ),

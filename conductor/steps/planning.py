@@ -290,7 +290,7 @@ def read_offered_steps(task: Task, kind: str, in_band: Iterable[StepJson]) -> di
     """
     overrides: Mapping[str, int] = task.conf.conductor[_OVERRIDES[kind]] if kind in _OVERRIDES else {}
     found: dict[Key, StepOffer] = {}
-    for interface in task.driver.all_interfaces():
+    for interface in task.driver.all_interfaces:
         for offered in getattr(interface, f"get_{kind}_steps")(task):
             found[get_key(offered)] = _plan_offer(offered, Runner.DRIVER)
     for offered in in_band:

@@ -13,7 +13,6 @@ import argparse
 import importlib.metadata
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
@@ -93,8 +92,8 @@ def _parse_rows(text: str) -> int:
     return int(text)
 
 
-def _add_parsers(subparsers: Any) -> None:
-    def add(name: str, run: _Command, explanation: str, *aliases: str) -> Any:
+def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    def add(name: str, run: _Command, explanation: str, *aliases: str) -> argparse.ArgumentParser:
         parser = subparsers.add_parser(name, help=explanation, description=explanation, aliases=aliases)
         parser.set_defaults(run=run)
         return parser

@@ -1,7 +1,7 @@
 """Data that a release moves while its services run: the table of what there is to move, and moving it in batches.
 
-A migration of the schema only adds; what moves data from an old place to a new one goes here, because it may take hours.
-A later release drops the old place, after ``ingot-status upgrade check`` found nothing left to move.
+A migration of the schema only adds; what moves data from an old place to a new one goes here, because it may take
+hours. A later release drops the old place, after ``ingot-status upgrade check`` found nothing left to move.
 """
 
 import enum

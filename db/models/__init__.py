@@ -8,6 +8,7 @@ Once all are declared the ORM therefore lets go of the classes; their instances 
 
 from ingot.common import interfaces
 from ingot.db.models.allocation import Allocation as Allocation
+from ingot.db.models.base import AnyColumn as AnyColumn
 from ingot.db.models.base import Base as Base
 from ingot.db.models.base import JsonText as JsonText
 from ingot.db.models.base import Number as Number

@@ -8,7 +8,7 @@ from ingot.db.models.base import Row, string, text
 
 
 class Allocation(Row):
-    """A user's wish for a node, and the node that a conductor found for it. A wish in state ``allocating`` is work."""
+    """A user's request for a node, and the node that a conductor found for it. In state ``allocating`` it is work."""
 
     __tablename__ = "allocations"
 

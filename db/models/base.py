@@ -23,6 +23,9 @@ _NAMES = {
 }
 
 
+AnyColumn = sa.ColumnElement[Any]
+Result = sa.CursorResult[Any]
+
 # MySQL's default collation ignores case; names, traits and uuids do not.
 _MYSQL_BINARY = {"collation": "utf8mb4_bin"}
 
@@ -42,12 +45,12 @@ def blob() -> sa.types.TypeEngine[bytes]:
     return sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
 
 
-def moment() -> sa.types.TypeEngine[Any]:
+def moment() -> sa.types.TypeEngine[datetime.datetime]:
     """A point in time in UTC, with microseconds."""
     return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 
 
-_JSON_TYPES: tuple[tuple[type[sa.types.TypeEngine[Any]], dict[str, Any]], ...] = (
+_JSON_TYPES: tuple[tuple[type[object], Json], ...] = (
     (sa.Boolean, {"type": "boolean"}),
     (sa.Integer, {"type": "integer"}),
     (sa.Float, {"type": "number"}),
@@ -56,7 +59,7 @@ _JSON_TYPES: tuple[tuple[type[sa.types.TypeEngine[Any]], dict[str, Any]], ...] =
 )
 
 
-def json_schema(column: sa.ColumnElement[Any]) -> dict[str, Any]:
+def json_schema(column: AnyColumn) -> Json:
     """The JSON schema of what a column holds, as the API shows it."""
     kind = column.type
     if isinstance(kind, JsonText):
@@ -65,7 +68,7 @@ def json_schema(column: sa.ColumnElement[Any]) -> dict[str, Any]:
     return found if found and not getattr(column, "nullable", True) else {**found, "type": [found["type"], "null"]}
 
 
-class Number(sa.types.TypeDecorator[Any]):
+class Number(sa.types.TypeDecorator[float]):
     """A number that is usually whole and is read as such, but may have a fraction."""
 
     impl = sa.Double
@@ -75,7 +78,7 @@ class Number(sa.types.TypeDecorator[Any]):
         return int(value) if value is not None and value.is_integer() else value
 
 
-class JsonText(sa.types.TypeDecorator[Any]):
+class JsonText(sa.types.TypeDecorator[object]):
     """A JSON document kept as text: no database looks into it, and text is the fastest to read and write.
 
     :param empty: makes the value that NULL stands for.
@@ -84,17 +87,17 @@ class JsonText(sa.types.TypeDecorator[Any]):
     impl = sa.Text
     cache_ok = True
 
-    def __init__(self, empty: type[dict[str, Any]] | type[list[Any]] | None = None) -> None:
+    def __init__(self, empty: type[dict[str, object]] | type[list[object]] | None = None) -> None:
         super().__init__()
         self.empty = empty
 
-    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[str]:
         return text()
 
-    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
+    def process_bind_param(self, value: object, dialect: sa.Dialect) -> str | None:
         return None if value is None else orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
-    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> object:
         if value is None:
             return self.empty() if self.empty else None
         return orjson.loads(value)
@@ -114,13 +117,13 @@ class Record:
         return record
 
     @classmethod
-    def first_of(cls, result: sa.CursorResult[Any]) -> Self | None:
+    def first_of(cls, result: Result) -> Self | None:
         """Return the first row of a result, if there is one."""
         row = result.first()
         return None if row is None else cls.from_row(tuple(result.keys()), row)
 
     @classmethod
-    def all_of(cls, result: sa.CursorResult[Any]) -> list[Self]:
+    def all_of(cls, result: Result) -> list[Self]:
         """Return all rows of a result."""
         names = tuple(result.keys())
         return [cls.from_row(names, row) for row in result]
@@ -135,7 +138,7 @@ class Record:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return dict(self.__dict__)
 
     @property
@@ -198,6 +201,6 @@ def table(model: type[Base]) -> sa.Table:
     return Base.metadata.tables[model.__tablename__]
 
 
-def columns(table: sa.Table, names: Iterable[str] | None) -> list[sa.Column[Any]]:
+def columns(table: sa.Table, names: Iterable[str] | None) -> list[AnyColumn]:
     """Return the named columns of a table, or all."""
     return list(table.c) if names is None else [table.c[name] for name in names]

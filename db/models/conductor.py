@@ -10,7 +10,7 @@ from ingot.db.models.base import Base, Timestamps, string
 
 
 class Conductor(Timestamps, Base):
-    """A conductor process that ever registered; online is who gave a sign of life lately."""
+    """A conductor that ever registered; it is online while its heartbeats are recent."""
 
     __tablename__ = "conductors"
 

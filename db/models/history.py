@@ -35,7 +35,7 @@ class StepRun(Base):
 
 
 class NodeHistory(Base):
-    """What an operator reads when a machine misbehaves: one row for each event worth telling."""
+    """What an operator reads when a machine misbehaves: one row for each event worth recording."""
 
     __tablename__ = "node_history"
 

@@ -105,7 +105,7 @@ class Node(Row):
     abort_requested: Mapped[bool] = mapped_column(default=False)
     power_request: Mapped[PowerRequest] = mapped_column(JsonText(dict), doc="accepted power change, until it ends")
     due_at: Mapped[datetime.datetime | None] = mapped_column(
-        index=True, doc="when a conductor must look at the node next; never NULL while somebody is owed work"
+        index=True, doc="when a conductor must check the node next; never NULL while there is work"
     )
     run_id: Mapped[str | None] = mapped_column(string(36), index=True, doc="run of the flow, key into step_runs")
     clean_step: Mapped[Json]

@@ -13,6 +13,13 @@ import testtools
 
 ROOT = pathlib.Path(__file__).parents[2]
 MAX_FILE_LINES = 500
+# Names of functions that say neither what is done nor what is returned.
+PARTICIPLE = re.compile(
+    r"\w+[^e]ed|begun|chosen|found|given|gone|heard|held|kept|known|left|made|met|seen|shown|taken|told|written"
+)
+QUESTIONS = {"may", "who", "whose", "why"}
+FUNCTIONS_KEPT = {"shred": "it is a verb"}
+"""Such names that stay, and why."""
 NOT_PACKAGED = {".pyc"}
 # Dependencies that nothing imports by name: they are loaded by an entry point or by a URL.
 LOADED_BY_NAME: set[str] = set()
@@ -69,6 +76,20 @@ def imported(paths: list[pathlib.Path]) -> set[str]:
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names.add(node.module)
     return {name for name in names if name.split(".")[0] not in {"ingot", "__future__", *sys.stdlib_module_names}}
+
+
+def functions(path: pathlib.Path) -> Iterator[str]:
+    """The names of a module's functions and methods, without properties."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            if not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
+                yield node.name
+
+
+def says_nothing(name: str) -> bool:
+    """Whether a name is a bare participle or begins like a question."""
+    first, _, more = name.strip("_").partition("_")
+    return first in QUESTIONS or bool(not more and PARTICIPLE.fullmatch(first))
 
 
 def folder_of(name: str) -> str:
@@ -187,6 +208,15 @@ class LayoutTest(testtools.TestCase):
     def test_folders_of_a_package_import_each_other_one_way_only(self) -> None:
         arrows = set(folder_arrows())
         self.assertEqual([], sorted((one, other) for one, other in arrows if one < other and (other, one) in arrows))
+
+    def test_functions_are_called_by_verbs_and_nouns(self) -> None:
+        found = {
+            f"{path.relative_to(ROOT)}: {name}"
+            for path in modules()
+            for name in functions(path)
+            if says_nothing(name) and name not in FUNCTIONS_KEPT
+        }
+        self.assertEqual([], sorted(found), "a verb says what a function does: check_access, build_schema, is_locked")
 
     def test_links_for_type_checkers_spell_every_folder(self) -> None:
         links = [ROOT / ".typing" / "ingot", ROOT / ".typing" / "devstack" / "ingot"]

@@ -132,7 +132,7 @@ class Described(FuzzCase):
         warnings.simplefilter("ignore")
         random.seed(0)  # what makes requests uses more than what hypothesis controls
         self.schema = schemathesis.openapi.from_wsgi(description.PATH, self.http.application)
-        self.paths = {description.templated(route.path): route for route in routes.ROUTES}
+        self.paths = {description.template_path(route.path): route for route in routes.ROUTES}
 
     def fuzz(self, tag: str) -> None:
         for found in self.schema.get_all_operations():

@@ -116,7 +116,7 @@ class NewField(testtools.TestCase):
 
     def test_of_nodes(self) -> None:
         name = "    instance_name: Mapped[str | None]\n"
-        row = "        *map(_interface, interfaces.TYPES),\n"
+        row = '        Field("health", 109, sortable=True),\n'
         self.prove(
             "nodes",
             "/v1/nodes",

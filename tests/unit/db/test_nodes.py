@@ -209,11 +209,11 @@ class NodesOnSQLite(database.TestCase):
             )
         database.make_node(self.db, name="nothing-to-do")
 
-        overdue = [(moment - node.due_at).total_seconds() / 60 for node in self.list_due(moment, limit=2)]
+        overdue = [(moment - node.due_at).total_seconds() / 60 for node in self.find_scheduled(moment, limit=2)]
 
         self.assertEqual([3, 2], overdue)
 
-    def list_due(self, moment: datetime.datetime, limit: int) -> list[models.Record]:
+    def find_scheduled(self, moment: datetime.datetime, limit: int) -> list[models.Record]:
         return node_lists.list_to_check(self.db, moment, limit, "", ["fake-hardware"])
 
     def test_work_without_a_conductor_does_not_crowd_out_the_rest(self) -> None:
@@ -222,7 +222,7 @@ class NodesOnSQLite(database.TestCase):
             database.make_node(self.db, due_at=moment - datetime.timedelta(hours=1), **values)
         mine = database.make_node(self.db, due_at=moment)
 
-        self.assertEqual([mine.uuid], [node.uuid for node in self.list_due(moment, limit=1)])
+        self.assertEqual([mine.uuid], [node.uuid for node in self.find_scheduled(moment, limit=1)])
 
     def test_a_reading_that_is_older_than_a_request_is_not_written_nor_is_what_belongs_to_it(self) -> None:
         read = database.make_node(self.db)
@@ -241,7 +241,7 @@ class NodesOnSQLite(database.TestCase):
     def test_a_wait_that_begins_after_a_heartbeat_or_an_abort_is_over(self) -> None:
         known = clock.now()
         later = known + datetime.timedelta(hours=1)
-        for noted, list_due in (
+        for noted, find_scheduled in (
             ({}, later),
             ({"abort_requested": True}, None),
             ({"agent_last_heartbeat": None}, later),
@@ -255,7 +255,7 @@ class NodesOnSQLite(database.TestCase):
                 heard = nodes.STEP_HEARD if in_row else known
                 nodes.write_locked(self.db, held, {"due_at": nodes.next_check_at_in_wait(held, heard, later)})
                 found = nodes.get(self.db, held.uuid).due_at
-                self.assertEqual(list_due is None, found < later, noted)
+                self.assertEqual(find_scheduled is None, found < later, noted)
 
     def test_an_abort_that_has_to_wait_does_not_schedule_the_node_again_and_again(self) -> None:
         later = clock.now() + datetime.timedelta(hours=1)

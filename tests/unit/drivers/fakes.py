@@ -9,6 +9,7 @@ from oslo_config import cfg
 
 from ingot.common import context, interfaces, states
 from ingot.common.conf import loader
+from ingot.common.steps import PlannedStep
 from ingot.db import models, rows
 from ingot.drivers.interfaces import circuit_breakers, results
 from ingot.drivers.loading import factory
@@ -63,7 +64,7 @@ class MemoryTask:
         self.traits: list[str] = []
         self.volume_connectors: list[models.VolumeConnector] = []
         self.volume_targets: list[models.VolumeTarget] = []
-        self.step: dict[str, Any] = {}
+        self.step: PlannedStep | None = None
         self.drive: str | None = None
         self.bios: list[dict[str, Any]] = []
         self.firmware: list[dict[str, Any]] = []

@@ -191,7 +191,8 @@ class OfferingTestCase(AgentTestCase):
 class StepsOfAgentTest(OfferingTestCase):
     def test_what_the_agent_offered_is_kept(self) -> None:
         self.offer("deploy", {"interface": "deploy", "step": "burn", "priority": 5}, A="1")
-        self.assertEqual(["deploy.burn"], [steps.get_label(step) for step in commands.get_steps(self.subject, "deploy")])
+        offered = commands.get_steps(self.subject, "deploy")
+        self.assertEqual(["deploy.burn"], [steps.get_label(step) for step in offered])
         self.assertTrue(commands.is_offered(self.subject, "deploy", "deploy", "burn"))
         self.assertFalse(commands.is_offered(self.subject, "clean", "deploy", "burn"))
         self.assertEqual({"A": "1"}, session.read_facts(self.subject).get("versions"))
