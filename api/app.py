@@ -4,6 +4,7 @@ Order: route, method, user, version, query, body, handler. Every refusal on the 
 :mod:`ingot.common.errors` and becomes an answer in one place.
 """
 
+import contextlib
 import hashlib
 import pathlib
 import re
@@ -119,7 +120,7 @@ class _DeclaredMethod(NamedTuple):
     def from_route(cls, route: routes.Route, method: str) -> "_DeclaredMethod":
         rule = route.rule(method)
         at_once = rule not in RULES or RULES[rule].at_once
-        return cls(route.operations[method], route.needs(method), rule, at_once)
+        return cls(route.operations[method], route.required_version(method), rule, at_once)
 
 
 class Api:
@@ -180,22 +181,18 @@ class Api:
         except errors.NodeLocked:
             if not self._conf.api.lock_wait_timeout or not self._waiting_slots.acquire(blocking=False):
                 raise
-        try:
-            return self._repeat(handle)
-        finally:
-            self._waiting_slots.release()
-
-    def _repeat(self, handle: Callable[[], Reply]) -> Reply:
         until = time.monotonic() + self._conf.api.lock_wait_timeout
         pause = _FIRST_PAUSE_S
-        while True:
-            time.sleep(min(pause, max(until - time.monotonic(), 0)))
-            try:
-                return handle()
-            except errors.NodeLocked:
-                if time.monotonic() >= until:
-                    raise
-            pause *= 2
+        try:
+            while (left := until - time.monotonic()) > pause:
+                time.sleep(pause)
+                with contextlib.suppress(errors.NodeLocked):
+                    return handle()
+                pause *= 2
+            time.sleep(max(left, 0))
+            return handle()
+        finally:
+            self._waiting_slots.release()
 
     def _authenticate(self, request: flask.Request) -> Access:
         """Find out who sends a request, and return what they may do."""
@@ -281,7 +278,8 @@ class Api:
 
 
 def _read_minor(route: routes.Route, request: flask.Request) -> int:
-    """
+    """Return the minor version that a request speaks.
+
     :raises VersionRefused: the version cannot be read, or is not served.
     """
     if route.any_version:
@@ -290,7 +288,8 @@ def _read_minor(route: routes.Route, request: flask.Request) -> int:
 
 
 def _check_form(route: routes.Route, request: flask.Request) -> None:
-    """
+    """Check a request before its user is known.
+
     :raises IngotError: the route does not serve such a request, whatever the user.
     """
     if "\0" in request.path:

@@ -15,7 +15,7 @@ from ingot.api.web import description
 
 def text() -> str:
     """Return the document as it is kept in a file."""
-    return json.dumps(description.document(routes.ROUTES), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(description.build_document(routes.ROUTES), indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> int:

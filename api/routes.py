@@ -25,7 +25,6 @@ from ingot.api.resources import (
     drivers,
     events,
     inspection_rules,
-    network_events,
     portgroups,
     ports,
     root,
@@ -94,9 +93,9 @@ class Route(NamedTuple):
     def too_new_error(self, method: str) -> errors.IngotError:
         """Return the error for a request of an older version."""
         refusal = _REFUSALS[self.below.get(method, self.below["*"])]
-        return refusal(f"{method} {self.path} needs API version 1.{self.needs(method)} or newer.")
+        return refusal(f"{method} {self.path} needs API version 1.{self.required_version(method)} or newer.")
 
-    def needs(self, method: str) -> int:
+    def required_version(self, method: str) -> int:
         """Return the minor version that brought a method of it; for a method that it does not have, the URL itself."""
         operation = self.operations.get(method)
         return max(self.since, operation.since) if operation else self.since
@@ -113,7 +112,7 @@ class _Resource(Protocol):
     delete: Operation
 
 
-def _resource(
+def _build_routes(
     path: str,
     served: _Resource,
     noun: str,
@@ -154,7 +153,7 @@ def _v1(
 
     :param rules: the rule of policy for its operations, or one for each method, without the prefix ``baremetal:``.
     """
-    return Route(f"/v1/{path}", operations, since, below, first=first, policy=_prefix("baremetal", rules))
+    return Route(f"/v1/{path}", operations, since, below, first=first, policy=_add_prefix("baremetal", rules))
 
 
 def _own(path: str, operations: Mapping[str, Operation], rules: str, text: bool = False) -> Route:
@@ -162,10 +161,10 @@ def _own(path: str, operations: Mapping[str, Operation], rules: str, text: bool 
 
     :param rules: as in :func:`_v1`, without the prefix ``ingot:``.
     """
-    return Route(f"/ingot/v1/{path}", operations, any_version=True, text=text, policy=_prefix("ingot", rules))
+    return Route(f"/ingot/v1/{path}", operations, any_version=True, text=text, policy=_add_prefix("ingot", rules))
 
 
-def _prefix(service: str, rules: str | Mapping[str, str]) -> str | Mapping[str, str]:
+def _add_prefix(service: str, rules: str | Mapping[str, str]) -> str | Mapping[str, str]:
     if isinstance(rules, str):
         return f"{service}:{rules}"
     return {method: f"{service}:{rule}" for method, rule in rules.items()}
@@ -174,7 +173,7 @@ def _prefix(service: str, rules: str | Mapping[str, str]) -> str | Mapping[str, 
 ROUTES: tuple[Route, ...] = (
     Route("/", {"GET": root.service}, public=True, any_version=True),
     Route("/v1", {"GET": root.version_1}, public=True),
-    # what machines and their agents ask for
+    # requests of machines and their agents
     Route("/boot/ipxe/<mac>", {"GET": boot.ipxe}, public=True, any_version=True, text=True),
     Route("/boot/images/<node>/<ticket>/<image>", {"GET": boot.image}, public=True, any_version=True, text=True),
     Route("/v1/lookup", {"GET": agents.lookup}, 22, public=True),
@@ -182,7 +181,7 @@ ROUTES: tuple[Route, ...] = (
     Route("/v1/heartbeat/<node>", {"POST": agents.heartbeat}, 22, public=True),
     Route("/v1/continue_inspection", {"POST": agents.continue_inspection}, public=True),
     # nodes
-    *_resource("/v1/nodes", nodes, "node", detail=True),
+    *_build_routes("/v1/nodes", nodes, "node", detail=True),
     _v1("nodes/validate", {"GET": management.validate_by_query}, "node:validate"),
     _v1("nodes/<node>/states", {"GET": node_states.show}, "node:get_states"),
     _v1("nodes/<node>/states/power", {"PUT": node_states.set_power}, "node:set_power_state"),
@@ -278,24 +277,24 @@ ROUTES: tuple[Route, ...] = (
     _v1("nodes/<node>/portgroups", {"GET": portgroups.of_node}, "portgroup:list", 24),
     _v1("nodes/<node>/portgroups/detail", {"GET": portgroups.of_node_in_detail}, "portgroup:list", 24),
     # ports and portgroups
-    *_resource("/v1/ports", ports.CRUD, "port", detail=True),
-    *_resource("/v1/portgroups", portgroups.CRUD, "portgroup", 23, detail=True),
+    *_build_routes("/v1/ports", ports.CRUD, "port", detail=True),
+    *_build_routes("/v1/portgroups", portgroups.CRUD, "portgroup", 23, detail=True),
     _v1("portgroups/<ident>/ports", {"GET": ports.of_portgroup}, "port:list", 24),
     _v1("portgroups/<ident>/ports/detail", {"GET": ports.of_portgroup_in_detail}, "port:list", 24),
     # volumes
     _v1("volume", {"GET": volumes.root}, "volume:get", volumes.SINCE),
-    *_resource("/v1/volume/connectors", volumes.CONNECTORS, "volume", volumes.SINCE),
-    *_resource("/v1/volume/targets", volumes.TARGETS, "volume", volumes.SINCE),
+    *_build_routes("/v1/volume/connectors", volumes.CONNECTORS, "volume", volumes.SINCE),
+    *_build_routes("/v1/volume/targets", volumes.TARGETS, "volume", volumes.SINCE),
     _v1("nodes/<node>/volume", {"GET": volumes.root_of_node}, "volume:get", volumes.SINCE),
     _v1("nodes/<node>/volume/connectors", {"GET": volumes.connectors_of_node}, "volume:list", volumes.SINCE),
     _v1("nodes/<node>/volume/targets", {"GET": volumes.targets_of_node}, "volume:list", volumes.SINCE),
     # chassis
-    *_resource("/v1/chassis", chassis.CRUD, "chassis", detail=True),
+    *_build_routes("/v1/chassis", chassis.CRUD, "chassis", detail=True),
     _v1("chassis/<ident>/nodes", {"GET": chassis.nodes_in}, "node:list"),
     _v1("chassis/<ident>/nodes/detail", {"GET": chassis.nodes_in_detail}, "node:list"),
     # shards, inspection rules, events of a network service
     _v1("shards", {"GET": shards.index}, "shards:get", 82),
-    *_resource(
+    *_build_routes(
         "/v1/inspection_rules",
         inspection_rules.CRUD,
         "inspection_rule",
@@ -303,9 +302,9 @@ ROUTES: tuple[Route, ...] = (
         _HIDDEN_405,
         clear=inspection_rules.delete_all,
     ),
-    _v1("events", {"POST": network_events.create}, "events:post", network_events.SINCE, _HIDDEN_GET_405),
+    _v1("events", {"POST": events.report}, "events:post", events.REPORTS_SINCE, _HIDDEN_GET_405),
     # allocations
-    *_resource(
+    *_build_routes(
         "/v1/allocations",
         allocations.CRUD,
         "allocation",
@@ -321,10 +320,10 @@ ROUTES: tuple[Route, ...] = (
         allocations.SINCE,
     ),
     # deploy templates; with a hyphen as specification 003 has it
-    *_resource("/v1/deploy_templates", deploy_templates.CRUD, "deploy_template", 55, _HIDDEN_405),
-    *_resource("/v1/deploy-templates", deploy_templates.HYPHENATED, "deploy_template", 55, _HIDDEN_405),
+    *_build_routes("/v1/deploy_templates", deploy_templates.CRUD, "deploy_template", 55, _HIDDEN_405),
+    *_build_routes("/v1/deploy-templates", deploy_templates.HYPHENATED, "deploy_template", 55, _HIDDEN_405),
     # runbooks
-    *_resource("/v1/runbooks", runbooks.CRUD, "runbook", 92, _HIDDEN_405),
+    *_build_routes("/v1/runbooks", runbooks.CRUD, "runbook", 92, _HIDDEN_405),
     _v1(
         "runbooks/<ident>/traits",
         {"GET": runbooks.traits_index, "PUT": runbooks.traits_replace, "DELETE": runbooks.traits_clear},

@@ -2,7 +2,6 @@
 them on)."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import requests
 from keystoneauth1 import adapter, exceptions, loading
@@ -89,7 +88,7 @@ class Image:
             raise self._unreadable_error(answer)
         return answer
 
-    def _get(self, path: str, **how: Any) -> requests.Response:
+    def _get(self, path: str, **how: object) -> requests.Response:
         try:
             client = self._client()
             endpoint = client.get_endpoint()

@@ -1,44 +1,18 @@
 """The types of hardware interface a node is composed of, and how ties between their steps are broken (all layers)."""
 
 TYPES: tuple[str, ...] = (
-    "bios",
-    "boot",
-    "console",
-    "deploy",
-    "firmware",
-    "inspect",
-    "management",
-    "network",
-    "power",
-    "raid",
-    "rescue",
-    "storage",
-    "vendor",
+    *("bios", "boot", "console", "deploy", "firmware", "inspect", "management"),
+    *("network", "power", "raid", "rescue", "storage", "vendor"),
 )
 
 STEP_KINDS: tuple[str, ...] = ("vendor", "power", "management", "firmware", "deploy", "bios", "raid")
 """Interfaces that users, templates and runbooks may name in a step (contract: steps.md)."""
 
-TIE_ORDER: dict[str, int] = {
-    interface_type: rank
-    for rank, interface_type in enumerate(
-        (
-            "power",
-            "management",
-            "deploy",
-            "firmware",
-            "bios",
-            "raid",
-            "boot",
-            "network",
-            "storage",
-            "inspect",
-            "console",
-            "rescue",
-            "vendor",
-        )
-    )
-}
+_ORDER = (
+    *("power", "management", "deploy", "firmware", "bios", "raid", "boot"),
+    *("network", "storage", "inspect", "console", "rescue", "vendor"),
+)
+TIE_ORDER: dict[str, int] = {interface_type: rank for rank, interface_type in enumerate(_ORDER)}
 """Which interface goes first when priorities are equal: specification 002 names power, management, deploy; the rest is
 a fixed order of ours."""
 

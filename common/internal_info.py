@@ -4,17 +4,13 @@ The conductor keeps here what it knows of a node and no query asks for; what que
 elsewhere may keep keys of their own, with a prefix of their own.
 
 Besides, a flow keeps its plan under ``<name>_steps`` and its position in it under ``<name>_step_index``
-(``conductor/steps/flow.py``; the name is that of its kind, if it has one). A flow starts by removing those of the flow
-before it, so there is only one plan at a time.
+(:func:`ingot.common.steps.read_plan`; the name is that of its kind, if it has one). A flow starts by removing those of
+the flow before it, so there is only one plan at a time.
 """
 
-from collections.abc import Mapping
-from typing import TypedDict, cast
+from typing import TypedDict
 
 from ingot.common.json_types import Json
-
-STEPS, STEP_INDEX = "_steps", "_step_index"
-"""How the keys of a plan and of the position in it end."""
 
 
 class AgentFacts(TypedDict, total=False):
@@ -48,14 +44,3 @@ class InternalInfo(TypedDict, total=False):
     fake_virtual_media: dict[str, str]
     vnc_host: str
     vnc_port: int
-
-
-def read_plan(info: InternalInfo, name: str | None = None) -> tuple[list[Json], int]:
-    """Return the plan of the flow that runs, and the position in it; an empty one if there is none.
-
-    :param name: of the flow's kind or of the flow; None for whichever there is.
-    """
-    known = cast(Mapping[str, object], info)
-    if name is None:
-        name = next((key.removesuffix(STEP_INDEX) for key in known if key.endswith(STEP_INDEX)), "")
-    return cast(list[Json], known.get(f"{name}{STEPS}") or []), cast(int, known.get(f"{name}{STEP_INDEX}") or 0)

@@ -124,13 +124,13 @@ def _credentials(properties: Json, about: str) -> tuple[str | None, str | None]:
     return username, password
 
 
-def _check_word(key: str, value: Any) -> str:
+def _check_word(key: str, value: object) -> str:
     """Return a credential as it may stand in a boot script, where nothing can be quoted."""
-    usable = isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
-    if not usable or "${" in value or value in IPXE_OPERATORS:
+    is_word = isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
+    if not isinstance(value, str) or not is_word or "${" in value or value in IPXE_OPERATORS:
         raise errors.Invalid(
             field=key,
             value="(not shown)",
             allowed="iPXE takes one word of printable ASCII characters without ${, and not ||, && or ;.",
         )
-    return str(value)
+    return value

@@ -32,7 +32,7 @@ class FlowRequest(TypedDict, total=False):
 
     asked_by: Requester
     replaces: ReplacedFlow  # the flow that waited when this was accepted
-    configdrive: Any  # what the config drive is made from, or its URL
+    configdrive: object  # what the config drive is made from, or its URL
     rescue_password: str  # hashed
     rebuild: bool
     clean_steps: list[StepRequest]

@@ -3,12 +3,16 @@
 import dataclasses
 import enum
 from collections.abc import Mapping
-from typing import Any, Self, TypedDict
+from typing import Self, TypedDict, cast
 
+from ingot.common.internal_info import InternalInfo
 from ingot.common.json_types import Json, StepRequest
 
 Key = tuple[str, str]
 """Interface and name of a step."""
+
+STEPS, STEP_INDEX = "_steps", "_step_index"
+"""How the keys of ``driver_internal_info`` end that hold a flow's plan and its position in it."""
 
 
 class Runner(enum.StrEnum):
@@ -31,7 +35,7 @@ class StepJson(TypedDict, total=False):
     step: str
     priority: float
     args: Json
-    argsinfo: Mapping[str, Mapping[str, Any]] | None
+    argsinfo: Mapping[str, Mapping[str, object]] | None
     abortable: bool
     idempotent: bool
     requires_ramdisk: bool
@@ -73,7 +77,7 @@ class PlannedStep:
         return f"{self.interface}.{self.step}"
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any]) -> Self:
+    def from_json(cls, kept: Json) -> Self:
         """Return a step that :meth:`as_json` has written, here or in another release."""
         known = {name: kept[name] for name in cls.__slots__ if name in kept}
         return cls(**{**known, "runner": Runner(kept["runner"])})
@@ -103,3 +107,14 @@ def get_key(step: StepRequest | StepJson) -> Key:
 
 def get_label(step: StepRequest | StepJson) -> str:
     return f"{step['interface']}.{step['step']}"
+
+
+def read_plan(info: InternalInfo, name: str | None = None) -> tuple[list[Json], int]:
+    """Return the plan of the flow that runs, and the position in it; an empty one if there is none.
+
+    :param name: of the flow's kind or of the flow; None for whichever there is.
+    """
+    known = cast(Mapping[str, object], info)
+    if name is None:
+        name = next((key.removesuffix(STEP_INDEX) for key in known if key.endswith(STEP_INDEX)), "")
+    return cast(list[Json], known.get(f"{name}{STEPS}") or []), cast(int, known.get(f"{name}{STEP_INDEX}") or 0)

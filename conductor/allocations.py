@@ -17,7 +17,7 @@ from ingot.rpcapi import client
 
 LOG = log.getLogger(__name__)
 
-_MOST = 200  # candidates that are looked at together
+_MOST = 200  # candidates that are read together
 _ROUNDS = 10
 _SWEEP_LIMIT = 1000
 
@@ -76,17 +76,17 @@ class Allocator:
         for _round in range(_ROUNDS):
             found = allocations.list_candidates(self._db, allocation, _MOST)
             if not found:
-                allocations.fail(self._db, allocation, self._why_none(allocation))
+                allocations.fail(self._db, allocation, self._none_message(allocation))
                 return
             free = [node for node in found if node.free]
             if not free or self._take_one(allocation, free):
                 return  # with none free the sweep comes back: no node is locked for ever
 
-    def _take_one(self, allocation: models.Record, free: list[models.Record]) -> bool:
+    def _take_one(self, allocation: models.Allocation, free: list[allocations.Candidate]) -> bool:
         """
         :returns: whether there is nothing more to do.
         """
-        for node in _shuffled(allocation, free):
+        for node in _shuffle(allocation, free):
             try:
                 if not allocations.assign(self._db, allocation, node):
                     continue
@@ -99,14 +99,14 @@ class Allocator:
             return True
         return False
 
-    def _why_none(self, allocation: models.Record) -> str:
+    def _none_message(self, allocation: models.Allocation) -> str:
         every, unused = allocations.count_matching(self._db, allocation)
-        wishes = {
+        criteria = {
             "traits": ", ".join(allocation.traits),
             "candidate nodes": ", ".join(allocation.candidate_nodes),
             "owner": allocation.owner,
         }
-        also = "".join(f", {name} {value}" for name, value in wishes.items() if value)
+        also = "".join(f", {name} {value}" for name, value in criteria.items() if value)
         return (
             f"Failed to process allocation {allocation.uuid}: no available nodes match resource class "
             f"{allocation.resource_class}{also}. Nodes with this resource class: {every}; of these available, without "
@@ -114,9 +114,9 @@ class Allocator:
         )
 
 
-def _shuffled(allocation: models.Record, free: list[models.Record]) -> list[models.Record]:
-    """The nodes in the order in which they are tried: the one of the allocation's name, then by lot, so that many who
-    search at once do not all try the same."""
+def _shuffle(allocation: models.Allocation, free: list[allocations.Candidate]) -> list[allocations.Candidate]:
+    """Return the nodes in the order in which they are tried: the one of the allocation's name, then by lot, so that
+    searches at the same time do not all try the same."""
     first = free[:1] if allocation.name is not None and free[0].name == allocation.name else []
     rest = free[len(first) :]
     random.shuffle(rest)

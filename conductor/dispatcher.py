@@ -88,7 +88,7 @@ class Dispatcher:
 class _Job(NamedTuple):
     """What stands in a queue.
 
-    :param refuse: called instead of ``run`` when its turn does not come any more.
+    :param refuse: called instead of ``run`` when its turn does not come anymore.
     """
 
     run: Callable[[], None]

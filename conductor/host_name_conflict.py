@@ -1,5 +1,5 @@
-"""Sees that a conductor's name has one process: two would take each other's locks for left-overs of an earlier life of
-their own, and repeat each other's steps."""
+"""Ensures that a conductor's name has one process: two would take each other's locks for their own, left over from a
+process before, and repeat each other's steps."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.db import conductors, models
+from ingot.db import conductors
 from ingot.db.engine import Database
 
 LOG = log.getLogger(__name__)
@@ -19,14 +19,14 @@ _ENDED = ("Z", "X")
 _PAUSE = 0.5
 
 
-def process(pid: int) -> str:
-    """A process of this host, told apart from all others there are or were: the host's boot, the namespace of process
-    ids, the id in it, and the moment of its start. Which of them an operating system cannot tell is empty."""
+def identify_process(pid: int) -> str:
+    """Return an identity of a process that no other has or had: the host's boot, the namespace of process ids, the id
+    in it, and the moment of its start. Those that the operating system does not know are empty."""
     return " ".join((*_where(), str(pid), _started(pid)))
 
 
 def _where() -> tuple[str, str]:
-    """Boot and namespace: within them, a process id means the same."""
+    """Return boot and namespace: within them, a process id means the same."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return boot, os.readlink(_PROC / "self/ns/pid")
@@ -35,7 +35,7 @@ def _where() -> tuple[str, str]:
 
 
 def _started(pid: int) -> str:
-    """When a process was started, in ticks since the boot; empty if there is none that still runs."""
+    """Return when a process was started, in ticks since the boot; empty if there is none that still runs."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except OSError:
@@ -44,26 +44,26 @@ def _started(pid: int) -> str:
     return "" if state in _ENDED else rest[18]
 
 
-def runs(told: str | None) -> bool | None:
-    """Whether a process runs, as :func:`process` named it; None: that cannot be seen from here."""
-    *where, pid, started = (told or "   ").split(" ")
+def is_running(identity: str | None) -> bool | None:
+    """Return whether a process runs, as :func:`identify_process` named it; None: that cannot be seen from here."""
+    *where, pid, started = (identity or "   ").split(" ")
     if not all((*where, started)) or tuple(where) != _where():
         return None
     return _started(int(pid)) == started
 
 
 def check(db: Database, conf: cfg.ConfigOpts) -> None:
-    """To be called before anything is done under the name ``[DEFAULT] host``.
+    """Check that the name ``[DEFAULT] host`` is free, before anything is done under it.
 
     A conductor that was killed here does not delay the next one; of one that was killed elsewhere (another container,
     or before a reboot) it takes two of its heartbeats, or ``heartbeat_timeout`` since its last one, to be sure.
 
     :raises ConfigurationError: a conductor of this name runs.
     """
-    other = registered(db, conf)
-    if other is None or other.process == process(os.getpid()):
+    other = find_registered(db, conf)
+    if other is None or other.process == identify_process(os.getpid()):
         return
-    seen = runs(other.process)
+    seen = is_running(other.process)
     if seen is None:
         seen = _has_new_heartbeat(db, conf, other)
     if seen:
@@ -75,8 +75,8 @@ def check(db: Database, conf: cfg.ConfigOpts) -> None:
         )
 
 
-def registered(db: Database, conf: cfg.ConfigOpts) -> models.Record | None:
-    """Who has the name, if that one did not end in order and may be alive."""
+def find_registered(db: Database, conf: cfg.ConfigOpts) -> conductors.Conductor | None:
+    """Return the conductor that has the name, if it did not end in order and may be alive."""
     try:
         found = conductors.get(db, conf.host, conf.conductor.heartbeat_timeout)
     except errors.NotFound:
@@ -84,12 +84,12 @@ def registered(db: Database, conf: cfg.ConfigOpts) -> models.Record | None:
     return found if found.alive else None
 
 
-def _has_new_heartbeat(db: Database, conf: cfg.ConfigOpts, other: models.Record) -> bool:
+def _has_new_heartbeat(db: Database, conf: cfg.ConfigOpts, other: conductors.Conductor) -> bool:
     until = time.monotonic() + 2 * conf.conductor.heartbeat_interval + _PAUSE
-    LOG.info("A conductor %s was heard a moment ago; this one waits to see whether it lives", conf.host)
+    LOG.info("A conductor %s was heard a moment ago; this one waits to see whether it is alive", conf.host)
     while time.monotonic() < until:
         time.sleep(_PAUSE)
-        now = registered(db, conf)
+        now = find_registered(db, conf)
         if now is None:
             return False
         if now.heartbeat_at != other.heartbeat_at:

@@ -89,7 +89,7 @@ class Conductor:
         ]
 
     def leave(self) -> None:
-        """Begin an orderly stop: others own the nodes at once, and nothing is begun here any more. Questions are
+        """Begin an orderly stop: others own the nodes at once, and nothing is begun here anymore. Questions are
         answered as long as RPC is served: APIs that have read the ring before go on asking here for a while."""
         self.membership.begin_leaving()
         for pool in self._periodics:

@@ -61,7 +61,7 @@ class Membership:
         hardware = self._services.hardware
         values = {
             "conductor_group": self._services.group,
-            "process": host_name_conflict.process(os.getpid()),
+            "process": host_name_conflict.identify_process(os.getpid()),
             "release": versions.current_version(),
             "rpc_version": versions.RPC_VERSION,
             "classic_drivers": sorted(hardware.classic_drivers),
@@ -73,7 +73,7 @@ class Membership:
         host, lease = self._services.host, self._services.lease
         moment = lease.now()
         if self._entry is None or not conductors.touch(self._db, self._entry):
-            if host_name_conflict.registered(self._db, self._services.conf) is not None:
+            if host_name_conflict.find_registered(self._db, self._services.conf) is not None:
                 LOG.critical("Another conductor has taken the name %s: this one stops", host)
                 self.on_name_conflict()
                 return
@@ -112,7 +112,7 @@ class Membership:
         )
 
     def begin_leaving(self) -> None:
-        """Begin nothing any more, whatever a drain says."""
+        """Begin nothing anymore, whatever a drain says."""
         with self._drain_lock:
             self._stopping = True
             self._services.leaving.set()
@@ -182,7 +182,7 @@ class Membership:
             )
 
 
-def _describe(entry: conductors.EnabledInterface | models.Record) -> set[str]:
+def _describe(entry: conductors.EnabledInterface | conductors.InterfaceOnline) -> set[str]:
     """Return what of an enabled interface another conductor should have too."""
     pair = f"{entry.interface_type} {entry.interface_name}"
     return {pair, f"{pair} as default"} if entry.default else {pair}

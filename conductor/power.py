@@ -11,11 +11,11 @@ LOG = log.getLogger(__name__)
 
 
 def advance(task: Task) -> float | None:
-    """Does what can be done now for a power change, and gives the lock back.
+    """Do what can be done now for a power change, and release the lock.
 
     A flow that is under way waits meanwhile; its turn comes when the change has ended.
 
-    :returns: seconds after which somebody must look again; None when there is nothing more to do.
+    :returns: seconds after which the node must be reconciled again; None when there is nothing more to do.
     """
     request = task.node.power_request
     task.memory = dict(request.get("memory", {}))
@@ -26,7 +26,7 @@ def advance(task: Task) -> float | None:
     except errors.IngotError as exc:
         return _fail(task, request["target"], exc.message)
     except BaseException as exc:  # the edge of a worker; a driver's sys.exit too must not leave the request behind
-        LOG.exception("Node %s: the power change met a bug", task.node.uuid)
+        LOG.exception("Node %s: unexpected error in the power change", task.node.uuid)
         task.discard()  # it may be what could not be written
         return _fail(task, request["target"], errors.unexpected_error(exc).message)
     if isinstance(answer, results.PollAfter):

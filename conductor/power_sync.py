@@ -1,10 +1,9 @@
-"""The reading of all power states, which finds what changed by itself and what does not answer any more."""
+"""Reads all power states, to find machines that were switched on or off outside of Ingot, and unresponsive BMCs."""
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent import futures
-from typing import Any
 
 import futurist
 from oslo_log import log
@@ -27,8 +26,8 @@ class PowerSynchronizer:
     """Reads the power state of the nodes that it is given, with threads of its own: machines that do not answer cannot
     take workers away from those that do.
 
-    It never locks a node, and leaves alone what changed since the node was read, so that it is in nobody's way. BMCs
-    that have not answered are asked last, and less and less often.
+    It never locks a node, and leaves alone what changed since the node was read, so that no other work waits for it.
+    Unresponsive BMCs are asked last, and less and less often.
     """
 
     def __init__(self, services: Services) -> None:
@@ -39,14 +38,15 @@ class PowerSynchronizer:
         self._running: set[str] = set()
         self._failures: dict[str, int] = {}
 
-    def read(self, mine: Iterable[str]) -> None:
-        """Begins to read the nodes given, by uuid; those still being read from the last round are not asked twice.
+    def read(self, uuids: Collection[str]) -> None:
+        """Begin to read all nodes of this conductor; those still being read from the last round are not asked twice.
 
         Returns when the last of them has begun.
         """
-        fresh = sorted(
-            (uuid for uuid in mine if uuid not in self._running), key=self._services.circuit_breakers.is_unresponsive
-        )
+        for gone in set(self._failures) - set(uuids):  # deleted, or another conductor's
+            self._failures.pop(gone, None)
+        fresh = [uuid for uuid in uuids if uuid not in self._running]
+        fresh.sort(key=self._services.circuit_breakers.is_unresponsive)
         for node in self._unlocked(fresh):
             if self._stopped.is_set():
                 return
@@ -59,7 +59,7 @@ class PowerSynchronizer:
 
     @property
     def busy(self) -> bool:
-        """Whether machines are being read."""
+        """Return whether machines are being read."""
         return bool(self._running)
 
     def stop(self) -> None:
@@ -67,7 +67,7 @@ class PowerSynchronizer:
         self._executor.shutdown(wait=False)
 
     def _unlocked(self, uuids: Iterable[str]) -> Iterator[models.Node]:
-        """Those that nobody works on, read from the database some at a time."""
+        """Read the nodes without a lock from the database, some at a time."""
         waiting = iter(uuids)
         while batch := list(itertools.islice(waiting, _BATCH)):
             found = {node.uuid: node for node in node_lists.list_unlocked(self._services.db, batch)}
@@ -90,7 +90,8 @@ class PowerSynchronizer:
             raise
 
     def _hand_over(self, task: Task, ended: "futures.Future[Reading]") -> None:
-        """Whoever read the machine has others to read; what follows may wait for the database."""
+        """Go on in a thread of the pool: the thread that read the machine has others to read, and what follows may wait
+        for the database."""
         try:
             self._executor.submit(self._end, task, ended.result)
         except RuntimeError:  # the pool was shut down: the conductor stops
@@ -118,23 +119,23 @@ class PowerSynchronizer:
     def _note(self, task: Task, reading: Reading) -> None:
         node = task.node
         self._failures.pop(node.uuid, None)
-        changes: dict[str, Any] = {}
-        told: list[tuple[str, str]] = []
+        changes: dict[str, object] = {}
+        messages: list[tuple[str, str]] = []
         if reading.power_state != node.power_state:
-            changes |= self._of_power(node.power_state, reading.power_state)
-            told.append(("INFO", f"The machine was found in '{reading.power_state}', it was '{node.power_state}'"))
+            changes |= self._change_power(node.power_state, reading.power_state)
+            messages.append(("INFO", f"The machine was found in '{reading.power_state}', it was '{node.power_state}'"))
         if reading.health not in (None, node.health):
             changes["health"] = reading.health
             severity = "INFO" if reading.health == "OK" else "ERROR"
             findings = f": {', '.join(reading.findings)}" if reading.findings else ""
-            told.append((severity, f"The BMC tells of the machine's health: {reading.health}{findings}"))
+            messages.append((severity, f"The BMC reports the machine's health: {reading.health}{findings}"))
         if maintenance.has_fault(node, maintenance.POWER_FAULT):
             changes |= maintenance.end_holds(node, lambda hold: hold["fault"] == maintenance.POWER_FAULT)
-            told.append(("INFO", "The BMC answers again, its maintenance for that ends"))
-        self._write(task, changes, told)
+            messages.append(("INFO", "The BMC answers again, its maintenance for that ends"))
+        self._write(task, changes, messages)
 
-    def _of_power(self, before: str | None, found: str) -> dict[str, Any]:
-        """What to write for a machine that is not in the state it was in."""
+    def _change_power(self, before: str | None, found: str) -> dict[str, object]:
+        """Return what to write for a machine that is not in the state it was in."""
         restores = self._services.conf.conductor.force_power_state_during_sync
         if restores and before in (states.POWER_ON, states.POWER_OFF):
             return {"target_power_state": before, "power_request": {"target": before}, "due_at": clock.now()}
@@ -152,14 +153,14 @@ class PowerSynchronizer:
         fault = {**maintenance.add_hold(node, hold), "last_error": reason, "health": None}
         self._write(task, fault, [("ERROR", reason)])
 
-    def _write(self, task: Task, changes: dict[str, Any], told: list[tuple[str, str]]) -> None:
-        """Writes what was found, unless somebody works on the node, or asked for something, since it was read."""
+    def _write(self, task: Task, changes: Mapping[str, object], messages: list[tuple[str, str]]) -> None:
+        """Write what was found, unless the node was locked, or changed by a request, since it was read."""
         node = task.node
         if not changes:
             return
-        for severity, what in told:
-            LOG.log(log.INFO if severity == "INFO" else log.WARNING, "Node %s: %s", node.uuid, what)
-        entries = [task.build_history_entry("power", severity, what) for severity, what in told]
+        for severity, message in messages:
+            LOG.log(log.INFO if severity == "INFO" else log.WARNING, "Node %s: %s", node.uuid, message)
+        entries = [task.build_history_entry("power", severity, message) for severity, message in messages]
         try:
             nodes.compare_and_set(self._services.db, node, changes, [nodes.write_history(node, entries)])
         except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound) as exc:

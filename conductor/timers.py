@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import futurist
 from futurist import periodics
@@ -21,7 +21,7 @@ class Timer(NamedTuple):
     """
 
     name: str
-    work: Callable[[], Any]
+    work: Callable[[], object]
     spacing: float
     immediately: bool = False
 
@@ -43,7 +43,7 @@ class TimerPool:
         threading.Thread(target=self._worker.start, kwargs={"allow_empty": True}, name="timers", daemon=True).start()
 
     def stop(self) -> None:
-        """Begin no call any more."""
+        """Begin no call anymore."""
         with self._changed:
             self._stopped = True
         self._worker.stop()

@@ -1,21 +1,31 @@
-"""What a conductor checks of a node before somebody relies on it: interface by interface, or for one flow."""
+"""What a conductor checks of a node: interface by interface, or for one flow."""
 
-from typing import Any
+from typing import TypedDict, cast
 
 from ingot.common import errors, interfaces
+from ingot.common.json_types import FlowRequest
+from ingot.common.steps import StepJson, read_plan
 from ingot.conductor.flows import FLOWS
 from ingot.conductor.steps import planning
 from ingot.conductor.steps.flow import Flow, Report
 from ingot.conductor.task.task_manager import Task
+from ingot.drivers.interfaces.base import BaseInterface
 
 
-def node(task: Task) -> dict[str, dict[str, Any]]:
-    """The result of each interface: ``{"result": True, False or None (not supported), "reason": text or None}``.
+class Validation(TypedDict):
+    """Whether an interface can work on the node; None: it does not support its feature. The reason, if not."""
+
+    result: bool | None
+    reason: str | None
+
+
+def validate_node(task: Task) -> dict[str, Validation]:
+    """Return the result of each interface.
 
     Steps count with the deploy interface: those of the instance's traits, and of the templates of all traits of the
     node, which it promises to be able to run (specification 003).
     """
-    results = {kind: _result(task, kind) for kind in interfaces.TYPES if kind != "vendor"}
+    results = {name: _validate_interface(task, name) for name in interfaces.TYPES if name != "vendor"}
     if results["deploy"]["result"]:
         wrong: list[str] = []
         try:
@@ -27,8 +37,8 @@ def node(task: Task) -> dict[str, dict[str, Any]]:
     return results
 
 
-def deployment(task: Task, request: dict[str, Any]) -> None:
-    """Checks everything that can be known before the machine is touched.
+def validate_deployment(task: Task, request: FlowRequest) -> None:
+    """Check everything that can be known before the machine is touched.
 
     :param request: arguments of the deploy request.
     :raises Invalid: the first thing that is wrong, with its name.
@@ -40,8 +50,8 @@ def deployment(task: Task, request: dict[str, Any]) -> None:
     planning.plan_at_start(task, flow)
 
 
-def interfaces_of(task: Task, flow_name: str) -> None:
-    """Checks the interfaces that a flow needs.
+def validate_flow(task: Task, flow_name: str) -> None:
+    """Check the interfaces that a flow needs.
 
     :raises Invalid: the first thing that is wrong with them, or there is no such flow.
     """
@@ -49,7 +59,7 @@ def interfaces_of(task: Task, flow_name: str) -> None:
 
 
 def get_flow(flow_name: str) -> Flow:
-    """A flow of the table.
+    """Return a flow of the table.
 
     :raises Invalid: there is none of that name.
     """
@@ -61,23 +71,23 @@ def get_flow(flow_name: str) -> Flow:
 
 
 def check_interfaces(task: Task, flow: Flow, report: Report, agent_comes: bool = False) -> None:
-    """Checks what a flow needs, whatever its steps, which are checked where they are planned.
+    """Check what a flow needs, whatever its steps, which are checked where they are planned.
 
     :param agent_comes: whether the machine will boot the agent's ramdisk.
     """
     used = dict.fromkeys(entry.interface for entry in (*flow.first, *flow.last))
     needed = dict.fromkeys((*flow.needs, *(("boot",) if agent_comes else ())))
-    for kind in {**needed, **used}:
+    for interface_type in {**needed, **used}:
         try:
-            found = interface(task, kind)
-            if kind in needed:
+            found = get_interface(task, interface_type)
+            if interface_type in needed:
                 found.validate(task)
         except errors.IngotError as exc:
             report(exc)
 
 
 def _check_steps(task: Task, report: Report) -> None:
-    """Checks what a deployment's traits and templates ask for, and the templates that the node's traits promise.
+    """Check what a deployment's traits and templates ask for, and the templates that the node's traits promise.
 
     :raises Invalid: what makes every plan impossible.
     """
@@ -87,31 +97,32 @@ def _check_steps(task: Task, report: Report) -> None:
     planning.check_node_templates(task, flow, task.traits, report)
 
 
-def steps(task: Task, kind: str) -> list[dict[str, Any]]:
-    """The enabled steps of a kind, in the order in which they would run: interface, step, priority.
+def list_steps(task: Task, kind: str) -> list[StepJson]:
+    """Return the enabled steps of a kind, in the order in which they would run: interface, step, priority.
 
     The agent is not asked. Its steps are among them while they are known: from the plan of a flow of that kind that
     runs, or was the last one and failed.
     """
-    known = [step for step in task.node.driver_internal_info.get(f"{kind}_steps", []) if step["origin"] == "agent"]
-    plan = planning.default_steps(task, kind, known)
-    return [{"interface": step.interface, "step": step.step, "priority": step.priority} for step in plan]
+    plan, _index = read_plan(task.node.driver_internal_info, kind)
+    known = [cast(StepJson, step) for step in plan if step["origin"] == "agent"]
+    found = planning.default_steps(task, kind, known)
+    return [{"interface": step.interface, "step": step.step, "priority": step.priority} for step in found]
 
 
-def interface(task: Task, kind: str) -> Any:
-    """The node's interface of a kind.
+def get_interface(task: Task, interface_type: str) -> BaseInterface:
+    """Return the node's interface of a type.
 
     :raises Invalid: it has none on this conductor; the message says why.
     """
-    found = getattr(task.driver, kind)
+    found: BaseInterface | None = getattr(task.driver, interface_type)
     if found is None:
-        raise errors.Invalid(task.missing.get(kind, f"The node has no {kind} interface."))
+        raise errors.Invalid(task.missing.get(interface_type, f"The node has no {interface_type} interface."))
     return found
 
 
-def _result(task: Task, kind: str) -> dict[str, Any]:
+def _validate_interface(task: Task, interface_type: str) -> Validation:
     try:
-        found = interface(task, kind)
+        found = get_interface(task, interface_type)
         if not found.supported:
             return {"result": None, "reason": f"Interface {found.name} does not support this."}
         found.validate(task)
@@ -121,16 +132,16 @@ def _result(task: Task, kind: str) -> dict[str, Any]:
 
 
 def check_traits(task: Task, report: Report) -> None:
-    """The instance's traits must be traits of the node (specification 003).
+    """Check that the instance's traits are traits of the node (specification 003).
 
     :raises Invalid: they are no traits at all, and nothing can be planned with them.
     """
-    wanted = task.node.instance_info.get("traits")
-    if not wanted:
+    requested = task.node.instance_info.get("traits")
+    if not requested:
         return
-    if not isinstance(wanted, list) or not all(isinstance(name, str) for name in wanted):
-        raise errors.Invalid(field="instance_info.traits", value=wanted, allowed="It must be a list of strings.")
-    missing = sorted(set(wanted) - set(task.traits))
+    if not isinstance(requested, list) or not all(isinstance(name, str) for name in requested):
+        raise errors.Invalid(field="instance_info.traits", value=requested, allowed="It must be a list of strings.")
+    missing = sorted(set(requested) - set(task.traits))
     if missing:
         report(
             errors.Invalid(

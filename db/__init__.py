@@ -1,1 +1,1 @@
-"""The only place that talks SQL: models, migrations, and one module of query functions for each noun."""
+"""The only place that runs SQL: models, migrations, and one module of query functions for each noun."""

@@ -30,8 +30,7 @@ def look_up(db: Database, node_uuid: str | None, addresses: Collection[str]) -> 
     else:
         owners = sa.select(_PORTS.c.node_id).where(_PORTS.c.address.in_(addresses))
         statement = statement.where(_NODES.c.id.in_(owners))
-    with db.single() as connection:
-        found = models.Node.all_of(connection.execute(statement))
+    found = db.read_all(models.Node, statement)
     return found[0] if len(found) == 1 else None
 
 

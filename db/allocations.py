@@ -114,7 +114,8 @@ def _free_node(connection: sa.Connection, allocation: models.Allocation) -> None
 
 
 def _refuse_in_use(node: models.Node, uuid: str | None) -> None:
-    """
+    """Refuse to take an allocation away from a node that is in use.
+
     :param node: needs uuid, provision_state, maintenance.
     :param uuid: of its allocation.
     :raises Conflict: the node is in use.
@@ -160,8 +161,7 @@ def list_waiting(db: Database, limit: int) -> list[str]:
 def find_waiting(db: Database, uuid: str) -> models.Allocation | None:
     """Return an allocation that waits for a node; None if it does not, or is gone."""
     own = sa.select(*ALLOCATIONS.c).where(ALLOCATIONS.c.uuid == uuid, ALLOCATIONS.c.state == ALLOCATING)
-    with db.single() as connection:
-        return models.Allocation.first_of(connection.execute(own))
+    return db.read_first(models.Allocation, own)
 
 
 def list_candidates(db: Database, allocation: models.Allocation, limit: int) -> list[Candidate]:
@@ -174,8 +174,7 @@ def list_candidates(db: Database, allocation: models.Allocation, limit: int) -> 
     columns = (*models.columns(_NODES, ("id", "uuid", "name")), free.label("free"))
     statement = sa.select(*columns).where(_UNUSED, *_requirements(allocation))
     statement = statement.order_by(free.desc(), same_name.desc(), _NODES.c.id).limit(limit)
-    with db.single() as connection:
-        return Candidate.all_of(connection.execute(statement))
+    return db.read_all(Candidate, statement)
 
 
 def _requirements(allocation: models.Allocation) -> list[sa.ColumnElement[bool]]:

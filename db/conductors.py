@@ -193,8 +193,7 @@ def undrain(db: Database, hostname: str) -> None:
 def list_all(db: Database, timeout: float) -> list[Conductor]:
     """Return all conductors that ever registered, by hostname."""
     statement = sa.select(*CONDUCTORS.c, _online(timeout).label("alive")).order_by(CONDUCTORS.c.hostname)
-    with db.single() as connection:
-        return Conductor.all_of(connection.execute(statement))
+    return db.read_all(Conductor, statement)
 
 
 def get(db: Database, hostname: str, timeout: float) -> Conductor:
@@ -203,8 +202,7 @@ def get(db: Database, hostname: str, timeout: float) -> Conductor:
     :raises NotFound: none of that name ever registered.
     """
     statement = sa.select(*CONDUCTORS.c, _online(timeout).label("alive")).where(CONDUCTORS.c.hostname == hostname)
-    with db.single() as connection:
-        conductor = Conductor.first_of(connection.execute(statement))
+    conductor = db.read_first(Conductor, statement)
     if conductor is None:
         raise errors.NotFound(noun="Conductor", ident=hostname)
     return conductor
@@ -219,8 +217,7 @@ def online_hosts(db: Database, timeout: float) -> set[str]:
 def list_versions(db: Database, timeout: float) -> list[models.Conductor]:
     """Return hostname, release and rpc_version of each online conductor."""
     statement = sa.select(*models.columns(CONDUCTORS, ("hostname", "release", "rpc_version"))).where(_online(timeout))
-    with db.single() as connection:
-        return models.Conductor.all_of(connection.execute(statement.order_by(CONDUCTORS.c.id)))
+    return db.read_all(models.Conductor, statement.order_by(CONDUCTORS.c.id))
 
 
 def ring_members(db: Database, timeout: float) -> list[RingMember]:
@@ -278,8 +275,7 @@ def classic_drivers(db: Database, timeout: float, group: str | None = None) -> l
     """
     columns = models.columns(CONDUCTORS, ("hostname", "conductor_group", "classic_drivers"))
     statement = sa.select(*columns).where(_online(timeout), CONDUCTORS.c.classic_drivers.is_not(None))
-    with db.single() as connection:
-        found = models.Conductor.all_of(connection.execute(statement.where(_in_group(group))))
+    found = db.read_all(models.Conductor, statement.where(_in_group(group)))
     return [RingMember(one.hostname, one.conductor_group, name) for one in found for name in one.classic_drivers]
 
 
@@ -300,8 +296,7 @@ def enabled_interfaces(
     )
     if hardware_types is not None:
         statement = statement.where(INTERFACES.c.hardware_type.in_(hardware_types))
-    with db.single() as connection:
-        return InterfaceOnline.all_of(connection.execute(statement))
+    return db.read_all(InterfaceOnline, statement)
 
 
 def drivers_by_id(db: Database) -> dict[int, list[str]]:

@@ -24,7 +24,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from ingot.common import errors
-from ingot.db import postgresql
+from ingot.db import models, postgresql
 
 LOG = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ _MOST_ATTEMPTS = 10
 
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
+_Record = TypeVar("_Record", bound=models.Record)
 
 
 class Deadlock(errors.ServiceUnavailable):
@@ -138,6 +139,16 @@ class Database:
         """
         with _translate_errors(), self._single.connect() as connection:
             yield connection
+
+    def read_first(self, model: type[_Record], statement: sa.Select[Any]) -> _Record | None:
+        """Return the first row that a statement selects, if there is one."""
+        with self.single() as connection:
+            return model.first_of(connection.execute(statement))
+
+    def read_all(self, model: type[_Record], statement: sa.Select[Any]) -> list[_Record]:
+        """Return all rows that a statement selects."""
+        with self.single() as connection:
+            return model.all_of(connection.execute(statement))
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sa.Connection]:

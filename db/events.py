@@ -97,7 +97,7 @@ def _move(db: Database, ids: list[int]) -> int:
 
 
 def move_last(connection: sa.Connection, node_id: int, last: nodes.Event) -> None:
-    """Gives the events of a node that is about to be deleted their places, and one more after them.
+    """Give the events of a node that is about to be deleted their places, and one more after them.
 
     :param connection: in the transaction that deletes the node; :data:`retry_numbering` must be around it.
     """
@@ -154,8 +154,7 @@ def _collect_of_conductors(db: Database, silent_after: float) -> int:
     No write tells of a silence, so these events come from comparing the present with what was announced last.
     """
     columns = models.columns(_CONDUCTORS, ("id", "hostname", "conductor_group", "online", "heartbeat_at", "announced"))
-    with db.single() as connection:
-        known = models.Conductor.all_of(connection.execute(sa.select(*columns).order_by(_CONDUCTORS.c.id)))
+    known = db.read_all(models.Conductor, sa.select(*columns).order_by(_CONDUCTORS.c.id))
     limit = clock.now() - datetime.timedelta(seconds=silent_after)
     now = {row.id: "stopped" if not row.online else "online" if row.heartbeat_at > limit else "silent" for row in known}
     return sum(_announce(db, row, now[row.id]) for row in known if row.announced != now[row.id])
@@ -179,8 +178,7 @@ def read_page(db: Database, after: int, limit: int) -> list[models.Event]:
     :param after: the id of that one; 0 for all that are kept.
     """
     statement = sa.select(_EVENTS).where(_EVENTS.c.id > after).order_by(_EVENTS.c.id).limit(limit)
-    with db.single() as connection:
-        return models.Event.all_of(connection.execute(statement))
+    return db.read_all(models.Event, statement)
 
 
 def bounds(db: Database) -> tuple[int, int]:

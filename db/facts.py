@@ -27,8 +27,7 @@ class Facts(Generic[AnyFact]):
     def list_of_node(self, db: Database, node_id: int) -> list[AnyFact]:
         """Return what is known of a node's machine, by name."""
         statement = sa.select(self._table).where(self._table.c.node_id == node_id)
-        with db.single() as connection:
-            return self.source.model.all_of(connection.execute(statement.order_by(self._table.c[self._key])))
+        return db.read_all(self.source.model, statement.order_by(self._table.c[self._key]))
 
     def get(self, db: Database, node: models.Node, name: str) -> AnyFact:
         """Return what is known under a name.
@@ -37,8 +36,7 @@ class Facts(Generic[AnyFact]):
         :raises NotFound: the machine has nothing of the name, as far as is known.
         """
         named = (self._table.c.node_id == node.id, self._table.c[self._key] == name)
-        with db.single() as connection:
-            found = self.source.model.first_of(connection.execute(sa.select(self._table).where(*named)))
+        found = db.read_first(self.source.model, sa.select(self._table).where(*named))
         if found is None:
             raise errors.NotFound(f"Node {node.uuid} doesn't have a {self.source.noun} '{name[:255]}'.")
         return found
@@ -78,7 +76,7 @@ class Facts(Generic[AnyFact]):
                 connection.execute(sa.update(self._table).where(own, name == one).values(changed))
 
     def _blank_row(self) -> dict[str, object]:
-        """Every row of one statement has the same columns."""
+        """Return a row without facts: every row of one statement must have the same columns."""
         given = {"node_id", "created_at", "updated_at"}
         nothing = {column.name: None for column in self._table.c if column.name not in given}
         return {**nothing, **rows.json_defaults(self._table)}

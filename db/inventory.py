@@ -20,8 +20,7 @@ RULES = rows.Rows(listing.Source("Rule", models.InspectionRule))
 def find(db: Database, node_id: int) -> models.NodeInventory | None:
     """Return the inventory of a node, if there is one."""
     statement = sa.select(_INVENTORY).where(_INVENTORY.c.node_id == node_id)
-    with db.single() as connection:
-        return models.NodeInventory.first_of(connection.execute(statement))
+    return db.read_first(models.NodeInventory, statement)
 
 
 def get(db: Database, node: models.Node) -> models.NodeInventory:
@@ -107,5 +106,4 @@ def list_rules(db: Database, phase: str) -> list[models.InspectionRule]:
     """Return the rules of a phase in the order in which they run: highest priority first, then the oldest."""
     table = RULES.source.table
     found = sa.select(table).where(table.c.phase == phase).order_by(table.c.priority.desc(), table.c.id)
-    with db.single() as connection:
-        return models.InspectionRule.all_of(connection.execute(found))
+    return db.read_all(models.InspectionRule, found)

@@ -177,5 +177,4 @@ def find(
     """
     names = dict.fromkeys(("id", *columns)) if columns is not None else (*source.table.c.keys(), *source.computed)
     statement = sa.select(*(source.column(name).label(name) for name in names)).where(condition.clause(source))
-    with db.single() as connection:
-        return source.model.first_of(connection.execute(statement))
+    return db.read_first(source.model, statement)

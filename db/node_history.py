@@ -84,8 +84,7 @@ def list_attempts(db: Database, node_id: int, run_id: str | None = None) -> list
         latest = sa.select(_STEP_RUNS.c.run_id).where(_STEP_RUNS.c.node_id == node_id)
         run = latest.order_by(_STEP_RUNS.c.id.desc()).limit(1).scalar_subquery()
     statement = sa.select(_STEP_RUNS).where(_STEP_RUNS.c.node_id == node_id, _STEP_RUNS.c.run_id == run)
-    with db.single() as connection:
-        return models.StepRun.all_of(connection.execute(statement.order_by(_STEP_RUNS.c.id)))
+    return db.read_all(models.StepRun, statement.order_by(_STEP_RUNS.c.id))
 
 
 def list_runs(db: Database, node_id: int, limit: int, before: str | None = None) -> list[Run]:

@@ -22,8 +22,7 @@ def _select(*names: str) -> Selected:
 
 
 def _read(db: Database, statement: Selected) -> list[models.Node]:
-    with db.single() as connection:
-        return models.Node.all_of(connection.execute(statement))
+    return db.read_all(models.Node, statement)
 
 
 def find_named(db: Database, idents: Collection[str]) -> list[models.Node]:

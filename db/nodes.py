@@ -36,7 +36,7 @@ COMPUTED: Mapping[str, models.AnyColumn] = {
 }
 """What :class:`ShownNode` has beside the columns of the table."""
 
-_COLUMNS = {**{column.name: column for column in NODES.c}, **COMPUTED}
+_COLUMNS = {**NODES.c, **{name: column.label(name) for name, column in COMPUTED.items()}}
 
 # A config drive may be megabytes and only one step needs it; the outbox is for the collector of events.
 USUAL = [column for column in NODES.c if column.name not in ("configdrive", "outbox", "outbox_at")]
@@ -140,9 +140,8 @@ def get(db: Database, ident: str, columns: Collection[str] | None = None) -> Sho
     :param columns: names of the columns to read; by default those of the table, without configdrive and outbox.
     :raises NotFound: there is no such node.
     """
-    selected = USUAL if columns is None else [_COLUMNS[name].label(name) for name in columns]
-    with db.single() as connection:
-        node = ShownNode.first_of(connection.execute(sa.select(*selected).where(ident_condition(ident))))
+    selected = USUAL if columns is None else [_COLUMNS[name] for name in columns]
+    node = db.read_first(ShownNode, sa.select(*selected).where(ident_condition(ident)))
     if node is None:
         raise errors.NotFound(noun="Node", ident=ident)
     return node

@@ -40,7 +40,8 @@ def node_is_free(node_id: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
 
 
 def refuse_locked(db: Database, owned: nodes.OfNode) -> None:
-    """
+    """Refuse a change of what belongs to a locked node.
+
     :param owned: what belongs to a node; needs node_uuid.
     :raises NodeLocked: a conductor works on its node.
     """
@@ -58,7 +59,7 @@ class _RowsOfNode(rows.Rows[AnyOfNode]):
 
         :raises NodeLocked: a conductor works on the node.
         """
-        with _lock_explained(db, row), db.single() as connection:
+        with _explain_lock(db, row), db.single() as connection:
             self._update(connection, row, values)
 
     def _update(self, connection: sa.Connection, row: AnyOfNode, values: Mapping[str, object]) -> None:
@@ -77,7 +78,7 @@ class _RowsOfNode(rows.Rows[AnyOfNode]):
 
 
 @contextlib.contextmanager
-def _lock_explained(db: Database, row: nodes.OfNode) -> Iterator[None]:
+def _explain_lock(db: Database, row: nodes.OfNode) -> Iterator[None]:
     try:
         yield
     except errors.ChangedMeanwhile:
@@ -107,7 +108,7 @@ class Ports(_RowsOfNode[PortOfNode]):
         """
         after = {**vars(row), **values}
         moves = after["portgroup_id"] is not None and not _NETWORK.isdisjoint(values)
-        with _lock_explained(db, row), db.transaction() if moves else db.single() as connection:
+        with _explain_lock(db, row), db.transaction() if moves else db.single() as connection:
             if moves:
                 _refuse_another_network(connection, after)
             self._update(connection, row, values)
@@ -115,8 +116,7 @@ class Ports(_RowsOfNode[PortOfNode]):
     def list_of_node(self, db: Database, node_id: int) -> list[models.Port]:
         """Return a node's ports in order of creation."""
         statement = sa.select(_PORTS).where(_PORTS.c.node_id == node_id).order_by(_PORTS.c.id)
-        with db.single() as connection:
-            return models.Port.all_of(connection.execute(statement))
+        return db.read_all(models.Port, statement)
 
 
 class Portgroups(_RowsOfNode[PortgroupOfNode]):
@@ -146,7 +146,8 @@ PORTS = Ports(
 
 
 def _refuse_another_network(connection: sa.Connection, port: Mapping[str, object]) -> None:
-    """
+    """Refuse a port in a portgroup on another physical network.
+
     :param port: what its row will be.
     :raises Conflict: another port of its portgroup is on another physical network, or on none where this is on one.
     """
@@ -174,5 +175,4 @@ def find_booting_node(db: Database, address: str) -> models.Node | None:
         .join(_PORTS, _PORTS.c.node_id == nodes.NODES.c.id)
         .where(_PORTS.c.address == address, _PORTS.c.pxe_enabled.is_(True))
     )
-    with db.single() as connection:
-        return models.Node.first_of(connection.execute(statement))
+    return db.read_first(models.Node, statement)

@@ -89,8 +89,8 @@ def is_behind(db: Database) -> bool:
 def _refuse_too_old(db: Database, revision: str | None) -> None:
     if revision in _TOO_OLD:
         raise errors.Conflict(
-            reason=f"The schema of {_shown(db)} is {revision}, older than release 0.2. Upgrade to 0.2 first: install "
-            "it and run its ingot-dbsync upgrade."
+            reason=f"The schema of {_render_url(db)} is {revision}, older than release 0.2. Upgrade to 0.2 first: "
+            "install it and run its ingot-dbsync upgrade."
         )
 
 
@@ -103,7 +103,7 @@ def require_current(db: Database) -> None:
     if is_behind(db):
         raise errors.ConfigurationError(
             option="[database] connection",
-            value=_shown(db),
+            value=_render_url(db),
             allowed=f"Its schema is {version(db) or 'empty'}, this release needs {required_revision()}: "
             "run ingot-dbsync upgrade first.",
         )
@@ -138,13 +138,13 @@ def upgrade(db: Database, revision: str = "head") -> None:
     :raises Invalid: there is no such revision, or the schema is of a later release.
     :raises ServiceUnavailable: the database is away, or another process kept the lock for ten minutes.
     """
-    with _exclusive(db) as connection, _explained(db, revision):
+    with _exclusive(db) as connection, _explain_errors(db, revision):
         before = migration.MigrationContext.configure(connection).get_current_revision()
         _refuse_too_old(db, before)
         alembic.command.upgrade(_config(connection), revision)
         after = migration.MigrationContext.configure(connection).get_current_revision()
     if before != after:
-        LOG.info("The schema of %s was upgraded from %s to %s", _shown(db), before or "empty", after)
+        LOG.info("The schema of %s was upgraded from %s to %s", _render_url(db), before or "empty", after)
 
 
 def stamp(db: Database, revision: str) -> None:
@@ -153,7 +153,7 @@ def stamp(db: Database, revision: str) -> None:
     :raises Invalid: there is no such revision.
     :raises ServiceUnavailable: as :func:`upgrade`.
     """
-    with _exclusive(db) as connection, _explained(db, revision):
+    with _exclusive(db) as connection, _explain_errors(db, revision):
         alembic.command.stamp(_config(connection), revision, purge=True)
 
 
@@ -171,12 +171,12 @@ def draft(db: Database, message: str) -> str:
     return script.path
 
 
-def _shown(db: Database) -> str:
+def _render_url(db: Database) -> str:
     return db.url.render_as_string(hide_password=True)
 
 
 @contextlib.contextmanager
-def _explained(db: Database, revision: str) -> Iterator[None]:
+def _explain_errors(db: Database, revision: str) -> Iterator[None]:
     """Translate alembic's errors into the terms of the operator's request."""
     try:
         yield
@@ -184,7 +184,7 @@ def _explained(db: Database, revision: str) -> Iterator[None]:
         raise errors.Invalid(
             field="revision",
             value=revision,
-            allowed=f"The schema of {_shown(db)} is {version(db) or 'empty'}, this release knows revisions up to "
+            allowed=f"The schema of {_render_url(db)} is {version(db) or 'empty'}, this release knows revisions up to "
             f"{head()}. ({exc})",
         ) from exc
 

@@ -111,8 +111,7 @@ def list_template_steps(db: Database, names: Collection[str]) -> list[TemplateSt
         .where(templates.c.name.in_(names))
         .order_by(steps.c.id)
     )
-    with db.single() as connection:
-        return TemplateStep.all_of(connection.execute(statement))
+    return db.read_all(TemplateStep, statement)
 
 
 # Runbooks

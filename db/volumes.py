@@ -37,8 +37,7 @@ class Volumes(rows.Rows[AnyVolume]):
         """Return the rows of a node: connectors in order of creation, targets by boot index."""
         table = self.source.table
         statement = sa.select(table).where(table.c.node_id == node_id).order_by(table.c[self._sorted_by])
-        with db.single() as connection:
-            return self.source.model.all_of(connection.execute(statement))
+        return db.read_all(self.source.model, statement)
 
     @retry_transaction
     def update(self, db: Database, row: AnyVolume, values: Mapping[str, object]) -> None:
@@ -67,7 +66,8 @@ class Volumes(rows.Rows[AnyVolume]):
         super().delete(db, row)
 
     def refuse_running(self, db: Database, row: AnyVolume, action: str, whatever: frozenset[str] = frozenset()) -> None:
-        """
+        """Refuse a change of a volume of a machine that runs.
+
         :param action: what is about to be done with the row: update, deletion.
         :param whatever: provision states in which the power does not matter.
         :raises StateTransitionRefused: the machine that it belongs to is not known to be off. The requested power state

@@ -161,7 +161,7 @@ class ConductorClient:
             return None
 
     def _required_owner(self, node: models.Node) -> str:
-        """As :meth:`owner`, for requests that cannot do without.
+        """Return the owner as :meth:`owner` does, for requests that cannot do without.
 
         :raises ServiceUnavailable: there was one until lately.
         :raises NoConductor: there is none.

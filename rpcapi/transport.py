@@ -85,7 +85,8 @@ def seconds_left(ctx: Mapping[str, Any], what: str) -> float:
 
 
 def refuse_late(ctx: Mapping[str, Any], what: str) -> None:
-    """
+    """Refuse what comes too late.
+
     :raises ServiceUnavailable: it is too late for a request to ``arrive`` or its work to ``begin``.
     """
     if (left := seconds_left(ctx, what)) < 0:

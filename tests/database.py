@@ -182,7 +182,7 @@ def make_node(db: Database, **values: Any) -> models.Node:
     return nodes.get(db, node["uuid"])
 
 
-def make_port(db: Database, node: models.Node, **values: Any) -> records.Record:
+def make_port(db: Database, node: models.Node, **values: Any) -> models.Port:
     """Enters a port of a node straight into its table."""
     table = models.table(models.Port)
     port = rows.json_defaults(table) | {
@@ -193,7 +193,7 @@ def make_port(db: Database, node: models.Node, **values: Any) -> records.Record:
     }
     with db.single() as connection:
         connection.execute(sa.insert(table).values(port))
-        return models.Record(
+        return models.Port(
             **connection.execute(sa.select(table).where(table.c.uuid == port["uuid"])).mappings().one()
         )
 

@@ -15,7 +15,7 @@ from ingot.api.web import description
 @functools.cache
 def document() -> dict[str, Any]:
     """The description of all routes."""
-    return description.document(routes.ROUTES)
+    return description.build_document(routes.ROUTES)
 
 
 @functools.cache

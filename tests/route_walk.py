@@ -32,7 +32,7 @@ class Visit(NamedTuple):
 
     @property
     def since(self) -> int:
-        return self.route.needs(self.method)
+        return self.route.required_version(self.method)
 
     @property
     def first(self) -> bool:

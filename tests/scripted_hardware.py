@@ -333,7 +333,7 @@ _CLASSES: dict[str, Any] = {
 
 
 class ScriptedHardware(FakeHardware):
-    def supported(self, kind: str) -> Supported:
+    def list_supported(self, kind: str) -> Supported:
         return (_CLASSES[kind],)
 
 

@@ -51,27 +51,28 @@ class Ownership(NamedTuple, Generic[_Owned]):
     condition: Callable[[str], listing.Condition | listing.Either]
 
 
-def node_target(node: models.Node) -> Target:
-    """
+def build_node_target(node: models.Node) -> Target:
+    """Return what rules compare with for a node.
+
     :param node: needs owner and lessee.
     """
     return build_target("node", owner=node.owner, lessee=node.lessee)
 
 
 NODE: Ownership[models.Node] = Ownership(
-    "node", node_target, lambda project: listing.Condition(("owner", "lessee"), "equals", project)
+    "node", build_node_target, lambda project: listing.Condition(("owner", "lessee"), "equals", project)
 )
 
 
-def target_of_node(record: nodes.OfNode) -> Target:
+def build_owned_target(record: nodes.OfNode) -> Target:
     """Return what rules compare with for something that belongs to a node."""
     return build_target("node", owner=record.node_owner, lessee=record.node_lessee)
 
 
-def through_node(noun: str) -> Ownership[nodes.OfNode]:
+def build_ownership(noun: str) -> Ownership[nodes.OfNode]:
     """Return the ownership of what belongs to a node."""
     return Ownership(
-        noun, target_of_node, lambda project: listing.Condition(("node_owner", "node_lessee"), "equals", project)
+        noun, build_owned_target, lambda project: listing.Condition(("node_owner", "node_lessee"), "equals", project)
     )
 
 
@@ -89,8 +90,9 @@ class Access:
         return True
 
     def require(self, rule: str, target: Target = NO_TARGET) -> None:
-        """
-        :raises Forbidden: the request may not do what the rule allows.
+        """Require that a rule allows the request.
+
+        :raises Forbidden: it does not.
         """
 
     def require_seen(self, rule: str, target: Target, noun: str, ident: str) -> None:

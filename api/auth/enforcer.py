@@ -28,7 +28,7 @@ _MORE_THAN_EQUAL = re.compile(rf"\b({'|'.join(map(re.escape, _OF_OTHERS))}):|%\(
 """What makes a rule more than comparisons of whole values: checks that others bring (http), parts of values."""
 
 _OTHER = "\0"
-"""Stands for the values that no rule can tell apart."""
+"""Stands for the values that no rule can distinguish."""
 
 _Stamp = tuple[tuple[str, int, int], ...]
 
@@ -81,7 +81,7 @@ class Enforcer:
 
         :param facts: about the object, by the names that rules use.
         """
-        snapshot, answers = self._current()
+        snapshot, answers = self._read_current()
         key = (rule, facts, identity.key)
         if key not in answers:
             target = {**identity.values, **self._constants, **dict(facts)}
@@ -89,12 +89,12 @@ class Enforcer:
         return answers[key]
 
     def reduce_facts(self, facts: Facts, identity: Identity) -> Facts:
-        """Return the facts about an object, as far as rules can tell them apart.
+        """Return the facts about an object, as far as rules can distinguish them.
 
         A rule compares them with what is known of the user, or with its own words. A value that occurs in neither is
         like any other such value: the nodes of a thousand other projects are one question.
         """
-        snapshot, _answers = self._current()
+        snapshot, _answers = self._read_current()
         if not snapshot.compares:
             return facts
         words = (identity.words, snapshot.words)
@@ -105,10 +105,10 @@ class Enforcer:
     @property
     def rules(self) -> policy.Enforcer:
         """The rules at this moment."""
-        return self._current()[0]
+        return self._read_current()[0]
 
-    def _current(self) -> tuple[_Snapshot, dict[Hashable, bool]]:
-        """Return the rules and their answers: clients ask the same again and again, and the library takes long."""
+    def _read_current(self) -> tuple[_Snapshot, dict[Hashable, bool]]:
+        """Return the rules and their answers: the same is checked again and again, and the library is slow."""
         if len(self._answers) > _MOST_ANSWERS:
             self._answers = {}
         if time.monotonic() - self._checked_at < CHECK_INTERVAL_S or not self._lock.acquire(blocking=False):
@@ -120,7 +120,7 @@ class Enforcer:
                 self._snapshot = self._read()
                 LOG.info("Policy rules were read again")
         except errors.ConfigurationError as exc:
-            LOG.error("Policy rules stay as they were: %s", exc.message)  # noqa: TRY400 - it says it all
+            LOG.error("Policy rules stay as they were: %s", exc.message)  # noqa: TRY400 - the message is complete
         finally:
             self._lock.release()
         return self._snapshot, self._answers

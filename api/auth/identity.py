@@ -115,8 +115,8 @@ class HttpBasic(Strategy):
         try:
             users = self._read_users()
         except errors.ConfigurationError as exc:
-            LOG.error("Users cannot be authenticated: %s", exc.message)  # noqa: TRY400 - the message says it all
-            raise errors.ServiceUnavailable(what="Authentication", reason="the log tells the cause") from exc
+            LOG.error("Users cannot be authenticated: %s", exc.message)  # noqa: TRY400 - the message is complete
+            raise errors.ServiceUnavailable(what="Authentication", reason="the log has the cause") from exc
         if not self._is_correct(users, name, password):
             raise Challenged(CHALLENGE, "user name or password is wrong")
         return name
@@ -137,14 +137,14 @@ class HttpBasic(Strategy):
         return False
 
     def _read_users(self) -> _Users:
-        stamp = self._stamp()
+        stamp = self._read_stamp()
         with self._lock:
             if stamp != self._users.stamp:
                 self._users = _Users(stamp, self._parse_file())
                 self._verified.clear()
             return self._users
 
-    def _stamp(self) -> tuple[int, int, int]:
+    def _read_stamp(self) -> tuple[int, int, int]:
         try:
             status = os.stat(self._path)
         except OSError as exc:

@@ -1,4 +1,4 @@
-"""Authentication by tokens of Keystone, which keystonemiddleware checks; what they allow is said by rules of policy."""
+"""Authentication by tokens of Keystone, which keystonemiddleware validates; rules of policy say what they allow."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Unpack
@@ -47,7 +47,7 @@ class Keystone(identity.Strategy):
             list(self._middleware(request, start_response))
         except exceptions.ClientException as exc:
             LOG.exception("Keystone cannot validate tokens")
-            raise errors.ServiceUnavailable(what="Authentication", reason="the log tells the cause") from exc
+            raise errors.ServiceUnavailable(what="Authentication", reason="the log has the cause") from exc
         if not request.get(_ACCEPTED):
             raise _refused_error(answer)
         # The token itself is needed no more, and must not go anywhere.

@@ -72,28 +72,28 @@ BLOCKS: dict[str, tuple[str, str]] = {
 """Building blocks: check string and meaning. They compare the user with the owner of the object."""
 
 
-def _join(*names: str) -> str:
+def _match_any(*names: str) -> str:
     return " or ".join(f"rule:{name}" for name in names)
 
 
-_ADMIN = _join("system_admin")
-_ADMIN_OR_SERVICE = _join("system_admin", "system_service")
-_MEMBER = _join("system_member")
-_READER = _join("system_reader")
+_ADMIN = _match_any("system_admin")
+_ADMIN_OR_SERVICE = _match_any("system_admin", "system_service")
+_MEMBER = _match_any("system_member")
+_READER = _match_any("system_reader")
 _LIST = "role:reader or role:service"
-_SEE = _join("system_reader", "owner_reader", "lessee_reader", "owner_service")
-_SEE_INSIDE = _join("system_reader", "owner_reader", "owner_service")
-_CHANGE = _join("system_member", "system_service", "owner_member", "owner_service")
-_CHANGE_WITH_LESSEE = _join("system_member", "system_service", "owner_member", "lessee_member")
-_USE = _join("system_member", "system_service", "owner_member", "lessee_manager", "owner_service")
-_MANAGE = _join("system_member", "system_service", "owner_manager", "owner_service")
-_ENROLL = _join("system_admin", "system_service", "owner_manager", "owner_service")
-_VOLUMES = _join("system_member", "system_service", "owner_manager", "lessee_manager", "owner_service")
+_SEE = _match_any("system_reader", "owner_reader", "lessee_reader", "owner_service")
+_SEE_INSIDE = _match_any("system_reader", "owner_reader", "owner_service")
+_CHANGE = _match_any("system_member", "system_service", "owner_member", "owner_service")
+_CHANGE_WITH_LESSEE = _match_any("system_member", "system_service", "owner_member", "lessee_member")
+_USE = _match_any("system_member", "system_service", "owner_member", "lessee_manager", "owner_service")
+_MANAGE = _match_any("system_member", "system_service", "owner_manager", "owner_service")
+_ENROLL = _match_any("system_admin", "system_service", "owner_manager", "owner_service")
+_VOLUMES = _match_any("system_member", "system_service", "owner_manager", "lessee_manager", "owner_service")
 _OWN_ALLOCATION = f"{_MEMBER} or (role:member and rule:is_allocation_owner)"
 _OWN_RUNBOOK = f"{_MEMBER} or (role:manager and rule:is_runbook_owner) or role:service"
 
 
-def _rules(
+def _build_rules(
     noun: str, *rows: tuple[str, ...], scopes: tuple[str, ...] = (SYSTEM, PROJECT), at_once: bool = False
 ) -> tuple[Rule, ...]:
     """Return the rules of one noun.
@@ -106,9 +106,9 @@ def _rules(
     )
 
 
-def _rules_of_node(noun: str) -> tuple[Rule, ...]:
+def _build_rules_of_node(noun: str) -> tuple[Rule, ...]:
     """Return the rules of what belongs to a node, by the node's owner and lessee."""
-    return _rules(
+    return _build_rules(
         f"baremetal:{noun}",
         ("get", _SEE, f"Show a {noun}"),
         ("list", _LIST, f"List {noun}s of the nodes that the own project owns or leases"),
@@ -119,9 +119,9 @@ def _rules_of_node(noun: str) -> tuple[Rule, ...]:
     )
 
 
-def _rules_of_system(noun: str, update: str, scopes: tuple[str, ...] = (SYSTEM, PROJECT)) -> tuple[Rule, ...]:
+def _build_rules_of_system(noun: str, update: str, scopes: tuple[str, ...] = (SYSTEM, PROJECT)) -> tuple[Rule, ...]:
     """Return the rules of what belongs to no project."""
-    return _rules(
+    return _build_rules(
         f"baremetal:{noun}",
         ("get", _READER, f"Show and list: {noun}"),
         ("create", _ADMIN, f"Create: {noun}"),
@@ -133,7 +133,7 @@ def _rules_of_system(noun: str, update: str, scopes: tuple[str, ...] = (SYSTEM, 
 
 
 EVERY = (
-    *_rules(
+    *_build_rules(
         "baremetal:node",
         ("create", _ADMIN_OR_SERVICE, "Create nodes of any owner"),
         ("list", _LIST, "List the nodes that the own project owns or leases"),
@@ -213,14 +213,14 @@ EVERY = (
         ("set_provision_state:clean_steps", _USE, "Send clean steps of one's own", "set_provision_state"),
         ("set_provision_state:service_steps", _USE, "Send service steps of one's own", "set_provision_state"),
     ),
-    *_rules(
+    *_build_rules(
         "baremetal:node",
         ("update_owner_provisioned", _ADMIN, "Change the owner of a node in state active", "update"),
         scopes=(SYSTEM,),
     ),
-    *_rules("baremetal:shards", ("get", _READER, "List shards"), at_once=True),
-    *_rules("baremetal:inspection_rule", ("list_all", _READER, "List all inspection rules", "get")),
-    *_rules(
+    *_build_rules("baremetal:shards", ("get", _READER, "List shards"), at_once=True),
+    *_build_rules("baremetal:inspection_rule", ("list_all", _READER, "List all inspection rules", "get")),
+    *_build_rules(
         "baremetal:driver",
         ("get", _READER, "Show and list drivers"),
         ("get_properties", _READER, "See the properties that a driver knows"),
@@ -229,9 +229,11 @@ EVERY = (
         scopes=(SYSTEM,),
         at_once=True,
     ),
-    *_rules("baremetal:conductor", ("get", _READER, "Show and list conductors"), at_once=True),
-    *_rules("baremetal:events", ("post", _ADMIN, "Report events of other services"), scopes=(SYSTEM,), at_once=True),
-    *_rules(
+    *_build_rules("baremetal:conductor", ("get", _READER, "Show and list conductors"), at_once=True),
+    *_build_rules(
+        "baremetal:events", ("post", _ADMIN, "Report events of other services"), scopes=(SYSTEM,), at_once=True
+    ),
+    *_build_rules(
         "baremetal:volume",
         ("get", _SEE, "Show a volume connector or target"),
         ("list", _LIST, "List volumes of the nodes that the own project owns or leases"),
@@ -246,7 +248,7 @@ EVERY = (
             "get",
         ),
     ),
-    *_rules(
+    *_build_rules(
         "baremetal:allocation",
         ("get", f"{_READER} or (role:reader and rule:is_allocation_owner)", "Show an allocation"),
         ("list", _LIST, "List allocations of the own project"),
@@ -256,7 +258,7 @@ EVERY = (
         ("list_all", _READER, "List all allocations", "list"),
         ("create_restricted", _MEMBER, "Create an allocation of any owner, on any node", "create"),
     ),
-    *_rules(
+    *_build_rules(
         "baremetal:runbook",
         (
             "get",
@@ -270,7 +272,7 @@ EVERY = (
         ("update:public", _MEMBER, "Change whether a runbook is public", "update"),
         ("update:owner", _MEMBER, "Change the owner of a runbook", "update"),
     ),
-    *_rules(
+    *_build_rules(
         "baremetal:runbook", ("create", f"{_MEMBER} or role:manager or role:service", "Create a runbook"), at_once=True
     ),
     Rule(
@@ -279,7 +281,7 @@ EVERY = (
         "Clean or service a node by a runbook",
         beside="baremetal:node:set_provision_state",
     ),
-    *_rules(
+    *_build_rules(
         "ingot:node",
         ("clean_steps:get", _SEE, "List the clean steps of a node"),
         ("plan:get", _USE, "See the plan of a deployment, cleaning or servicing"),
@@ -287,10 +289,12 @@ EVERY = (
         ("maintenance:get", _SEE_INSIDE, "See the reasons why a node is in maintenance"),
         ("logs:get", _SEE_INSIDE, "Read logs of agents"),
     ),
-    *_rules("ingot:run", ("get", _SEE_INSIDE, "See one run")),
-    *_rules("ingot:events", ("get", _READER, "Follow the events of all nodes"), at_once=True),
-    *_rules("ingot:description", ("get", "", "Read the description of this API: all users with a token"), at_once=True),
-    *_rules(
+    *_build_rules("ingot:run", ("get", _SEE_INSIDE, "See one run")),
+    *_build_rules("ingot:events", ("get", _READER, "Follow the events of all nodes"), at_once=True),
+    *_build_rules(
+        "ingot:description", ("get", "", "Read the description of this API: all users with a token"), at_once=True
+    ),
+    *_build_rules(
         "ingot:bulk",
         (
             "create",
@@ -299,11 +303,11 @@ EVERY = (
         ),
         at_once=True,
     ),
-    *_rules_of_node("port"),
-    *_rules_of_node("portgroup"),
-    *_rules_of_system("chassis", _MEMBER, (SYSTEM,)),
-    *_rules_of_system("deploy_template", _ADMIN),
-    *_rules_of_system("inspection_rule", _ADMIN),
+    *_build_rules_of_node("port"),
+    *_build_rules_of_node("portgroup"),
+    *_build_rules_of_system("chassis", _MEMBER, (SYSTEM,)),
+    *_build_rules_of_system("deploy_template", _ADMIN),
+    *_build_rules_of_system("inspection_rule", _ADMIN),
 )
 
 RULES: dict[str, Rule] = {rule.name: rule for rule in EVERY}

@@ -54,22 +54,16 @@ _FILTER = {
     },
 }
 _RESULT = {
-    "node": {"type": "string"},
-    "name": {"type": ["string", "null"]},
-    "accepted": {"type": "boolean"},
+    "node": fields.TEXT_SCHEMA,
+    **dict.fromkeys(("name", "reason"), fields.OPTIONAL_TEXT_SCHEMA),
+    "accepted": fields.FLAG_SCHEMA,
     "status": {"type": "integer"},
-    "reason": {"type": ["string", "null"]},
 }
 _ANSWER = {
-    "type": "object",
-    "properties": {
-        "action": {"enum": list(ACTIONS)},
-        "dry_run": {"type": "boolean"},
-        "accepted": {"type": "integer"},
-        "refused": {"type": "integer"},
-        "results": {"type": "array", "items": {"type": "object", "properties": _RESULT, "required": list(_RESULT)}},
-    },
-    "required": ["action", "dry_run", "accepted", "refused", "results"],
+    "action": {"enum": list(ACTIONS)},
+    "dry_run": fields.FLAG_SCHEMA,
+    **{name: {"type": "integer"} for name in ("accepted", "refused")},
+    "results": {"type": "array", "items": fields.complete_schema(_RESULT)},
 }
 
 
@@ -85,7 +79,7 @@ _BODY = fields.Body(
 )
 
 
-@operation(body=_BODY, answer=Answer(shows=Plain(_ANSWER)))
+@operation(body=_BODY, answer=Answer(shows=Plain(fields.complete_schema(_ANSWER))))
 def create(call: Call) -> Reply:
     action = ACTIONS[call.body["action"]]
     dry_run = bool(call.body.get("dry_run"))
@@ -134,7 +128,7 @@ def _find_named(call: Call) -> dict[str, str | None]:
     _check_size(call, len(given), "nodes")
     known: dict[str | None, tuple[str, str | None]] = {}
     for node in node_lists.find_named(call.db, given):
-        if call.access.permits("baremetal:node:get", access.node_target(node)):
+        if call.access.permits("baremetal:node:get", access.build_node_target(node)):
             known |= dict.fromkeys((node.uuid, node.name), (node.uuid, node.name))
     return dict(known.get(ident, (ident, None)) for ident in given)
 
@@ -147,7 +141,7 @@ def _find_filtered(call: Call) -> dict[str, str | None]:
     where: list[listing.Condition | listing.Either] = [
         *nodes.build_conditions(listed),
         *operations.build_conditions(nodes.FILTERS, listed.query),
-        *collection.ownership_conditions(listed, nodes.NODES, listed.query.get("project")),
+        *collection.build_ownership_conditions(listed, nodes.NODES, listed.query.get("project")),
     ]
     page = listing.Page(where=where, limit=call.conf.api.max_bulk_nodes + 1)
     found = listing.page(call.db, node_lists.SOURCE, ("uuid", "name"), page)

@@ -62,12 +62,9 @@ def compose(call: Call, driver: str, group: str, kept: Interfaces, given: Interf
         raise errors.NoConductor(driver=driver, group=group)
     for name, value in given.items():
         if value is not None:
-            raise errors.Invalid(
-                field=name,
-                value=value,
-                allowed=f"Classic driver {driver} is a fixed composition: its nodes have no value here. Leave it out, "
-                "or make a hardware type the driver in the same request.",
-            )
+            allowed = f"Classic driver {driver} is a fixed composition: its nodes have no value here. Leave it out, "
+            allowed += "or make a hardware type the driver in the same request."
+            raise errors.Invalid(field=name, value=value, allowed=allowed)
     return dict.fromkeys(interfaces.FIELDS)
 
 

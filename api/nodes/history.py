@@ -13,7 +13,7 @@ from ingot.api.web import collection, fields, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Param, Plain, operation
-from ingot.common import clock, errors, internal_info, masking
+from ingot.common import clock, errors, masking, steps
 from ingot.common.json_types import Json
 from ingot.common.states import StepState
 from ingot.db import listing, models, node_history
@@ -30,18 +30,12 @@ def _links(entry: models.NodeHistory, call: Call) -> list[dict[str, str]]:
 _ENTRY = tables.Table(
     "history entry",
     (
-        Field("uuid", 78, brief=True, sortable=True),
-        Field("created_at", 78, brief=True, sortable=True),
-        Field("severity", 78, brief=True, sortable=True),
+        *(Field(name, 78, brief=True, sortable=True) for name in ("uuid", "created_at", "severity")),
         Field("event", 78, brief=True),
         Field("links", 78, brief=True, compute=_links, needs=("uuid",)),
-        Field("event_type", 78, sortable=True),
-        Field("conductor", 78, sortable=True),
-        Field("user", 78, sortable=True),
+        *(Field(name, 78, sortable=True) for name in ("event_type", "conductor", "user")),
         Field("project", 113, sortable=True),
-        Field("state", 115, sortable=True),
-        Field("target_provision_state", 115, sortable=True),
-        Field("duration_seconds", 115, sortable=True),
+        *(Field(name, 115, sortable=True) for name in ("state", "target_provision_state", "duration_seconds")),
     ),
 )
 
@@ -113,7 +107,7 @@ def _render_timeline(found: models.Node, run_id: str | None, ended: Sequence[mod
     """
     run_id = run_id or found.run_id or (ended[-1].run_id if ended else None)
     present = found.run_id is not None and run_id == found.run_id
-    plan, index = internal_info.read_plan(found.driver_internal_info) if present else ([], 0)
+    plan, index = steps.read_plan(found.driver_internal_info) if present else ([], 0)
     coming = [_render_step(step) for step in plan[index:]]
     if coming and found.step_state not in (None, StepState.NEXT):
         coming[0] |= {

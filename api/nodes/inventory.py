@@ -31,7 +31,7 @@ class _Setting(models.BiosSetting):
 
 
 def _setting_links(setting: _Setting, call: Call) -> list[dict[str, str]]:
-    return tables.link_pair(call, f"nodes/{setting.node_uuid}/bios/{setting.name}")
+    return tables.build_links(call, f"nodes/{setting.node_uuid}/bios/{setting.name}")
 
 
 _DETAILS = (

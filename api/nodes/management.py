@@ -27,7 +27,7 @@ def _set(call: Call, node: str, shown_at: str, method: str, **arguments: object)
     """Have the node's conductor do something. It is done when the answer is sent; 202 is what clients expect."""
     found = read_served(call, node)
     call.client.call(call.ctx, found, method, **arguments)
-    return calls.accepted(call, f"/v1/nodes/{found.uuid}/{shown_at}")
+    return calls.accepted_reply(call, f"/v1/nodes/{found.uuid}/{shown_at}")
 
 
 # Validation and steps
@@ -135,20 +135,16 @@ def set_console(call: Call, node: str) -> Reply:
 
 _INDICATOR = fields.object_schema(
     {
-        **{name: {"type": "string"} for name in ("name", "component")},
-        "readonly": {"type": "boolean"},
-        "states": {"type": "array", "items": {"type": "string"}},
+        **dict.fromkeys(("name", "component"), fields.TEXT_SCHEMA),
+        "readonly": fields.FLAG_SCHEMA,
+        "states": {"type": "array", "items": fields.TEXT_SCHEMA},
         "links": tables.LINKS,
     }
 )
 _STATE_SHOWN = Answer(shows=Plain(fields.complete_schema({"state": fields.TEXT_SCHEMA})))
 
 
-def _parse_indicator_state(_name: str, value: str) -> str:
-    return value.lower()
-
-
-_STATE = fields.FieldType({"type": "string", "maxLength": 80}, _parse_indicator_state)
+_STATE = fields.FieldType({"type": "string", "maxLength": 80}, operations.parse_lower_case)
 _STATE_REQUEST = fields.Body("indicator request", (Field("state", type=_STATE, required=True),))
 
 
@@ -158,7 +154,7 @@ def list_indicators(call: Call, node: str) -> Reply:
     indicators: list[Json] = call.client.call(call.ctx, found, "get_indicators")
     for indicator in indicators:
         indicator["name"] = name = f"{indicator['name']}@{indicator['component']}"
-        indicator["links"] = tables.link_pair(call, f"nodes/{found.uuid}/management/indicators/{name}")
+        indicator["links"] = tables.build_links(call, f"nodes/{found.uuid}/management/indicators/{name}")
     return Reply({"indicators": indicators})
 
 
@@ -199,11 +195,7 @@ class _Vif:
 
     schema = fields.Schema(
         "vif",
-        {
-            "type": "object",
-            "properties": {name: {"type": "string"} for name in ("id", *_PLACES)},
-            "required": ["id"],
-        },
+        {"type": "object", "properties": dict.fromkeys(("id", *_PLACES), fields.TEXT_SCHEMA), "required": ["id"]},
     )
 
     def check(self, value: object, minor: int) -> Json:
@@ -245,9 +237,8 @@ _SCHEMES = ("http", "https", "file", "glance", "oci")
 def _parse_image_url(name: str, value: str) -> str:
     scheme, colon, _rest = value.partition("://")
     if not colon or scheme not in _SCHEMES:
-        raise errors.Invalid(
-            field=name, value=value, allowed=f"Expected a URL that begins with one of: {', '.join(_SCHEMES)}."
-        )
+        allowed = f"Expected a URL that begins with one of: {', '.join(_SCHEMES)}."
+        raise errors.Invalid(field=name, value=value, allowed=allowed)
     return fields.parse_text(name, value)
 
 
@@ -278,8 +269,8 @@ def _parse_device_types(name: str, given: str) -> list[str]:
     types = operations.parse_names(name, given)
     unknown = [one for one in types if one not in _DEVICE_TYPES]
     if unknown:
-        known = ", ".join(_DEVICE_TYPES)
-        raise errors.Invalid(field=name, value=", ".join(unknown), allowed=f"Allowed are some of {known}.")
+        allowed = f"Allowed are some of {', '.join(_DEVICE_TYPES)}."
+        raise errors.Invalid(field=name, value=", ".join(unknown), allowed=allowed)
     return list(types or _DEVICE_TYPES)
 
 

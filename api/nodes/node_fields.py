@@ -1,11 +1,11 @@
 """The fields of a node: the one table behind its representation, selection, sorting, creation and patching.
 
-To add a field: a column in ``db/models.py``, a migration, and a row here.
+To add a field: a column in ``db/models/node.py``, a migration, and a row here.
 """
 
 from collections.abc import Mapping
 
-from ingot.api.web import fields, tables
+from ingot.api.web import fields, operations, tables
 from ingot.api.web.call import Call
 from ingot.api.web.fields import PATCH, POST, Field
 from ingot.common import clock, interfaces, masking, states
@@ -32,10 +32,6 @@ def _check_network_data(_name: str, value: Json) -> Json:
     return value
 
 
-def _parse_group(_name: str, value: str) -> str:
-    return value.lower()
-
-
 def _show_provision_state(node: models.Node, call: Call) -> str | None:
     """Return the state, or what stood for it in versions that do not know it."""
     if call.minor < 2 and node.provision_state == states.AVAILABLE:
@@ -50,7 +46,9 @@ _PROVISION_STATE = Field(
 )
 
 
-def _masked(name: str, type: fields.FieldType | None = None, see: str | None = None, edit: str | None = None) -> Field:
+def _build_masked(
+    name: str, type: fields.FieldType | None = None, see: str | None = None, edit: str | None = None
+) -> Field:
     """Return a field whose secrets are shown masked."""
 
     def compute(node: models.Node, _call: Call) -> object:
@@ -96,11 +94,11 @@ TABLE = tables.Table(
         Field("maintenance", type=fields.FLAG, brief=True, sortable=True),
         Field("power_state", brief=True, sortable=True),
         _PROVISION_STATE._replace(brief=True, sortable=True),
-        tables.links("nodes"),
+        tables.links_field("nodes"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
         Field("driver", type=fields.REQUIRED_TEXT, sortable=True, required=True, edit=_EDIT_INTERFACES),
-        _masked(
+        _build_masked(
             "driver_info",
             type=fields.OBJECT,
             see="baremetal:node:get:driver_info",
@@ -115,7 +113,7 @@ TABLE = tables.Table(
         ),
         Field("properties", type=fields.OBJECT, edit="baremetal:node:update:properties"),
         Field("extra", type=fields.OBJECT, edit="baremetal:node:update_extra"),
-        _masked("instance_info", type=fields.OBJECT, edit="baremetal:node:update_instance_info"),
+        _build_masked("instance_info", type=fields.OBJECT, edit="baremetal:node:update_instance_info"),
         Field("instance_name", 104, fields.text(shortest=1), sortable=True, edit="baremetal:node:update_instance_info"),
         Field("chassis_uuid", type=fields.UUID, edit="baremetal:node:update:chassis_uuid"),
         Field("console_enabled", type=fields.FLAG, write=POST, sortable=True),
@@ -137,7 +135,7 @@ TABLE = tables.Table(
         Field(
             "conductor_group",
             46,
-            fields.FieldType(fields.TEXT.schema, _parse_group, ""),
+            fields.FieldType(fields.TEXT.schema, operations.parse_lower_case, ""),
             sortable=True,
             edit="baremetal:node:update:conductor_group",
         ),
@@ -168,10 +166,10 @@ TABLE = tables.Table(
             Field(interfaces.FIELD[name], INTERFACE_SINCE[name], fields.TEXT, sortable=True, edit=_EDIT_INTERFACES)
             for name in interfaces.TYPES
         ),
-        tables.sub_links("ports", "nodes"),
-        tables.sub_links("states", "nodes", 14),
-        tables.sub_links("portgroups", "nodes", 24),
-        tables.sub_links("volume", "nodes", 32),
+        tables.sub_links_field("ports", "nodes"),
+        tables.sub_links_field("states", "nodes", 14),
+        tables.sub_links_field("portgroups", "nodes", 24),
+        tables.sub_links_field("volume", "nodes", 32),
     ),
     always=("owner", "lessee"),
 )
@@ -199,10 +197,10 @@ LOOKUP_TABLE = tables.Table(
     (
         Field("uuid"),
         Field("properties"),
-        _masked("instance_info"),
+        _build_masked("instance_info"),
         Field("driver_internal_info", compute=_show_internal_info, needs=_INTERNAL_INFO_NEEDS),
         Field("target_raid_config"),
-        tables.links("nodes"),
+        tables.links_field("nodes"),
     ),
 )
 """What an agent learns about the machine that it runs on."""

@@ -15,7 +15,7 @@ def find_node(call: Call, given: str) -> models.Node:
     :raises NotFound: there is none, or none that the request may see.
     """
     found = nodes.get(call.db, given, _NEEDED)
-    call.access.require_seen("baremetal:node:get", access.node_target(found), "Node", given)
+    call.access.require_seen("baremetal:node:get", access.build_node_target(found), "Node", given)
     return found
 
 
@@ -39,15 +39,13 @@ def read_node_id(call: Call, field: str, given: str, moved: nodes.OfNode | None)
     :raises Invalid: there is none, or none that it may belong to; see :func:`find_node_of_project`.
     """
     try:
-        found = (
-            nodes.get(call.db, given, _NEEDED) if moved is None else find_node_of_project(call, given, moved.node_owner)
-        )
+        found = find_node_of_project(call, given, moved.node_owner) if moved else nodes.get(call.db, given, _NEEDED)
     except errors.NotFound as exc:
         if moved is None:
             call.access.require(call.rule)  # only a user who may know all nodes learns that this one does not exist
         raise errors.Invalid(f"{field}: {exc.message}") from exc
     if moved is None:
-        call.access.require(call.rule, access.node_target(found))
+        call.access.require(call.rule, access.build_node_target(found))
     return found.id
 
 

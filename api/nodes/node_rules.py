@@ -93,9 +93,8 @@ def build_changes(call: Call, node: models.Node, changes: Json) -> Json:
         row |= maintenance.set_flag(node, call.ctx, changes["maintenance"])
     row |= _resolve_references(call, changes, node.owner)
     if row.get("parent_node") == node.uuid:
-        raise errors.Invalid(
-            field="parent_node", value=changes["parent_node"], allowed="A node cannot be its own parent: name another."
-        )
+        allowed = "A node cannot be its own parent: name another."
+        raise errors.Invalid(field="parent_node", value=changes["parent_node"], allowed=allowed)
     if "resource_class" in changes:
         row["resource_class"] = changes["resource_class"] or None
     return row | _derive_instance_name({**vars(node), **changes})
@@ -152,9 +151,8 @@ def _clear_reasons(node: models.Node, changes: Json) -> Json:
     for flag in ("protected", "retired"):
         reason = f"{flag}_reason"
         if changes.get(reason) is not None and not changes.get(flag, getattr(node, flag)):
-            raise errors.Invalid(
-                f"The {reason} field can only be set when {flag} is True: set {flag} in the same patch."
-            )
+            hint = f"set {flag} in the same patch."
+            raise errors.Invalid(f"The {reason} field can only be set when {flag} is True: {hint}")
     return {f"{flag}_reason": None for flag in ("protected", "retired") if changes.get(flag) is False}
 
 
@@ -164,7 +162,7 @@ def refuse_unpermitted(call: Call, node: models.Node, changes: Json) -> None:
     :raises Forbidden: the request may not switch cleaning off.
     :raises Conflict: the node is in use, and the request may not give it to another owner now.
     """
-    target = access.node_target(node)
+    target = access.build_node_target(node)
     if changes.get("automated_clean") is False:
         call.access.require("baremetal:node:disable_cleaning", target)
     moved = "owner" in changes and node.provision_state == states.ACTIVE
@@ -192,9 +190,8 @@ def refuse_update(node: models.Node, operations: list[Json], changes: Json) -> N
         raise errors.InstanceAssociated(node=node.uuid, instance=node.instance_uuid)
     for name, limit in ((name, _LIMITS[name]) for name in changes if name in _LIMITS):
         if limit.forbids(node, changes[name]):
-            raise errors.NodeBusy(
-                node=node.uuid, done=f"given another {name}", state=state, allowed=_join(limit.allowed)
-            )
+            allowed = _join(limit.allowed)
+            raise errors.NodeBusy(node=node.uuid, done=f"given another {name}", state=state, allowed=allowed)
 
 
 def refuse_delete(node: models.Node) -> None:

@@ -39,7 +39,7 @@ def show(call: Call, node: str) -> Reply:
         "power request",
         (
             Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
-            Field("timeout", 27, fields.whole(1)),
+            Field("timeout", 27, fields.whole_number(1)),
         ),
     ),
     answer=operations.EMPTY_202,
@@ -63,7 +63,7 @@ def _set_power(call: Call, given: str) -> Reply:
         "last_error": None,
     }
     api_nodes.accept(call, node, values, why=requested)
-    return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
+    return calls.accepted_reply(call, f"/v1/nodes/{node.uuid}/states")
 
 
 def _refuse_power(call: Call, node: models.Node, requested: str | None) -> None:
@@ -128,14 +128,13 @@ class _RaidTarget:
 
 @operation(body=_RaidTarget(), answer=operations.EMPTY_204)
 def set_raid(call: Call, node: str) -> Reply:
-    calls.retry_if_changed(lambda: _set_raid(call, node))
+    def attempt() -> None:
+        found = api_nodes.read(call, node, *LOCK, "raid_interface")
+        if found.raid_interface == "no-raid":
+            raise errors.UnsupportedInterface(driver=found.driver, what="RAID with the interface no-raid")
+        if found.reservation is not None:
+            raise nodes.locked_error(found)
+        nodes.compare_and_set(call.db, found, {"target_raid_config": call.body})
+
+    calls.retry_if_changed(attempt)
     return calls.NO_CONTENT
-
-
-def _set_raid(call: Call, given: str) -> None:
-    found = api_nodes.read(call, given, *LOCK, "raid_interface")
-    if found.raid_interface == "no-raid":
-        raise errors.UnsupportedInterface(driver=found.driver, what="RAID with the interface no-raid")
-    if found.reservation is not None:
-        raise nodes.locked_error(found)
-    nodes.compare_and_set(call.db, found, {"target_raid_config": call.body})

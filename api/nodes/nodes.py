@@ -20,7 +20,7 @@ from ingot.db.nodes import ShownNode
 FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
 
 
-def _build_choice(values: Iterable[str]) -> Callable[[str, str], str]:
+def build_choice(values: Iterable[str]) -> Callable[[str, str], str]:
     """Return what parses a parameter that must be one of the values."""
     allowed = sorted(values)
 
@@ -38,10 +38,10 @@ FILTERS = (
     Param("retired", fields.parse_flag, column="retired"),
     Param("instance_uuid", fields.parse_uuid, column="instance_uuid"),
     Param("chassis_uuid", fields.parse_uuid, column="chassis_uuid"),
-    Param("provision_state", _build_choice(states.ALL), 9, "provision_state"),
+    Param("provision_state", build_choice(states.ALL), 9, "provision_state"),
     Param("driver", fields.parse_text, 16, "driver"),
     Param("resource_class", fields.parse_text, 21, "resource_class"),
-    Param("fault", _build_choice(FAULTS), 42, "fault"),
+    Param("fault", build_choice(FAULTS), 42, "fault"),
     Param("conductor_group", operations.parse_lower_case, 46, "conductor_group"),
     Param("conductor", fields.parse_text, 49),
     Param("owner", fields.parse_text, 50, "owner"),
@@ -102,7 +102,7 @@ def read(call: Call, given: str, *columns: str, rule: str | None = None) -> Show
     needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()))
     found = nodes.get(call.db, ident, dict.fromkeys(needed))
     if call.access.limited:
-        call.access.require_seen(rule or call.rule, access.node_target(found), "Node", ident)
+        call.access.require_seen(rule or call.rule, access.build_node_target(found), "Node", ident)
     if call.preconditions:
         call.preconditions.check("Node", found)
     return found
@@ -135,9 +135,8 @@ def accept(call: Call, node: models.Node, values: Mapping[str, object], why: str
 @operation(*NODES.index_params, answer=NODES.page)
 def index(call: Call) -> Reply:
     if call.query.get("detail") and call.minor < 43:
-        raise errors.Invalid(
-            field="detail", value="True", allowed="Lists take it from version 1.43; use /v1/nodes/detail."
-        )
+        allowed = "Lists take it from version 1.43; use /v1/nodes/detail."
+        raise errors.Invalid(field="detail", value="True", allowed=allowed)
     return collection.index(call, NODES, build_conditions(call))
 
 
@@ -179,7 +178,7 @@ _CHILDREN = fields.complete_schema(
 def list_children(call: Call, node: str) -> Reply:
     """List the UUIDs of a node's children, with the link to the list that shows more of them."""
     parent = read(call, node, "uuid").uuid
-    where = [listing.Condition("parent_node", "equals", parent), *collection.ownership_conditions(call, NODES)]
+    where = [listing.Condition("parent_node", "equals", parent), *collection.build_ownership_conditions(call, NODES)]
     found = listing.page(call.db, node_lists.SOURCE, ("uuid",), listing.Page(where=where))
     link = {"href": f"{call.base}/v1/nodes?parent_node={parent}", "rel": "children"}
     return Reply({"children": [child.uuid for child in found], "links": link})
@@ -214,7 +213,7 @@ def create(call: Call) -> Reply:
     values["provision_state"] = states.ENROLL if call.minor >= 11 else states.AVAILABLE
     node_crud.create(call.db, node_rules.build_row(call, values))
     body, version = _show_written(call, values["uuid"])
-    return calls.created(call, body, f"/v1/nodes/{values['uuid']}", version)
+    return calls.created_reply(call, body, f"/v1/nodes/{values['uuid']}", version)
 
 
 def _choose_owner(call: Call, requested: str | None) -> str | None:
@@ -239,36 +238,34 @@ def _choose_owner(call: Call, requested: str | None) -> str | None:
 
 @operation(Param("reset_interfaces", fields.parse_flag, 45), body=tables.PATCH_BODY, answer=_NODE)
 def update(call: Call, node: str) -> Reply:
-    body, version = _show_written(call, calls.retry_if_changed(lambda: _update(call, node)))
+    def attempt() -> str:
+        found = read(call, node, *node_rules.NEEDED_TO_UPDATE, rule="baremetal:node:get")
+        changes = collection.read_changes(call, NODES, found)
+        node_rules.refuse_unpermitted(call, found, changes)
+        node_rules.refuse_update(found, call.body, changes)
+        values = node_rules.build_changes(call, found, changes)
+        if "instance_uuid" in changes and changes["instance_uuid"] is None:
+            allocations.detach(call.db, found, values)
+        else:
+            nodes.compare_and_set(call.db, found, values)
+        return found.uuid
+
+    body, version = _show_written(call, calls.retry_if_changed(attempt))
     return Reply(body, version=version)
-
-
-def _update(call: Call, given: str) -> str:
-    node = read(call, given, *node_rules.NEEDED_TO_UPDATE, rule="baremetal:node:get")
-    changes = collection.read_changes(call, NODES, node)
-    node_rules.refuse_unpermitted(call, node, changes)
-    node_rules.refuse_update(node, call.body, changes)
-    values = node_rules.build_changes(call, node, changes)
-    if "instance_uuid" in changes and changes["instance_uuid"] is None:
-        allocations.detach(call.db, node, values)
-    else:
-        nodes.compare_and_set(call.db, node, values)
-    return node.uuid
 
 
 @operation(answer=operations.EMPTY_204)
 def delete(call: Call, node: str) -> Reply:
-    calls.retry_if_changed(lambda: _delete(call, node))
+    def attempt() -> None:
+        found = read(call, node, *node_rules.NEEDED_TO_DELETE, rule="baremetal:node:get")
+        own_rule, target = "baremetal:node:delete:self_owned_node", access.build_node_target(found)
+        own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule, target)
+        call.access.require(own_rule if own else call.rule, target)
+        node_rules.refuse_delete(found)
+        node_crud.delete(call.db, found)
+
+    calls.retry_if_changed(attempt)
     return calls.NO_CONTENT
-
-
-def _delete(call: Call, given: str) -> None:
-    found = read(call, given, *node_rules.NEEDED_TO_DELETE, rule="baremetal:node:get")
-    own_rule, target = "baremetal:node:delete:self_owned_node", access.node_target(found)
-    own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule, target)
-    call.access.require(own_rule if own else call.rule, target)
-    node_rules.refuse_delete(found)
-    node_crud.delete(call.db, found)
 
 
 def _show_written(call: Call, uuid: str) -> tuple[Json, str]:

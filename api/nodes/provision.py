@@ -57,7 +57,7 @@ def set_provision(call: Call, node: str) -> Reply:
 def _accept(call: Call, ident: str, verb: Verb, arguments: Json) -> Reply:
     node = api_nodes.read(call, ident, *_READ)
     for name in _STEPS_WITH_RULE.intersection(arguments):
-        call.access.require(f"{call.rule}:{name}", access.node_target(node))
+        call.access.require(f"{call.rule}:{name}", access.build_node_target(node))
     reached = _check_state(call, node, verb)
     for refuse in verb.refuse:
         refuse(node, verb.name)
@@ -67,7 +67,7 @@ def _accept(call: Call, ident: str, verb: Verb, arguments: Json) -> Reply:
         columns = verb.columns_else(node, reached)
         why = verb.name if columns["due_at"] else ""
         api_nodes.accept(call, node, columns, why=why, locked=verb.interrupts)
-    return calls.accepted(call, f"/v1/nodes/{node.uuid}/states")
+    return calls.accepted_reply(call, f"/v1/nodes/{node.uuid}/states")
 
 
 def _check_state(call: Call, node: models.Node, verb: Verb) -> str:

@@ -90,6 +90,8 @@ RUNBOOK_OWNERSHIP: access.Ownership[models.Runbook] = access.Ownership(
     ),
 )
 
+_WHOLE_RUNBOOK = tables.Selection(frozenset(("steps", "traits")), (), (), ())
+
 _complete_runbook_steps = complete_steps(RUNBOOKS)
 
 
@@ -122,9 +124,6 @@ def find_runbook(call: Call, ident: str, node: models.Node) -> RunbookWithSteps:
     return runbook
 
 
-_WHOLE_RUNBOOK = tables.Selection(frozenset(("steps", "traits")), (), (), ())
-
-
 _ON_CHILDREN = "execute_on_child_nodes"
 _LIMIT = "limit_child_node_execution"
 
@@ -146,8 +145,8 @@ def resolve_children(call: Call, node: models.Node, name: str, steps: list[Json]
     uuids: dict[str | None, str] = {}
     for child in node_lists.list_children(call.db, node.uuid):
         if for_all:
-            call.access.require(call.rule, access.node_target(child))
-        if call.access.permits(call.rule, access.node_target(child)):
+            call.access.require(call.rule, access.build_node_target(child))
+        if call.access.permits(call.rule, access.build_node_target(child)):
             uuids |= {child.uuid: child.uuid, child.name: child.uuid}
     return [_resolve_limit(node, f"{name}.{index}.{_LIMIT}", step, uuids) for index, step in enumerate(steps)]
 

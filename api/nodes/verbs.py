@@ -52,17 +52,17 @@ def enter(state: str, target: str | None) -> Columns:
     }
 
 
-def _rest(_node: models.Node, reached: str) -> Columns:
+def _enter_rest(_node: models.Node, reached: str) -> Columns:
     return {**enter(reached, states.TARGETS.get(reached)), "flow": None, "due_at": None}
 
 
 def _request_abort(_node: models.Node, _reached: str) -> Columns:
-    """The conductor that works on the node sees it at its next safe point."""
+    """Return the columns of an abort: the conductor that works on the node sees it at its next safe point."""
     return {"abort_requested": True, "due_at": clock.now()}
 
 
 def _continue_held(node: models.Node, reached: str) -> Columns:
-    """The flow goes on where it was held, to where it was going."""
+    """Return the columns with which the flow goes on where it was held, to where it was going."""
     return {**enter(reached, node.target_provision_state), "due_at": clock.now()}
 
 
@@ -114,7 +114,7 @@ class Verb:
     since_in: Mapping[str, int] = dataclasses.field(default_factory=dict)
     flow: str | None = None
     flow_in: Collection[str] = states.ALL
-    columns_else: Callable[[models.Node, str], Columns] = _rest
+    columns_else: Callable[[models.Node, str], Columns] = _enter_rest
     interrupts: bool = False
     arguments: Mapping[str, int] = dataclasses.field(default_factory=dict)
     needs: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ class Verb:
     target: str | None = None
 
     def begins_flow(self, node: models.Node) -> bool:
-        """Whether accepting the verb gives the conductor a flow to run."""
+        """Return whether accepting the verb gives the conductor a flow to run."""
         return self.flow is not None and node.provision_state in self.flow_in
 
 

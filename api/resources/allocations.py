@@ -41,7 +41,7 @@ TABLE = tables.Table(
     (
         Field("uuid", SINCE, fields.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
         Field("name", SINCE, fields.PORTGROUP_NAME, brief=True, sortable=True),
-        tables.links("allocations"),
+        tables.links_field("allocations"),
         Field("created_at", SINCE, brief=True, sortable=True),
         Field("updated_at", SINCE, brief=True, sortable=True),
         Field("candidate_nodes", SINCE, _NODES, write=POST, brief=True),
@@ -111,7 +111,7 @@ def create(call: Call) -> Reply:
     shown = TABLE.select(call.minor).render(record, call)
     if node is None:
         call.client.notify_of_allocation(call.ctx, record.uuid)
-    return calls.created(call, shown, f"/v1/allocations/{record.uuid}", record.version)
+    return calls.created_reply(call, shown, f"/v1/allocations/{record.uuid}", record.version)
 
 
 _FOR_OTHERS = "baremetal:allocation:create_restricted"
@@ -161,7 +161,7 @@ def _backfill(call: Call, values: Json, ident: str) -> str:
     """
     try:
         node = nodes.get(call.db, ident, _IN_USE)
-        call.access.require_seen("baremetal:node:get", access.node_target(node), "Node", ident)
+        call.access.require_seen("baremetal:node:get", access.build_node_target(node), "Node", ident)
     except errors.NotFound as exc:
         raise errors.Invalid(f"node: {exc.message}") from exc
     uuid = values["uuid"] or node.instance_uuid or uuidutils.generate_uuid()

@@ -11,7 +11,7 @@ TABLE = tables.Table(
     (
         Field("hostname", 49, brief=True, sortable=True),
         Field("conductor_group", 49, brief=True, sortable=True),
-        tables.links("conductors", "hostname"),
+        tables.links_field("conductors", "hostname"),
         Field("alive", 49, brief=True),
         Field("created_at", 49, sortable=True),
         Field("updated_at", 49, sortable=True),

@@ -12,7 +12,7 @@ TABLE = tables.Table(
     (
         Field("uuid", 55, fields.UUID, write=POST, brief=True, sortable=True),
         Field("name", 55, trait_names.TYPE, brief=True, sortable=True, required=True),
-        tables.links("deploy_templates"),
+        tables.links_field("deploy_templates"),
         Field("created_at", 55, sortable=True),
         Field("updated_at", 55, sortable=True),
         # In lists too: specification 003 shows them there.

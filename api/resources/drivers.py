@@ -27,7 +27,7 @@ class Driver(models.Record):
     offer: composition.InterfaceOffer | None
 
 
-def _interface_fields(interface_type: str) -> tuple[Field, Field]:
+def _build_interface_fields(interface_type: str) -> tuple[Field, Field]:
     since = _TYPE_SINCE.get(interface_type, 30)
     return (
         Field(
@@ -45,8 +45,8 @@ def _interface_fields(interface_type: str) -> tuple[Field, Field]:
     )
 
 
-def _properties_links(driver: Driver, call: Call) -> list[dict[str, str]]:
-    return tables.link_pair(call, f"drivers/{driver.name}/properties")
+def _build_properties_links(driver: Driver, call: Call) -> list[dict[str, str]]:
+    return tables.build_links(call, f"drivers/{driver.name}/properties")
 
 
 TABLE = tables.Table(
@@ -54,10 +54,10 @@ TABLE = tables.Table(
     (
         Field("name", brief=True),
         Field("hosts", brief=True),
-        tables.links("drivers", "name"),
-        Field("properties", 14, brief=True, compute=_properties_links, needs=("name",)),
+        tables.links_field("drivers", "name"),
+        Field("properties", 14, brief=True, compute=_build_properties_links, needs=("name",)),
         Field("type", 30, brief=True),
-        *(field for interface_type in interfaces.TYPES for field in _interface_fields(interface_type)),
+        *(field for interface_type in interfaces.TYPES for field in _build_interface_fields(interface_type)),
     ),
 )
 

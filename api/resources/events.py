@@ -1,15 +1,20 @@
-"""Live events: GET /ingot/v1/events answers with a stream of server-sent events (text/event-stream).
+"""Events: a stream of those of nodes (server-sent events, no part of the OpenStack API), and reports of networks."""
 
-Not part of the OpenStack API: it lives under /ingot/v1, where it cannot collide with it.
-"""
-
+from oslo_log import log
 from oslo_utils import uuidutils
 
-from ingot.api.web import fields, operations
-from ingot.api.web.call import Call, Reply
+from ingot.api.web import fields, operations, versions
+from ingot.api.web.call import NO_CONTENT, Call, Reply
+from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
+from ingot.common.json_types import Json
 from ingot.db import events, models, node_lists
+
+LOG = log.getLogger(__name__)
+
+REPORTS_SINCE = 54
+"""Minor version from which network services report events."""
 
 _HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}  # the second is for nginx
 _SEEN = "Last-Event-ID"
@@ -50,8 +55,9 @@ def follow(call: Call) -> Reply:
 
 
 def _read_uuids(call: Call, given: tuple[str, ...]) -> frozenset[str]:
-    """
-    :raises NotFound: nothing has such a name. A UUID may be that of a node that is gone: its events are kept.
+    """Return the UUIDs of the given nodes.
+
+    :raises NotFound: no node has such a name. A UUID may be that of a node that is gone: its events are kept.
     """
     idents = [fields.parse_node_ident(call, one) for one in given]
     known = {node.name: node.uuid for node in node_lists.find_named(call.db, idents)}
@@ -59,3 +65,43 @@ def _read_uuids(call: Call, given: tuple[str, ...]) -> frozenset[str]:
         if one not in known and not uuidutils.is_uuid_like(one):
             raise errors.NotFound(noun="Node", ident=one)
     return frozenset(known.get(one, one) for one in idents)
+
+
+_NETWORK_EVENTS = ("network.bind_port", "network.unbind_port", "network.delete_port")
+
+_NETWORK_EVENT = fields.Body(
+    "event",
+    (
+        Field("event", type=fields.FieldType({"enum": list(_NETWORK_EVENTS)}), required=True),
+        Field("port_id", type=fields.FieldType({"type": "string"}, fields.parse_uuid), required=True),
+        Field("mac_address", type=fields.MAC, required=True),
+        Field("status", type=fields.REQUIRED_TEXT, required=True),
+        Field("device_id", type=fields.TEXT),
+        Field("binding:host_id", type=fields.TEXT),
+        Field("binding:vnic_type", type=fields.TEXT),
+    ),
+)
+
+
+def _parse_events(_name: str, value: list[object]) -> list[Json]:
+    return [_NETWORK_EVENT.check(given, versions.MAX) for given in value]
+
+
+_REPORT = fields.Body(
+    "events",
+    (
+        Field(
+            "events",
+            type=fields.FieldType({"type": "array", "minItems": 1, "items": {"type": "object"}}, _parse_events),
+            required=True,
+        ),
+    ),
+)
+
+
+@operation(body=_REPORT, answer=operations.EMPTY_204)
+def report(call: Call) -> Reply:
+    """Log what a network service did with ports. Nothing in Ingot waits for it."""
+    for event in call.body["events"]:
+        LOG.info("%s: port %s with %s is %s", *(event[name] for name in ("event", "port_id", "mac_address", "status")))
+    return NO_CONTENT

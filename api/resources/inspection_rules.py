@@ -59,7 +59,7 @@ CONDITIONS: Mapping[str, tuple[str, ...]] = {**_TESTS, **{f"!{name}": needed for
 """The arguments that a condition needs, in their order; with an exclamation mark it must not be met."""
 
 
-def _operators_type(known: Mapping[str, tuple[str, ...]], least: int, **also: Json) -> fields.FieldType:
+def _build_operators_type(known: Mapping[str, tuple[str, ...]], least: int, **also: Json) -> fields.FieldType:
     """Return the type of a list of uses of some operators.
 
     :param least: how many there must be.
@@ -92,7 +92,7 @@ def _check_arguments(where: str, used: Json, needed: tuple[str, ...]) -> None:
         )
 
 
-def _guarded_field(name: str, written: fields.FieldType) -> Field:
+def _build_guarded_field(name: str, written: fields.FieldType) -> Field:
     """Return a field that is shown as null where the rule is sensitive: its values may be passwords."""
 
     def show(rule: models.InspectionRule, _call: Call) -> object:
@@ -113,14 +113,14 @@ TABLE = tables.Table(
         Field("description", SINCE, fields.TEXT, brief=True, sortable=True),
         Field("priority", SINCE, _PRIORITY, brief=True, sortable=True),
         Field("phase", SINCE, _PHASE, brief=True, sortable=True),
-        tables.links("inspection_rules"),
+        tables.links_field("inspection_rules"),
         Field("created_at", SINCE, sortable=True),
         Field("updated_at", SINCE, sortable=True),
         Field("sensitive", SINCE, _SENSITIVE, sortable=True),
-        _guarded_field(
-            "conditions", _operators_type(CONDITIONS, 0, multiple={"enum": ["any", "all", "first", "last"]})
+        _build_guarded_field(
+            "conditions", _build_operators_type(CONDITIONS, 0, multiple={"enum": ["any", "all", "first", "last"]})
         ),
-        _guarded_field("actions", _operators_type(ACTIONS, 1)),
+        _build_guarded_field("actions", _build_operators_type(ACTIONS, 1)),
     ),
 )
 
@@ -131,7 +131,8 @@ def _parse_marker(name: str, given: str) -> str | None:
 
 
 def _refuse_update(call: Call, _rule: models.InspectionRule, _changes: Json) -> None:
-    """
+    """Refuse an update that no rule can have.
+
     :raises Invalid: the phase is replaced by null; it can be removed, which leaves the usual one.
     """
     for change in call.body:

@@ -24,7 +24,7 @@ TABLE = tables.Table(
         Field("uuid", 23, fields.UUID, write=POST, brief=True, sortable=True),
         Field("name", 23, fields.PORTGROUP_NAME, brief=True, sortable=True),
         Field("address", 23, fields.OPTIONAL_MAC, brief=True, sortable=True),
-        tables.links("portgroups"),
+        tables.links_field("portgroups"),
         Field("created_at", 23, sortable=True),
         Field("updated_at", 23, sortable=True),
         Field("node_uuid", 23, fields.UUID),
@@ -37,7 +37,7 @@ TABLE = tables.Table(
         Field("physical_network", 102, fields.text(64), sortable=True, patch_since=23, post_since=23),
         Field("category", 103, fields.text(80), sortable=True, patch_since=23, post_since=23),
         Field("dynamic_portgroup", 111, sortable=True),
-        tables.sub_links("ports", "portgroups", 24),
+        tables.sub_links_field("ports", "portgroups", 24),
     ),
 )
 
@@ -49,7 +49,7 @@ FILTERS = (
 )
 
 PORTGROUPS = collection.Collection(
-    "portgroups", TABLE, ports.PORTGROUPS.source, FILTERS, ownership=access.through_node("portgroup")
+    "portgroups", TABLE, ports.PORTGROUPS.source, FILTERS, ownership=access.build_ownership("portgroup")
 )
 
 

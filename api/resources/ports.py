@@ -4,9 +4,9 @@ from ingot.api.auth import access
 from ingot.api.nodes import node_links
 from ingot.api.nodes import nodes as api_nodes
 from ingot.api.web import collection, crud, fields, operations, tables
-from ingot.api.web.call import Call, Reply
+from ingot.api.web.call import Call
 from ingot.api.web.fields import POST, Field
-from ingot.api.web.operations import Param, operation
+from ingot.api.web.operations import Param
 from ingot.common import errors, states
 from ingot.common.json_types import Json
 from ingot.db import listing, nodes
@@ -48,7 +48,7 @@ TABLE = tables.Table(
     (
         Field("uuid", type=fields.UUID, write=POST, brief=True, sortable=True),
         Field("address", type=fields.MAC, brief=True, sortable=True, required=True),
-        tables.links("ports"),
+        tables.links_field("ports"),
         Field("created_at", sortable=True),
         Field("updated_at", sortable=True),
         Field("node_uuid", type=fields.UUID),
@@ -78,15 +78,15 @@ FILTERS = (
     Param("conductor_groups", operations.parse_names, 99, "node_conductor_group", "one_of"),
 )
 
-PORTS = collection.Collection("ports", TABLE, port_rows.PORTS.source, FILTERS, ownership=access.through_node("port"))
+PORTS = collection.Collection("ports", TABLE, port_rows.PORTS.source, FILTERS, ownership=access.build_ownership("port"))
 
 _OF_ONE_NODE = ("address", "node", "node_uuid", "portgroup")
 
 
-def _portgroup_condition(call: Call, ident: str) -> listing.Condition:
-    portgroup = listing.get(call.db, port_rows.PORTGROUPS.source, ident)
-    call.access.require_seen("baremetal:node:get", access.target_of_node(portgroup), "Portgroup", ident)
-    return listing.Condition("portgroup_id", "equals", portgroup.id)
+def _build_portgroup_conditions(call: Call, ident: str) -> list[listing.Condition]:
+    portgroup = listing.get(call.db, port_rows.PORTGROUPS.source, fields.parse_ident("portgroup", ident))
+    call.access.require_seen("baremetal:node:get", access.build_owned_target(portgroup), "Portgroup", ident)
+    return [listing.Condition("portgroup_id", "equals", portgroup.id)]
 
 
 def _build_conditions(call: Call) -> list[listing.Condition]:
@@ -97,7 +97,7 @@ def _build_conditions(call: Call) -> list[listing.Condition]:
         )
     node = query.get("node") or query.get("node_uuid")
     where = [] if node is None else [node_links.node_condition(node_links.find_node(call, node).id)]
-    return where + ([_portgroup_condition(call, query["portgroup"])] if "portgroup" in query else [])
+    return where + (_build_portgroup_conditions(call, query["portgroup"]) if "portgroup" in query else [])
 
 
 _NODE = ("node_uuid", "node_ident")
@@ -134,7 +134,8 @@ _CONNECTIVITY_STATES = frozenset((states.ENROLL, states.MANAGEABLE, states.INSPE
 
 
 def _refuse_update(call: Call, port: PortOfNode, changes: Json) -> None:
-    """
+    """Refuse an update that the state of the node does not allow.
+
     :raises Conflict: the node's state does not allow this change.
     """
     node = nodes.get(call.db, port.node_uuid, ("uuid", "provision_state", "maintenance"))
@@ -157,15 +158,5 @@ CRUD = crud.Crud(PORTS, port_rows.PORTS, prepare=_prepare, refuse_update=_refuse
 of_node = api_nodes.build_list_of_node(PORTS)
 of_node_in_detail = api_nodes.build_list_of_node(PORTS, detail=True)
 _OF_PORTGROUP = PORTS._replace(filters=())
-
-
-@operation(*_OF_PORTGROUP.index_params, answer=PORTS.page)
-def of_portgroup(call: Call, ident: str) -> Reply:
-    return collection.index(call, PORTS, [_portgroup_condition(call, fields.parse_ident("portgroup", ident))])
-
-
-@operation(*_OF_PORTGROUP.detail_params, answer=PORTS.page)
-def of_portgroup_in_detail(call: Call, ident: str) -> Reply:
-    return collection.index(
-        call, PORTS, [_portgroup_condition(call, fields.parse_ident("portgroup", ident))], detail=True
-    )
+of_portgroup = collection.build_list(_OF_PORTGROUP, _build_portgroup_conditions)
+of_portgroup_in_detail = collection.build_list(_OF_PORTGROUP, _build_portgroup_conditions, detail=True)

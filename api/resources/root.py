@@ -47,7 +47,7 @@ _SERVICE = fields.complete_schema(
     }
 )
 _OWN = {"id": fields.TEXT_SCHEMA, "links": tables.LINKS, "media_types": {"type": "object"}, "version": _VERSION}
-_COLLECTIONS = {name: {**tables.LINKS, **fields.brought(since)} for name, since in COLLECTIONS.items()}
+_COLLECTIONS = {name: {**tables.LINKS, **fields.version_extension(since)} for name, since in COLLECTIONS.items()}
 
 
 @operation(answer=Answer(shows=Plain(_SERVICE)))
@@ -64,7 +64,7 @@ def service(call: Call) -> Reply:
 
 @operation(answer=Answer(shows=Plain(fields.object_schema(_OWN | _COLLECTIONS, _OWN))))
 def version_1(call: Call) -> Reply:
-    links = {name: tables.link_pair(call, f"{name}/") for name, since in COLLECTIONS.items() if since <= call.minor}
+    links = {name: tables.build_links(call, f"{name}/") for name, since in COLLECTIONS.items() if since <= call.minor}
     own = {
         "id": "v1",
         "links": [{"href": f"{call.base}/v1/", "rel": "self"}],

@@ -23,7 +23,7 @@ TABLE = tables.Table(
     (
         Field("uuid", 92, fields.UUID, write=POST, brief=True, sortable=True),
         Field("name", 92, _NAME, brief=True, sortable=True, required=True),
-        tables.links("runbooks"),
+        tables.links_field("runbooks"),
         Field("created_at", 92, sortable=True),
         Field("updated_at", 92, sortable=True),
         Field("steps", 92, steps.OF_RUNBOOK, required=True),

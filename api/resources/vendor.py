@@ -60,7 +60,7 @@ def _build_arguments(call: Call, method: str | None, verb: str) -> Json:
 _METHOD = Param("method", fields.parse_text)
 
 
-def _by_query(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
+def _declare_by_query(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
     """Return the operation where the parameter ``method`` says what is called."""
 
     @operation(_METHOD, body=_Arguments(), answer=answer)
@@ -70,7 +70,7 @@ def _by_query(handler: Callable[..., Reply], verb: str, answer: Answer) -> Opera
     return call_method
 
 
-def _by_path(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
+def _declare_by_path(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
     """Return the operation where the URL says what is called."""
 
     @operation(body=_Arguments(), answer=answer)
@@ -84,9 +84,9 @@ _RESULT = Answer(shows=Plain({}))
 _OF_DRIVER = (_call_driver, _RESULT)
 _OF_NODE = (_call_node, _RESULT._replace(also=202))
 
-# A method itself says which of the verbs it answers to.
+# Each method declares the HTTP verbs that it serves.
 BY_QUERY, BY_PATH, NODE_BY_QUERY, NODE_BY_PATH = (
     {verb: declare(handler, verb, answer) for verb in ("GET", "POST", "PUT", "DELETE", "PATCH")}
     for handler, answer in (_OF_DRIVER, _OF_NODE)
-    for declare in (_by_query, _by_path)
+    for declare in (_declare_by_query, _declare_by_path)
 )

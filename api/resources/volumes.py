@@ -1,6 +1,5 @@
 """Volume connectors and volume targets: the volumes of nodes that boot from storage outside of the machine."""
 
-
 from ingot.api.auth import access
 from ingot.api.nodes import node_links, nodes
 from ingot.api.web import collection, crud, fields, tables
@@ -30,13 +29,13 @@ def _show_properties(target: rows.TargetOfNode, call: Call) -> object:
     return masking.mask(target.properties)
 
 
-def _table(noun: str, name: str, *own: Field) -> tables.Table:
+def _build_table(noun: str, name: str, *own: Field) -> tables.Table:
     return tables.Table(
         noun,
         (
             Field("uuid", SINCE, fields.UUID, write=POST, brief=True, sortable=True),
             *own,
-            tables.links(f"volume/{name}"),
+            tables.links_field(f"volume/{name}"),
             Field("created_at", SINCE, sortable=True),
             Field("updated_at", SINCE, sortable=True),
             Field("node_uuid", SINCE, _NODE, brief=True),
@@ -45,25 +44,25 @@ def _table(noun: str, name: str, *own: Field) -> tables.Table:
     )
 
 
-def _text(name: str, longest: int) -> Field:
+def _text_field(name: str, longest: int) -> Field:
     return Field(name, SINCE, fields.text(longest, nullable=False), brief=True, sortable=True, required=True)
 
 
-_CONNECTOR = _table("connector", "connectors", _text("connector_id", 255), _text("type", 32))
-_TARGET = _table(
+_CONNECTOR = _build_table("connector", "connectors", _text_field("connector_id", 255), _text_field("type", 32))
+_TARGET = _build_table(
     "target",
     "targets",
     Field("boot_index", SINCE, _INDEX, brief=True, sortable=True, required=True),
-    _text("volume_id", 36),
-    _text("volume_type", 64),
+    _text_field("volume_id", 36),
+    _text_field("volume_type", 64),
     Field("properties", SINCE, fields.OBJECT, compute=_show_properties, needs=("properties",)),
 )
 
 _FILTERS = (Param("node", fields.parse_ident),)
-_OWNERSHIP = access.through_node("volume")
+_OWNERSHIP = access.build_ownership("volume")
 
 
-def _crud(described: collection.Collection[AnyVolume], store: rows.Volumes[AnyVolume]) -> crud.Crud[AnyVolume]:
+def _build_crud(described: collection.Collection[AnyVolume], store: rows.Volumes[AnyVolume]) -> crud.Crud[AnyVolume]:
     return crud.Crud(
         described,
         store,
@@ -77,17 +76,17 @@ def _crud(described: collection.Collection[AnyVolume], store: rows.Volumes[AnyVo
 _CONNECTORS = collection.Collection("connectors", _CONNECTOR, rows.CONNECTORS.source, _FILTERS, ownership=_OWNERSHIP)
 _TARGETS = collection.Collection("targets", _TARGET, rows.TARGETS.source, _FILTERS, ownership=_OWNERSHIP)
 
-CONNECTORS = _crud(_CONNECTORS, rows.CONNECTORS)
-TARGETS = _crud(_TARGETS, rows.TARGETS)
+CONNECTORS = _build_crud(_CONNECTORS, rows.CONNECTORS)
+TARGETS = _build_crud(_TARGETS, rows.TARGETS)
 
 _NAMES = ("connectors", "targets")
 
 
-def _document(call: Call, path: str) -> Json:
+def _describe_links(call: Call, path: str) -> Json:
     """Return the links of the two collections."""
     return {
-        "links": tables.link_pair(call, f"{path}/"),
-        **{name: tables.link_pair(call, f"{path}/{name}") for name in _NAMES},
+        "links": tables.build_links(call, f"{path}/"),
+        **{name: tables.build_links(call, f"{path}/{name}") for name in _NAMES},
     }
 
 
@@ -97,12 +96,12 @@ _DOCUMENT = Answer(shows=Plain(fields.complete_schema(dict.fromkeys(("links", *_
 @operation(answer=_DOCUMENT)
 def root(call: Call) -> Reply:
     call.access.require(call.rule)
-    return Reply(_document(call, "volume"))
+    return Reply(_describe_links(call, "volume"))
 
 
 @operation(answer=_DOCUMENT)
 def root_of_node(call: Call, node: str) -> Reply:
-    return Reply(_document(call, f"nodes/{nodes.read(call, node, 'uuid').uuid}/volume"))
+    return Reply(_describe_links(call, f"nodes/{nodes.read(call, node, 'uuid').uuid}/volume"))
 
 
 connectors_of_node = nodes.build_list_of_node(_CONNECTORS)

@@ -67,11 +67,11 @@ class Reply(NamedTuple):
     version: str | None = None
 
 
-def created(call: Call, body: Json, path: str, version: str | None = None) -> Reply:
+def created_reply(call: Call, body: Json, path: str, version: str | None = None) -> Reply:
     return Reply(body, 201, {"Location": f"{call.base}{path}"}, version)
 
 
-def accepted(call: Call, path: str) -> Reply:
+def accepted_reply(call: Call, path: str) -> Reply:
     """Return a 202: the work is in the database; ``path`` is where its progress can be seen."""
     return Reply(None, 202, {"Location": f"{call.base}{path}"})
 
@@ -89,7 +89,7 @@ def retry_if_changed(attempt: Callable[[], _Value], most: int = 5) -> _Value:
     decided anew on what is there now, so no update is lost.
 
     :param attempt: the whole: read, check, compare and set.
-    :param most: attempts before the client is told.
+    :param most: attempts before the error is raised.
     """
     for _again in range(most - 1):
         try:

@@ -56,12 +56,12 @@ class Collection(NamedTuple, Generic[AnyModel]):
     def index_params(self) -> tuple[operations.Param, ...]:
         """The query parameters of the list."""
         selecting = ((operations.FIELDS,) if self.selects else ()) + ((operations.DETAIL,) if self.details else ())
-        return (*self.filters, *operations.paging_params(self.marker), *selecting)
+        return (*self.filters, *operations.build_paging_params(self.marker), *selecting)
 
     @property
     def detail_params(self) -> tuple[operations.Param, ...]:
         """The query parameters of the list at .../detail."""
-        return (*self.filters, *operations.paging_params(self.marker))
+        return (*self.filters, *operations.build_paging_params(self.marker))
 
 
 class One(NamedTuple):
@@ -115,7 +115,7 @@ def index(
         where=(
             *where,
             *operations.build_conditions(collection.filters, query),
-            *ownership_conditions(call, collection, query.get("project")),
+            *build_ownership_conditions(call, collection, query.get("project")),
         ),
         sort_key=collection.table.sort_column(query.get("sort_key", "id"), call.minor),
         descending=query.get("sort_dir") == "desc",
@@ -130,6 +130,24 @@ def index(
     return Reply(body)
 
 
+def build_list(
+    described: Collection[AnyModel],
+    build_conditions: Callable[[Call, str], Iterable[listing.Condition]],
+    detail: bool = False,
+) -> operations.Operation:
+    """Return the list at a URL below an object.
+
+    :param build_conditions: gets what names the object, and returns the conditions for what belongs to it.
+    :param detail: show everything, at .../detail.
+    """
+
+    @operations.operation(*(described.detail_params if detail else described.index_params), answer=described.page)
+    def list_below(call: Call, ident: str) -> Reply:
+        return index(call, described, build_conditions(call, ident), detail)
+
+    return list_below
+
+
 def read_selection(call: Call, table: tables.Table, detail: bool = False) -> tables.Selection:
     """Return what a list shows of each object, by the parameters ``fields`` and ``detail``.
 
@@ -142,7 +160,7 @@ def read_selection(call: Call, table: tables.Table, detail: bool = False) -> tab
     return table.select(call.minor, names, detail or bool(everything))
 
 
-def ownership_conditions(
+def build_ownership_conditions(
     call: Call, collection: Collection[AnyModel], project: str | None = None
 ) -> list[listing.Condition | listing.Either]:
     """Return what limits a list to the objects of the project of the request, if anything does.

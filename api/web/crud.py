@@ -27,15 +27,15 @@ class Store(Protocol[_Row]):
     def delete(self, db: Database, record: _Row, /) -> None: ...
 
 
-def _keep(_call: Call, values: Json, _record: models.Row | None) -> Json:
+def _keep_values(_call: Call, values: Json, _record: models.Row | None) -> Json:
     return values
 
 
-def _allow(_call: Call, _record: models.Row, _changes: Json) -> None:
+def _allow_update(_call: Call, _record: models.Row, _changes: Json) -> None:
     """Most resources can be changed at any time."""
 
 
-def _no_conditions(_call: Call) -> list[listing.Condition]:
+def _list_no_conditions(_call: Call) -> list[listing.Condition]:
     return []
 
 
@@ -56,9 +56,9 @@ class Crud(Generic[AnyRow]):
         store: Store[AnyRow],
         *,
         ident: Callable[[str, str], str] = fields.parse_ident,
-        prepare: Callable[[Call, Json, AnyRow | None], Json] = _keep,
-        refuse_update: Callable[[Call, AnyRow, Json], None] = _allow,
-        where: Callable[[Call], list[listing.Condition]] = _no_conditions,
+        prepare: Callable[[Call, Json, AnyRow | None], Json] = _keep_values,
+        refuse_update: Callable[[Call, AnyRow, Json], None] = _allow_update,
+        where: Callable[[Call], list[listing.Condition]] = _list_no_conditions,
     ) -> None:
         self._described = described
         self._store = store
@@ -118,7 +118,7 @@ class Crud(Generic[AnyRow]):
         self._store.create(call.db, values)
         record = self.read(call, values["uuid"])
         path = f"{call.path.rstrip('/')}/{values['uuid']}"
-        return calls.created(call, self._render(call, record), path, record.version)
+        return calls.created_reply(call, self._render(call, record), path, record.version)
 
     def _update(self, call: Call, ident: str) -> Reply:
         record = self.read(call, calls.retry_if_changed(lambda: self._change(call, ident)))

@@ -86,14 +86,14 @@ class Route(Protocol):
     @property
     def tagged(self) -> bool: ...
 
-    def needs(self, method: str) -> int: ...
+    def required_version(self, method: str) -> int: ...
 
 
-def document(routes: Iterable[Route]) -> Json:
+def build_document(routes: Iterable[Route]) -> Json:
     """Return the description of these routes."""
     named: Json = {"Error": _ERROR, "Patch": tables.PATCH_BODY.schema.document}
     ordered = sorted(routes, key=lambda route: route.path)
-    paths = {template_path(route.path): dict(_operations(route, named)) for route in ordered}
+    paths = {template_path(route.path): dict(_describe_operations(route, named)) for route in ordered}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -104,12 +104,14 @@ def document(routes: Iterable[Route]) -> Json:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
-        "tags": [{"name": name} for name in dict.fromkeys(map(_tag, ordered))],
+        "tags": [{"name": name} for name in dict.fromkeys(map(_read_tag, ordered))],
         "paths": paths,
         "components": {
             "schemas": dict(sorted(named.items())),
             "parameters": {name: {"name": name, "in": "header", **about} for name, about in _HEADERS.items()},
-            "responses": {"Error": _content("application/json", _reference("schemas", "Error"), "It was refused.")},
+            "responses": {
+                "Error": _describe_content("application/json", _build_reference("schemas", "Error"), "It was refused.")
+            },
             "securitySchemes": {
                 "basic": {"type": "http", "scheme": "basic"},
                 "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"},
@@ -127,66 +129,66 @@ def show(routes: Callable[[], Iterable[Route]]) -> Operation:
     def describe(call: Call) -> Reply:
         """This document."""
         if not made:
-            made.append(document(routes()))
+            made.append(build_document(routes()))
         return Reply(made[0])
 
     return describe
 
 
-def _operations(route: Route, named: Json) -> Iterator[tuple[str, Json]]:
+def _describe_operations(route: Route, named: Json) -> Iterator[tuple[str, Json]]:
     for method, served in route.operations.items():
-        since = route.needs(method)
+        since = route.required_version(method)
         described = {
             "operationId": re.sub(r"[^\w-]+", "_", f"{method.lower()}{route.path}").strip("_"),
-            "tags": [_tag(route)],
-            "summary": _summary(method, served),
-            "parameters": list(_parameters(route, method, served)),
-            **_body(served),
-            "responses": _responses(route, method, served, named),
-            **fields.brought(since),
+            "tags": [_read_tag(route)],
+            "summary": _summarize(method, served),
+            "parameters": list(_describe_parameters(route, method, served)),
+            **_describe_body(served),
+            "responses": _describe_responses(route, method, served, named),
+            **fields.version_extension(since),
         }
         yield method.lower(), described | ({"security": []} if route.public else {})
 
 
-def _parameters(route: Route, method: str, served: Operation) -> Iterator[Json]:
+def _describe_parameters(route: Route, method: str, served: Operation) -> Iterator[Json]:
     for name in re.findall(r"<(\w+)>", route.path):
         about = {"description": _IDENTS[name]} if name in _IDENTS else {}
         yield {"name": name, "in": "path", "required": True, **about, "schema": {"type": "string", "minLength": 1}}
     for param in served.query.values():
         schema = _PARSED.get(param.parse, _TEXT)
         style = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
-        yield {"name": param.name, "in": "query", **style, "schema": schema, **fields.brought(param.since)}
+        yield {"name": param.name, "in": "query", **style, "schema": schema, **fields.version_extension(param.since)}
     if not route.any_version:
-        yield _reference("parameters", versions.HEADER)
+        yield _build_reference("parameters", versions.HEADER)
     if route.tagged or method == "GET":
-        yield from (_reference("parameters", name) for name in preconditions.HEADERS)
+        yield from (_build_reference("parameters", name) for name in preconditions.HEADERS)
 
 
-def _body(served: Operation) -> Json:
+def _describe_body(served: Operation) -> Json:
     if served.body is None:
         return {}
-    schema = _reference("schemas", "Patch") if served.body is tables.PATCH_BODY else served.body.schema.document
+    schema = _build_reference("schemas", "Patch") if served.body is tables.PATCH_BODY else served.body.schema.document
     required = served.body is tables.PATCH_BODY or bool(schema.get("required"))
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
 
 
-def _responses(route: Route, method: str, served: Operation, named: Json) -> Json:
+def _describe_responses(route: Route, method: str, served: Operation, named: Json) -> Json:
     status, shows, media, also = served.answer
-    refused = {code: _reference("responses", "Error") for code in ("4XX", "5XX")}
+    refused = {code: _build_reference("responses", "Error") for code in ("4XX", "5XX")}
     others = {"304": {"description": "The client has it."}} if method == "GET" else {}
     others |= {str(also): {"description": _EMPTY[also]}} if also else {}
-    if status >= 400:  # a URL that only says what is missing in it
+    if status >= 400:  # a URL without the name of an object
         return refused
     if shows is None:
         return {str(status): {"description": _EMPTY[status]}} | refused
-    return {str(status): _content(media, shows.schema(named), "The answer."), **others, **refused}
+    return {str(status): _describe_content(media, shows.schema(named), "The answer."), **others, **refused}
 
 
-def _content(media: str, schema: Json, about: str) -> Json:
+def _describe_content(media: str, schema: Json, about: str) -> Json:
     return {"description": about, "content": {media: {"schema": schema}}}
 
 
-def _summary(method: str, served: Operation) -> str:
+def _summarize(method: str, served: Operation) -> str:
     """Return what an operation does: its handler's summary, or one made of its answer."""
     doc = inspect.getdoc(served.handler)
     if doc:
@@ -200,7 +202,7 @@ def _summary(method: str, served: Operation) -> str:
     return f"{name.strip('_').replace('_', ' ').capitalize()}."
 
 
-def _reference(section: str, name: str) -> dict[str, str]:
+def _build_reference(section: str, name: str) -> dict[str, str]:
     return {"$ref": f"#/components/{section}/{name}"}
 
 
@@ -208,7 +210,7 @@ def template_path(path: str) -> str:
     return re.sub(r"<(\w+)>", r"{\1}", path)
 
 
-def _tag(route: Route) -> str:
+def _read_tag(route: Route) -> str:
     """Return the subject of a path: its first segment after the version."""
     segments = [part for part in route.path.split("/") if part not in ("", "v1")]
     own = segments[1:] if segments[:1] == ["ingot"] else segments

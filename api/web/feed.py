@@ -52,7 +52,7 @@ class Feed:
         """Open a new stream; the caller closes it.
 
         :param after: id of the event after which it begins; None: what happens from now on.
-        :param is_shown: tells which events it shows.
+        :param is_shown: returns whether the stream shows an event.
         :raises ServiceUnavailable: there are as many as there may be, or the database is away.
         """
         self._enter()

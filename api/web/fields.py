@@ -41,7 +41,8 @@ class Schema:
         self._validator = jsonschema.Draft202012Validator(document)
 
     def check(self, value: object) -> None:
-        """
+        """Check a value.
+
         :raises Invalid: the value does not fit the schema.
         """
         found = exceptions.best_match(self._validator.iter_errors(value))
@@ -113,8 +114,8 @@ def list_schema(key: str, item: Json) -> Json:
     return complete_schema({key: {"type": "array", "items": item}})
 
 
-def brought(minor: int) -> Json:
-    """The extension of OpenAPI by which OpenStack says which microversion brought something; nothing for the first."""
+def version_extension(minor: int) -> Json:
+    """Return the extension of OpenAPI that names the microversion of something; nothing for the first version."""
     return {"x-openstack": {"min-ver": f"1.{minor}"}} if minor > 1 else {}
 
 
@@ -224,7 +225,7 @@ def parse_node_ident(call: Call, given: str) -> str:
     return parse_ident("node", given)
 
 
-def whole(least: int, most: int = 2**31 - 1) -> FieldType:
+def whole_number(least: int, most: int = 2**31 - 1) -> FieldType:
     """Return the type of a whole number, or its digits as text."""
 
     def parse(name: str, value: Any) -> int:
@@ -273,7 +274,7 @@ class Field(NamedTuple):
     :param since: minor version that shows it, and that takes it in a body.
     :param type: what may be written; None for what clients cannot write.
     :param write: POST, PATCH or BOTH, for those with a type.
-    :param brief: whether items of a list show it when the client asks for nothing particular.
+    :param brief: whether items of a list show it when the request selects nothing.
     :param sortable: whether lists can be sorted by it.
     :param compute: makes the shown value of a record; without it the column of the same name is shown.
     :param needs: the columns that ``compute``, or what completes the record, works with.
@@ -281,7 +282,7 @@ class Field(NamedTuple):
     :param post_since: where POST does.
     :param required: whether a POST must have it, and a PATCH cannot remove it.
     :param hidden: whether answers never show it.
-    :param schema: JSON schema of what is shown, where neither the column nor the type tell it.
+    :param schema: JSON schema of what is shown, where neither the column nor the type has it.
     :param see: the rule of policy for seeing it, if it has one of its own.
     :param edit: the rule of policy for patching it, if it has one of its own.
     """
@@ -327,7 +328,9 @@ class Body:
         self.declared: tuple[Field, ...] = tuple(declared)
         self._fields = {field.name: field for field in self.declared}
         self._needs_version = [field for field in self.declared if field.since > 1]
-        properties = {field.name: field.type.schema | brought(field.since) for field in self.declared if field.type}
+        properties = {
+            field.name: field.type.schema | version_extension(field.since) for field in self.declared if field.type
+        }
         required = [field.name for field in self.declared if field.type and field.required]
         self.schema = Schema(noun, object_schema(properties, required))
 
@@ -345,7 +348,8 @@ class Body:
 
 
 def refuse_newer(used: Iterable[Field], minor: int, refusal: type[errors.IngotError] = errors.VersionRefused) -> None:
-    """
+    """Refuse fields that the request's version does not have.
+
     :raises VersionRefused: a used field is newer than the request's version; ``refusal`` may be another error.
     """
     for field in used:

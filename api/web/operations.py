@@ -141,7 +141,7 @@ FIELDS = Param("fields", parse_names, since=8, repeats=True)
 DETAIL = Param("detail", fields.parse_flag)
 
 
-def paging_params(marker: Callable[[str, str], str | None] = fields.parse_uuid) -> tuple[Param, ...]:
+def build_paging_params(marker: Callable[[str, str], str | None] = fields.parse_uuid) -> tuple[Param, ...]:
     """Return the parameters of every list.
 
     :param marker: parses what names the last item of the page before.

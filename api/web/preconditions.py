@@ -39,7 +39,7 @@ class Preconditions(NamedTuple):
         """
         current = found.version
         for header, tags in self.given.items():
-            named = tags is None or current in (_version(tag) for tag in tags)
+            named = tags is None or current in (_parse_version(tag) for tag in tags)
             if named != (header == _MATCH):
                 raise self._failed_error(f"{noun} {found.uuid}", current, header)
 
@@ -91,6 +91,6 @@ def _parse_tags(name: str, text: str) -> tuple[str, ...] | None:
     return tuple((found[1] or "") + found[2] for found in _TAG.finditer(text))
 
 
-def _version(named: str) -> str:
+def _parse_version(named: str) -> str:
     """Return the version in a tag. A weak tag has none: it does not say that what the client knows is all there is."""
     return "" if named.startswith("W/") else named.partition("-")[0]

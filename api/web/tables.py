@@ -117,7 +117,7 @@ class Table:
                 if field.since <= minor and not field.hidden and (detail or field.brief)
             ]
         else:
-            chosen = self._named((*names, "links"), minor)
+            chosen = self._list_named((*names, "links"), minor)
         columns = dict.fromkeys((*(column for field in chosen for column in field.columns), *self._always))
         return Selection(
             frozenset(field.name for field in chosen),
@@ -127,7 +127,7 @@ class Table:
             tuple((field.name, field.see) for field in chosen if field.see),
         )
 
-    def _named(self, given: Iterable[str], minor: int) -> list[Field]:
+    def _list_named(self, given: Iterable[str], minor: int) -> list[Field]:
         names = dict.fromkeys(given)
         shown = {name: field for name, field in self.fields.items() if not field.hidden}
         unknown = sorted(name for name in names if name not in shown)
@@ -146,7 +146,7 @@ class Table:
         properties = {}
         for field in (field for field in self.fields.values() if not field.hidden):
             known = field.schema or column_schema(field.name) or (field.type and field.type.schema) or {}
-            properties[field.name] = {**known, **fields.brought(field.since)}
+            properties[field.name] = {**known, **fields.version_extension(field.since)}
         return fields.object_schema(properties)
 
 
@@ -156,25 +156,25 @@ LINKS: Json = {
 }
 
 
-def links(collection: str, column: str = "uuid") -> Field:
+def links_field(collection: str, column: str = "uuid") -> Field:
     """Return the field ``links`` of a resource: its own address and the bookmark."""
 
     def compute(record: models.Record, call: Call) -> list[dict[str, str]]:
-        return link_pair(call, f"{collection}/{getattr(record, column)}")
+        return build_links(call, f"{collection}/{getattr(record, column)}")
 
     return Field("links", compute=compute, needs=(column,), brief=True, schema=LINKS)
 
 
-def sub_links(name: str, collection: str, since: int = 1) -> Field:
+def sub_links_field(name: str, collection: str, since: int = 1) -> Field:
     """Return a field with the links of a sub-resource."""
 
     def compute(record: models.Row, call: Call) -> list[dict[str, str]]:
-        return link_pair(call, f"{collection}/{record.uuid}/{name}")
+        return build_links(call, f"{collection}/{record.uuid}/{name}")
 
     return Field(name, since, compute=compute, needs=("uuid",), schema=LINKS)
 
 
-def link_pair(call: Call, path: str) -> list[dict[str, str]]:
+def build_links(call: Call, path: str) -> list[dict[str, str]]:
     return [
         {"href": f"{call.base}/v1/{path}", "rel": "self"},
         {"href": f"{call.base}/{path}", "rel": "bookmark"},
@@ -187,7 +187,7 @@ _ESCAPES_SINCE = 98
 _NO_SUCH_PLACE = "the path leads through something that is not there, or is no object or list; add that first"
 
 
-def _patch_schema(path: str) -> fields.Schema:
+def _build_patch_schema(path: str) -> fields.Schema:
     operation = fields.object_schema(
         {
             "op": {"enum": ["add", "replace", "remove"]},
@@ -203,8 +203,8 @@ class _PatchBody:
     """The body of a PATCH request (RFC 6902): checked here for its form, in :func:`apply_patch` for its meaning."""
 
     def __init__(self) -> None:
-        self._plain = _patch_schema(r"^(/[\w-]+)+$")
-        self.schema = _patch_schema(r"^(/([\w-]|~[01])+)+$")
+        self._plain = _build_patch_schema(r"^(/[\w-]+)+$")
+        self.schema = _build_patch_schema(r"^(/([\w-]|~[01])+)+$")
 
     def check(self, value: object, minor: int) -> object:
         (self._plain if minor < _ESCAPES_SINCE else self.schema).check(value)
@@ -222,7 +222,7 @@ def apply_patch(table: Table, current: Mapping[str, object], patch: list[Json], 
     :raises PatchError: an operation cannot be applied.
     :raises VersionRefused: a field is newer than the request's version, unless the table has another error for that.
     """
-    used = _used_fields(table, patch, minor)
+    used = _list_used_fields(table, patch, minor)
     document = copy.deepcopy({name: current[name] for name in used})
     for operation in patch:
         _run(document, operation)
@@ -233,7 +233,7 @@ def apply_patch(table: Table, current: Mapping[str, object], patch: list[Json], 
     return {name: value for name, value in changed.items() if value != current[name]}
 
 
-def _used_fields(table: Table, patch: list[Json], minor: int) -> dict[str, Field]:
+def _list_used_fields(table: Table, patch: list[Json], minor: int) -> dict[str, Field]:
     names = dict.fromkeys(operation["path"].split("/")[1] for operation in patch)
     for name in names:
         if name not in table.patchable:

@@ -1,7 +1,6 @@
 """API versions: what each one brought, and how a request says which one it speaks (microversions).
 
-A version number is data on a field, a filter, a route or an argument (``since``); nothing in Ingot asks "is version n
-allowed" in a function of its own.
+A version number is data on a field, a filter, a route or an argument (``since``); no function of its own checks it.
 """
 
 import functools

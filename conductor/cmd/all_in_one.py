@@ -16,7 +16,7 @@ from ingot.rpcapi import client, transport
 
 
 def main() -> int:
-    """Entry point. Creates or upgrades its database by itself. Exit code 0 after an orderly stop, 1 when it cannot
+    """Entry point. Creates or upgrades its database. Exit code 0 after an orderly stop, 1 when it cannot
     start or its name was taken."""
     conf = loader.load(sys.argv[1:], prog="ingot")
     log.setup(conf, "ingot")

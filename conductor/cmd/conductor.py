@@ -1,4 +1,4 @@
-"""ingot-conductor: a conductor, or several, on RabbitMQ and a shared database; and what operators tell them."""
+"""ingot-conductor: a conductor, or several, on RabbitMQ and a shared database; and the commands of operators."""
 
 import sys
 import threading
@@ -20,8 +20,8 @@ _IN_TRANSIT = 1.0
 
 
 def main() -> int:
-    """Entry point. Exit code 0 after an orderly stop or when what was asked for is done; 1 when it cannot start or its
-    name was taken, or when that could not be done."""
+    """Entry point. Exit code 0 after an orderly stop or when a command is done; 1 when it cannot start or its
+    name was taken, or when a command failed."""
     try:
         conf = loader.load(sys.argv[1:], prog="ingot-conductor", cli_opts=drain.OPTIONS, into=cfg.CONF)
         log.setup(conf, "ingot")
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def _run(conf: cfg.ConfigOpts) -> int:
-    """Is one conductor until told to stop.
+    """Be one conductor until a signal stops it.
 
     :raises IngotError: it cannot start.
     """
@@ -50,10 +50,10 @@ def _run(conf: cfg.ConfigOpts) -> int:
     server.start()
     conductor.start()
     code = signals.wait_for_stop(stopped, conf)
-    asked_until = conf.hash_ring_reset_interval + _IN_TRANSIT  # by who remembers the ring of before
-    signals.limit_stop(asked_until + conf.conductor.graceful_shutdown_timeout, code)
+    patience = conf.hash_ring_reset_interval + _IN_TRANSIT  # with APIs that remember the ring of before
+    signals.limit_stop(patience + conf.conductor.graceful_shutdown_timeout, code)
     conductor.leave()
-    time.sleep(asked_until)
+    time.sleep(patience)
     server.stop()
     if not conductor.stop():
         signals.cut_off(code)

@@ -10,16 +10,16 @@ from oslo_config import cfg
 
 LOG = logging.getLogger(__name__)
 
-_LAST_WORDS = 10.0
+_LEAVE_TIME = 10.0
 """Seconds for what an orderly stop does besides waiting: it takes its leave of a database and a broker."""
 
 
 def wait_for_stop(stopped: threading.Event, conf: cfg.ConfigOpts) -> int:
-    """Waits for SIGTERM or SIGINT, or until the event is set. Must be called on the main thread.
+    """Wait for SIGTERM or SIGINT, or until the event is set. Must be called on the main thread.
 
     Meanwhile SIGHUP reads the configuration files again, for the options that may change while a service runs.
 
-    :returns: the exit code: 0 after a signal; 1 if nobody asked for the stop, which is a failure to who supervises it.
+    :returns: the exit code: 0 after a signal; 1 for a stop without a signal, which is a failure to its supervisor.
     """
     signalled = threading.Event()
 
@@ -42,21 +42,21 @@ def _read_again(conf: cfg.ConfigOpts) -> None:
 
 
 def limit_stop(seconds: float, code: int) -> None:
-    """Has the process end even if the database or the broker keeps it, because they are away.
+    """End the process even if the database or the broker keeps it, because they are away.
 
     :param seconds: that the stop waits on purpose.
     """
-    timer = threading.Timer(seconds + _LAST_WORDS, _give_up, (code,))
+    timer = threading.Timer(seconds + _LEAVE_TIME, _give_up, (code,))
     timer.daemon = True
     timer.start()
 
 
 def _give_up(code: int) -> NoReturn:
-    LOG.warning("The stop takes too long; the others find out by themselves that this conductor is gone")
+    LOG.warning("The stop takes too long; other conductors will notice the missing heartbeat of this one")
     cut_off(code)
 
 
 def cut_off(code: int) -> NoReturn:
-    """Ends the process at once, whatever its threads are in the middle of. The interpreter would wait for them."""
+    """End the process at once, whatever its threads are in the middle of. The interpreter would wait for them."""
     logging.shutdown()
     os._exit(code)

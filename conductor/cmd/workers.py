@@ -13,20 +13,20 @@ from oslo_log import log
 LOG = log.getLogger(__name__)
 
 _STOPS = (signal.SIGTERM, signal.SIGINT)
-_HEARD = (*_STOPS, signal.SIGHUP, signal.SIGCHLD)
+_SIGNALS = (*_STOPS, signal.SIGHUP, signal.SIGCHLD)
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 """Seconds before a worker that ended is started again: twice as long after each time, until it has run for a while."""
 
 _A_WHILE = 60.0
 _MARGIN = 30.0
-"""Seconds that workers have to end beside the limits of their own."""
+"""Seconds that workers have to end besides the limits of their own."""
 
 _PR_SET_PDEATHSIG = 1  # <sys/prctl.h>
 _LIBC = ctypes.CDLL(None)
 
 
 def names(conf: cfg.ConfigOpts) -> list[str]:
-    """The names of the conductors that a configuration runs: the first has the host's, as one alone has."""
+    """Return the names of the conductors that a configuration runs: the first has the host's, as one alone has."""
     return [conf.host, *(f"{conf.host}-{number}" for number in range(2, conf.conductor.workers + 1))]
 
 
@@ -41,7 +41,7 @@ class _Worker:
         self._started_at = self._starts_at = float("-inf")
 
     def care(self, now: float) -> float | None:
-        """Starts it, if it is time.
+        """Start it, if it is time.
 
         :returns: seconds after which it is to be started; None: it runs.
         """
@@ -72,19 +72,19 @@ class _Worker:
         self._started_at = now
         LOG.info("Conductor %s runs as process %d", self.name, self._process.pid)
 
-    def tell(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         if self._process is not None:
             self._process.send_signal(number)
 
-    def end(self) -> int | None:
-        """The exit code of the last process; None as long as it runs."""
+    def exit_code(self) -> int | None:
+        """Return the exit code of the last process; None as long as it runs."""
         return 0 if self._process is None else self._process.poll()
 
 
 class Supervisor:
-    """Keeps the conductors of a configuration running until it is told to stop.
+    """Keeps the conductors of a configuration running until a signal stops it.
 
-    :param command: starts one of them; its name and number are told by the environment.
+    :param command: starts one of them; its name and number are in the environment.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, command: Sequence[str]) -> None:
@@ -93,43 +93,43 @@ class Supervisor:
         self._patience = limits + _MARGIN
 
     def run(self) -> int:
-        """Returns after SIGTERM or SIGINT, when all have ended: 0 if they did so in order. SIGHUP is passed on."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)  # they wait until they are asked for
+        """Return after SIGTERM or SIGINT, when all have ended: 0 if they did so in order. SIGHUP is passed on."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # they wait until they are read
         while True:
             now = time.monotonic()
             pauses = [worker.care(now) for worker in self._workers]
-            number = _heard(min((pause for pause in pauses if pause is not None), default=None))
+            number = _next_signal(min((pause for pause in pauses if pause is not None), default=None))
             if number in (*_STOPS, signal.SIGHUP):
-                self._tell(number)
+                self._signal_all(number)
             if number in _STOPS:
                 return self._stop()
 
-    def _tell(self, number: int) -> None:
+    def _signal_all(self, number: int) -> None:
         for worker in self._workers:
-            worker.tell(number)
+            worker.send_signal(number)
 
     def _stop(self) -> int:
         until = time.monotonic() + self._patience
-        while any(worker.end() is None for worker in self._workers):
+        while any(worker.exit_code() is None for worker in self._workers):
             rest = until - time.monotonic()
             if rest <= 0:
                 LOG.error("Some conductors have not ended after %.0f s and are killed", self._patience)
-                self._tell(signal.SIGKILL)
+                self._signal_all(signal.SIGKILL)
                 rest = _MARGIN
-            _heard(rest)
-        return 0 if all(worker.end() == 0 for worker in self._workers) else 1
+            _next_signal(rest)
+        return 0 if all(worker.exit_code() == 0 for worker in self._workers) else 1
 
 
-def _heard(seconds: float | None) -> int:
-    """The next signal; 0 if there was none in time."""
+def _next_signal(seconds: float | None) -> int:
+    """Return the next signal; 0 if there was none in time."""
     if seconds is None:
-        return signal.sigwaitinfo(_HEARD).si_signo
-    heard = signal.sigtimedwait(_HEARD, seconds)
-    return heard.si_signo if heard else 0
+        return signal.sigwaitinfo(_SIGNALS).si_signo
+    received = signal.sigtimedwait(_SIGNALS, seconds)
+    return received.si_signo if received else 0
 
 
 def _become_worker() -> None:
-    """In the new process: the end of the supervisor is a SIGTERM, and a SIGHUP before it is heard ends nothing."""
+    """In the new process: the end of the supervisor is a SIGTERM, and a SIGHUP before it is handled ends nothing."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

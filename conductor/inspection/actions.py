@@ -2,13 +2,13 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import requests
 from oslo_log import log
 from requests import adapters
 
 from ingot.common import errors, trait_names
+from ingot.common.json_types import Json
 from ingot.conductor.inspection import draft as drafts
 from ingot.conductor.inspection.draft import NODE, PORT, Draft
 
@@ -33,24 +33,24 @@ def _log(draft: Draft, msg: str, level: str = "info") -> None:
 # The node
 
 
-def _set_attribute(draft: Draft, path: str, value: Any) -> None:
-    place = drafts.checked(path, NODE)
+def _set_attribute(draft: Draft, path: str, value: object) -> None:
+    place = drafts.parse_path(path, NODE)
     drafts.put(draft.node, place, value)
     drafts.check_type(draft.node, place[0], NODE)
 
 
-def _extend_attribute(draft: Draft, path: str, value: Any, unique: bool = False) -> None:
-    place = drafts.checked(path, NODE)
+def _extend_attribute(draft: Draft, path: str, value: object, unique: bool = False) -> None:
+    place = drafts.parse_path(path, NODE)
     drafts.extend(draft.node, place, value, unique)
     drafts.check_type(draft.node, place[0], NODE)
 
 
 def _del_attribute(draft: Draft, path: str) -> None:
-    _delete(draft.node, drafts.checked(path, NODE), NODE)
+    _delete(draft.node, drafts.parse_path(path, NODE), NODE)
 
 
-def _delete(tree: dict[str, Any], place: list[str], columns: dict[str, tuple[type, ...]]) -> None:
-    """Removes what is in a column; a column itself becomes empty."""
+def _delete(tree: Json, place: list[str], columns: dict[str, tuple[type, ...]]) -> None:
+    """Remove what is in a column; a column itself becomes empty."""
     if len(place) > 1:
         drafts.remove(tree, place)
     else:
@@ -58,7 +58,7 @@ def _delete(tree: dict[str, Any], place: list[str], columns: dict[str, tuple[typ
         drafts.check_type(tree, place[0], columns)
 
 
-def _set_capability(draft: Draft, name: str, value: Any) -> None:
+def _set_capability(draft: Draft, name: str, value: object) -> None:
     drafts.set_capabilities(draft.node, {**drafts.capabilities(draft.node), name: str(value)})
 
 
@@ -81,11 +81,11 @@ def _remove_trait(draft: Draft, name: str) -> None:
 # Plugin data
 
 
-def _set_plugin_data(draft: Draft, path: str, value: Any) -> None:
+def _set_plugin_data(draft: Draft, path: str, value: object) -> None:
     drafts.put(draft.plugin_data, drafts.parts(path), value)
 
 
-def _extend_plugin_data(draft: Draft, path: str, value: Any, unique: bool = False) -> None:
+def _extend_plugin_data(draft: Draft, path: str, value: object, unique: bool = False) -> None:
     drafts.extend(draft.plugin_data, drafts.parts(path), value, unique)
 
 
@@ -96,20 +96,20 @@ def _unset_plugin_data(draft: Draft, path: str) -> None:
 # Ports
 
 
-def _set_port_attribute(draft: Draft, port_id: str, path: str, value: Any) -> None:
-    port, place = draft.port(port_id), drafts.checked(path, PORT)
+def _set_port_attribute(draft: Draft, port_id: str, path: str, value: object) -> None:
+    port, place = draft.port(port_id), drafts.parse_path(path, PORT)
     drafts.put(port, place, value)
     drafts.check_type(port, place[0], PORT)
 
 
-def _extend_port_attribute(draft: Draft, port_id: str, path: str, value: Any, unique: bool = False) -> None:
-    port, place = draft.port(port_id), drafts.checked(path, PORT)
+def _extend_port_attribute(draft: Draft, port_id: str, path: str, value: object, unique: bool = False) -> None:
+    port, place = draft.port(port_id), drafts.parse_path(path, PORT)
     drafts.extend(port, place, value, unique)
     drafts.check_type(port, place[0], PORT)
 
 
 def _del_port_attribute(draft: Draft, port_id: str, path: str) -> None:
-    _delete(draft.port(port_id), drafts.checked(path, PORT), PORT)
+    _delete(draft.port(port_id), drafts.parse_path(path, PORT), PORT)
 
 
 # Others
@@ -124,7 +124,7 @@ def _api_call(
     retries: int = 3,
     backoff_factor: float = 0.3,
 ) -> None:
-    """Sends GET. All times have limits, whatever the server says: a worker of the conductor waits for the answer, of
+    """Send GET. All times have limits, whatever the server says: a worker of the conductor waits for the answer, of
     which only the status is read."""
     for name, value, most in (
         ("timeout", timeout, _LONGEST_TIMEOUT),
@@ -148,7 +148,7 @@ def _api_call(
                 url, headers=headers, proxies=proxies, timeout=timeout, stream=True, allow_redirects=False
             ) as answer:
                 answer.raise_for_status()
-                if answer.is_redirect:  # the headers may be for nobody else
+                if answer.is_redirect:  # the headers may be for that server only
                     raise errors.StepFailed(f"GET {url}: it leads to {answer.headers['Location']}. Give that URL.")
         except (requests.RequestException, ValueError) as exc:
             raise errors.StepFailed(f"GET {url}: {exc}") from exc

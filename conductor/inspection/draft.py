@@ -1,10 +1,10 @@
-"""What an inspection is about to make of a node. Nothing is written before all hooks and rules have had their say."""
+"""What an inspection is about to make of a node. Nothing is written before all hooks and rules have run."""
 
 import copy
 import re
-from typing import Any
 
 from ingot.common import errors
+from ingot.common.json_types import Json
 from ingot.conductor.task.task_manager import Task
 from ingot.db import inventory, models
 
@@ -38,7 +38,7 @@ PORT: dict[str, tuple[type, ...]] = {
 
 _SHOWN = (*NODE, "uuid", "name", "driver", "conductor_group", "power_state", "chassis_id", "instance_uuid", "boot_mode")
 
-Tree = dict[str, Any]
+Tree = Json
 
 
 class Draft:
@@ -50,7 +50,7 @@ class Draft:
     :ivar plugin_data: what else the ramdisk sent, and what hooks and rules add to it.
     """
 
-    def __init__(self, task: Task, found: models.Record) -> None:
+    def __init__(self, task: Task, found: models.NodeInventory) -> None:
         self.task = task
         self.node: Tree = copy.deepcopy({name: getattr(task.node, name) for name in _SHOWN})
         self.ports: list[Tree] = [copy.deepcopy(port.as_dict()) for port in task.ports]
@@ -60,7 +60,7 @@ class Draft:
         self._before = {port["id"]: copy.deepcopy(port) for port in self.ports}
 
     def hand_over(self) -> None:
-        """Everything, for the write that ends the step."""
+        """Set everything, for the write that ends the step."""
         before = self.task.node
         changed = {name: self.node[name] for name in NODE if self.node[name] != getattr(before, name)}
         self.task.set(**changed)
@@ -75,13 +75,13 @@ class Draft:
         return {"id": port["id"]} | {name: port[name] for name in PORT if port[name] != old[name]}
 
     def port(self, ident: str) -> Tree:
-        """A port by its MAC address or UUID.
+        """Return a port by its MAC address or UUID.
 
         :raises Invalid: the node has none.
         """
-        wanted = str(ident).lower()
+        key = str(ident).lower()
         for port in self.ports:
-            if wanted in (port["address"], port.get("uuid")):
+            if key in (port["address"], port.get("uuid")):
                 return port
         known = ", ".join(port["address"] for port in self.ports) or "none"
         raise errors.Invalid(field="port_id", value=ident, allowed=f"The ports of the node are: {known}.")
@@ -91,7 +91,7 @@ class Draft:
 
 
 def parts(path: str) -> list[str]:
-    """``/properties/a``, ``properties/a`` and ``properties.a`` as what they mean.
+    """Return the parts of ``/properties/a``, ``properties/a`` or ``properties.a``.
 
     :raises Invalid: it leads nowhere.
     """
@@ -101,8 +101,8 @@ def parts(path: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in found]
 
 
-def checked(path: str, allowed: dict[str, tuple[type, ...]]) -> list[str]:
-    """The parts of a path that begins with one of some columns.
+def parse_path(path: str, allowed: dict[str, tuple[type, ...]]) -> list[str]:
+    """Return the parts of a path that begins with one of some columns.
 
     :raises Invalid: it does not.
     """
@@ -112,16 +112,16 @@ def checked(path: str, allowed: dict[str, tuple[type, ...]]) -> list[str]:
     return found
 
 
-def put(tree: Tree, path: list[str], value: Any) -> None:
-    """Sets what is at a path; objects on the way are made.
+def put(tree: Tree, path: list[str], value: object) -> None:
+    """Set what is at a path; objects on the way are made.
 
     :raises Invalid: something on the way is no object.
     """
     _above(tree, path)[path[-1]] = value
 
 
-def extend(tree: Tree, path: list[str], value: Any, unique: bool) -> None:
-    """Appends to the list at a path, which is made.
+def extend(tree: Tree, path: list[str], value: object, unique: bool) -> None:
+    """Append to the list at a path, which is made.
 
     :raises Invalid: there is something else.
     """
@@ -133,7 +133,7 @@ def extend(tree: Tree, path: list[str], value: Any, unique: bool) -> None:
 
 
 def remove(tree: Tree, path: list[str]) -> None:
-    """Removes what is at a path, if it is there."""
+    """Remove what is at a path, if it is there."""
     _above(tree, path).pop(path[-1], None)
 
 
@@ -152,8 +152,8 @@ def check_type(tree: Tree, name: str, allowed: dict[str, tuple[type, ...]]) -> N
     value = tree[name]
     if not isinstance(value, allowed[name]) or (isinstance(value, str) and (len(value) > 255 or "\0" in value)):
         names = {dict: "an object", bool: "true or false", str: "a text of 255 characters at most, without NUL"}
-        told = " or ".join(names[kind] for kind in allowed[name] if kind in names)
-        raise errors.Invalid(field=name, value=value, allowed=f"It must be {told}.")
+        choices = " or ".join(names[one] for one in allowed[name] if one in names)
+        raise errors.Invalid(field=name, value=value, allowed=f"It must be {choices}.")
 
 
 # Capabilities
@@ -162,7 +162,7 @@ _PAIR = re.compile(r"\s*([^:,]+):([^,]*)")
 
 
 def capabilities(node: Tree) -> dict[str, str]:
-    """The capabilities of a node by name, whichever form they have."""
+    """Return the capabilities of a node by name, whichever form they have."""
     known = node["properties"].get("capabilities") or ""
     return dict(known) if isinstance(known, dict) else dict(_PAIR.findall(str(known)))
 

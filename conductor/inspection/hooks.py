@@ -3,11 +3,11 @@
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from oslo_log import log
 
 from ingot.common import errors
+from ingot.common.json_types import Json
 from ingot.conductor.inspection.draft import Draft, capabilities, set_capabilities
 from ingot.db import inventory
 
@@ -15,11 +15,11 @@ LOG = log.getLogger(__name__)
 
 _MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", re.ASCII)
 
-Cards = dict[str, dict[str, Any]]
+Cards = dict[str, Json]
 
 
 def run(draft: Draft) -> None:
-    """Calls the hooks that are configured.
+    """Call the hooks that are configured.
 
     :raises StepFailed: the machine cannot be used as it is.
     """
@@ -34,37 +34,39 @@ def _ramdisk_error(draft: Draft) -> None:
 
 
 def _validate_interfaces(draft: Draft) -> None:
-    """Notes the network cards that can be used, as data for rules: ``plugin_data[valid_interfaces]``."""
-    cards = _cards(draft)
+    """Note the network cards that can be used, as data for rules: ``plugin_data[valid_interfaces]``."""
+    cards = _list_cards(draft)
     if not cards:
         raise errors.StepFailed("the inventory has no network card with a MAC address that could be used")
     draft.plugin_data["valid_interfaces"] = cards
 
 
-def _cards(draft: Draft) -> Cards:
-    """The network cards of the machine by their names, with MAC addresses in lower case and ``pxe_enabled``."""
-    booted = _booted_from(draft)
+def _list_cards(draft: Draft) -> Cards:
+    """Return the network cards of the machine by their names, with MAC addresses in lower case and ``pxe_enabled``."""
+    booted = _find_boot_mac(draft)
     listed = draft.inventory.get("interfaces")
     found: Cards = {}
     for card in listed if isinstance(listed, list) else []:
-        told = card if isinstance(card, Mapping) else {}
-        mac = str(told.get("mac_address") or "").lower()
-        name = str(told.get("name") or mac)
+        facts = card if isinstance(card, Mapping) else {}
+        mac = str(facts.get("mac_address") or "").lower()
+        name = str(facts.get("name") or mac)
         if name != "lo" and _MAC.fullmatch(mac):
-            found[name] = {**told, "mac_address": mac, "pxe_enabled": booted in (None, mac)}
+            found[name] = {**facts, "mac_address": mac, "pxe_enabled": booted in (None, mac)}
     return found
 
 
-def _booted_from(draft: Draft) -> str | None:
-    """The MAC address of the card that the machine has booted from, where the agent knows it."""
+def _find_boot_mac(draft: Draft) -> str | None:
+    """Return the MAC address of the card that the machine has booted from, where the agent knows it."""
     boot = draft.inventory.get("boot")
-    told = (boot.get("pxe_interface") if isinstance(boot, Mapping) else None) or draft.plugin_data.get("boot_interface")
-    mac = str(told or "").lower().replace("-", ":")
-    mac = mac.partition(":")[2] if mac.count(":") == 6 else mac  # BOOTIF begins with the kind of hardware
+    found = (boot.get("pxe_interface") if isinstance(boot, Mapping) else None) or draft.plugin_data.get(
+        "boot_interface"
+    )
+    mac = str(found or "").lower().replace("-", ":")
+    mac = mac.partition(":")[2] if mac.count(":") == 6 else mac  # BOOTIF begins with the type of hardware
     return mac if _MAC.fullmatch(mac) else None
 
 
-def _has_address(card: Mapping[str, Any]) -> bool:
+def _has_address(card: Mapping[str, object]) -> bool:
     for name in ("ipv4_address", "ipv6_address"):
         try:
             address = ipaddress.ip_address(str(card.get(name)))
@@ -75,7 +77,7 @@ def _has_address(card: Mapping[str, Any]) -> bool:
     return False
 
 
-_WANTED: dict[str, Callable[[Mapping[str, Any], bool], bool]] = {
+_GETS_PORT: dict[str, Callable[[Json, bool], bool]] = {
     "all": lambda _card, _booted_is_known: True,
     "active": lambda card, _booted_is_known: _has_address(card),
     "pxe": lambda card, booted_is_known: card["pxe_enabled"] if booted_is_known else _has_address(card),
@@ -85,11 +87,11 @@ _WANTED: dict[str, Callable[[Mapping[str, Any], bool], bool]] = {
 
 
 def _ports(draft: Draft) -> None:
-    options, booted = draft.task.conf.inspector, _booted_from(draft)
-    cards = {card["mac_address"]: card for card in _cards(draft).values()}
+    options, booted = draft.task.conf.inspector, _find_boot_mac(draft)
+    cards = {card["mac_address"]: card for card in _list_cards(draft).values()}
     known = {port["address"] for port in draft.ports}
-    wanted = [mac for mac, card in cards.items() if _WANTED[options.add_ports](card, booted is not None)]
-    new = [mac for mac in wanted if mac not in known]
+    chosen = [mac for mac, card in cards.items() if _GETS_PORT[options.add_ports](card, booted is not None)]
+    new = [mac for mac in chosen if mac not in known]
     taken = inventory.find_foreign_addresses(draft.task.db, draft.task.node.id, new) if new else set()
     for mac in taken:
         LOG.warning("Node %s: a port of another node has its MAC address %s", draft.task.node.uuid, mac)
@@ -103,16 +105,16 @@ def _ports(draft: Draft) -> None:
     ]
 
 
-def _found(draft: Draft, part: str, name: str) -> Any:
-    told = draft.inventory.get(part)
-    return told.get(name) if isinstance(told, Mapping) else None
+def _found(draft: Draft, part: str, name: str) -> object:
+    facts = draft.inventory.get(part)
+    return facts.get(name) if isinstance(facts, Mapping) else None
 
 
-def _property(name: str, part: str, told: str) -> Callable[[Draft], None]:
-    """A hook that makes a property of something in the inventory, where the agent tells it."""
+def _property(name: str, part: str, fact: str) -> Callable[[Draft], None]:
+    """Return a hook that makes a property of something in the inventory, where it is there."""
 
     def hook(draft: Draft) -> None:
-        value = _found(draft, part, told)
+        value = _found(draft, part, fact)
         if value is not None:
             draft.node["properties"][name] = value
 

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from typing import Any
 
 from ingot.common import errors
 from ingot.conductor.inspection import hooks, rules
@@ -13,10 +12,10 @@ from ingot.db import inventory
 
 
 def apply(task: Task) -> None:
-    """Makes of the inventory what hooks and rules say; all of it is written with the end of the step, or nothing. The
+    """Make of the inventory what hooks and rules say; all of it is written with the end of the step, or nothing. The
     ramdisk's logs leave the inventory either way.
 
-    Nothing is done where the inspect interface has found no inventory, and has set the properties by itself.
+    Nothing is done where the inspect interface has found no inventory, and has set the properties itself.
 
     :raises StepFailed: a hook or rule refuses the machine, or fails.
     """
@@ -36,10 +35,12 @@ def apply(task: Task) -> None:
     _keep(task, logs, failed=False)
 
 
-def _keep(task: Task, logs: Any, failed: bool) -> None:
-    """The ramdisk's logs, base64 of a tar.gz, are kept as those of any agent."""
+def _keep(task: Task, logs: object, failed: bool) -> None:
+    """Keep the ramdisk's logs, base64 of a tar.gz, as those of any agent."""
+    if not isinstance(logs, str):
+        return
     try:
-        content = base64.b64decode(logs or "", validate=True)
-    except (TypeError, ValueError, binascii.Error):
+        content = base64.b64decode(logs, validate=True)
+    except (ValueError, binascii.Error):
         return
     agent_logs.keep(task, "inspect", str(task.node.run_id), content, failed)

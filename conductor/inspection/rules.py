@@ -8,10 +8,12 @@ from typing import Any
 from oslo_log import log
 
 from ingot.common import errors, masking
+from ingot.common.json_types import Json
 from ingot.conductor.inspection import variables
 from ingot.conductor.inspection.actions import ACTIONS
 from ingot.conductor.inspection.conditions import COMBINED, TESTS
 from ingot.conductor.inspection.draft import Draft
+from ingot.conductor.inspection.variables import Known
 from ingot.db import inventory, models
 
 LOG = log.getLogger(__name__)
@@ -23,7 +25,7 @@ Use = Mapping[str, Any]
 
 
 def run(draft: Draft) -> None:
-    """Applies all rules, highest priority first, older ones first among equals.
+    """Apply all rules, highest priority first, older ones first among equals.
 
     :raises StepFailed: an action failed, or a rule cannot be understood; the message names rule and place.
     """
@@ -35,23 +37,22 @@ def run(draft: Draft) -> None:
 
 
 def _part(
-    rule: models.Record,
-    kind: str,
+    rule: models.InspectionRule,
+    part: str,
     place: tuple[int, Use],
     work: Callable[[Draft, Use], bool],
     draft: Draft,
 ) -> bool:
-    """Does one part of a rule; whatever goes wrong in it is told with its place. Nothing of what a sensitive rule works
-    with is told."""
+    """Do one part of a rule; an error names its place, but nothing of what a sensitive rule works with."""
     number, use = place
     try:
         return work(draft, use)
     except Exception as exc:  # noqa: BLE001 - what operators and inventories may have in them is not known here
         reason = exc.message if isinstance(exc, errors.IngotError) else f"{type(exc).__name__}: {exc}"
         name = f"{rule.description!r} ({rule.uuid})" if rule.description else rule.uuid
-        told = "the rule is sensitive, so it is not told what went wrong" if rule.sensitive else reason
-        where = f"inspection rule {name}, {kind} {number + 1} ({use['op']})"
-        raise errors.StepFailed(f"{where}: {told}") from (None if rule.sensitive else exc)
+        text = "the rule is sensitive, so its error is not shown" if rule.sensitive else reason
+        where = f"inspection rule {name}, {part} {number + 1} ({use['op']})"
+        raise errors.StepFailed(f"{where}: {text}") from (None if rule.sensitive else exc)
 
 
 def _is_met(draft: Draft, use: Use) -> bool:
@@ -68,8 +69,8 @@ def _act(draft: Draft, use: Use) -> bool:
     return True
 
 
-def _arguments(function: Callable[..., Any], draft: Draft, use: Use, lenient: bool = False) -> Iterator[dict[str, Any]]:
-    """The arguments by name, for each turn of the loop.
+def _arguments(function: Callable[..., object], draft: Draft, use: Use, lenient: bool = False) -> Iterator[Json]:
+    """Yield the arguments by name, for each turn of the loop.
 
     :param lenient: whether an argument with a variable that is not there is None; otherwise that is an error.
     """
@@ -81,29 +82,29 @@ def _arguments(function: Callable[..., Any], draft: Draft, use: Use, lenient: bo
         yield {name: _value(value, variants, lenient) for name, value in named.items()}
 
 
-def _value(value: Any, known: Mapping[str, Any], lenient: bool) -> Any:
+def _value(value: object, known: Known, lenient: bool) -> object:
     if isinstance(value, list):
         return [_value(one, known, lenient) for one in value]
     try:
-        return variables.filled(value, known)
+        return variables.fill(value, known)
     except variables.Unknown:
         if not lenient:
             raise
         return None
 
 
-def _items(use: Use, known: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is known beside in each turn of the loop; without one there is one turn. The turns of an object are those of
-    its keys and values."""
+def _items(use: Use, known: Known) -> list[Json]:
+    """Return what else is known in each turn of the loop; without one there is one turn. The turns of an object are
+    those of its keys and values."""
     if "loop" not in use:
         return [{}]
-    loop = variables.filled(use["loop"], known)
+    loop = variables.fill(use["loop"], known)
     items = [{"key": key, "value": value} for key, value in loop.items()] if isinstance(loop, dict) else loop
     return [{"item": item} for item in items]
 
 
-def _named(function: Callable[..., Any], args: Any) -> dict[str, Any]:
-    """Arguments as they are called, however they are given.
+def _named(function: Callable[..., object], args: Any) -> Json:
+    """Return arguments by name, however they are given.
 
     :raises Invalid: there is none of that name, or there are too many.
     """

@@ -12,13 +12,16 @@ from ingot.common import errors
 
 _FORMATTER = string.Formatter()
 
+Known = Mapping[str, Any]
+"""What there is to look up, by first name."""
+
 
 class Unknown(errors.StepFailed):
     """There is nothing of that name."""
 
 
-def filled(value: Any, known: Mapping[str, Any]) -> Any:
-    """A value with all variables in it, at any depth, replaced.
+def fill(value: Any, known: Known) -> Any:
+    """Return a value with all variables in it, at any depth, replaced.
 
     :param known: what there is, by first name.
     :raises Unknown: a variable is not there.
@@ -26,13 +29,13 @@ def filled(value: Any, known: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         return _text(value, known)
     if isinstance(value, list):
-        return [filled(one, known) for one in value]
+        return [fill(one, known) for one in value]
     if isinstance(value, Mapping):
-        return {name: filled(one, known) for name, one in value.items()}
+        return {name: fill(one, known) for name, one in value.items()}
     return value
 
 
-def _text(text: str, known: Mapping[str, Any]) -> Any:
+def _text(text: str, known: Known) -> Any:
     try:
         pieces = list(_FORMATTER.parse(text))
     except ValueError:
@@ -40,25 +43,25 @@ def _text(text: str, known: Mapping[str, Any]) -> Any:
     if not all(field is None or _is_variable(field, known) for _literal, field, _form, _conversion in pieces):
         return text
     if len(pieces) == 1 and pieces[0][0] == "" and pieces[0][1] and not pieces[0][2]:
-        return _looked_up(pieces[0][1], known)
-    return "".join(literal + _printed(field, form, known) for literal, field, form, _conversion in pieces)
+        return _look_up(pieces[0][1], known)
+    return "".join(literal + _format(field, form, known) for literal, field, form, _conversion in pieces)
 
 
-def _is_variable(field: str, known: Mapping[str, Any]) -> bool:
+def _is_variable(field: str, known: Known) -> bool:
     return field.replace("[", ".").partition(".")[0] in known
 
 
-def _printed(field: str | None, form: str | None, known: Mapping[str, Any]) -> str:
+def _format(field: str | None, form: str | None, known: Known) -> str:
     if field is None:
         return ""
-    value = _looked_up(field, known)
+    value = _look_up(field, known)
     try:
         return format(value, form or "")
     except (TypeError, ValueError) as exc:
         raise errors.StepFailed(f"{{{field}:{form}}} cannot be printed so: {exc}") from exc
 
 
-def _looked_up(field: str, known: Mapping[str, Any]) -> Any:
+def _look_up(field: str, known: Known) -> Any:
     found: Any = known
     for part in field.replace("]", "").replace("[", ".").split("."):
         try:

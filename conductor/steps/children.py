@@ -8,9 +8,9 @@ import time
 import uuid
 
 from ingot.common import clock, errors, states
-from ingot.common.internal_info import ChildOutcome, read_plan
+from ingot.common.internal_info import ChildOutcome
 from ingot.common.json_types import FlowRequest
-from ingot.common.steps import PlannedStep
+from ingot.common.steps import PlannedStep, read_plan
 from ingot.conductor.task.task_manager import Task
 from ingot.db import models, node_lists, nodes
 from ingot.drivers.interfaces import results
@@ -37,7 +37,7 @@ def run(task: Task, kind: str, step: PlannedStep) -> results.Result:
 
 
 def abort_step(task: Task, kind: str, step: PlannedStep) -> None:
-    """Request the abort of the children's flows: the parent does not wait for them any more."""
+    """Request the abort of the children's flows: the parent does not wait for them anymore."""
     for child in list_chosen(task, step):
         is_ours = child.flow == FLOW and child.request.get("run") == _run_id(task, kind, child)
         if is_ours and nodes.request_abort(task.db, child.uuid, FLOW):

@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 from ingot.common import clock, errors, masking, states
-from ingot.common.internal_info import STEP_INDEX, STEPS, read_plan
 from ingot.common.json_types import Json
 from ingot.common.states import StepState
-from ingot.common.steps import PlannedStep
+from ingot.common.steps import STEP_INDEX, STEPS, PlannedStep, read_plan
 from ingot.conductor.steps.flow import Flow
 from ingot.conductor.task.task_manager import HistoryEntry, Task, storable
 from ingot.db import node_history, nodes

@@ -264,7 +264,7 @@ class StepOffer(NamedTuple):
     """A step that driver or agent offer for a node, as it is planned unless a request says otherwise."""
 
     step: PlannedStep
-    argsinfo: Mapping[str, Mapping[str, Any]] | None
+    argsinfo: base.ArgsInfo | None
 
 
 class _Offers(NamedTuple):
@@ -384,7 +384,7 @@ def _plan_requested(offers: _Offers, requested: StepRequest, origin: str) -> Pla
     )
 
 
-def _check_args(label: str, args: Json, argsinfo: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_args(label: str, args: Json, argsinfo: base.ArgsInfo) -> None:
     for name in args:
         if name not in argsinfo:
             raise errors.Invalid(

@@ -13,8 +13,8 @@ from ingot.drivers.agent import session
 
 LOG = log.getLogger(__name__)
 
-WANTED = {"always": (True, False), "on_failure": (True,), "never": ()}
-"""By [agent] deploy_logs_collect: whether the logs of runs that have ``failed`` (or not) are wanted."""
+_KEPT = {"always": (True, False), "on_failure": (True,), "never": ()}
+"""By [agent] deploy_logs_collect: whether the logs of runs that have ``failed`` (or not) are kept."""
 
 
 _PATIENCE = 5.0
@@ -22,25 +22,25 @@ _PATIENCE = 5.0
 
 
 def collect(task: Task, flow_name: str, run_id: str, failed: bool) -> None:
-    """Asks the agent of a run for its logs and keeps them; to be called while the agent's session is known.
+    """Ask the agent of a run for its logs and keep them; to be called while the agent's session is known.
 
     Never raises and never takes much longer than ``[agent] command_timeout``: what becomes of the logs must not decide
     what becomes of the flow. An agent that was not heard lately is not asked.
 
     :param failed: whether the run ends badly, which is what ``[agent] deploy_logs_collect`` looks at.
     """
-    if _wanted(task, failed) and session.is_alive(task) and task.driver.deploy is not None:
-        _keep(task, flow_name, run_id, lambda: _asked(task))
+    if _is_kept(task, failed) and session.is_alive(task) and task.driver.deploy is not None:
+        _keep(task, flow_name, run_id, lambda: _collect_from_agent(task))
 
 
 def keep(task: Task, flow_name: str, run_id: str, content: bytes, failed: bool) -> None:
-    """Keeps logs that an agent has sent by itself; as :func:`collect`."""
-    if _wanted(task, failed):
+    """Keep logs that an agent has sent on its own; as :func:`collect`."""
+    if _is_kept(task, failed):
         _keep(task, flow_name, run_id, lambda: content)
 
 
-def _wanted(task: Task, failed: bool) -> bool:
-    return failed in WANTED[task.conf.agent.deploy_logs_collect]
+def _is_kept(task: Task, failed: bool) -> bool:
+    return failed in _KEPT[task.conf.agent.deploy_logs_collect]
 
 
 def _keep(task: Task, flow_name: str, run_id: str, get: Callable[[], bytes | None]) -> None:
@@ -50,19 +50,21 @@ def _keep(task: Task, flow_name: str, run_id: str, get: Callable[[], bytes | Non
         if not content:
             return
         if len(content) > options.deploy_logs_max_size:
-            _tell_dropped(task, flow_name, len(content))
+            _note_dropped(task, flow_name, len(content))
             return
-        row = {"run_id": run_id, "flow": flow_name, "content": content}
-        uuid = node_history.add_log(task.db, task.node.id, row, options.deploy_logs_max_per_node)
+        new: node_history.NewLog = {"run_id": run_id, "flow": flow_name, "content": content}
+        uuid = node_history.add_log(task.db, task.node.id, new, options.deploy_logs_max_per_node)
         LOG.info("Node %s: %d bytes of its agent's logs are kept as %s", task.node.uuid, len(content), uuid)
     except errors.IngotError as exc:
         LOG.warning("Node %s: the logs of its agent are lost: %s", task.node.uuid, exc.message)
-    except BaseException:  # an interface's own bug, its sys.exit too; or a database that refuses the content
+    except (
+        BaseException
+    ):  # an unexpected error of an interface, its sys.exit too; or a database that refuses the content
         LOG.exception("Node %s: the logs of its agent are lost", task.node.uuid)
 
 
-def _asked(task: Task) -> bytes | None:
-    """What the deploy interface gets from the agent, within the time for one answer.
+def _collect_from_agent(task: Task) -> bytes | None:
+    """Return what the deploy interface gets from the agent, within the time for one answer.
 
     A time limit of the connection is not enough: it begins anew with each attempt and each byte.
 
@@ -81,7 +83,7 @@ def _asked(task: Task) -> bytes | None:
         finally:
             slots.release()
 
-    # A daemon, as it may hang for some time after nobody waits for it any more.
+    # A daemon, as it may hang for some time after its caller has given up.
     threading.Thread(target=ask, name=f"logs of {task.node.uuid}", daemon=True).start()
     try:
         return answer.result(limit)
@@ -89,7 +91,7 @@ def _asked(task: Task) -> bytes | None:
         raise errors.AgentUnreachable(what="The agent, asked for its logs,", reason=f"not within {limit} s") from None
 
 
-def _tell_dropped(task: Task, flow_name: str, size: int) -> None:
+def _note_dropped(task: Task, flow_name: str, size: int) -> None:
     limit = task.conf.agent.deploy_logs_max_size
     event = (
         f"The agent's logs of flow {flow_name} were not kept: they have {size} bytes, and [agent] deploy_logs_max_size "

@@ -191,11 +191,11 @@ class Task:
 
     @functools.cached_property
     def volume_connectors(self) -> list[models.VolumeConnector]:
-        return volumes.CONNECTORS.list_of_node(self.db, self.node.id)
+        return [*volumes.CONNECTORS.list_of_node(self.db, self.node.id)]
 
     @functools.cached_property
     def volume_targets(self) -> list[models.VolumeTarget]:
-        return volumes.TARGETS.list_of_node(self.db, self.node.id)
+        return [*volumes.TARGETS.list_of_node(self.db, self.node.id)]
 
     def inventory(self) -> models.NodeInventory | None:
         found = inventory.find(self.db, self.node.id)

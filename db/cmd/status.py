@@ -99,12 +99,12 @@ class Checks(upgradecheck.UpgradeCommands):
     def _after_schema(check: Callable[["Checks"], Result]) -> Callable[["Checks"], Result]:
         """Decorate a check that reads tables, and cannot as long as they are not there."""
 
-        def checked(self: "Checks") -> Result:
+        def run_check(self: "Checks") -> Result:
             if self._schema().code is Code.FAILURE:
                 return Result(Code.WARNING, "Not checked: see the schema of the database first.")
             return check(self)
 
-        return checked
+        return run_check
 
     _upgrade_checks = (
         ("Schema of the database", _schema),
@@ -116,8 +116,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
 def _list_nodes(db: Database) -> list[models.Node]:
     names = ("uuid", "driver", "conductor_group", *interfaces.FIELDS)
-    with db.single() as connection:
-        return models.Node.all_of(connection.execute(sa.select(*models.columns(nodes.NODES, names))))
+    return db.read_all(models.Node, sa.select(*models.columns(nodes.NODES, names)))
 
 
 def _list_lacking(node: models.Node, offers: _Enabled) -> list[str]:

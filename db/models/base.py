@@ -31,22 +31,22 @@ _MYSQL_BINARY = {"collation": "utf8mb4_bin"}
 
 
 def string(length: int = 255) -> sa.types.TypeEngine[str]:
-    """Text of limited length, compared case by case on every database."""
+    """Return the type of text of limited length, compared case by case on every database."""
     return sa.String(length).with_variant(mysql.VARCHAR(length, **_MYSQL_BINARY), "mysql", "mariadb")
 
 
 def text() -> sa.types.TypeEngine[str]:
-    """Text without a limit that matters."""
+    """Return the type of text without a limit that matters."""
     return sa.Text().with_variant(mysql.LONGTEXT(**_MYSQL_BINARY), "mysql", "mariadb")
 
 
 def blob() -> sa.types.TypeEngine[bytes]:
-    """Bytes without a limit that matters."""
+    """Return the type of bytes without a limit that matters."""
     return sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql", "mariadb")
 
 
 def moment() -> sa.types.TypeEngine[datetime.datetime]:
-    """A point in time in UTC, with microseconds."""
+    """Return the type of a point in time in UTC, with microseconds."""
     return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 
 
@@ -60,7 +60,7 @@ _JSON_TYPES: tuple[tuple[type[object], Json], ...] = (
 
 
 def json_schema(column: AnyColumn) -> Json:
-    """The JSON schema of what a column holds, as the API shows it."""
+    """Return the JSON schema of what a column holds, as the API shows it."""
     kind = column.type
     if isinstance(kind, JsonText):
         return {"type": {dict: "object", list: "array"}[kind.empty]} if kind.empty else {}

@@ -24,7 +24,7 @@ class Conductor(Timestamps, Base):
     process: Mapped[str | None] = mapped_column(doc="which process has this name: see conductor/host_name_conflict.py")
     classic_drivers: Mapped[list[str]] = mapped_column(nullable=True, doc="fixed compositions it has enabled (004)")
     announced: Mapped[str | None] = mapped_column(string(16), doc="what the latest event says of it")
-    drain: Mapped[str | None] = mapped_column(string(16), doc="asked for, or followed by the conductor")
+    drain: Mapped[str | None] = mapped_column(string(16), doc="requested, or followed by the conductor")
 
 
 class ConductorHardwareInterface(Base):

@@ -18,7 +18,7 @@ _NAMES = {"ata": "ATA secure erase", "nvme": "NVMe format"}
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ErasureOptions:
     """Settings of the service. The defaults are those of a real agent that is given none."""
 
     agent_enable_ata_secure_erase: bool = True
@@ -45,12 +45,12 @@ class SecureEraseError(Exception):
 
 async def erase_completely(agent: "Agent", node: dict[str, Any]) -> None:
     """Erase all disks, some at a time; all are tried before the first failure is reported."""
-    wishes = Wishes.of(node)
-    places = asyncio.Semaphore(wishes.disk_erasure_concurrency)
+    options = ErasureOptions.of(node)
+    places = asyncio.Semaphore(options.disk_erasure_concurrency)
 
     async def erase(disk: Disk) -> None:
         async with places:
-            await _erase(agent, disk, wishes)
+            await _erase(agent, disk, options)
 
     ends = await asyncio.gather(*(erase(disk) for disk in agent.machine.disks), return_exceptions=True)
     for end in ends:
@@ -66,10 +66,10 @@ async def erase_metadata(agent: "Agent") -> None:
 
 async def erase_quickly(agent: "Agent", node: dict[str, Any]) -> None:
     """Erase NVMe disks by themselves, which takes seconds, and the metadata of all others."""
-    wishes = Wishes.of(node)
+    options = ErasureOptions.of(node)
     for disk in agent.machine.disks:
         try:
-            done = disk.spec.kind == "nvme" and wishes.secure(disk) and await _secure_erase(agent, disk)
+            done = disk.spec.kind == "nvme" and options.secure(disk) and await _secure_erase(agent, disk)
         except SecureEraseError as error:
             agent.machine.log(f"{error}: erasing its metadata")
             done = False
@@ -77,22 +77,22 @@ async def erase_quickly(agent: "Agent", node: dict[str, Any]) -> None:
             await _erase_metadata(agent, disk)
 
 
-async def _erase(agent: "Agent", disk: Disk, wishes: Wishes) -> None:
-    if disk.read_only and wishes.agent_erase_skip_read_only:
+async def _erase(agent: "Agent", disk: Disk, options: ErasureOptions) -> None:
+    if disk.read_only and options.agent_erase_skip_read_only:
         agent.machine.log(f"{disk.name} is read only: left out")
         return
     if disk.read_only:
         raise CommandError(_ERASE_ERROR, f"{disk.name} is read only, and leaving out such disks was not allowed")
     try:
-        if wishes.secure(disk) and await _secure_erase(agent, disk):
+        if options.secure(disk) and await _secure_erase(agent, disk):
             return
     except SecureEraseError as error:
-        if not wishes.agent_continue_if_secure_erase_failed:
+        if not options.agent_continue_if_secure_erase_failed:
             raise CommandError(_NOT_POSSIBLE, f"{error}, and shredding it instead was not allowed") from error
         agent.machine.log(f"{error}: shredding it")
-    await in_thread(agent.machine.site.heavy, disk.shred, wishes.agent_erase_devices_zeroize)
-    zeros = "yes" if wishes.agent_erase_devices_zeroize else "no"
-    passes = wishes.agent_erase_devices_iterations
+    await in_thread(agent.machine.site.heavy, disk.shred, options.agent_erase_devices_zeroize)
+    zeros = "yes" if options.agent_erase_devices_zeroize else "no"
+    passes = options.agent_erase_devices_iterations
     agent.machine.log(f"shredded {disk.name}, passes of random data: {passes}, zeros at the end: {zeros}")
 
 

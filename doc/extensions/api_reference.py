@@ -96,8 +96,8 @@ def _kind(schema: dict[str, Any]) -> str:
     if "anyOf" in schema:
         return ", or ".join(_kind(one) for one in schema["anyOf"])
     names = schema.get("type", "anything")
-    told = " or ".join(names) if isinstance(names, list) else str(names)
-    return told + (f" ({schema['format']})" if "format" in schema else "")
+    names_text = " or ".join(names) if isinstance(names, list) else str(names)
+    return names_text + (f" ({schema['format']})" if "format" in schema else "")
 
 
 def _since(about: dict[str, Any], template: str = "{}") -> str:

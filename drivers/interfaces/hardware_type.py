@@ -52,7 +52,7 @@ class AbstractHardwareType(abc.ABC):
     supported_storage_interfaces: Supported = (noop.NoopStorage,)
     supported_vendor_interfaces: Supported = (noop.NoVendor,)
 
-    def supported(self, interface_type: str) -> Supported:
+    def list_supported(self, interface_type: str) -> Supported:
         """Return the classes that the hardware type supports for a type of interface, best first."""
         classes: Supported = getattr(self, f"supported_{interface_type}_interfaces")
         return classes

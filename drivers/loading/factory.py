@@ -185,7 +185,7 @@ class Hardware:
         supported = {
             entry_points.class_path(cls)
             for hardware_type in self.hardware_types.values()
-            for cls in hardware_type.supported(interface_type)
+            for cls in hardware_type.list_supported(interface_type)
         }
         classes: dict[str, type[BaseInterface]] = {}
         for entry_point in entry_points.select(self._source, group, option, self._conf[option]):
@@ -199,7 +199,7 @@ class Hardware:
             # In the hardware type's order of preference, whatever the option's.
             enabled = {
                 entry: links[entry]
-                for cls in hardware_type.supported(interface_type)
+                for cls in hardware_type.list_supported(interface_type)
                 for entry in classes
                 if classes[entry] is cls
             }
@@ -234,7 +234,7 @@ class Hardware:
             choices = f"Enabled and supported by hardware type {hardware_type}: {', '.join(enabled) or 'none'}."
             raise errors.ConfigurationError(option=f"default_{field}", value=explicit, allowed=choices)
         supported = {
-            entry_points.class_path(cls) for cls in self.hardware_types[hardware_type].supported(interface_type)
+            entry_points.class_path(cls) for cls in self.hardware_types[hardware_type].list_supported(interface_type)
         }
         group = self._source(entry_points.interface_group(interface_type))
         names = sorted(entry_point.name for entry_point in group if entry_point.value in supported)

@@ -32,9 +32,12 @@ def _times() -> list[Column[Any]]:
     return [Column("created_at", models.moment(), nullable=False), Column("updated_at", models.moment())]
 
 
+def _keyed(*items: sa.schema.SchemaItem) -> tuple[sa.schema.SchemaItem, ...]:
+    return (Column("id", sa.Integer(), primary_key=True), *items)
+
+
 def _row(*items: sa.schema.SchemaItem) -> tuple[sa.schema.SchemaItem, ...]:
-    uuid = Column("uuid", models.string(36), nullable=False, unique=True)
-    return (Column("id", sa.Integer(), primary_key=True), uuid, *items, *_times())
+    return _keyed(Column("uuid", models.string(36), nullable=False, unique=True), *items, *_times())
 
 
 def _key(name: str, owner: str, **options: Any) -> Column[Any]:
@@ -47,8 +50,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(models.string(), "description"),
         *_columns(models.text(), "extra", nullable=False),
     ),
-    "conductors": (
-        *_columns(sa.Integer(), "id", primary_key=True),
+    "conductors": _keyed(
         *_columns(models.string(), "hostname", nullable=False, unique=True),
         *_columns(models.string(), "conductor_group", nullable=False),
         *_columns(sa.Boolean(), "online", nullable=False),
@@ -86,8 +88,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(models.string(), "owner", index=True),
         *_columns(models.text(), "extra", nullable=False),
     ),
-    "conductor_hardware_interfaces": (
-        *_columns(sa.Integer(), "id", primary_key=True),
+    "conductor_hardware_interfaces": _keyed(
         _key("conductor_id", "conductors"),
         *_columns(models.string(128), "hardware_type interface_name", nullable=False),
         *_columns(models.string(16), "interface_type", nullable=False),
@@ -100,8 +101,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
             name="uniq_conductor_hardware_interfaces",
         ),
     ),
-    "deploy_template_steps": (
-        *_columns(sa.Integer(), "id", primary_key=True),
+    "deploy_template_steps": _keyed(
         _key("deploy_template_id", "deploy_templates", index=True),
         *_columns(models.string(), "interface step", nullable=False, index=True),
         *_columns(models.text(), "args", nullable=False),
@@ -154,8 +154,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(models.moment(), "due_at outbox_at", index=True),
         *_columns(sa.Integer(), "step_attempt", nullable=False),
     ),
-    "runbook_steps": (
-        *_columns(sa.Integer(), "id", primary_key=True),
+    "runbook_steps": _keyed(
         _key("runbook_id", "runbooks", index=True),
         *_columns(models.string(), "interface step", nullable=False),
         *_columns(models.text(), "args", nullable=False),
@@ -165,8 +164,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         _key("runbook_id", "runbooks", primary_key=True),
         *_columns(models.string(), "trait", primary_key=True),
     ),
-    "agent_logs": (
-        *_columns(sa.Integer(), "id", primary_key=True),
+    "agent_logs": _keyed(
         *_columns(models.string(36), "uuid", nullable=False, unique=True),
         _key("node_id", "nodes", index=True),
         *_columns(models.string(36), "run_id", nullable=False),
@@ -201,8 +199,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(models.string(), "current_version last_version_flashed vendor model serial_number"),
         *_times(),
     ),
-    "node_history": (
-        *_columns(sa.Integer(), "id", primary_key=True),
+    "node_history": _keyed(
         *_columns(models.string(36), "uuid", nullable=False, unique=True),
         _key("node_id", "nodes", index=True),
         *_columns(models.moment(), "created_at", nullable=False),
@@ -218,10 +215,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(models.text(), "inventory plugin_data", nullable=False),
         *_columns(models.moment(), "inspected_at", nullable=False),
     ),
-    "node_tags": (
-        _key("node_id", "nodes", primary_key=True),
-        *_columns(models.string(), "tag", primary_key=True),
-    ),
+    "node_tags": (_key("node_id", "nodes", primary_key=True), *_columns(models.string(), "tag", primary_key=True)),
     "node_traits": (
         _key("node_id", "nodes", primary_key=True),
         *_columns(models.string(), "trait", primary_key=True, index=True),
@@ -238,8 +232,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(sa.Boolean(), "dynamic_portgroup", nullable=False, server_default="0"),
         *_columns(sa.Integer(), "joined", nullable=False, server_default="0"),
     ),
-    "step_runs": (
-        *_columns(sa.Integer(), "id", primary_key=True),
+    "step_runs": _keyed(
         _key("node_id", "nodes"),
         *_columns(models.string(36), "run_id", nullable=False, index=True),
         *_columns(models.string(32), "flow interface", nullable=False),

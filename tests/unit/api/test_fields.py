@@ -121,7 +121,7 @@ class Body(testtools.TestCase):
         self.assertLess(len(self.refused(body, {"name": "x" * 100_000})), 600)
 
     def test_numbers_may_come_as_digits(self) -> None:
-        body = self.body(fields.Field("timeout", type=fields.whole(1)))
+        body = self.body(fields.Field("timeout", type=fields.whole_number(1)))
         self.assertEqual({"timeout": 5}, body.check({"timeout": "5"}, 1))
         for wrong in (0, -1, "abc", "", 1.5, True):
             self.refused(body, {"timeout": wrong})

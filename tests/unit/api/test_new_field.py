@@ -84,7 +84,7 @@ unittest.main(argv=["colour"])
 
 VERSION = ("api/web/versions.py", "\n}\n\nMIN = 1", f'\n    {NEW}: "colour",\n}}\n\nMIN = 1')
 FIELD = f'        Field("colour", {NEW}, fields.text(20), sortable=True),\n'
-COLUMN = "    colour: Mapped[str | None] = mapped_column(models.string(20))\n"
+COLUMN = "    colour: Mapped[str | None] = mapped_column(string(20))\n"
 
 
 class NewField(testtools.TestCase):

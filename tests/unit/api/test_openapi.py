@@ -22,7 +22,9 @@ class Document(testtools.TestCase):
         documented = {
             (path, method.upper()) for path, methods in described.document()["paths"].items() for method in methods
         }
-        served = {(description.template_path(route.path), method) for route in routes.ROUTES for method in route.operations}
+        served = {
+            (description.template_path(route.path), method) for route in routes.ROUTES for method in route.operations
+        }
         self.assertEqual(served, documented)
 
     def test_every_method_says_what_it_does(self) -> None:

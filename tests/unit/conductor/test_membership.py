@@ -3,15 +3,21 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
+import types
 import uuid
+from typing import Any
+from unittest import mock
 
 import sqlalchemy as sa
+import testtools
 
 from ingot.common import clock, errors, states
 from ingot.conductor import dispatcher, host_name_conflict
 from ingot.conductor.cmd import signals
+from ingot.conductor.task import task_manager
 from ingot.db import conductors, models, nodes
 from tests import conductor_case, database
 
@@ -115,14 +121,14 @@ class TestHostNameConflicts(conductor_case.ConductorCase):
 
     def test_one_that_works_on_this_host_keeps_its_name_until_it_is_killed(self) -> None:
         with subprocess.Popen(["/bin/sleep", "60"]) as other:
-            name = host_name_conflict.process(other.pid)
+            name = host_name_conflict.identify_process(other.pid)
             self.registered(name)
             refused = self.assertRaises(errors.ConfigurationError, self.conductor.membership.claim_name)
             for part in ("conductor-1", str(other.pid), "name of its own"):
                 self.assertIn(part, refused.message)
             other.kill()
             began = time.monotonic()
-            conductor_case.eventually(lambda: not host_name_conflict.runs(name), "it is gone")
+            conductor_case.eventually(lambda: not host_name_conflict.is_running(name), "it is gone")
             self.conductor.membership.claim_name()  # its parent has not even asked how it ended
         self.conductor.membership.claim_name()
         self.assertLess(time.monotonic() - began, 2)
@@ -254,6 +260,47 @@ class TestStop(conductor_case.ConductorCase):
     def _asked_too_late(self) -> None:
         conductor_case.eventually(lambda: self.conductor.queues._stopped, "the queues stop")
         self.conductor.queues.submit("another", lambda: None)
+
+
+class TestStopBeforeStart(conductor_case.ConductorCase):
+    starts = False
+
+    def test_a_conductor_that_was_never_started_stops(self) -> None:
+        self.assertTrue(self.conductor.stop())
+
+    def test_one_whose_start_failed_before_it_was_registered_stops(self) -> None:
+        unavailable = errors.ServiceUnavailable(what="Database", reason="it is away")
+        with mock.patch("ingot.db.conductors.register", side_effect=unavailable):
+            self.assertRaises(errors.ServiceUnavailable, self.conductor.start)
+        self.assertTrue(self.conductor.stop())
+
+
+class TestLease(testtools.TestCase):
+    """A lease that other threads read while it is renewed."""
+
+    def test_no_reader_sees_a_break_covered_in_the_middle_of_a_renewal(self) -> None:
+        options: Any = types.SimpleNamespace(
+            conductor=types.SimpleNamespace(heartbeat_interval=5, heartbeat_timeout=30)
+        )
+        lease = task_manager.Lease(options, clock=lambda: 0.0)
+        lease.now = lambda: 1000.0
+        seen: list[bool] = []
+
+        def read(_frame: types.FrameType, _event: str, _arg: object) -> Any:
+            sys.settrace(None)
+            seen.append(lease.covers(0.0))
+            sys.settrace(read)
+            return read
+
+        sys.settrace(read)
+        try:
+            gap = lease.renew(1000.0)
+        finally:
+            sys.settrace(None)
+        self.assertEqual(1000.0, gap)
+        self.assertGreater(len(seen), 3)
+        self.assertEqual({False}, set(seen))
+        self.assertTrue(lease.covers(1000.0))
 
 
 class TestQueues(database.TestCase):

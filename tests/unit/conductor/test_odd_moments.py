@@ -328,4 +328,4 @@ class TestCutOff(OddCase):
         self.accept(node, "deploy", states.DEPLOYING, deploy_steps=[step("hold", 150, "power")])
         self.notify(node)
         plan = self.wait_for(node, "holding").driver_internal_info["deploy_steps"]
-        self.assertEqual([False], sorted({one["in_band"] for one in plan}))
+        self.assertEqual({"flow", "driver", "reserved"}, {one["runner"] for one in plan})

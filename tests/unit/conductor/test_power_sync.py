@@ -171,6 +171,14 @@ class TestSilentBMCs(SyncCase):
             rounds.append("".join(name[0] for name in asked))
         self.assertEqual(["ls", "l", "ls", "l", "l", "l", "ls", "l", "l", "l", "l", "ls"], rounds)
 
+    def test_failures_of_nodes_that_are_gone_are_forgotten(self) -> None:
+        self.answers(self.silent)
+        gone, stays = self.node(), self.node()
+        self.round()
+        node_crud.delete(self.db, nodes.get(self.db, gone.uuid))
+        self.round()
+        self.assertEqual({stays.uuid}, set(self.synchroniser._failures))
+
     def test_hardware_that_is_read_in_threads_is_held_off_too(self) -> None:
         asked: list[str] = []
 
@@ -259,7 +267,7 @@ class TestFindings(SyncCase):
         self.assertEqual(
             [
                 ("INFO", "The machine was found in 'power off', it was 'power on'"),
-                ("ERROR", "The BMC tells of the machine's health: Warning: drive fault"),
+                ("ERROR", "The BMC reports the machine's health: Warning: drive fault"),
             ],
             [(entry.severity, entry.event) for entry in self.history(node)],
         )

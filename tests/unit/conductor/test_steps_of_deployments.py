@@ -79,8 +79,8 @@ class TestTemplates(StepsCase):
     def test_while_pinned_to_a_release_before_steps_only_the_driver_has_any(self) -> None:
         self.template("CUSTOM_TUNED", step("tune", 150, a=1))
         self.agent(step("scrub", 90, "deploy"))
-        with mock.patch("ingot.rpcapi.versions.uses_deploy_steps", return_value=False):
-            self.deploy("CUSTOM_TUNED")
+        self.conductor.services.uses_deploy_steps = False
+        self.deploy("CUSTOM_TUNED")
         self.assertEqual([DEPLOY, ("bios.tune", 20, "driver")], self.ran())
 
 
