@@ -14,6 +14,7 @@ from ingot.conductor.dispatcher import NodeQueues
 from ingot.conductor.task import task_manager
 from ingot.conductor.task.task_manager import Services, Task
 from ingot.drivers.interfaces import vendor
+from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.raid import RAIDInterface
 from ingot.drivers.interfaces.vendor import VendorCall
 from ingot.rpcapi import transport, versions
@@ -21,23 +22,23 @@ from ingot.rpcapi import transport, versions
 Exposed = Callable[..., Json]
 
 
-def _question(work: Callable[..., object]) -> Exposed:
+def _expose_question(work: Callable[..., object]) -> Exposed:
     """Return a method that answers a question about a node.
 
     :param work: a function of :mod:`ingot.conductor.hardware`.
     """
 
     def method(self: "Endpoint", ctx: Json, node_uuid: str, **about: object) -> Json:
-        return self._shared(ctx, node_uuid, lambda task: work(task, **about))
+        return self._run_shared(ctx, node_uuid, lambda task: work(task, **about))
 
     return _expose(method, work)
 
 
-def _action(work: Callable[..., object], purpose: str) -> Exposed:
+def _expose_action(work: Callable[..., object], purpose: str) -> Exposed:
     """Return a method that does something with a node under its lock, after whatever stands in its queue before."""
 
     def method(self: "Endpoint", ctx: Json, node_uuid: str, **about: object) -> Json:
-        return self._exclusive(ctx, node_uuid, purpose, lambda task: work(task, **about))
+        return self._run_exclusive(ctx, node_uuid, purpose, lambda task: work(task, **about))
 
     return _expose(method, work)
 
@@ -73,46 +74,46 @@ class Endpoint:
     @oslo_messaging.expose
     def validate_node(self, ctx: Json, node_uuid: str) -> Json:
         """See ``validation.validate_node``."""
-        return self._shared(ctx, node_uuid, validation.validate_node)
+        return self._run_shared(ctx, node_uuid, validation.validate_node)
 
     @oslo_messaging.expose
     def validate_deploy(self, ctx: Json, node_uuid: str, request: FlowRequest) -> Json:
         """See ``validation.validate_deployment``."""
-        return self._shared(ctx, node_uuid, lambda task: validation.validate_deployment(task, request))
+        return self._run_shared(ctx, node_uuid, lambda task: validation.validate_deployment(task, request))
 
     @oslo_messaging.expose
     def validate_flow(self, ctx: Json, node_uuid: str, flow: str) -> Json:
         """See ``validation.validate_flow``."""
-        return self._shared(ctx, node_uuid, lambda task: validation.validate_flow(task, flow))
+        return self._run_shared(ctx, node_uuid, lambda task: validation.validate_flow(task, flow))
 
     @oslo_messaging.expose
     def get_plan(self, ctx: Json, node_uuid: str, flow: str, request: FlowRequest) -> Json:
         """See ``preview.build_preview``."""
-        return self._shared(ctx, node_uuid, lambda task: preview.build_preview(task, flow, request))
+        return self._run_shared(ctx, node_uuid, lambda task: preview.build_preview(task, flow, request))
 
     @oslo_messaging.expose
     def get_steps(self, ctx: Json, node_uuid: str, kind: str) -> Json:
         """See ``validation.list_steps``."""
-        return self._shared(ctx, node_uuid, lambda task: validation.list_steps(task, kind))
+        return self._run_shared(ctx, node_uuid, lambda task: validation.list_steps(task, kind))
 
-    get_boot_device = _question(hardware.get_boot_device)
-    get_supported_boot_devices = _question(hardware.get_supported_boot_devices)
-    set_boot_device = _action(hardware.set_boot_device, "setting the boot device")
-    get_console = _question(hardware.get_console)
-    set_console = _action(hardware.set_console, "switching the console")
-    set_boot_mode = _action(hardware.set_boot_mode, "setting the boot mode")
-    set_secure_boot = _action(hardware.set_secure_boot, "setting secure boot")
-    inject_nmi = _action(hardware.inject_nmi, "injecting an NMI")
-    get_indicators = _question(hardware.get_indicators)
-    get_indicator_state = _question(hardware.get_indicator_state)
-    set_indicator_state = _action(hardware.set_indicator_state, "setting an indicator")
-    get_virtual_media = _question(hardware.get_virtual_media)
-    attach_virtual_media = _action(hardware.attach_virtual_media, "attaching virtual media")
-    detach_virtual_media = _action(hardware.detach_virtual_media, "detaching virtual media")
-    list_vifs = _question(hardware.list_vifs)
-    attach_vif = _action(hardware.attach_vif, "attaching a VIF")
-    detach_vif = _action(hardware.detach_vif, "detaching a VIF")
-    get_node_methods = _question(hardware.list_node_methods)
+    get_boot_device = _expose_question(hardware.get_boot_device)
+    get_supported_boot_devices = _expose_question(hardware.get_supported_boot_devices)
+    set_boot_device = _expose_action(hardware.set_boot_device, "setting the boot device")
+    get_console = _expose_question(hardware.get_console)
+    set_console = _expose_action(hardware.set_console, "switching the console")
+    set_boot_mode = _expose_action(hardware.set_boot_mode, "setting the boot mode")
+    set_secure_boot = _expose_action(hardware.set_secure_boot, "setting secure boot")
+    inject_nmi = _expose_action(hardware.inject_nmi, "injecting an NMI")
+    get_indicators = _expose_question(hardware.get_indicators)
+    get_indicator_state = _expose_question(hardware.get_indicator_state)
+    set_indicator_state = _expose_action(hardware.set_indicator_state, "setting an indicator")
+    get_virtual_media = _expose_question(hardware.get_virtual_media)
+    attach_virtual_media = _expose_action(hardware.attach_virtual_media, "attaching virtual media")
+    detach_virtual_media = _expose_action(hardware.detach_virtual_media, "detaching virtual media")
+    list_vifs = _expose_question(hardware.list_vifs)
+    attach_vif = _expose_action(hardware.attach_vif, "attaching a VIF")
+    detach_vif = _expose_action(hardware.detach_vif, "detaching a VIF")
+    get_node_methods = _expose_question(hardware.list_node_methods)
 
     @oslo_messaging.expose
     def call_node_method(
@@ -122,19 +123,25 @@ class Endpoint:
 
         An unknown one is refused even if the node is locked.
         """
+
+        def get_vendor(task: Task) -> BaseInterface:
+            return validation.get_interface(task, "vendor")
+
         call = VendorCall(vendor_method, http_method, arguments)
-        found = self._shared(ctx, node_uuid, lambda task: hardware.find_node_method(task, call)._asdict())
+        found = self._run_shared(
+            ctx, node_uuid, lambda task: vendor.find_node_method(get_vendor(task), task, call)._asdict()
+        )
         if "error" in found:
             return found
         tells = found["result"]["returns_result"]
 
         def work(task: Task) -> Json:
-            result = hardware.call_node_method(task, call)
+            result = vendor.call_node_method(get_vendor(task), task, call)
             return {"tells": tells, "result": result if tells else None}
 
         if found["result"]["exclusive"]:
-            return self._exclusive(ctx, node_uuid, f"vendor method {vendor_method}"[:255], work)
-        return self._shared(ctx, node_uuid, work)
+            return self._run_exclusive(ctx, node_uuid, f"vendor method {vendor_method}"[:255], work)
+        return self._run_shared(ctx, node_uuid, work)
 
     @oslo_messaging.expose
     def get_logical_disk_properties(self, ctx: Json, driver: str) -> Json:
@@ -175,7 +182,7 @@ class Endpoint:
 
         return transport.answer(ctx, run)
 
-    def _shared(self, ctx: Json, node_uuid: str, work: Callable[[Task], object]) -> Json:
+    def _run_shared(self, ctx: Json, node_uuid: str, work: Callable[[Task], object]) -> Json:
         def run() -> object:
             requester = context.RequestContext.from_dict(ctx)
             with task_manager.acquire(self._services, requester, node_uuid, "a question", shared=True) as task:
@@ -183,15 +190,15 @@ class Endpoint:
 
         return transport.answer(ctx, run)
 
-    def _exclusive(self, ctx: Json, node_uuid: str, purpose: str, work: Callable[[Task], object]) -> Json:
+    def _run_exclusive(self, ctx: Json, node_uuid: str, purpose: str, work: Callable[[Task], object]) -> Json:
         def run() -> object:
             requester = context.RequestContext.from_dict(ctx)
             with task_manager.acquire(self._services, requester, node_uuid, purpose) as task:
                 return work(task)
 
-        return transport.answer(ctx, lambda: self._in_turn(ctx, node_uuid, purpose, run))
+        return transport.answer(ctx, lambda: self._run_in_turn(ctx, node_uuid, purpose, run))
 
-    def _in_turn(self, ctx: Json, node_uuid: str, purpose: str, run: Callable[[], object]) -> object:
+    def _run_in_turn(self, ctx: Json, node_uuid: str, purpose: str, run: Callable[[], object]) -> object:
         """Run when it is the node's turn; what has not begun by the time at which the caller gives up is never done."""
 
         def in_time() -> object:

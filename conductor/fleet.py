@@ -56,11 +56,11 @@ class Fleet:
             with task_manager.acquire(self._services, self.context, node.uuid, purpose) as task:
                 work(task)
 
-        def ended(future: "futures.Future[None]") -> None:
+        def log_end(future: "futures.Future[None]") -> None:
             error = future.exception()
             if isinstance(error, errors.IngotError):
                 LOG.warning("Node %s: %s was not done: %s", node.uuid, purpose, error.message)
             elif error is not None:
                 LOG.error("Node %s: %s failed unexpectedly", node.uuid, purpose, exc_info=error)
 
-        self._queues.submit(node.uuid, run).add_done_callback(ended)
+        self._queues.submit(node.uuid, run).add_done_callback(log_end)

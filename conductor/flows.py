@@ -20,6 +20,9 @@ from ingot.drivers.images import configdrive
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.deploy import DeployInterface
+from ingot.drivers.interfaces.inspect import InspectInterface
+from ingot.drivers.interfaces.rescue import RescueInterface
 from ingot.drivers.interfaces.results import Answer
 
 LOG = log.getLogger(__name__)
@@ -43,8 +46,7 @@ def _prepare_deploy(task: Task) -> Answer:
     if requested is not None:
         rest = {name: value for name, value in task.node.request.items() if name != "configdrive"}
         task.set(configdrive=configdrive.build(requested, task.node, task.conf), request=rest)
-    answer: Answer = task.driver.deploy.prepare(task)
-    return answer
+    return get_interface(task, DeployInterface).prepare(task)
 
 
 def _start_console(task: Task) -> None:
@@ -77,8 +79,7 @@ def _end_rescue(task: Task) -> None:
 
 def _adopt(task: Task) -> Answer:
     get_interface(task, BootInterface).validate(task)
-    answer: Answer = task.driver.deploy.adopt(task)
-    return answer
+    return get_interface(task, DeployInterface).adopt(task)
 
 
 def _inspect(task: Task) -> Answer:
@@ -86,8 +87,7 @@ def _inspect(task: Task) -> Answer:
         before = task.inventory()
         request = {**task.node.request, "inventory_before": before and clock.iso(before.inspected_at)}
         task.set(inspection_started_at=clock.now(), inspection_finished_at=None, request=request)
-    answer: Answer = task.driver.inspect.inspect_hardware(task)
-    return answer
+    return get_interface(task, InspectInterface).inspect_hardware(task)
 
 
 def _end_inspection(task: Task) -> None:
@@ -101,13 +101,11 @@ def _fail_inspection(task: Task, _exc: errors.IngotError) -> None:
 
 
 def _rescue(task: Task) -> Answer:
-    answer: Answer = task.driver.rescue.rescue(task, task.node.request["rescue_password"])
-    return answer
+    return get_interface(task, RescueInterface).rescue(task, task.node.request["rescue_password"])
 
 
 def _unrescue(task: Task) -> Answer:
-    answer: Answer = task.driver.rescue.unrescue(task)
-    return answer
+    return get_interface(task, RescueInterface).unrescue(task)
 
 
 def _end_unrescue(task: Task) -> None:

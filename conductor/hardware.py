@@ -172,13 +172,3 @@ def detach_vif(task: Task, vif_id: str) -> None:
 def list_node_methods(task: Task) -> dict[str, dict[str, object]]:
     """Return the methods of the node's vendor interface that users may call by name."""
     return vendor.describe_node_methods(validation.get_interface(task, "vendor"))
-
-
-def find_node_method(task: Task, call: vendor.VendorCall) -> vendor.VendorMethod:
-    """Return what is declared of a method that is called; see ``vendor.find_node_method``."""
-    return vendor.find_node_method(validation.get_interface(task, "vendor"), task, call)
-
-
-def call_node_method(task: Task, call: vendor.VendorCall) -> object:
-    """See ``vendor.call_node_method``."""
-    return vendor.call_node_method(validation.get_interface(task, "vendor"), task, call)

@@ -22,10 +22,10 @@ _PAUSE = 0.5
 def identify_process(pid: int) -> str:
     """Return an identity of a process that no other has or had: the host's boot, the namespace of process ids, the id
     in it, and the moment of its start. Those that the operating system does not know are empty."""
-    return " ".join((*_where(), str(pid), _started(pid)))
+    return " ".join((*_read_namespace(), str(pid), _read_start(pid)))
 
 
-def _where() -> tuple[str, str]:
+def _read_namespace() -> tuple[str, str]:
     """Return boot and namespace: within them, a process id means the same."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
@@ -34,7 +34,7 @@ def _where() -> tuple[str, str]:
         return "", ""
 
 
-def _started(pid: int) -> str:
+def _read_start(pid: int) -> str:
     """Return when a process was started, in ticks since the boot; empty if there is none that still runs."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
@@ -47,9 +47,9 @@ def _started(pid: int) -> str:
 def is_running(identity: str | None) -> bool | None:
     """Return whether a process runs, as :func:`identify_process` named it; None: that cannot be seen from here."""
     *where, pid, started = (identity or "   ").split(" ")
-    if not all((*where, started)) or tuple(where) != _where():
+    if not all((*where, started)) or tuple(where) != _read_namespace():
         return None
-    return _started(int(pid)) == started
+    return _read_start(int(pid)) == started
 
 
 def check(db: Database, conf: cfg.ConfigOpts) -> None:

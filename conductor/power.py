@@ -3,7 +3,7 @@
 from oslo_log import log
 
 from ingot.common import clock, errors, states
-from ingot.conductor.task.task_manager import Task, storable
+from ingot.conductor.task.task_manager import Task, make_storable
 from ingot.drivers.agent import session
 from ingot.drivers.interfaces import power_control, results
 
@@ -56,7 +56,7 @@ def _end(task: Task, error: str | None) -> None:
 
 
 def _fail(task: Task, target: str, reason: str) -> float | None:
-    message = storable(f"Power change to '{target}' failed on conductor {task.services.host}: {reason}")
+    message = make_storable(f"Power change to '{target}' failed on conductor {task.services.host}: {reason}")
     LOG.error("Node %s: %s", task.node.uuid, message)
     _end(task, message)
     task.release(history=[task.build_history_entry("power", "ERROR", message)])

@@ -9,7 +9,7 @@ import futurist
 from oslo_log import log
 
 from ingot.common import clock, context, errors, states
-from ingot.conductor.task.task_manager import Services, Task, storable
+from ingot.conductor.task.task_manager import Services, Task, make_storable
 from ingot.db import maintenance, models, node_lists, nodes
 from ingot.drivers.interfaces.power import Reading
 
@@ -47,7 +47,7 @@ class PowerSynchronizer:
             self._failures.pop(gone, None)
         fresh = [uuid for uuid in uuids if uuid not in self._running]
         fresh.sort(key=self._services.circuit_breakers.is_unresponsive)
-        for node in self._unlocked(fresh):
+        for node in self._read_unlocked(fresh):
             if self._stopped.is_set():
                 return
             try:
@@ -66,7 +66,7 @@ class PowerSynchronizer:
         self._stopped.set()
         self._executor.shutdown(wait=False)
 
-    def _unlocked(self, uuids: Iterable[str]) -> Iterator[models.Node]:
+    def _read_unlocked(self, uuids: Iterable[str]) -> Iterator[models.Node]:
         """Read the nodes without a lock from the database, some at a time."""
         waiting = iter(uuids)
         while batch := list(itertools.islice(waiting, _BATCH)):
@@ -148,7 +148,7 @@ class PowerSynchronizer:
         tolerated = self._services.conf.conductor.power_state_sync_max_retries
         if count <= tolerated or maintenance.has_fault(node, maintenance.POWER_FAULT):
             return
-        reason = storable(f"The power state could not be read {count} times in a row; last: {exc.message}")
+        reason = make_storable(f"The power state could not be read {count} times in a row; last: {exc.message}")
         hold = maintenance.fault_hold(maintenance.POWER_FAULT, reason, self._services.host)
         fault = {**maintenance.add_hold(node, hold), "last_error": reason, "health": None}
         self._write(task, fault, [("ERROR", reason)])

@@ -40,19 +40,19 @@ def build_preview(task: Task, flow_name: str, request: FlowRequest) -> Preview:
 
     steps: list[PlannedStep] = []
     presumed: set[Key] = set()
-    agent_comes = False
+    expects_agent = False
     try:
         if flow.kind == "deploy":
             validation.check_traits(task, note)
-        agent_comes = planning.agent_comes(task, flow, planning.plan_at_start(task, flow, _ignore))
-        presumed = _find_presumed(task, flow) if agent_comes else set()
-        validation.check_interfaces(task, flow, note, agent_comes)
-        steps = _plan_all(task, flow, presumed, note) if agent_comes else planning.plan_at_start(task, flow, note)
+        expects_agent = planning.expects_agent(task, flow, planning.plan_at_start(task, flow, _ignore))
+        presumed = _find_presumed(task, flow) if expects_agent else set()
+        validation.check_interfaces(task, flow, note, expects_agent)
+        steps = _plan_all(task, flow, presumed, note) if expects_agent else planning.plan_at_start(task, flow, note)
     except errors.IngotError as exc:  # what makes every plan impossible, such as an option with a wrong priority
         note(exc)
     return {
         "steps": [_show(step, presumed) for step in steps],
-        "in_band_steps_known": not agent_comes,
+        "in_band_steps_known": not expects_agent,
         "errors": list(dict.fromkeys(wrong)),
     }
 

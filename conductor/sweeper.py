@@ -38,27 +38,30 @@ class Sweeper:
     def sweep(self) -> None:
         """Find the nodes of this conductor with work, whatever the reason: a lost wake-up, a wait that is over, a lock
         whose holder is dead. Its cost grows with the work there is, not with the fleet."""
-        services, owns = self._services, self._membership.owns
-        reserved = node_lists.list_locked(services.db)
+        services = self._services
+        locked = node_lists.list_locked(services.db)
         # The hosts after the locks: a conductor that has joined in between is not dead.
         online = conductors.online_hosts(services.db, services.heartbeat_timeout) | {services.host}
-        hosts = {node.reservation for node in reserved if node.reservation}
+        hosts = {node.reservation for node in locked if node.reservation}
         services.dead_hosts = frozenset(hosts - online) if self._membership.can_judge() else frozenset()
         due = node_lists.list_to_check(
             services.db, clock.now(), _SWEEP_LIMIT, services.group, services.hardware.drivers
         )
-        for node in reserved:
-            if self._is_forgotten(node) or (node.reservation in services.dead_hosts and owns(node)):
-                self._queues.notify(node.uuid, "sweep")
-            elif node.reservation in services.dead_hosts and self._membership.owner(node) is None:
-                LOG.warning(
-                    "Node %s was locked by dead conductor %s; no conductor owns it", node.uuid, node.reservation
-                )
-                nodes.release_stale(services.db, node.reservation, node.uuid)
+        for node in locked:
+            self._check_lock(node)
         for node in due:
-            if owns(node):
+            if self._membership.owns(node):
                 self._queues.notify(node.uuid, "sweep")
         self._allocator.sweep()
+
+    def _check_lock(self, node: models.Node) -> None:
+        """Take over the work of a lock that no living thread holds."""
+        is_dead = node.reservation in self._services.dead_hosts
+        if self._is_forgotten(node) or (is_dead and self._membership.owns(node)):
+            self._queues.notify(node.uuid, "sweep")
+        elif is_dead and self._membership.owner(node) is None:
+            LOG.warning("Node %s was locked by dead conductor %s; no conductor owns it", node.uuid, node.reservation)
+            nodes.release_stale(self._services.db, str(node.reservation), node.uuid)
 
     def _is_forgotten(self, node: models.Node) -> bool:
         """Return whether a lock of this conductor is held by none of its threads: the database was away when it was to

@@ -105,23 +105,23 @@ def _ports(draft: Draft) -> None:
     ]
 
 
-def _found(draft: Draft, part: str, name: str) -> object:
+def _read_fact(draft: Draft, part: str, name: str) -> object:
     facts = draft.inventory.get(part)
     return facts.get(name) if isinstance(facts, Mapping) else None
 
 
-def _property(name: str, part: str, fact: str) -> Callable[[Draft], None]:
+def _build_property_hook(name: str, part: str, fact: str) -> Callable[[Draft], None]:
     """Return a hook that makes a property of something in the inventory, where it is there."""
 
     def hook(draft: Draft) -> None:
-        value = _found(draft, part, fact)
+        value = _read_fact(draft, part, fact)
         if value is not None:
             draft.node["properties"][name] = value
 
     return hook
 
 
-def _all(*hooks: Callable[[Draft], None]) -> Callable[[Draft], None]:
+def _chain_hooks(*hooks: Callable[[Draft], None]) -> Callable[[Draft], None]:
     def hook(draft: Draft) -> None:
         for one in hooks:
             one(draft)
@@ -130,7 +130,7 @@ def _all(*hooks: Callable[[Draft], None]) -> Callable[[Draft], None]:
 
 
 def _boot_mode(draft: Draft) -> None:
-    mode = _found(draft, "boot", "current_boot_mode")
+    mode = _read_fact(draft, "boot", "current_boot_mode")
     if mode is not None:
         set_capabilities(draft.node, {**capabilities(draft.node), "boot_mode": str(mode)})
 
@@ -139,7 +139,9 @@ HOOKS: dict[str, Callable[[Draft], None]] = {
     "ramdisk-error": _ramdisk_error,
     "validate-interfaces": _validate_interfaces,
     "ports": _ports,
-    "architecture": _all(_property("cpu_arch", "cpu", "architecture"), _property("cpus", "cpu", "count")),
-    "memory": _property("memory_mb", "memory", "physical_mb"),
+    "architecture": _chain_hooks(
+        _build_property_hook("cpu_arch", "cpu", "architecture"), _build_property_hook("cpus", "cpu", "count")
+    ),
+    "memory": _build_property_hook("memory_mb", "memory", "physical_mb"),
     "boot-mode": _boot_mode,
 }

@@ -58,33 +58,33 @@ def _part(
 def _is_met(draft: Draft, use: Use) -> bool:
     name: str = use["op"]
     test = TESTS[name.removeprefix("!")]
-    outcomes = [test(**args) != name.startswith("!") for args in _arguments(test, draft, use, lenient=True)]
+    outcomes = [test(**args) != name.startswith("!") for args in _fill_arguments(test, draft, use, lenient=True)]
     return COMBINED[use.get("multiple") or "any"](outcomes) if "loop" in use else outcomes[0]
 
 
 def _act(draft: Draft, use: Use) -> bool:
     action = functools.partial(ACTIONS[use["op"]], draft)
-    for args in _arguments(action, draft, use):
+    for args in _fill_arguments(action, draft, use):
         action(**args)
     return True
 
 
-def _arguments(function: Callable[..., object], draft: Draft, use: Use, lenient: bool = False) -> Iterator[Json]:
+def _fill_arguments(function: Callable[..., object], draft: Draft, use: Use, lenient: bool = False) -> Iterator[Json]:
     """Yield the arguments by name, for each turn of the loop.
 
     :param lenient: whether an argument with a variable that is not there is None; otherwise that is an error.
     """
     # A rule may log or send what it sees: passwords of BMCs are not for that.
     known = {"node": masking.mask(draft.node), "inventory": draft.inventory, "plugin_data": draft.plugin_data}
-    named = _named(function, use["args"])
-    for item in _items(use, known):
+    named = _name_arguments(function, use["args"])
+    for item in _list_turns(use, known):
         variants = {**known, **item}
-        yield {name: _value(value, variants, lenient) for name, value in named.items()}
+        yield {name: _fill_value(value, variants, lenient) for name, value in named.items()}
 
 
-def _value(value: object, known: Known, lenient: bool) -> object:
+def _fill_value(value: object, known: Known, lenient: bool) -> object:
     if isinstance(value, list):
-        return [_value(one, known, lenient) for one in value]
+        return [_fill_value(one, known, lenient) for one in value]
     try:
         return variables.fill(value, known)
     except variables.Unknown:
@@ -93,7 +93,7 @@ def _value(value: object, known: Known, lenient: bool) -> object:
         return None
 
 
-def _items(use: Use, known: Known) -> list[Json]:
+def _list_turns(use: Use, known: Known) -> list[Json]:
     """Return what else is known in each turn of the loop; without one there is one turn. The turns of an object are
     those of its keys and values."""
     if "loop" not in use:
@@ -103,7 +103,7 @@ def _items(use: Use, known: Known) -> list[Json]:
     return [{"item": item} for item in items]
 
 
-def _named(function: Callable[..., object], args: Any) -> Json:
+def _name_arguments(function: Callable[..., object], args: Any) -> Json:
     """Return arguments by name, however they are given.
 
     :raises Invalid: there is none of that name, or there are too many.

@@ -27,7 +27,7 @@ def fill(value: Any, known: Known) -> Any:
     :raises Unknown: a variable is not there.
     """
     if isinstance(value, str):
-        return _text(value, known)
+        return _fill_text(value, known)
     if isinstance(value, list):
         return [fill(one, known) for one in value]
     if isinstance(value, Mapping):
@@ -35,7 +35,7 @@ def fill(value: Any, known: Known) -> Any:
     return value
 
 
-def _text(text: str, known: Known) -> Any:
+def _fill_text(text: str, known: Known) -> Any:
     try:
         pieces = list(_FORMATTER.parse(text))
     except ValueError:

@@ -15,7 +15,7 @@ from ingot.common.json_types import Json
 from ingot.common.states import StepState
 from ingot.common.steps import STEP_INDEX, STEPS, PlannedStep, read_plan
 from ingot.conductor.steps.flow import Flow
-from ingot.conductor.task.task_manager import HistoryEntry, Task, storable
+from ingot.conductor.task.task_manager import HistoryEntry, Task, make_storable
 from ingot.db import node_history, nodes
 from ingot.drivers.interfaces import results
 
@@ -275,7 +275,7 @@ class FlowCursor:
         :param error: in the words of a machine or driver, whatever they are.
         """
         attempt = self._build_attempt(state)
-        attempt["finished_at"], attempt["error"] = clock.now(), error and storable(error)
+        attempt["finished_at"], attempt["error"] = clock.now(), error and make_storable(error)
         self._attempts.append(attempt)
         self._unwritten.append(attempt)
 

@@ -17,7 +17,7 @@ from ingot.conductor.steps import children, planning
 from ingot.conductor.steps.cursor import COLLECTED, FlowCursor
 from ingot.conductor.steps.flow import Flow, call_step, end_step_elsewhere
 from ingot.conductor.task import agent_logs
-from ingot.conductor.task.task_manager import Task, storable
+from ingot.conductor.task.task_manager import Task, make_storable
 from ingot.db import nodes
 from ingot.drivers.agent import session
 from ingot.drivers.interfaces import base, results
@@ -383,7 +383,7 @@ class Run:
 
     def fail(self, exc: errors.IngotError) -> None:
         """End a flow that does not end well: state, last_error, step run, history, logs, lock."""
-        exc.message = storable(exc.message)
+        exc.message = make_storable(exc.message)
         try:
             self._fail(exc)
         except (errors.LockLost, errors.ServiceUnavailable):

@@ -49,8 +49,8 @@ def plan_at_start(task: Task, flow: Flow, report: Report = raise_error) -> list[
         report(errors.Invalid(field="disable_ramdisk", value=True, allowed=_STILL_IN_AGENT))
     entering = entering_steps(task, flow)
     steps = flow.plan(task, None, report)
-    if not agent_comes(task, flow, [*entering, *steps]):
-        steps = _without_agent(flow, flow.plan(task, [], _report_without_agent(report)), report)
+    if not expects_agent(task, flow, [*entering, *steps]):
+        steps = _drop_in_band(flow, flow.plan(task, [], _report_without_agent(report)), report)
     return [*entering, *steps, *leaving_steps(task, flow)]
 
 
@@ -61,7 +61,7 @@ def plan_with_agent(task: Task, flow: Flow, done: list[PlannedStep]) -> list[Pla
     :raises AgentError: the agent does not say what it offers.
     """
     # A deployment that is pinned to a release without such steps asks no agent.
-    asks = agent_comes(task, flow, done) and (flow.kind != "deploy" or task.services.uses_deploy_steps)
+    asks = expects_agent(task, flow, done) and (flow.kind != "deploy" or task.services.uses_deploy_steps)
     rest = flow.plan(task, task.driver.deploy.get_in_band_steps(task, flow.kind) if asks else [], raise_error)
     for ran in done:
         # A template or an option may have changed since: what has run does not run again for that.
@@ -92,7 +92,7 @@ def _as_steps(task: Task, entries: tuple[Entry, ...]) -> list[PlannedStep]:
     return [] if task.node.request.get("disable_ramdisk") else [entry.as_step() for entry in entries]
 
 
-def agent_comes(task: Task, flow: Flow, plan: list[PlannedStep]) -> bool:
+def expects_agent(task: Task, flow: Flow, plan: list[PlannedStep]) -> bool:
     """Return whether an agent will run: the deploy interface boots one, and the plan has the step that does."""
     if task.driver.deploy is None or flow.kind is None:
         return False
@@ -102,7 +102,7 @@ def agent_comes(task: Task, flow: Flow, plan: list[PlannedStep]) -> bool:
 
 def check_node_templates(task: Task, flow: Flow, traits: Collection[str], report: Report) -> None:
     """Check that the node supports the templates of traits, requested or not (specification 003)."""
-    comes = agent_comes(task, flow, plan_at_start(task, flow, lambda _exc: None))
+    comes = expects_agent(task, flow, plan_at_start(task, flow, lambda _exc: None))
     offers = _read_offers(task, "deploy", None if comes else [])
     report = report if comes else _report_without_agent(report)
     for step in _check_all(offers, _template_steps(task, traits), report):
@@ -116,7 +116,7 @@ def _report_without_agent(report: Report) -> Report:
     return explain
 
 
-def _without_agent(flow: Flow, steps: list[PlannedStep], report: Report) -> list[PlannedStep]:
+def _drop_in_band(flow: Flow, steps: list[PlannedStep], report: Report) -> list[PlannedStep]:
     """Return the steps of a deployment that can run without an agent; a requested one that cannot is reported."""
     if flow.kind != "deploy":
         return steps
@@ -139,16 +139,16 @@ def verify(task: Task, in_band: list[StepJson] | None, _report: Report) -> list[
 
 
 def manual_clean(task: Task, in_band: list[StepJson] | None, report: Report) -> list[PlannedStep]:
-    return _in_requested_order(task, "clean", task.node.request.get("clean_steps", []), in_band, report)
+    return _plan_requested_order(task, "clean", task.node.request.get("clean_steps", []), in_band, report)
 
 
 def service(task: Task, in_band: list[StepJson] | None, report: Report) -> list[PlannedStep]:
-    return _in_requested_order(task, "service", task.node.request.get("service_steps", []), in_band, report)
+    return _plan_requested_order(task, "service", task.node.request.get("service_steps", []), in_band, report)
 
 
 def for_parent(task: Task, _in_band: list[StepJson] | None, report: Report) -> list[PlannedStep]:
     """Return the steps that the flow of a parent node has for this child of it."""
-    return _in_requested_order(task, task.node.request["kind"], task.node.request["steps"], [], report)
+    return _plan_requested_order(task, task.node.request["kind"], task.node.request["steps"], [], report)
 
 
 def deploy(task: Task, in_band: list[StepJson] | None, report: Report) -> list[PlannedStep]:
@@ -208,7 +208,7 @@ def default_steps(task: Task, kind: str, in_band: Iterable[StepJson] | None) -> 
     return _order(offer.step for offer in read_offered_steps(task, kind, in_band or []).values())
 
 
-def _in_requested_order(
+def _plan_requested_order(
     task: Task, kind: str, requests: list[StepRequest], in_band: list[StepJson] | None, report: Report
 ) -> list[PlannedStep]:
     """Return the steps of a request, in its order: those that are to run on child nodes, on them."""
@@ -219,7 +219,9 @@ def _in_requested_order(
         if requested.get("execute_on_child_nodes"):
             steps.append(_plan_on_children(task, kind, requested, origin, report))
         else:
-            steps.append(_check_step(offers, requested, origin, report) or _placeholder(offers, requested, origin))
+            steps.append(
+                _check_step(offers, requested, origin, report) or _build_placeholder(offers, requested, origin)
+            )
     if task.node.request.get("disable_ramdisk"):
         _check_without_ramdisk(steps, report)
     return steps
@@ -349,7 +351,7 @@ def _check_step(offers: _Offers, requested: StepRequest, origin: str, report: Re
     return None
 
 
-def _placeholder(offers: _Offers, requested: StepRequest, origin: str) -> PlannedStep:
+def _build_placeholder(offers: _Offers, requested: StepRequest, origin: str) -> PlannedStep:
     """Return what a plan shows of a step that is wrong, or that nothing offers yet: that one may be the agent's."""
     if get_key(requested) in offers.steps:
         return dataclasses.replace(offers.steps[get_key(requested)].step, origin=origin)

@@ -47,7 +47,7 @@ class HistoryEntry(TypedDict):
     duration_seconds: float | None
 
 
-def storable(text: str) -> str:
+def make_storable(text: str) -> str:
     """Return a message of a machine or a driver without what databases refuse: NUL and halves of surrogate pairs."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
@@ -236,7 +236,7 @@ class Task:
             self._hold(lambda node: maintenance.end_holds(node, lambda hold: hold["fault"] == fault))
 
     def _hold(self, change: maintenance.Change) -> None:
-        # Users write holds whoever has the lock: what they are is seen where they are written.
+        # Users write holds without the lock: what they are is seen where they are written.
         self.add_extra_write(maintenance.change_holds(self.node.uuid, change))
         vars(self.node).update(change(self.node))
 

@@ -32,12 +32,12 @@ def _times() -> list[Column[Any]]:
     return [Column("created_at", models.moment(), nullable=False), Column("updated_at", models.moment())]
 
 
-def _keyed(*items: sa.schema.SchemaItem) -> tuple[sa.schema.SchemaItem, ...]:
+def _with_id(*items: sa.schema.SchemaItem) -> tuple[sa.schema.SchemaItem, ...]:
     return (Column("id", sa.Integer(), primary_key=True), *items)
 
 
 def _row(*items: sa.schema.SchemaItem) -> tuple[sa.schema.SchemaItem, ...]:
-    return _keyed(Column("uuid", models.string(36), nullable=False, unique=True), *items, *_times())
+    return _with_id(Column("uuid", models.string(36), nullable=False, unique=True), *items, *_times())
 
 
 def _key(name: str, owner: str, **options: Any) -> Column[Any]:
@@ -50,7 +50,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(models.string(), "description"),
         *_columns(models.text(), "extra", nullable=False),
     ),
-    "conductors": _keyed(
+    "conductors": _with_id(
         *_columns(models.string(), "hostname", nullable=False, unique=True),
         *_columns(models.string(), "conductor_group", nullable=False),
         *_columns(sa.Boolean(), "online", nullable=False),
@@ -88,7 +88,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(models.string(), "owner", index=True),
         *_columns(models.text(), "extra", nullable=False),
     ),
-    "conductor_hardware_interfaces": _keyed(
+    "conductor_hardware_interfaces": _with_id(
         _key("conductor_id", "conductors"),
         *_columns(models.string(128), "hardware_type interface_name", nullable=False),
         *_columns(models.string(16), "interface_type", nullable=False),
@@ -101,7 +101,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
             name="uniq_conductor_hardware_interfaces",
         ),
     ),
-    "deploy_template_steps": _keyed(
+    "deploy_template_steps": _with_id(
         _key("deploy_template_id", "deploy_templates", index=True),
         *_columns(models.string(), "interface step", nullable=False, index=True),
         *_columns(models.text(), "args", nullable=False),
@@ -154,7 +154,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(models.moment(), "due_at outbox_at", index=True),
         *_columns(sa.Integer(), "step_attempt", nullable=False),
     ),
-    "runbook_steps": _keyed(
+    "runbook_steps": _with_id(
         _key("runbook_id", "runbooks", index=True),
         *_columns(models.string(), "interface step", nullable=False),
         *_columns(models.text(), "args", nullable=False),
@@ -164,7 +164,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         _key("runbook_id", "runbooks", primary_key=True),
         *_columns(models.string(), "trait", primary_key=True),
     ),
-    "agent_logs": _keyed(
+    "agent_logs": _with_id(
         *_columns(models.string(36), "uuid", nullable=False, unique=True),
         _key("node_id", "nodes", index=True),
         *_columns(models.string(36), "run_id", nullable=False),
@@ -199,7 +199,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(models.string(), "current_version last_version_flashed vendor model serial_number"),
         *_times(),
     ),
-    "node_history": _keyed(
+    "node_history": _with_id(
         *_columns(models.string(36), "uuid", nullable=False, unique=True),
         _key("node_id", "nodes", index=True),
         *_columns(models.moment(), "created_at", nullable=False),
@@ -232,7 +232,7 @@ _TABLES: dict[str, tuple[sa.schema.SchemaItem, ...]] = {
         *_columns(sa.Boolean(), "dynamic_portgroup", nullable=False, server_default="0"),
         *_columns(sa.Integer(), "joined", nullable=False, server_default="0"),
     ),
-    "step_runs": _keyed(
+    "step_runs": _with_id(
         _key("node_id", "nodes"),
         *_columns(models.string(36), "run_id", nullable=False, index=True),
         *_columns(models.string(32), "flow interface", nullable=False),

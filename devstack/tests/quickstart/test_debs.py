@@ -22,7 +22,7 @@ class PackageFileTest(testtools.TestCase):
     def _package(self, content: dict[str, bytes]) -> pathlib.Path:
         tree = self.directory / "tree"
         (tree / "DEBIAN").mkdir(parents=True)
-        control = "Package: linux\nVersion: 1\nArchitecture: all\nMaintainer: a developer <a@example.org>\nDescription: x\n"
+        control = "Package: linux\nVersion: 1\nArchitecture: all\nMaintainer: dev <a@example.org>\nDescription: x\n"
         (tree / "DEBIAN" / "control").write_text(control)
         for name, data in content.items():
             path = tree / name

@@ -39,7 +39,7 @@ class PowerFault(conductor_case.ConductorCase):
     def rounds(self, number: int) -> models.Node:
         for _round in range(number):
             found = node_lists.list_for_power_sync(self.db, "", ["fake-hardware"])
-            self.synchroniser.read(node.uuid for node in found)
+            self.synchroniser.read([node.uuid for node in found])
             conductor_case.eventually(lambda: not self.synchroniser.busy, "all are read")
         return nodes.get(self.db, self.node.uuid)
 
