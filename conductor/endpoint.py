@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent import futures
-from typing import cast
+from typing import TypeVar, cast
 
 import oslo_messaging
 
@@ -20,6 +20,12 @@ from ingot.drivers.interfaces.vendor import VendorCall
 from ingot.rpcapi import transport, versions
 
 Exposed = Callable[..., Json]
+Method = TypeVar("Method", bound=Exposed)
+
+
+def expose(method: Method) -> Method:
+    """Serve a method over RPC."""
+    return cast(Method, oslo_messaging.expose(method))
 
 
 def _expose_question(work: Callable[..., object]) -> Exposed:
@@ -46,8 +52,7 @@ def _expose_action(work: Callable[..., object], purpose: str) -> Exposed:
 def _expose(method: Callable[..., object], work: Callable[..., object]) -> Exposed:
     method.__qualname__ = f"Endpoint.{work.__name__}"
     method.__doc__ = f"See ``hardware.{work.__name__}``."
-    exposed: Exposed = oslo_messaging.expose(method)
-    return exposed
+    return expose(method)
 
 
 class Endpoint:
@@ -61,37 +66,37 @@ class Endpoint:
         self._queues = queues
         self._allocator = allocator
 
-    @oslo_messaging.expose
+    @expose
     def advance(self, ctx: Json, node_uuid: str, why: str) -> Json:
         """Wake up for a node."""
         return transport.answer(ctx, self._queues.notify, node_uuid, why)
 
-    @oslo_messaging.expose
+    @expose
     def process_allocation(self, ctx: Json, allocation_uuid: str) -> Json:
         """Wake up for an allocation."""
         return transport.answer(ctx, self._allocator.notify, allocation_uuid)
 
-    @oslo_messaging.expose
+    @expose
     def validate_node(self, ctx: Json, node_uuid: str) -> Json:
         """See ``validation.validate_node``."""
         return self._run_shared(ctx, node_uuid, validation.validate_node)
 
-    @oslo_messaging.expose
+    @expose
     def validate_deploy(self, ctx: Json, node_uuid: str, request: FlowRequest) -> Json:
         """See ``validation.validate_deployment``."""
         return self._run_shared(ctx, node_uuid, lambda task: validation.validate_deployment(task, request))
 
-    @oslo_messaging.expose
+    @expose
     def validate_flow(self, ctx: Json, node_uuid: str, flow: str) -> Json:
         """See ``validation.validate_flow``."""
         return self._run_shared(ctx, node_uuid, lambda task: validation.validate_flow(task, flow))
 
-    @oslo_messaging.expose
+    @expose
     def get_plan(self, ctx: Json, node_uuid: str, flow: str, request: FlowRequest) -> Json:
         """See ``preview.build_preview``."""
         return self._run_shared(ctx, node_uuid, lambda task: preview.build_preview(task, flow, request))
 
-    @oslo_messaging.expose
+    @expose
     def get_steps(self, ctx: Json, node_uuid: str, kind: str) -> Json:
         """See ``validation.list_steps``."""
         return self._run_shared(ctx, node_uuid, lambda task: validation.list_steps(task, kind))
@@ -115,7 +120,7 @@ class Endpoint:
     detach_vif = _expose_action(hardware.detach_vif, "detaching a VIF")
     get_node_methods = _expose_question(hardware.list_node_methods)
 
-    @oslo_messaging.expose
+    @expose
     def call_node_method(
         self, ctx: Json, node_uuid: str, vendor_method: str, http_method: str, arguments: Json
     ) -> Json:
@@ -143,7 +148,7 @@ class Endpoint:
             return self._run_exclusive(ctx, node_uuid, f"vendor method {vendor_method}"[:255], work)
         return self._run_shared(ctx, node_uuid, work)
 
-    @oslo_messaging.expose
+    @expose
     def get_logical_disk_properties(self, ctx: Json, driver: str) -> Json:
         """Return what can be said of a logical disk to the RAID interface of a classic driver, or the default one of a
         hardware type: descriptions by key."""
@@ -156,13 +161,13 @@ class Endpoint:
 
         return transport.answer(ctx, run)
 
-    @oslo_messaging.expose
+    @expose
     def get_driver_properties(self, ctx: Json, hardware_type: str) -> Json:
         """Return the properties that the default interfaces of a hardware type, or those of a classic driver, read from
         driver_info."""
         return transport.answer(ctx, self._services.hardware.properties, hardware_type)
 
-    @oslo_messaging.expose
+    @expose
     def get_driver_methods(self, ctx: Json, driver: str) -> Json:
         """Return the driver methods of its vendor interface."""
 
@@ -171,7 +176,7 @@ class Endpoint:
 
         return transport.answer(ctx, run)
 
-    @oslo_messaging.expose
+    @expose
     def call_driver_method(self, ctx: Json, driver: str, vendor_method: str, http_method: str, arguments: Json) -> Json:
         """Call one of them."""
 

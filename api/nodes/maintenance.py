@@ -7,6 +7,7 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors
+from ingot.common.json_types import Hold
 from ingot.db import maintenance
 
 _SHOWN = fields.complete_schema(
@@ -71,7 +72,7 @@ def _write(call: Call, node: str, change: maintenance.Change) -> None:
     calls.retry_if_changed(attempt)
 
 
-def _find_hold(call: Call, node: str, name: str) -> maintenance.Hold:
+def _find_hold(call: Call, node: str, name: str) -> Hold:
     """Return a hold by name.
 
     :raises NotFound: the node has none of that name.

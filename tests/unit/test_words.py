@@ -146,6 +146,11 @@ def found_in(path: pathlib.Path) -> Iterator[Found]:
                     yield Found(name, word, node.name)
 
 
+@functools.cache
+def all_found() -> tuple[Found, ...]:
+    return tuple(one for path in files() for one in found_in(path))
+
+
 def is_kept(found: Found, kept: Kept) -> bool:
     return found.word == kept.word and fnmatch(found.path, kept.paths) and kept.containing in found.text
 
@@ -153,14 +158,12 @@ def is_kept(found: Found, kept: Kept) -> bool:
 class WordsTest(testtools.TestCase):
     def test_replaced_words_stay_out(self) -> None:
         instead = {**USE_INSTEAD, **OF_FUNCTIONS, **OF_TYPES}
-        found = [one for path in files() for one in found_in(path)]
         left = [
             f"{one.path}: {one.word!r} in {one.text.strip()[:80]!r}: use {instead[one.word]}"
-            for one in found
+            for one in all_found()
             if not any(is_kept(one, kept) for kept in KEPT)
         ]
         self.assertEqual([], left, "\n".join(left))
 
     def test_every_exemption_is_needed(self) -> None:
-        found = [one for path in files() for one in found_in(path)]
-        self.assertEqual([], [kept for kept in KEPT if not any(is_kept(one, kept) for one in found)])
+        self.assertEqual([], [kept for kept in KEPT if not any(is_kept(one, kept) for one in all_found())])
