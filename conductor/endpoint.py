@@ -49,7 +49,7 @@ def _expose_action(work: Callable[..., object], purpose: str) -> Exposed:
     return _expose(method, work)
 
 
-def _expose(method: Callable[..., object], work: Callable[..., object]) -> Exposed:
+def _expose(method: Exposed, work: Callable[..., object]) -> Exposed:
     method.__qualname__ = f"Endpoint.{work.__name__}"
     method.__doc__ = f"See ``hardware.{work.__name__}``."
     return expose(method)
