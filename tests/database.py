@@ -193,9 +193,7 @@ def make_port(db: Database, node: models.Node, **values: Any) -> models.Port:
     }
     with db.single() as connection:
         connection.execute(sa.insert(table).values(port))
-        return models.Port(
-            **connection.execute(sa.select(table).where(table.c.uuid == port["uuid"])).mappings().one()
-        )
+        return models.Port(**connection.execute(sa.select(table).where(table.c.uuid == port["uuid"])).mappings().one())
 
 
 class TestCase(testtools.TestCase):
