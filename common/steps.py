@@ -16,13 +16,18 @@ STEPS, STEP_INDEX = "_steps", "_step_index"
 
 
 class Runner(enum.StrEnum):
-    """What runs a planned step."""
+    """What runs a planned step; UNKNOWN stands for any that another release has written."""
 
     FLOW = "flow"
     DRIVER = "driver"
     AGENT = "agent"
     RESERVED = "reserved"
     CHILDREN = "children"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self:
+        return cls("unknown")
 
 
 class StepJson(TypedDict, total=False):
@@ -78,9 +83,15 @@ class PlannedStep:
 
     @classmethod
     def from_json(cls, kept: Json) -> Self:
-        """Return a step that :meth:`as_json` has written, here or in another release."""
+        """Return a step that :meth:`as_json` has written, here or in another release.
+
+        Keys that this release does not know are dropped: a release that adds one must not depend on it while conductors
+        of the one before run beside it.
+        """
         known = {name: kept[name] for name in cls.__slots__ if name in kept}
-        return cls(**{**known, "runner": Runner(kept["runner"])})
+        # A node that failed, or was held, under release 0.1 keeps a plan without runners until its next flow begins.
+        runner = "flow" if kept["origin"] == "flow" else "agent" if kept.get("in_band") else "driver"
+        return cls(**{**known, "runner": Runner(kept.get("runner", runner))})
 
     def as_json(self) -> StepJson:
         """Return the step as plans, drivers and clients of the API get it."""

@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent import futures
 
 import futurist
@@ -38,13 +38,21 @@ class PowerSynchronizer:
         self._running: set[str] = set()
         self._failures: dict[str, int] = {}
 
-    def read(self, uuids: Collection[str]) -> None:
-        """Begin to read all nodes of this conductor; those still being read from the last round are not asked twice.
+    @property
+    def failing(self) -> frozenset[str]:
+        """UUIDs of the nodes whose last reading failed."""
+        return frozenset(self._failures)
+
+    def forget(self, uuids: Iterable[str]) -> None:
+        """Forget failures of nodes that are not this conductor's any more."""
+        for uuid in uuids:
+            self._failures.pop(uuid, None)
+
+    def read(self, uuids: Iterable[str]) -> None:
+        """Begin to read nodes; those still being read from the last round are not asked twice.
 
         Returns when the last of them has begun.
         """
-        for gone in set(self._failures) - set(uuids):  # deleted, or another conductor's
-            self._failures.pop(gone, None)
         fresh = [uuid for uuid in uuids if uuid not in self._running]
         fresh.sort(key=self._services.circuit_breakers.is_unresponsive)
         for node in self._read_unlocked(fresh):

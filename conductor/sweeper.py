@@ -72,7 +72,11 @@ class Sweeper:
         """Read the power states of this conductor's machines."""
         services = self._services
         candidates = node_lists.list_for_power_sync(services.db, services.group, services.hardware.drivers)
-        self._synchronizer.read([node.uuid for node in candidates if self._membership.owns(node)])
+        self._synchronizer.read(node.uuid for node in candidates if self._membership.owns(node))
+        # By what exists and is owned: a candidate of one round may be locked in the next, and goes on failing.
+        if failing := self._synchronizer.failing:
+            known = node_lists.list_ring_keys(services.db, failing)
+            self._synchronizer.forget(failing - {node.uuid for node in known if self._membership.owns(node)})
 
     def collect_events(self) -> None:
         """Keep outboxes short while no client reads the feed of events; its readers collect more often."""

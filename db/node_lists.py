@@ -52,9 +52,10 @@ def count_shards(db: Database) -> list[tuple[str | None, int]]:
 # What conductors ask
 
 
-def list_ring_keys(db: Database) -> list[models.Node]:
-    """Return what the hash ring needs to know of every node."""
-    return _read(db, _select("uuid", "driver", "conductor_group"))
+def list_ring_keys(db: Database, uuids: Collection[str] | None = None) -> list[models.Node]:
+    """Return what the hash ring needs to know of nodes: of every node, or of those with a UUID."""
+    statement = _select("uuid", "driver", "conductor_group")
+    return _read(db, statement if uuids is None else statement.where(_NODES.c.uuid.in_(uuids)))
 
 
 def list_to_check(

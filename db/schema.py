@@ -157,6 +157,12 @@ def stamp(db: Database, revision: str) -> None:
         alembic.command.stamp(_config(connection), revision, purge=True)
 
 
+def next_revision() -> str:
+    """Return the number of the next migration. Those before release 0.2 are gone; their numbers are not used again."""
+    scripts = alembic.script.ScriptDirectory.from_config(_config()).walk_revisions()
+    return f"{max(int(script.revision) for script in scripts if script.revision.isdecimal()) + 1:04}"
+
+
 def draft(db: Database, message: str) -> str:
     """Write a new migration from what the models have and the database has not, for a developer to finish.
 
@@ -165,8 +171,7 @@ def draft(db: Database, message: str) -> str:
     """
     with _exclusive(db) as connection:
         config = _config(connection)
-        count = len(list(alembic.script.ScriptDirectory.from_config(config).walk_revisions()))
-        script = alembic.command.revision(config, message, autogenerate=True, rev_id=f"{count + 1:04}")
+        script = alembic.command.revision(config, message, autogenerate=True, rev_id=next_revision())
     assert isinstance(script, alembic.script.Script)  # noqa: S101 - one revision was asked for
     return script.path
 

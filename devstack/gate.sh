@@ -18,7 +18,6 @@ cd "$CHECKOUT"
 
 GATE=$CHECKOUT/.gate
 LOGS=$GATE/logs
-EXTRAS=lint,mysql,postgresql,test
 # What clients need that pip does not have: Metal3's is a Go program, Nova makes config drives with genisoimage.
 CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage)
 
@@ -39,11 +38,11 @@ STEPS=(
     "+diagram        | check | 2  | python doc/states_diagram.py --check doc/source/contributor/states.dot"
     "+openapi        | check | 2  | python -m ingot.api.openapi --check doc/openapi.json"
     "+releasenotes   | check | 2  | reno -q lint"
-    "unit            | tests | 8  | stestr run"
+    "unit            | tests | 8  | stestr --test-path ./tests/unit run"
     # Functional tests wait more than they work, and none shares anything with others of its class.
     "functional      | tests | 25 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 4"
     # Only makes what the step real-machine needs, while processors have time.
-    "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare"
+    "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/real-machine.sh --prepare"
     "wheel           | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
     "+quickstart     | check | 7  | devstack/quickstart.sh --once"
     "clients         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
@@ -67,6 +66,7 @@ declare -A limits=()
 # A gate that is stopped stops the steps that run, and with them the servers they started.
 interrupted() {
     if [ "${#running[@]}" != 0 ]; then
+        say "stopped in: ${running[*]%%|*}"
         kill -TERM "${!running[@]}"
         wait "${!running[@]}" || true
     fi
@@ -124,7 +124,7 @@ list_failing() { stestr --repo-url "$1" failing --list 2>/dev/null | sed 's/^/fa
 measure_machine() {
     slowness=$(python devstack/speed.py)
     export INGOT_TEST_PATIENCE=$slowness
-    say "this machine is now $slowness times as slow as a quiet one with two cores"
+    say "after $((SECONDS / 60)) minutes: this machine is now $slowness times as slow as a quiet one with two cores"
 }
 
 # start_step STEP: begin it in the background, within its limit and what is left of the gate's time.
@@ -146,6 +146,7 @@ start_step() {
     limits[$name]=$((limit < left ? limit : left)) began[$name]=$SECONDS
     timeout --kill-after=60 "${limits[$name]}" bash -c "$command" > "$LOGS/$name.log" 2>&1 < /dev/null &
     running[$!]=$1
+    say "$name begins"
 }
 
 # report_step STEP STATUS: say how a step ended, and count it.
@@ -153,7 +154,7 @@ report_step() {
     local name type status=$2
     name=$(field 1 "$1") type=$(field 2 "$1")
     printf '%-14s %s in %d s' "$name" "$([ "$status" = 0 ] && echo ok || echo FAILED)" $((SECONDS - began[$name]))
-    if [ "$status" = 124 ]; then printf ' (stopped after %d s)' "${limits[$name]}"; fi
+    if [ "$status" = 124 ] || [ "$status" = 137 ]; then printf ' (stopped after %d s)' "${limits[$name]}"; fi
     if [ "$type" = tests ]; then
         count_tests "$status" "$GATE/results/$name"
     elif [ "$status" = 0 ]; then
@@ -177,8 +178,13 @@ run_together() {
     done
     for step; do start_step "$step"; done
     while [ "${#running[@]}" != 0 ]; do
-        status=0
-        wait -n -p ended "${!running[@]}" || status=$?
+        status=0 ended=
+        wait -n -p ended "${!running[@]}" 2> /dev/null || status=$?
+        if [ -z "${ended:-}" ]; then # a signal has ended it meanwhile: only a plain wait still knows how
+            for ended in "${!running[@]}"; do kill -0 "$ended" 2> /dev/null || break; done
+            status=0
+            wait "$ended" || status=$?
+        fi
         step=${running[$ended]}
         unset "running[$ended]"
         report_step "$step" "$status"
@@ -201,7 +207,7 @@ done
 
 mkdir -p "$LOGS"
 say "environment in $GATE/venv"
-make_environment "$GATE/venv" "$EXTRAS" > "$LOGS/environment.log" 2>&1 || {
+make_environment "$GATE/venv" "$GATE_EXTRAS" > "$LOGS/environment.log" 2>&1 || {
     tail -n 40 "$LOGS/environment.log"
     fail "the environment could not be made; the log is $LOGS/environment.log"
 }

@@ -2,6 +2,9 @@
 # shellcheck shell=bash
 
 CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Of the gate's environment in .gate/venv, which real-machine.sh uses too.
+# shellcheck disable=SC2034
+GATE_EXTRAS=lint,mysql,postgresql,test
 
 say() { printf '%s\n' "$*"; }
 

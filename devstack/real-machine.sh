@@ -37,7 +37,7 @@ quietly() { # LOG COMMAND...: of a command that fails, the end of its log is sho
 prepare() {
     mkdir -p "$PLACE"
     quietly packages install_packages "${PACKAGES[@]}"
-    quietly environment make_environment "$CHECKOUT/.gate/venv" lint,mysql,postgresql,test
+    quietly environment make_environment "$CHECKOUT/.gate/venv" "$GATE_EXTRAS"
     as_root env PYTHONPATH="$CHECKOUT/devstack" "$CHECKOUT/.gate/venv/bin/python" -P -m ramdisk "$PLACE" --cache "$CACHE"
     say "prepared in $SECONDS s"
 }

@@ -58,6 +58,7 @@ class Rings:
         self._last: tuple[frozenset[conductors.RingMember], _RingsByKey] = (frozenset(), {})
         self._read_at = float("-inf")
         self._reading: futures.Future[_RingsByKey] | None = None
+        self._generation = 0  # a read that began in an earlier one is forgotten
 
     def owner(self, node_uuid: str, group: str, driver: str) -> str:
         """Return the hostname of the conductor that owns a node.
@@ -74,6 +75,7 @@ class Rings:
     def forget(self) -> None:
         """Read the members anew at the next question, whichever read is under way."""
         with self._lock:
+            self._generation += 1
             self._read_at, self._reading = float("-inf"), None
 
     def _current(self, forced: bool = False) -> _RingsByKey:
@@ -86,26 +88,34 @@ class Rings:
                 return self._last[1]
             if is_own or reading is None:  # the latter only for type checkers
                 reading = self._reading = futures.Future()
+            generation = self._generation
         if is_own:
-            self._read(reading, moment)
+            self._read(reading, moment, generation)
         return reading.result()
 
-    def _read(self, reading: "futures.Future[_RingsByKey]", moment: float) -> None:
+    def _read(self, reading: "futures.Future[_RingsByKey]", moment: float, generation: int) -> None:
         try:
             members = frozenset(self._members())
             known, rings = self._last
             if members != known:
                 rings = self._build(members)
-        except BaseException as exc:  # noqa: BLE001 - handed to all that wait for this read
-            with self._lock:
-                if self._reading is reading:
-                    self._reading = None
-            reading.set_exception(exc)
-            return
+        except BaseException as exc:
+            self._end(reading)
+            if isinstance(exc, Exception):
+                reading.set_exception(exc)  # the one that waits for it first is this thread
+                return
+            reading.set_exception(errors.ServiceUnavailable(what="The hash ring", reason="its read was interrupted"))
+            raise
         with self._lock:
-            if self._reading is reading:  # nothing was forgotten meanwhile
-                self._reading, self._last, self._read_at = None, (members, rings), moment
+            if self._generation == generation and moment >= self._read_at:  # forced reads overlap
+                self._last, self._read_at = (members, rings), moment
+        self._end(reading)
         reading.set_result(rings)
+
+    def _end(self, reading: "futures.Future[_RingsByKey]") -> None:
+        with self._lock:
+            if self._reading is reading:
+                self._reading = None
 
     def _build(self, members: frozenset[conductors.RingMember]) -> _RingsByKey:
         hosts: dict[tuple[str, str], set[str]] = {}

@@ -159,7 +159,7 @@ class StoryCase(scripted.ScriptedCase):
                 self.abort(now)
                 now = self.take_turns(node)
             for child in () if self.stage.life.dead else self.kin:
-                self.ring_for(child)  # its parent may not wait for it any more
+                self.notify_and_wait(child)  # its parent may not wait for it any more
             if not self.stage.life.dead and (now.flow is None or not leaving.is_set()):
                 return now
             self.assert_scheduled(node)

@@ -84,7 +84,7 @@ class ScriptedCase(conductor_case.ConductorCase):
 
     # Turns
 
-    def ring_for(self, node: models.Node) -> None:
+    def notify_and_wait(self, node: models.Node) -> None:
         """Notify the conductor and wait until it has reconciled. If hardware needed time, it has passed."""
         if self.now(node).step_state == "polling":
             nodes.set_always(self.db, node.uuid, {"due_at": clock.now()})
@@ -131,9 +131,9 @@ class ScriptedCase(conductor_case.ConductorCase):
         """
         same, before = 0, None
         for _ in range(most):
-            (self.sweep_for if sweeps else self.ring_for)(node)
+            (self.sweep_for if sweeps else self.notify_and_wait)(node)
             for child in () if sweeps else node_lists.list_children(self.db, node.uuid):
-                self.ring_for(child)
+                self.notify_and_wait(child)
             now = self.now(node)
             if (now.flow is None and now.reservation is None) or self.stage.life.dead or until(now):
                 return now

@@ -180,6 +180,10 @@ def _run_on_children(task: Task, flow: Flow, step: PlannedStep) -> Answer:
     return children.run(task, str(flow.kind), step)
 
 
+def _refuse_unknown(_task: Task, _flow: Flow, _step: PlannedStep) -> Answer:
+    raise errors.StepFailed("this conductor's release does not know how to run it; upgrade all conductors")
+
+
 def _get_interface(task: Task, interface_type: str) -> BaseInterface:
     found: BaseInterface | None = getattr(task.driver, interface_type)
     if found is None:
@@ -193,4 +197,5 @@ _RUNNERS: dict[Runner, Callable[[Task, Flow, PlannedStep], Answer]] = {
     Runner.AGENT: _run_by_agent,
     Runner.RESERVED: _run_reserved,
     Runner.CHILDREN: _run_on_children,
+    Runner.UNKNOWN: _refuse_unknown,
 }

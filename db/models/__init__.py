@@ -16,6 +16,7 @@ from ingot.db.models.base import Record as Record
 from ingot.db.models.base import Row as Row
 from ingot.db.models.base import blob as blob
 from ingot.db.models.base import columns as columns
+from ingot.db.models.base import forget_declarations
 from ingot.db.models.base import json_schema as json_schema
 from ingot.db.models.base import moment as moment
 from ingot.db.models.base import string as string
@@ -46,5 +47,6 @@ from ingot.db.models.volume import VolumeConnector as VolumeConnector
 from ingot.db.models.volume import VolumeTarget as VolumeTarget
 
 Base.registry.dispose()
+forget_declarations()
 
 assert set(interfaces.FIELDS) <= set(table(Node).c.keys()), "a kind of interface has no column"  # noqa: S101

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 from ingot.common import clock
 from ingot.common.json_types import Json
@@ -194,6 +194,17 @@ class Row(Timestamps, Base):
 
     id: Mapped[int] = mapped_column(primary_key=True, sort_order=-2)
     uuid: Mapped[str] = mapped_column(string(36), unique=True, sort_order=-1)
+
+
+def forget_declarations() -> None:
+    """Take the declared columns off the classes that are no tables, which the ORM leaves there.
+
+    Otherwise a column of theirs that was not read would look like one that was.
+    """
+    for shared in (Timestamps, Row):
+        for name, declared in list(vars(shared).items()):
+            if isinstance(declared, MappedColumn):
+                delattr(shared, name)
 
 
 def table(model: type[Base]) -> sa.Table:

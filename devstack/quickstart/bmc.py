@@ -6,9 +6,10 @@ import shutil
 import subprocess
 from typing import Any
 
+from quickstart.children import SLOWNESS
 from quickstart.failure import Failure
 
-_TIMEOUT = 30
+_TIMEOUT = 30 * SLOWNESS
 _DEVICES = {"Force PXE": "pxe", "Force Boot from default Hard-Drive": "disk"}
 
 
@@ -51,7 +52,7 @@ def _ask(machine: dict[str, Any], user: str, password: str, *question: str) -> s
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     except subprocess.TimeoutExpired as error:
-        raise Failure(f"{' '.join(command)}: no answer in {_TIMEOUT} s") from error
+        raise Failure(f"{' '.join(command)}: no answer in {_TIMEOUT:.0f} s") from error
     if done.returncode:
         raise Failure(f"{' '.join(command)} failed with status {done.returncode}: {done.stderr.strip()}")
     return done.stdout

@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from quickstart.failure import Failure
 
-START_TIMEOUT = 60.0
-STOP_TIMEOUT = 20.0
+SLOWNESS = float(os.environ.get("INGOT_TEST_PATIENCE", "1"))  # as tests/patience.py; the gate sets it
+START_TIMEOUT = 60 * SLOWNESS
+STOP_TIMEOUT = 20 * SLOWNESS
 
 Answer = TypeVar("Answer")
 
@@ -49,7 +50,7 @@ class Child:
     def wait_for(self, ready: Callable[[], Answer | None]) -> Answer:
         """Return the first answer that is not None.
 
-        :raises Failure: the process ended, or there was none in 60 s.
+        :raises Failure: the process ended, or there was none in ``START_TIMEOUT`` seconds.
         """
         deadline = time.monotonic() + START_TIMEOUT
         while (answer := ready()) is None:

@@ -9,12 +9,13 @@ from typing import Any
 from openstack.baremetal.v1.node import Node
 
 from quickstart import bmc, disks, timeline, user
+from quickstart.children import SLOWNESS
 from quickstart.display import Display
 from quickstart.failure import Failure
 from quickstart.image import DISK, KERNEL, RAMDISK
 from quickstart.lab import BMC_USER, Lab
 
-TIMEOUT = 180.0
+TIMEOUT = 180 * SLOWNESS
 """Seconds that the machines may take for one phase; on an idle laptop it is less than ten."""
 
 Step = tuple[str, str, int, str]

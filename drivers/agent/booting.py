@@ -56,6 +56,11 @@ def _can_use_running(task: Task) -> bool:
     return True
 
 
+def prepare_instance(task: Task) -> None:
+    """Have the machine boot its instance from now on, as a phase."""
+    get_interface(task, BootInterface).prepare_instance(task)
+
+
 def wait_for_agent(task: Task) -> results.Result:
     """Wait until the agent calls for the first time since it was forgotten."""
     return results.DONE if session.is_alive(task) else results.WaitForAgent()

@@ -27,8 +27,12 @@ class AgentDeploy(DeployInterface):
         return booting.PROPERTIES
 
     def prepare_cleaning(self, task: Task) -> results.Result:
-        enter = (power_control.power_off, get_interface(task, NetworkInterface).add_cleaning_network)
+        enter = (power_control.power_off, self._enter_cleaning_network)
         return booting.run_unless_running(task, *enter, *booting.BOOT)
+
+    @staticmethod
+    def _enter_cleaning_network(task: Task) -> None:
+        get_interface(task, NetworkInterface).add_cleaning_network(task)
 
     def tear_down_cleaning(self, task: Task) -> results.Result:
         """With fast track the agent stays, for what comes next."""

@@ -61,7 +61,11 @@ class DirectDeploy(AgentDeploy):
 
     def prepare(self, task: Task) -> results.Result:
         prepare = self._prepare_for_agent if _writes_image(task) else self._prepare_without_agent
-        return results.run_phases(task, prepare, get_interface(task, StorageInterface).attach_volumes)
+        return results.run_phases(task, prepare, self._attach_volumes)
+
+    @staticmethod
+    def _attach_volumes(task: Task) -> None:
+        get_interface(task, StorageInterface).attach_volumes(task)
 
     @staticmethod
     def _prepare_for_agent(task: Task) -> results.Result:
@@ -123,8 +127,7 @@ class DirectDeploy(AgentDeploy):
     @base.deploy_step(priority=60, requires_ramdisk=True, idempotent=True)
     def prepare_instance_boot(self, task: Task) -> results.Result:
         """Make the machine boot what was written."""
-        boot_instance = get_interface(task, BootInterface).prepare_instance
-        return results.run_phases(task, self._install_bootloader, boot_instance)
+        return results.run_phases(task, self._install_bootloader, booting.prepare_instance)
 
     @staticmethod
     def _install_bootloader(task: Task) -> results.Result:

@@ -39,9 +39,8 @@ class AgentRescue(RescueInterface):
         get_interface(task, NetworkInterface).configure_tenant_networks(task)
 
     def unrescue(self, task: Task) -> results.Result:
-        boot_instance = get_interface(task, BootInterface).prepare_instance
         leave = (power_control.soft_power_off, self._give_to_user)
-        return results.run_phases(task, *leave, boot_instance, power_control.power_on)
+        return results.run_phases(task, *leave, booting.prepare_instance, power_control.power_on)
 
     def clean_up(self, task: Task) -> None:
         session.forget(task)

@@ -22,6 +22,7 @@ class ConsoleInterface(BaseInterface):
 
     def stop_console(self, task: Task) -> None:
         """Stop the console, if it was started. Flows call this when a node is taken over or deleted."""
+        raise self.not_supported("stop_console")
 
     def get_console(self, task: Task) -> ConsoleInfo:
         """Return where the console is."""

@@ -34,7 +34,8 @@ class NoBIOS(_Unsupported, bios.BIOSInterface):
 
 
 class NoConsole(_Unsupported, console.ConsoleInterface):
-    pass
+    def stop_console(self, task: Task) -> None:
+        """Do nothing: flows stop the consoles of all nodes."""
 
 
 class NoFirmware(_Unsupported, firmware.FirmwareInterface):

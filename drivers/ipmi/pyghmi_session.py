@@ -1,7 +1,7 @@
 """A session with a BMC that ends in time, sends again what was lost and blocks no other: all use of pyghmi is here.
 
 pyghmi has two implementations of a session. The usual one runs all sessions of a process through a loop of its own,
-where a second session with one BMC, or a BMC that falls silent at the wrong moment, blocks callers for minutes.
+where a second session with one BMC, or a BMC that stops answering at the wrong moment, blocks callers for minutes.
 The *simple* one, used here, has a socket of its own and is driven by its caller. What it lacks is retransmission and a
 deadline, and it has no public way to add them: :class:`Session` overrides and calls private methods. So setup.cfg
 has an upper bound for pyghmi, and ``tests.unit.drivers.test_pyghmi_session`` compares each method that is relied on

@@ -6,12 +6,9 @@ from amqp import exceptions
 from tests.functional import services
 
 
-def listeners(name: str, url: str | None = None) -> int | None:
-    """How many listen on a queue; None if there is none of that name.
-
-    :param url: of the broker, as a transport_url; the tests' own one by default.
-    """
-    address = (url or services.broker_url()).replace("rabbit://", "amqp://", 1)
+def listeners(name: str) -> int | None:
+    """Return how many consumers a queue has; None if there is no queue of that name."""
+    address = services.broker_url().replace("rabbit://", "amqp://", 1)
     with kombu.Connection(address) as connection, connection.channel() as channel:
         try:
             return int(channel.queue_declare(name, passive=True).consumer_count)

@@ -1,6 +1,7 @@
 """Virtual environments for the tests of the gate, and the commands that run in them."""
 
 import fcntl
+import hashlib
 import os
 import pathlib
 import subprocess
@@ -40,14 +41,20 @@ def make(place: pathlib.Path, *requirements: str | pathlib.Path) -> pathlib.Path
     return place / "bin"
 
 
+def _identify(requirement: str) -> str:
+    """Return a requirement, with the hash of its content when it is a file."""
+    file = pathlib.Path(requirement.partition("[")[0])
+    return f"{requirement} {hashlib.sha256(file.read_bytes()).hexdigest()}" if file.is_file() else requirement
+
+
 def cached(name: str, *requirements: str) -> pathlib.Path:
     """As :func:`make`, in the gate's directory, where it stays.
 
-    It is made again when the requirements or the Python changed, or when making it did not finish. Of several test
+    It is made again when the requirements, a wheel's content or the Python changed, or when making it did not finish. Of several test
     workers that want it at once, one makes it.
     """
     place = _CACHE / name
-    content = "\n".join([sys.version, sys.base_prefix, *requirements])
+    content = "\n".join([sys.version, sys.base_prefix, *map(_identify, requirements)])
     _CACHE.mkdir(exist_ok=True)
     with (_CACHE / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

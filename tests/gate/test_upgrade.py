@@ -13,9 +13,9 @@ import requests
 import testtools
 
 from ingot.db import conductors
-from ingot.rpcapi import versions
+from ingot.rpcapi import transport, versions
 from tests import database
-from tests.functional import services
+from tests.functional import queues, services
 from tests.functional.deployment import lab
 from tests.functional.deployment.core_steps import CORE, ran
 from tests.gate import environments
@@ -129,6 +129,8 @@ class _Rolled:
         for tenant in self.tenants:
             tenant.leave()
             self.assertIsNone(tenant.failure)
+        for name in self.site.conductors:
+            self.assertEqual(1, queues.listeners(f"{transport.TOPIC}.{name}"))
 
     def online(self: Any) -> list[tuple[str, str]]:
         known = conductors.list_versions(self.database.db, self.database.conf.conductor.heartbeat_timeout)

@@ -20,7 +20,9 @@ THIS = "tests/unit/test_words.py"
 USE_INSTEAD = {
     "bell": "wake-up",
     "bells": "wake-ups",
+    "rung": "notified",
     "doorbell": "wake-up",
+    "news": "events, messages",
     "told": "message, event, entry; to send, report, list, show",
     "journal": "step runs",
     "silences": "circuit breakers",

@@ -12,12 +12,12 @@ from ingot.api import server
 from ingot.common import states
 from ingot.db import nodes
 from ingot.rack import ports
-from tests import api_case
+from tests import api_case, patience
 
 STEP = {"interface": "raid", "step": "apply_configuration", "args": {}, "priority": 90}
 IN_RUNBOOK = {"interface": "bios", "step": "factory_reset", "order": 1}
 CLIENTS = 2
-TIMEOUT_S = 60
+TIMEOUT_S = patience.seconds(60)
 
 
 class Client:

@@ -15,7 +15,7 @@ import fixtures
 import requests
 import testtools
 
-from tests import database
+from tests import database, patience
 from tests.functional import services
 from tests.functional.deployment import lab
 
@@ -55,11 +55,11 @@ class Reader(threading.Thread):
 
     def stop(self) -> None:
         self._stopped.set()
-        self.join(30)
+        self.join(patience.seconds(30))
 
     def _follow(self, url: str) -> None:
         headers = {} if self._last is None else {"Last-Event-ID": self._last}
-        with requests.get(url, headers=headers, stream=True, timeout=20) as answer:
+        with requests.get(url, headers=headers, stream=True, timeout=patience.seconds(20)) as answer:
             if answer.status_code != 200:
                 raise requests.RequestException(answer.text)
             for number, _block in enumerate(self._blocks(answer), 1):

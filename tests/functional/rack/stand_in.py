@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import requests
 
-from tests import http_handler
+from tests import http_handler, patience
 
 TOKEN = "t" * 43
 
@@ -142,7 +142,7 @@ class AgentClient:
         self._directory.cleanup()
 
     def get(self, path: str) -> requests.Response:
-        return requests.get(self.url + path, params=self._params, verify=self._verify, timeout=20)
+        return requests.get(self.url + path, params=self._params, verify=self._verify, timeout=patience.seconds(20))
 
     def post(self, name: str, params: dict[str, Any] | None = None, wait: bool = True) -> requests.Response:
         return self.send({"name": name, "params": params or {}}, wait)
@@ -150,7 +150,8 @@ class AgentClient:
     def send(self, body: Any, wait: bool = True) -> requests.Response:
         """Post whatever there is as a command."""
         query = {**self._params, "wait": str(wait).lower()}
-        return requests.post(f"{self.url}/v1/commands/", params=query, json=body, verify=self._verify, timeout=30)
+        url, limit = f"{self.url}/v1/commands/", patience.seconds(30)
+        return requests.post(url, params=query, json=body, verify=self._verify, timeout=limit)
 
     def run(self, name: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         """Run a command to its end."""
@@ -168,9 +169,14 @@ class AgentClient:
 
 
 def wait_until(condition: Callable[[], bool], timeout: float, what: str) -> None:
-    """Wait for a condition. :raises AssertionError: after ``timeout`` seconds."""
-    deadline = time.monotonic() + timeout
+    """Wait for a condition.
+
+    :param timeout: seconds on a quiet machine.
+    :raises AssertionError: it does not hold in that time.
+    """
+    limit = patience.seconds(timeout)
+    deadline = time.monotonic() + limit
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"no {what} within {timeout} s")
+            raise AssertionError(f"no {what} within {limit:.0f} s")
         time.sleep(0.02)

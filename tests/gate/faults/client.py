@@ -8,10 +8,11 @@ from typing import Any
 
 import requests
 
+from tests import patience as waiting
 from tests.functional.deployment import lab
 
 _PAUSE_S = 0.5
-_ANSWER_S = 90.0
+_ANSWER_S = waiting.seconds(90)
 
 
 class Refused(Exception):

@@ -177,7 +177,7 @@ class FaultCase(scripted.ScriptedCase):
         nodes.set_always(self.db, self.node.uuid, {"abort_requested": True, "due_at": clock.now()})
         self.just_run()
         for child in self.kin:  # no flow waits for them any more
-            self.ring_for(child)
+            self.notify_and_wait(child)
             self.assertIn("was aborted", self.now(child).last_error)
 
     # The checks

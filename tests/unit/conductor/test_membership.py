@@ -292,11 +292,12 @@ class TestLease(testtools.TestCase):
             sys.settrace(read)
             return read
 
+        before = sys.gettrace()
         sys.settrace(read)
         try:
             gap = lease.renew(1000.0)
         finally:
-            sys.settrace(None)
+            sys.settrace(before)
         self.assertEqual(1000.0, gap)
         self.assertGreater(len(seen), 3)
         self.assertEqual({False}, set(seen))

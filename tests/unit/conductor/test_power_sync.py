@@ -171,13 +171,17 @@ class TestSilentBMCs(SyncCase):
             rounds.append("".join(name[0] for name in asked))
         self.assertEqual(["ls", "l", "ls", "l", "l", "l", "ls", "l", "l", "l", "l", "ls"], rounds)
 
-    def test_failures_of_nodes_that_are_gone_are_forgotten(self) -> None:
+    def test_failures_of_nodes_that_are_gone_are_forgotten_and_of_no_others(self) -> None:
         self.answers(self.silent)
-        gone, stays = self.node(), self.node()
-        self.round()
+        self.start(self.conductor)
+        synchronizer, sweeper = self.conductor.sweeper._synchronizer, self.conductor.sweeper
+        gone, stays, locked = self.node(), self.node(), self.node()
+        sweeper.sync_power()
+        conductor_case.eventually(lambda: not synchronizer.busy, "all are read")
         node_crud.delete(self.db, nodes.get(self.db, gone.uuid))
-        self.round()
-        self.assertEqual({stays.uuid}, set(self.synchroniser._failures))
+        nodes.set_always(self.db, locked.uuid, {"reservation": "conductor-1"})
+        sweeper.sync_power()
+        self.assertEqual({stays.uuid, locked.uuid}, synchronizer.failing)
 
     def test_hardware_that_is_read_in_threads_is_held_off_too(self) -> None:
         asked: list[str] = []

@@ -70,6 +70,24 @@ class TestRecovery(conductor_case.ConductorCase):
         self.assertEqual((states.ACTIVE, None), (done.provision_state, done.last_error))
         self.assertEqual([(1, "interrupted"), (2, "done")], [(row.attempt, row.state) for row in self.step_runs(node)])
 
+    def test_a_plan_of_release_0_1_names_no_runner(self) -> None:
+        old = {name: value for name, value in planned("deploy", "deploy", idempotent=True).items() if name != "runner"}
+        info = {"deploy_steps": [{**old, "in_band": False}], "deploy_step_index": 0}
+        interrupted = self.node_in_step({**old, "in_band": False})
+        failed = database.make_node(self.db, provision_state=states.DEPLOYFAIL, driver_internal_info=info)
+        self.accept(failed, "deploy", states.DEPLOYING)
+        self.start(self.conductor)
+        for node in (interrupted, failed):
+            done = self.settled(node)
+            self.assertEqual((states.ACTIVE, None), (done.provision_state, done.last_error))
+
+    def test_a_runner_of_another_release_fails_the_flow_and_says_so(self) -> None:
+        node = self.node_in_step({**planned("deploy", "deploy", idempotent=True), "runner": "robot"})
+        self.start(self.conductor)
+        failed = self.settled(node)
+        self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+        self.assertIn("upgrade all conductors", failed.last_error)
+
     def test_a_step_that_takes_its_conductors_down_is_given_up(self) -> None:
         node = self.node_in_step(planned("deploy", "deploy", idempotent=True), step_memory={"engine": {"lost": 4}})
         self.start(self.conductor)

@@ -29,6 +29,8 @@ class Records(database.TestCase):
 
         refusal = self.assertRaises(AttributeError, getattr, narrow, "driver_info")
         self.assertIn("driver_info was not read", str(refusal))
+        for name in ("id", "uuid", "created_at", "updated_at"):
+            self.assertFalse(hasattr(models.Node(name="n"), name), name)
 
     def test_can_be_copied_compared_and_pickled(self) -> None:
         for twin in (copy.copy(self.node), copy.deepcopy(self.node), pickle.loads(pickle.dumps(self.node))):  # noqa: S301

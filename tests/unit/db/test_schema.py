@@ -35,6 +35,10 @@ class SchemaOnSQLite(testtools.TestCase):
 
         self.assertEqual([], differences)
 
+    def test_the_next_migration_has_a_number_that_was_never_used(self) -> None:
+        self.assertGreater(schema.next_revision(), schema.required_revision())
+        self.assertNotIn(schema.next_revision(), schema._TOO_OLD)
+
     def test_an_empty_database_is_refused_by_services(self) -> None:
         db = self.fixture().db
 

@@ -12,8 +12,10 @@ from ingot.common import errors
 from ingot.common.conf import loader
 from ingot.db import conductors
 from ingot.rpcapi import client
+from tests import patience
 
 POINTS = loader.load([], prog="ingot-tests", files=[]).hash_partition_exponent
+PATIENCE = patience.seconds(10)
 
 
 def owners(hosts: list[str], nodes: list[str]) -> dict[str, str]:
@@ -65,6 +67,30 @@ class TestMembership(testtools.TestCase):
         self.assertEqual("second", self.rings.owner("a node", "", "ipmi"))
         self.assertEqual(2, self.asked)
 
+    def test_of_forced_reads_that_overlap_the_newest_is_kept(self) -> None:
+        began, go = threading.Semaphore(0), threading.Event()
+
+        def read() -> list[conductors.RingMember]:
+            self.asked += 1
+            if self.asked > 1:
+                began.release()
+                go.wait(PATIENCE)
+            return self.members
+
+        self.rings = client.Rings(read, lambda: self.time, 5, POINTS)
+        self.rings.owner("a node", "", "ipmi")
+        self.time = 6.0
+        self.members = [conductors.RingMember("second", "", "ipmi")]
+        with futures.ThreadPoolExecutor(3) as pool:
+            searches = [pool.submit(self.rings.owner, "a node", "west", "ipmi") for _one in range(3)]
+            self.assertTrue(all(began.acquire(timeout=PATIENCE) for _read in range(3)))
+            go.set()
+            for search in searches:
+                self.assertIsInstance(search.exception(PATIENCE), errors.NoConductor)
+        asked = self.asked
+        self.assertEqual("second", self.rings.owner("a node", "", "ipmi"))
+        self.assertEqual(asked, self.asked)
+
     def test_an_unserved_node_is_searched_at_once(self) -> None:
         self.assertRaises(errors.NoConductor, self.rings.owner, "a node", "west", "ipmi")
         self.members = [*self.members, conductors.RingMember("second", "west", "ipmi")]
@@ -94,7 +120,7 @@ class TestFrozenDatabase(testtools.TestCase):
         self.reads += 1
         if self.frozen:
             self.began.set()
-            self.assertTrue(self.thawed.wait(60))
+            self.assertTrue(self.thawed.wait(6 * PATIENCE))
         if self.failure is not None:
             raise self.failure
         return [conductors.RingMember("later" if self.frozen else "first", "", "ipmi")]
@@ -106,29 +132,29 @@ class TestFrozenDatabase(testtools.TestCase):
         """One thread that reads, and is stuck."""
         self.frozen, self.time = True, at
         stuck = self.ask()
-        self.assertTrue(self.began.wait(10))
+        self.assertTrue(self.began.wait(PATIENCE))
         return stuck
 
     def test_stops_one_thread_only(self) -> None:
-        self.assertEqual("first", self.ask().result(10))
+        self.assertEqual("first", self.ask().result(PATIENCE))
         stuck = self.freeze(at=5.0)
-        self.assertEqual(["first"] * 2, [self.ask().result(10) for _number in range(2)])
+        self.assertEqual(["first"] * 2, [self.ask().result(PATIENCE) for _number in range(2)])
         self.thawed.set()
-        self.assertEqual("later", stuck.result(10))
-        self.assertEqual(("later", 2), (self.ask().result(10), self.reads))
+        self.assertEqual("later", stuck.result(PATIENCE))
+        self.assertEqual(("later", 2), (self.ask().result(PATIENCE), self.reads))
 
     def test_is_no_excuse_for_old_rings_for_ever(self) -> None:
-        self.assertEqual("first", self.ask().result(10))
+        self.assertEqual("first", self.ask().result(PATIENCE))
         asked = [self.freeze(at=5 + client.STALEST_S), self.ask()]
         self.assertRaises(futures.TimeoutError, asked[1].result, 0.2)
         self.thawed.set()
-        self.assertEqual((["later"] * 2, 2), ([one.result(10) for one in asked], self.reads))
+        self.assertEqual((["later"] * 2, 2), ([one.result(PATIENCE) for one in asked], self.reads))
 
     def test_at_the_first_question_all_wait_for_one_read(self) -> None:
         asked = [self.freeze(at=0.0), self.ask()]
         self.assertRaises(futures.TimeoutError, asked[1].result, 0.2)
         self.thawed.set()
-        self.assertEqual((["later"] * 2, 1), ([one.result(10) for one in asked], self.reads))
+        self.assertEqual((["later"] * 2, 1), ([one.result(PATIENCE) for one in asked], self.reads))
 
     def test_all_that_waited_get_the_error_and_the_next_question_reads_anew(self) -> None:
         self.failure = errors.ServiceUnavailable(what="The database", reason="it is frozen")
@@ -136,6 +162,6 @@ class TestFrozenDatabase(testtools.TestCase):
         self.assertRaises(futures.TimeoutError, asked[1].result, 0.2)
         self.thawed.set()
         for one in asked:
-            self.assertRaises(errors.ServiceUnavailable, one.result, 10)
+            self.assertRaises(errors.ServiceUnavailable, one.result, PATIENCE)
         self.failure = None
-        self.assertEqual(("later", 2), (self.ask().result(10), self.reads))
+        self.assertEqual(("later", 2), (self.ask().result(PATIENCE), self.reads))
