@@ -7,7 +7,7 @@ from ingot.api import app
 from ingot.common import errors
 from ingot.db import schema
 from ingot.db.engine import Database
-from ingot.rpcapi import client, transport
+from ingot.rpcapi import client, transport, versions
 
 
 def build(conf: cfg.ConfigOpts) -> flask.Flask:
@@ -22,6 +22,7 @@ def build(conf: cfg.ConfigOpts) -> flask.Flask:
             value=conf.rpc_transport,
             allowed="An API in a process of its own reaches conductors with oslo; the command ingot is both in one.",
         )
+    versions.pinned_release(conf)  # a pin that this release does not know is refused now, not by each request
     db = Database(conf)
     schema.require_current(db)
     return app.create_app(conf, db, client.ConductorClient(conf, db, transport.OsloTransport(conf)))

@@ -47,6 +47,11 @@ class FileCounter:
         """Return the files of all other threads."""
         return {path for thread, places in self._ran.items() if thread not in self._web for path, _by in places}
 
+    def of_conductor_with_calls(self) -> set[str]:
+        """Return the files in which the conductor's work ran, also those of calls answered in threads of requests."""
+        called = {path for thread in self._web for path, by_conductor in self._ran.get(thread, ()) if by_conductor}
+        return self.of_conductor() | called
+
     def _note(self, frame: types.FrameType, event: str, _argument: Any) -> None:
         if not self._watches or event != "call":
             return

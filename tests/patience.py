@@ -5,8 +5,8 @@ limit on wall-clock time that only a failing test reaches is written ``patience.
 of ``eventually``, of ``Event.wait``, of commands. Times that are part of what a test checks (an interval, a delay, an
 option of the product) stay plain numbers.
 
-``devstack/gate.sh`` measures the machine before each long step and sets ``INGOT_TEST_PATIENCE`` to how many times slower it
-is than a quiet one with two cores. Set it by hand, too, to run tests on a slow machine.
+``devstack/gate.sh`` measures the machine before each long step and sets ``INGOT_TEST_PATIENCE`` to how many times
+slower it is than a quiet one with two cores. Set it by hand, too, to run tests on a slow machine.
 """
 
 import os

@@ -1,7 +1,7 @@
 """A walk over the table of routes: each operation is visited once, with every check that holds for all of them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ingot.api import routes
@@ -93,19 +93,22 @@ class Walk(world.WorldCase):
             for route, method, operation in self.operations()
         ]
 
-    def walk(self, visits: Iterable[Visit], checks: Iterable[Check], least: Mapping[str, int]) -> None:
-        """Make all checks at each visit and fail with all that was found.
+    def walk(self, visits: Iterable[Visit], checks: Collection[Check], least: Mapping[str, int]) -> None:
+        """Make all checks at each visit and fail with all that was found, or if a check never made a request.
 
         :param least: how many requests there are at least; fewer mean that the tables are not walked any more.
         """
-        found, counted = [], Counter[str]()
+        found, counted, idle = [], Counter[str](), {check.__name__ for check in checks}
         for visit in visits:
             for check in checks:
                 try:
-                    counted.update(check(visit))
+                    for what in check(visit):
+                        counted[what] += 1
+                        idle.discard(check.__name__)
                 except AssertionError as exc:
                     found.append(f"{check.__name__}: {visit.method} {visit.route.path}: {exc}")
         self.assertEqual([], found, "\n".join(found))
+        self.assertEqual(set(), idle, "checks without a request")
         self.assertEqual({}, {what: counted[what] for what in least if counted[what] < least[what]}, counted)
 
     def newer(self, visit: Visit) -> Iterator[Newer]:

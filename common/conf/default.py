@@ -107,7 +107,7 @@ _GENERAL: list[cfg.Opt] = [
         "enabled_drivers",
         default=[],
         help="Classic drivers that a conductor loads (entry points ingot.drivers): fixed compositions, whose "
-        "interfaces need not be in enabled_<kind>_interfaces. One that cannot be loaded, or that has the name of an "
+        "interfaces need not be in enabled_<type>_interfaces. One that cannot be loaded, or that has the name of an "
         "enabled hardware type, stops the conductor from starting.",
     ),
 ]

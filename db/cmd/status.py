@@ -124,11 +124,11 @@ def _list_lacking(node: models.Node, offers: _Enabled) -> list[str]:
     group = node.conductor_group.lower()
     if not any(offer[:2] == (group, node.driver) for offer in offers):
         return [f"driver {node.driver}"]
-    chosen = [(kind, getattr(node, interfaces.FIELD[kind])) for kind in interfaces.TYPES]
+    chosen = [(interface_type, getattr(node, interfaces.FIELD[interface_type])) for interface_type in interfaces.TYPES]
     return [
-        f"{interfaces.FIELD[kind]} {name}"
-        for kind, name in chosen
-        if name is not None and (group, node.driver, kind, name) not in offers
+        f"{interfaces.FIELD[interface_type]} {name}"
+        for interface_type, name in chosen
+        if name is not None and (group, node.driver, interface_type, name) not in offers
     ]
 
 

@@ -49,4 +49,4 @@ from ingot.db.models.volume import VolumeTarget as VolumeTarget
 Base.registry.dispose()
 forget_declarations()
 
-assert set(interfaces.FIELDS) <= set(table(Node).c.keys()), "a kind of interface has no column"  # noqa: S101
+assert set(interfaces.FIELDS) <= set(table(Node).c.keys()), "a type of interface has no column"  # noqa: S101

@@ -61,10 +61,10 @@ _JSON_TYPES: tuple[tuple[type[object], Json], ...] = (
 
 def json_schema(column: AnyColumn) -> Json:
     """Return the JSON schema of what a column holds, as the API shows it."""
-    kind = column.type
-    if isinstance(kind, JsonText):
-        return {"type": {dict: "object", list: "array"}[kind.empty]} if kind.empty else {}
-    found = next((schema for types, schema in _JSON_TYPES if isinstance(kind, types)), {})
+    declared = column.type
+    if isinstance(declared, JsonText):
+        return {"type": {dict: "object", list: "array"}[declared.empty]} if declared.empty else {}
+    found = next((schema for types, schema in _JSON_TYPES if isinstance(declared, types)), {})
     return found if found and not getattr(column, "nullable", True) else {**found, "type": [found["type"], "null"]}
 
 

@@ -50,8 +50,8 @@ def _identify(requirement: str) -> str:
 def cached(name: str, *requirements: str) -> pathlib.Path:
     """As :func:`make`, in the gate's directory, where it stays.
 
-    It is made again when the requirements, a wheel's content or the Python changed, or when making it did not finish. Of several test
-    workers that want it at once, one makes it.
+    It is made again when the requirements, a wheel's content or the Python changed, or when making it did not finish.
+    Of several test workers that want it at once, one makes it.
     """
     place = _CACHE / name
     content = "\n".join([sys.version, sys.base_prefix, *map(_identify, requirements)])

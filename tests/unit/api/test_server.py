@@ -94,6 +94,13 @@ class Starting(api_case.ApiCase):
         self.conf.set_override("rpc_transport", "none")
         self.assertIn("rpc_transport", self.assertRaises(errors.ConfigurationError, service.build, self.conf).message)
 
+    def test_a_pin_to_an_unknown_release_is_refused_at_the_start(self) -> None:
+        self.conf.set_override("rpc_transport", "oslo")
+        self.conf.set_override("pin_release_version", "0.1")
+        error = self.assertRaises(errors.ConfigurationError, service.build, self.conf)
+        for part in ("pin_release_version", "0.1", "Known releases"):
+            self.assertIn(part, error.message)
+
     def test_the_command_says_why_it_cannot_start(self) -> None:
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         config = directory / "ingot.conf"

@@ -152,6 +152,25 @@ class TestAborts(OddCase):
         self.notify(node)
         self.assertEqual(states.CLEANFAIL, self.settled(node).provision_state)
 
+    def test_one_that_meets_the_last_step_comes_too_late_if_that_is_not_abortable(self) -> None:
+        self.declare("clean", "bios", "flash", base.clean_step(priority=0, requires_ramdisk=False))
+        self.put(self.interface("bios"), "flash", lambda _task: states.CLEANWAIT)
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        requested = [{"interface": "bios", "step": "flash"}]
+        self.accept(node, "manual_clean", states.CLEANING, clean_steps=requested)
+        self.notify(node)
+        self.wait_for(node, "ending")
+        nodes.set_always(self.db, node.uuid, {"abort_requested": True, "due_at": clock.now()})
+        self.notify(node)
+        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the wake-up is processed")
+        self.assertEqual(states.CLEANWAIT, self.wait_for(node, "ending").provision_state)
+        nodes.set_always(self.db, node.uuid, {"agent_last_heartbeat": clock.now(), "due_at": clock.now()})
+        self.notify(node)
+        after = self.settled(node)
+        self.assertEqual((states.MANAGEABLE, None), (after.provision_state, after.last_error))
+        self.assertFalse(after.abort_requested)
+        self.assertEqual([("flash", "done"), ("tear_down_cleaning", "done")], self.ran_of(node)[-2:])
+
     def test_a_wait_has_a_longest_time(self) -> None:
         for seconds in (1e9, 10**15, -1, True, "1"):
             with self.subTest(seconds=seconds):
