@@ -201,10 +201,10 @@ def forget_declarations() -> None:
 
     Otherwise a column of theirs that was not read would look like one that was.
     """
-    for shared in (Timestamps, Row):
-        for name, declared in list(vars(shared).items()):
+    for base in (Timestamps, Row):
+        for name, declared in list(vars(base).items()):
             if isinstance(declared, MappedColumn):
-                delattr(shared, name)
+                delattr(base, name)
 
 
 def table(model: type[Base]) -> sa.Table:

@@ -200,6 +200,9 @@ class FakeConsole(console.ConsoleInterface):
     def start_console(self, task: Task) -> None:
         pass
 
+    def stop_console(self, task: Task) -> None:
+        pass
+
     def get_console(self, task: Task) -> console.ConsoleInfo:
         return {"type": "fake", "url": f"fake://{task.node.uuid}"}
 
