@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from ingot.common import context, errors, states
 from ingot.db import conductors, inventory, nodes
-from ingot.rpcapi import client, transport
+from ingot.rpcapi import client, transport, versions
 from tests import api_case, conductor_case, database, sql_counter
 
 VIF = "2b4b0a4e-7bc3-4ed1-8a5b-2c1d3c7a9e55"
@@ -52,7 +52,7 @@ class HardwareCase(conductor_case.ConductorCase):
 
     def lock_elsewhere(self) -> None:
         """Lock the node in the name of a conductor that is alive: the first sweep takes over what the dead hold."""
-        about = {"conductor_group": "", "release": "0.3", "rpc_version": "1.0"}
+        about = {"conductor_group": "", "release": "0.3", "rpc_version": versions.RPC_VERSION}
         conductors.register(self.db, "otherhost", about, [])
         self.change(reservation="otherhost", lock_purpose="work", locked_at=self.known.created_at)
 
