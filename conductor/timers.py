@@ -33,6 +33,8 @@ class TimerPool:
     """
 
     def __init__(self, timers: Iterable[Timer], threads: int = 1) -> None:
+        timers = list(timers)
+        self.names = ", ".join(timer.name for timer in timers)
         self._changed = threading.Condition()
         self._running = 0
         self._stopped = False
@@ -49,9 +51,10 @@ class TimerPool:
         self._worker.stop()
 
     def wait(self, timeout: float) -> None:
-        """Wait for the calls that run, at most ``timeout`` seconds."""
+        """Wait for the calls that run, at most ``timeout`` seconds; those that have not ended then are logged."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._running, timeout)
+            if not self._changed.wait_for(lambda: not self._running, timeout):
+                LOG.warning("Periodic work did not end in time: %s", self.names)
 
     def _guard(self, timer: Timer) -> Callable[[], None]:
         @periodics.periodic(spacing=timer.spacing, run_immediately=timer.immediately)

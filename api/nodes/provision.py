@@ -102,9 +102,8 @@ def check_arguments(call: Call, verb: Verb, body: Json) -> Json:
     """
     given = {name: value for name, value in body.items() if name in ARGUMENTS and value not in (None, [], False)}
     for name in given:
-        if verb.arguments.get(name, call.minor + 1) > call.minor:
-            takers = (taker for taker in VERBS.values() if taker.arguments.get(name, call.minor + 1) <= call.minor)
-            able = ", ".join(sorted(taker.name for taker in takers))
+        if not verb.takes(name, call.minor):
+            able = ", ".join(sorted(other.name for other in VERBS.values() if other.takes(name, call.minor)))
             message = f'"{name}" is only valid when setting target provision state to {able}, not {verb.name}.'
             raise errors.Invalid(message)
     if verb.needs and not any(str(given.get(name, "")).strip() for name in verb.needs):

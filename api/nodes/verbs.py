@@ -126,6 +126,10 @@ class Verb:
     state: str | None = None
     target: str | None = None
 
+    def takes(self, argument: str, minor: int) -> bool:
+        """Return whether the verb takes an argument in a minor API version."""
+        return argument in self.arguments and self.arguments[argument] <= minor
+
     def begins_flow(self, node: models.Node) -> bool:
         """Return whether accepting the verb gives the conductor a flow to run."""
         return self.flow is not None and node.provision_state in self.flow_in

@@ -9,6 +9,9 @@ from ingot.drivers.agent import session
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.results import Answer
 
+_GIVEN = frozenset(("needs", "first", "last", "collect_after", "agent_ends_with", "on_fail"))
+"""What a phase gives to a flow."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AgentSessionPhase:
@@ -70,7 +73,13 @@ class AgentSessionPhase:
         return isinstance(exc, errors.Invalid) and task.step is not None and task.step.step == self.enter_entry.name
 
     def enclose(self, flow: Flow) -> Flow:
-        """Return a flow with this phase around its steps."""
+        """Return a flow with this phase around its steps.
+
+        :raises TypeError: the flow has its own of what the phase gives it.
+        """
+        for field in dataclasses.fields(flow):
+            if field.name in _GIVEN and getattr(flow, field.name) is not field.default:
+                raise TypeError(f"flow {flow.name} has its own {field.name}, which its agent session gives it")
         first, last = self.enter_entry, self.leave_entry
         return dataclasses.replace(
             flow,

@@ -57,9 +57,7 @@ def _keep(task: Task, flow_name: str, run_id: str, get: Callable[[], bytes | Non
         LOG.info("Node %s: %d bytes of its agent's logs are kept as %s", task.node.uuid, len(content), uuid)
     except errors.IngotError as exc:
         LOG.warning("Node %s: the logs of its agent are lost: %s", task.node.uuid, exc.message)
-    except (
-        BaseException
-    ):  # an unexpected error of an interface, its sys.exit too; or a database that refuses the content
+    except BaseException:  # an interface's bug or sys.exit, or a database that refuses the content
         LOG.exception("Node %s: the logs of its agent are lost", task.node.uuid)
 
 

@@ -111,9 +111,7 @@ class Node(Row):
     clean_step: Mapped[Json]
     deploy_step: Mapped[Json]
     service_step: Mapped[Json]
-    step_state: Mapped[str | None] = mapped_column(
-        string(16), doc="of the current step, see ingot.conductor.steps.cursor"
-    )
+    step_state: Mapped[str | None] = mapped_column(string(16), doc="see ingot.common.states.StepState")
     step_attempt: Mapped[int] = mapped_column(default=0)
     step_started_at: Mapped[datetime.datetime | None]
     step_deadline: Mapped[datetime.datetime | None]
