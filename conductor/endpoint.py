@@ -130,7 +130,7 @@ class Endpoint:
         """
 
         def get_vendor(task: Task) -> BaseInterface:
-            return validation.get_interface(task, "vendor")
+            return validation.require_interface(task, "vendor")
 
         call = VendorCall(vendor_method, http_method, arguments)
         found = self._run_shared(

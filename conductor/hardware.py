@@ -27,7 +27,7 @@ def _get_valid(task: Task, contract: type[AnyInterface]) -> AnyInterface:
 
     :raises Invalid: it has none on this conductor, or the node lacks something that it needs.
     """
-    interface = cast(AnyInterface, validation.get_interface(task, contract.interface_type))
+    interface = cast(AnyInterface, validation.require_interface(task, contract.interface_type))
     interface.validate(task)
     return interface
 
@@ -61,7 +61,7 @@ def get_supported_boot_devices(task: Task) -> list[str]:
 
 
 def _get_management(task: Task) -> ManagementInterface:
-    return cast(ManagementInterface, validation.get_interface(task, "management"))
+    return cast(ManagementInterface, validation.require_interface(task, "management"))
 
 
 def set_boot_device(task: Task, device: str, persistent: bool) -> None:
@@ -171,4 +171,4 @@ def detach_vif(task: Task, vif_id: str) -> None:
 
 def list_node_methods(task: Task) -> dict[str, dict[str, object]]:
     """Return the methods of the node's vendor interface that users may call by name."""
-    return vendor.describe_node_methods(validation.get_interface(task, "vendor"))
+    return vendor.describe_node_methods(validation.require_interface(task, "vendor"))

@@ -79,7 +79,7 @@ def check_interfaces(task: Task, flow: Flow, report: Report, agent_comes: bool =
     needed = dict.fromkeys((*flow.needs, *(("boot",) if agent_comes else ())))
     for interface_type in {**needed, **used}:
         try:
-            found = get_interface(task, interface_type)
+            found = require_interface(task, interface_type)
             if interface_type in needed:
                 found.validate(task)
         except errors.IngotError as exc:
@@ -109,7 +109,7 @@ def list_steps(task: Task, kind: str) -> list[StepJson]:
     return [{"interface": step.interface, "step": step.step, "priority": step.priority} for step in found]
 
 
-def get_interface(task: Task, interface_type: str) -> BaseInterface:
+def require_interface(task: Task, interface_type: str) -> BaseInterface:
     """Return the node's interface of a type.
 
     :raises Invalid: it has none on this conductor; the message says why.
@@ -122,7 +122,7 @@ def get_interface(task: Task, interface_type: str) -> BaseInterface:
 
 def _validate_interface(task: Task, interface_type: str) -> Validation:
     try:
-        found = get_interface(task, interface_type)
+        found = require_interface(task, interface_type)
         if not found.supported:
             return {"result": None, "reason": f"Interface {found.name} does not support this."}
         found.validate(task)

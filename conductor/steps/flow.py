@@ -156,18 +156,18 @@ def end_step_elsewhere(task: Task, flow: Flow, step: PlannedStep) -> None:
 
 
 def _run_entry(task: Task, flow: Flow, step: PlannedStep) -> Answer:
-    _get_interface(task, step.interface)
+    _get_step_interface(task, step.interface)
     return flow.find_entry(step).run(task)
 
 
 def _run_by_driver(task: Task, flow: Flow, step: PlannedStep) -> Answer:
-    interface = _get_interface(task, step.interface)
+    interface = _get_step_interface(task, step.interface)
     answer: Answer = getattr(interface, f"execute_{flow.kind_for(task)}_step")(task, step.as_json())
     return answer
 
 
 def _run_by_agent(task: Task, flow: Flow, step: PlannedStep) -> Answer:
-    _get_interface(task, "deploy")
+    _get_step_interface(task, "deploy")
     answer: Answer = task.driver.deploy.execute_in_band_step(task, flow.kind, step.as_json())
     return answer
 
@@ -184,7 +184,7 @@ def _refuse_unknown(_task: Task, _flow: Flow, _step: PlannedStep) -> Answer:
     raise errors.StepFailed("this conductor's release does not know how to run it; upgrade all conductors")
 
 
-def _get_interface(task: Task, interface_type: str) -> BaseInterface:
+def _get_step_interface(task: Task, interface_type: str) -> BaseInterface:
     found: BaseInterface | None = getattr(task.driver, interface_type)
     if found is None:
         raise errors.StepFailed(task.missing[interface_type])
