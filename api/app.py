@@ -5,13 +5,14 @@ Order: route, method, user, version, query, body, handler. Every refusal on the 
 """
 
 import contextlib
+import functools
 import hashlib
 import pathlib
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import flask
 import orjson
@@ -24,9 +25,9 @@ from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
 from ingot.api.web import faults, fields, operations, preconditions, versions
 from ingot.api.web.call import Call, Reply
-from ingot.api.web.downloads import Download, Downloads
-from ingot.api.web.feed import Feed, Stream
-from ingot.api.web.operations import Operation
+from ingot.api.web.downloads import Downloads
+from ingot.api.web.feed import Feed
+from ingot.api.web.operations import Operation, Route
 from ingot.common import context, errors
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
@@ -37,6 +38,9 @@ _JSON = "application/json"
 _LONGEST_NAME = 255  # of a user, in the history of a node
 _EVERYTHING = Access()
 _FIRST_PAUSE_S = 0.05
+
+_NO_STATE = "/v1/nodes/<node>/states/<name>"
+_ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
 
 FEED = "ingot.feed"
 """The extension of the application that the web server closes when it stops."""
@@ -53,19 +57,30 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
     app.url_map.merge_slashes = False
     api = Api(conf, db, client)
     app.extensions[FEED] = api.feed
-    app.url_map.add(routing.Rule(_NO_STATE, endpoint=_NO_STATE, methods=None))
     app.view_functions[_NO_STATE] = _refuse_state
     for route in routes.ROUTES:
+        app.view_functions[route.path] = functools.partial(api.answer, route)
+    for path in app.view_functions:
         # Without methods of its own a rule matches all of them: the table of routes says which are allowed.
-        app.url_map.add(routing.Rule(route.path, endpoint=route.path, methods=None))
-        app.view_functions[route.path] = api.view(route)
-    app.register_error_handler(Exception, api.refuse)
-    app.after_request(api.sign)
-    app.wsgi_app = _OldUrls(app.wsgi_app)  # type: ignore[method-assign]
+        app.url_map.add(routing.Rule(path, endpoint=path, methods=None))
+    app.register_error_handler(Exception, _refuse)
+    app.after_request(_sign)
+    app.wsgi_app = functools.partial(_serve_old_urls, app.wsgi_app)  # type: ignore[method-assign]
     return app
 
 
-_NO_STATE = "/v1/nodes/<node>/states/<name>"
+def _serve_old_urls(wsgi_app: Any, environ: dict[str, Any], start_response: Any) -> Any:
+    """Serve other spellings of a URL of the table, too: without a version, and with ``.json`` at its end."""
+    path = environ["PATH_INFO"]
+    if f"{path}/".split("/")[1] not in _ROOTS:
+        path = f"/v1{path}"
+    if path.startswith("/v1/") and path.endswith(".json"):
+        own, common = environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION"), environ.get("HTTP_OPENSTACK_API_VERSION")
+        with contextlib.suppress(errors.VersionRefused):  # the request is refused later, with its headers
+            if versions.negotiate(own, common) < 91:
+                path = path.removesuffix(".json")
+    environ["PATH_INFO"] = path
+    return wsgi_app(environ, start_response)
 
 
 def _refuse_state(node: str, name: str) -> NoReturn:
@@ -75,52 +90,6 @@ def _refuse_state(node: str, name: str) -> NoReturn:
         raise errors.NotFound(f"The states of a node have no {name[:80]}. There are: {', '.join(sorted(known))}.")
     flask.g.allow = ""
     raise errors.MethodNotAllowed(method=flask.request.method[:20], allowed="none")
-
-
-class _OldUrls:
-    """Other spellings of a URL of the table: without a version, and with ``.json`` at its end."""
-
-    _ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
-
-    def __init__(self, wsgi_app: Any) -> None:
-        self._wsgi_app = wsgi_app
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        path = environ["PATH_INFO"]
-        if f"{path}/".split("/")[1] not in self._ROOTS:
-            path = f"/v1{path}"
-        if path.startswith("/v1/") and path.endswith(".json") and _ignores_suffixes(environ):
-            path = path.removesuffix(".json")
-        environ["PATH_INFO"] = path
-        return self._wsgi_app(environ, start_response)
-
-
-def _ignores_suffixes(environ: Mapping[str, Any]) -> bool:
-    """Return whether an ending .json is no part of a URL, as before version 1.91."""
-    own, common = environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION"), environ.get("HTTP_OPENSTACK_API_VERSION")
-    try:
-        return versions.negotiate(own, common) < 91
-    except errors.VersionRefused:
-        return False  # the request is refused later, with its headers
-
-
-class _DeclaredMethod(NamedTuple):
-    """What the table of routes says of one method of a route.
-
-    :param at_once: whether the rule of policy is checked before the handler runs: it is about no object in particular,
-        or there is no rule, so that the request is refused.
-    """
-
-    operation: Operation
-    since: int
-    rule: str
-    at_once: bool
-
-    @classmethod
-    def from_route(cls, route: routes.Route, method: str) -> "_DeclaredMethod":
-        rule = route.rule(method)
-        at_once = rule not in RULES or RULES[rule].at_once
-        return cls(route.operations[method], route.required_version(method), rule, at_once)
 
 
 class Api:
@@ -136,39 +105,33 @@ class Api:
         self._downloads = Downloads(conf)
         self._public_endpoint = (conf.api.public_endpoint or "").rstrip("/")
 
-    def view(self, route: routes.Route) -> Callable[..., flask.Response]:
-        """Return the framework's function for a route."""
-        declared = {method: _DeclaredMethod.from_route(route, method) for method in route.operations}
+    def answer(self, route: Route, **ident: str) -> flask.Response:
+        """Answer a request to a URL of the table.
 
-        def answer(**ident: str) -> flask.Response:
-            if flask.request.method == "OPTIONS":
-                return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
-            _check_form(route, flask.request)
-            return self._answer(route, declared[flask.request.method], flask.request, ident)
-
-        return answer
-
-    def _answer(
-        self, route: routes.Route, declared: _DeclaredMethod, request: flask.Request, ident: dict[str, str]
-    ) -> flask.Response:
+        :raises IngotError: it is refused.
+        """
+        request = flask.request
+        if request.method == "OPTIONS":
+            return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
+        operation = _find_operation(route, request)
         access = _EVERYTHING if route.public else self._authenticate(request)
         flask.g.minor = _read_minor(route, request)
-        if flask.g.minor < declared.since:
+        if flask.g.minor < operation.since:
             if route.first:
-                route.first(self._call(declared, request, access, None), **ident)
+                route.first(self._call(operation, request, access, None), **ident)
             raise route.too_new_error(request.method)
-        if access.limited and declared.at_once:
-            access.require(declared.rule)
+        if access.limited and (operation.rule not in RULES or RULES[operation.rule].at_once):
+            access.require(operation.rule)
         conditions = None
         if any(name in request.headers for name in preconditions.HEADERS):
             conditions = preconditions.read_preconditions(request.headers)
             if request.method != "GET" and not route.tagged:
                 conditions.refuse_tags()
-        call = self._call(declared, request, access, conditions)
-        reply = self._wait_for_lock(lambda: declared.operation.handler(call, **ident))
+        call = self._call(operation, request, access, conditions)
+        reply = self._wait_for_lock(lambda: operation.handler(call, **ident))
         if access.limited:
             access.check_required()
-        return _build_response(reply, request.method, conditions)
+        return _build_response(reply, operation.answer.media, request.method, conditions)
 
     def _wait_for_lock(self, handle: Callable[[], Reply]) -> Reply:
         """Wait a moment for a node that is locked: mostly the request before this one is still being served.
@@ -196,29 +159,29 @@ class Api:
 
     def _authenticate(self, request: flask.Request) -> Access:
         """Find out who sends a request, and return what they may do."""
+        ids = _read_ids(request)
         if self._auth is None:  # what a client says goes into the history of the node
             user, project = (request.headers.get(f"X-{name}-Id", "")[:_LONGEST_NAME] for name in ("User", "Project"))
-            flask.g.ctx = context.RequestContext(user_id=user or None, project_id=project or None, **_read_ids(request))
+            flask.g.ctx = context.RequestContext(user_id=user or None, project_id=project or None, **ids)
             return _EVERYTHING
-        flask.g.ctx = self._auth.identify(request.environ, **_read_ids(request))
+        flask.g.ctx = self._auth.identify(request.environ, **ids)
         return self._auth.access(flask.g.ctx)
 
     def _call(
         self,
-        declared: _DeclaredMethod,
+        operation: Operation,
         request: flask.Request,
         access: Access,
         conditions: preconditions.Preconditions | None,
     ) -> Call:
         minor: int = flask.g.minor
-        operation = declared.operation
         return Call(
             conf=self._conf,
             db=self._db,
             client=self._client,
             ctx=_get_context(request),
             access=access,
-            rule=declared.rule,
+            rule=operation.rule,
             feed=self.feed,
             downloads=self._downloads,
             headers=request.headers,
@@ -233,62 +196,36 @@ class Api:
     def _read_body(self, request: flask.Request) -> Any:
         """Return the parsed body; None for an empty one.
 
-        :raises TooLarge: it has more bytes than are accepted.
+        :raises BodyTooLarge: it has more bytes than are accepted.
         :raises TooDeep: its lists and objects are nested deeper than is accepted.
         :raises Invalid: it is not JSON, or did not arrive whole.
         """
-        most = self._conf.api.max_json_body_size
-        declared = request.content_length or 0
-        raw = b"" if declared > most else _read(request, most + 1)
-        if declared > most or len(raw) > most:
-            raise faults.TooLarge(size=max(declared, len(raw)), limit=most)
+        limits, declared = self._conf.api, request.content_length or 0
+        try:
+            raw = b"" if declared > limits.max_json_body_size else request.stream.read(limits.max_json_body_size + 1)
+        except (OSError, ValueError) as exc:
+            raise errors.Invalid(
+                f"The request body cannot be read: {exc}. Send a Content-Length that is true, or whole chunks."
+            ) from exc
+        if max(declared, len(raw)) > limits.max_json_body_size:
+            raise errors.BodyTooLarge(size=max(declared, len(raw)), limit=limits.max_json_body_size)
+        if len(raw) < declared:
+            raise errors.Invalid(f"The request body ended after {len(raw)} of {declared} bytes.")
         if not raw.strip():
             return None
         try:
             parsed = orjson.loads(raw)
         except orjson.JSONDecodeError as exc:
             raise errors.Invalid(f"The request body is not JSON: {exc}. Send a JSON document in UTF-8.") from exc
-        if fields.is_deeper_than(parsed, self._conf.api.max_json_body_depth):
-            raise faults.TooDeep(limit=self._conf.api.max_json_body_depth)
+        if fields.is_deeper_than(parsed, limits.max_json_body_depth):
+            raise faults.TooDeep(limit=limits.max_json_body_depth)
         if parsed is None:
             raise errors.Invalid("The request body is null. Send a JSON object or list, or leave the body out.")
         return parsed
 
-    def refuse(self, exc: Exception) -> flask.Response:
-        """Return the answer to a request that cannot be served. This is the edge of a request: nothing escapes."""
-        error = faults.build_error(exc)
-        response = flask.Response(faults.build_body(error, "minor" in flask.g), error.code, mimetype=_JSON)
-        response.headers.update(faults.build_headers(error))
-        if "allow" in flask.g:
-            response.headers["Allow"] = flask.g.allow
-        if isinstance(error, errors.VersionRefused):
-            _add_version_range(response)
-        return response
 
-    def sign(self, response: flask.Response) -> flask.Response:
-        """Add the headers of every answer."""
-        request_id = _get_context(flask.request).request_id
-        response.headers["OpenStack-Request-Id"] = request_id
-        response.headers["X-OpenStack-Request-Id"] = request_id
-        if "minor" in flask.g:
-            _add_version_range(response)
-            response.headers[versions.HEADER] = versions.TEXT[flask.g.minor]
-            response.headers["Vary"] = f"{versions.HEADER}, OpenStack-API-Version"
-        return response
-
-
-def _read_minor(route: routes.Route, request: flask.Request) -> int:
-    """Return the minor version that a request speaks.
-
-    :raises VersionRefused: the version cannot be read, or is not served.
-    """
-    if route.any_version:
-        return versions.MAX
-    return versions.negotiate(request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version"))
-
-
-def _check_form(route: routes.Route, request: flask.Request) -> None:
-    """Check a request before its user is known.
+def _find_operation(route: Route, request: flask.Request) -> Operation:
+    """Return what a request asks for. Its user is not known yet.
 
     :raises IngotError: the route does not serve such a request, whatever the user.
     """
@@ -299,25 +236,21 @@ def _check_form(route: routes.Route, request: flask.Request) -> None:
             raise route.too_new_error(request.method[:20])
         flask.g.allow = ", ".join(route.operations)
         raise errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
-    if not route.text and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
+    operation = route.operations[request.method]
+    answers_json = operation.answer.media == _JSON
+    if answers_json and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
         raise errors.NotAcceptable(accept=request.headers["Accept"][:80])
+    return operation
 
 
-def _read(request: flask.Request, most: int) -> bytes:
-    try:
-        raw = request.stream.read(most)
-    except (OSError, ValueError) as exc:
-        raise errors.Invalid(
-            f"The request body cannot be read: {exc}. Send a Content-Length that is true, or whole chunks."
-        ) from exc
-    if len(raw) < (request.content_length or 0):
-        raise errors.Invalid(f"The request body ended after {len(raw)} of {request.content_length} bytes.")
-    return raw
+def _read_minor(route: Route, request: flask.Request) -> int:
+    """Return the minor version that a request speaks.
 
-
-def _add_version_range(response: flask.Response) -> None:
-    response.headers[versions.MIN_HEADER] = versions.TEXT[versions.MIN]
-    response.headers[versions.MAX_HEADER] = versions.TEXT[versions.MAX]
+    :raises VersionRefused: the version cannot be read, or is not served.
+    """
+    if route.any_version:
+        return versions.MAX
+    return versions.negotiate(request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version"))
 
 
 def _get_context(request: flask.Request) -> context.RequestContext:
@@ -334,32 +267,37 @@ def _read_ids(request: flask.Request) -> identity.RequestIds:
     return {"global_request_id": given if _GLOBAL_REQUEST_ID.fullmatch(given) else None, "overwrite": False}
 
 
-_NO_JSON: Mapping[type, str] = {
-    str: "text/plain",
-    bytes: "application/gzip",
-    Stream: "text/event-stream",
-    Download: "application/octet-stream",
-}
-
-
-def _build_response(reply: Reply, method: str, conditions: preconditions.Preconditions | None) -> flask.Response:
+def _build_response(
+    reply: Reply, media: str, method: str, conditions: preconditions.Preconditions | None
+) -> flask.Response:
     body: Any = reply.body
-    media = next((media for body_type, media in _NO_JSON.items() if isinstance(body, body_type)), None)
-    if media:
-        as_it_is = flask.Response(body, reply.status, reply.headers, mimetype=media)
+    if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
+        as_it_is = flask.Response(body, reply.status, reply.headers, mimetype="text/plain" if media == _JSON else media)
         as_it_is.direct_passthrough = not isinstance(body, str | bytes)
         return as_it_is
     data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (method == "GET" and data):
-        tag = _build_tag(reply.version, data)
+        digest = hashlib.blake2b(data, digest_size=8).hexdigest()
+        tag = digest if reply.version is None else f"{reply.version}-{digest}"  # see preconditions
         headers["ETag"] = f'"{tag}"'
         if conditions and method == "GET" and conditions.check_answer(tag):
             return flask.Response(status=304, headers=headers)
     return flask.Response(data, reply.status, headers, mimetype=_JSON)
 
 
-def _build_tag(version: str | None, answer: bytes) -> str:
-    """Return the entity tag of an answer, without quotes; see :mod:`ingot.api.web.preconditions`."""
-    digest = hashlib.blake2b(answer, digest_size=8).hexdigest()
-    return digest if version is None else f"{version}-{digest}"
+def _refuse(exc: Exception) -> flask.Response:
+    """Return the answer to a request that cannot be served. This is the edge of a request: nothing escapes."""
+    error = faults.build_error(exc)
+    headers = faults.build_headers(error) | ({"Allow": flask.g.allow} if "allow" in flask.g else {})
+    return flask.Response(faults.build_body(error, "minor" in flask.g), error.code, headers, mimetype=_JSON)
+
+
+def _sign(response: flask.Response) -> flask.Response:
+    """Add the headers of every answer."""
+    request_id = _get_context(flask.request).request_id
+    response.headers.update({"OpenStack-Request-Id": request_id, "X-OpenStack-Request-Id": request_id})
+    if "minor" in flask.g:
+        spoken = {versions.HEADER: f"1.{flask.g.minor}", "Vary": f"{versions.HEADER}, OpenStack-API-Version"}
+        response.headers.update({**versions.RANGE, **spoken})
+    return response

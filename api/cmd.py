@@ -4,12 +4,16 @@ import signal
 import sys
 import threading
 
+import flask
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.api import server, service
+from ingot.api import app, server
 from ingot.common import errors
 from ingot.common.conf import loader
+from ingot.db import schema
+from ingot.db.engine import Database
+from ingot.rpcapi import client, transport, versions
 
 
 def main() -> int:
@@ -20,7 +24,7 @@ def main() -> int:
     try:
         conf = loader.load(sys.argv[1:], prog="ingot-api", into=cfg.CONF)
         log.setup(conf, "ingot")
-        web = server.Server(conf, service.build(conf))
+        web = server.Server(conf, build(conf))
         web.start()
     except errors.IngotError as exc:
         sys.stderr.write(f"ingot-api cannot start: {exc.message}\n")
@@ -28,3 +32,21 @@ def main() -> int:
     stopped.wait()
     web.stop()
     return 0
+
+
+def build(conf: cfg.ConfigOpts) -> flask.Flask:
+    """Return the application, connected to database and message bus.
+
+    :raises ConfigurationError: an option cannot be used.
+    :raises IngotError: the database has no schema, or one of another release.
+    """
+    if conf.rpc_transport != "oslo":
+        raise errors.ConfigurationError(
+            option="rpc_transport",
+            value=conf.rpc_transport,
+            allowed="An API in a process of its own reaches conductors with oslo; the command ingot is both in one.",
+        )
+    versions.pinned_release(conf)  # a pin that this release does not know is refused now, not by each request
+    db = Database(conf)
+    schema.require_current(db)
+    return app.create_app(conf, db, client.ConductorClient(conf, db, transport.OsloTransport(conf)))

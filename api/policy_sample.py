@@ -13,9 +13,9 @@ def list_rules() -> list[policy.RuleDefault]:
     blocks = [policy.RuleDefault(name, check, about) for name, (check, about) in rules.BLOCKS.items()]
     requests: dict[str, list[policy.Operation]] = {}
     for route in routes.ROUTES:
-        for method in route.operations:
+        for method, operation in route.operations.items():
             request: policy.Operation = {"method": method, "path": description.template_path(route.path)}
-            requests.setdefault(route.rule(method), []).append(request)
+            requests.setdefault(operation.rule, []).append(request)
     documented = (
         policy.DocumentedRuleDefault(
             rule.name, rule.check, rule.about, requests[rule.beside or rule.name], scope_types=list(rule.scopes)

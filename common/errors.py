@@ -17,12 +17,15 @@ class IngotError(Exception):
     code = 500
     template = "An unexpected error occurred."
 
+    def __init_subclass__(cls) -> None:
+        _BY_NAME.setdefault(cls.__name__, cls)
+
     def __init__(self, message: str | None = None, **values: object) -> None:
         self.message = message if message is not None else self.template.format(**values)
         super().__init__(self.message)
 
 
-# 400: the request is wrong in itself
+_BY_NAME: dict[str, type[IngotError]] = {}
 
 
 class Invalid(IngotError):
@@ -88,9 +91,6 @@ class NoConductor(Invalid):
     )
 
 
-# 401, 403
-
-
 class NotAuthenticated(IngotError):
     code = 401
     template = "Authentication is required: {reason}."
@@ -99,9 +99,6 @@ class NotAuthenticated(IngotError):
 class Forbidden(IngotError):
     code = 403
     template = "Operation not permitted."
-
-
-# 404
 
 
 class NotFound(IngotError):
@@ -121,9 +118,6 @@ class MethodNotAllowed(IngotError):
     template = "Method {method} is not allowed here. Allowed: {allowed}."
 
 
-# 406
-
-
 class VersionRefused(IngotError):
     """The API version does not exist, or is older than what was asked for."""
 
@@ -136,10 +130,9 @@ class NotAcceptable(IngotError):
     template = "Cannot answer with {accept}; the API answers application/json only."
 
 
-# 409: another request or conductor was first, or the node is in the wrong state for it
-
-
 class Conflict(IngotError):
+    """Another request or conductor was first, or the node is in the wrong state for it."""
+
     code = 409
     template = "{reason}"
 
@@ -167,9 +160,6 @@ class ChangedMeanwhile(Conflict):
 
 class InstanceAssociated(Conflict):
     template = "Node {node} is associated with instance {instance}."
-
-
-# 412: a condition of the request does not hold
 
 
 class PreconditionFailed(IngotError):
@@ -239,8 +229,7 @@ class ServiceUnavailable(IngotError):
 
 
 class ImageServiceUnavailable(IngotError):
-    """Glance does not answer. Unlike :class:`ServiceUnavailable` it is a step's own trouble, which the engine retries
-    as it retries hardware."""
+    """Glance does not answer; unlike :class:`ServiceUnavailable` a step's own trouble, retried as hardware is."""
 
     code = 503
     template = "{field}: image {image} cannot be had from Glance: {reason}. Try again when it answers."
@@ -274,8 +263,7 @@ class Aborted(StepFailed):
 
 
 class AgentVersionMismatch(StepFailed):
-    """After a reboot another agent answers than the one that the steps were planned with: the flow ends with it
-    (specification 000)."""
+    """After a reboot another agent answers than the one that the steps were planned with (specification 000)."""
 
 
 class ImageError(StepFailed):
@@ -288,11 +276,6 @@ class ConfigurationError(IngotError):
     template = "Configuration option {option}: {value!r}. {allowed}"
 
 
-def _all_subclasses(base: type[IngotError]) -> list[type[IngotError]]:
-    direct = base.__subclasses__()
-    return direct + [deeper for child in direct for deeper in _all_subclasses(child)]
-
-
 def by_name(name: str) -> type[IngotError]:
     """Return the class that an error of another process had; IngotError (a 500) for an unknown name."""
-    return next((cls for cls in _all_subclasses(IngotError) if cls.__name__ == name), IngotError)
+    return _BY_NAME.get(name, IngotError)

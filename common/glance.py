@@ -1,10 +1,9 @@
-"""An image of Glance: what is known of it, and its content (used by drivers, which check images, and api, which passes
-them on)."""
+"""An image of Glance: what is known of it, and its content (drivers check images, api passes them on)."""
 
 from collections.abc import Mapping
 
 import requests
-from keystoneauth1 import adapter, exceptions, loading
+from keystoneauth1 import exceptions, loading
 from oslo_config import cfg
 from oslo_utils import uuidutils
 
@@ -30,11 +29,6 @@ def ident(source: object) -> str | None:
     return found if str(source).startswith(_SCHEME) or uuidutils.is_uuid_like(found) else None
 
 
-def is_configured(conf: cfg.ConfigOpts) -> bool:
-    """Return whether [glance] says how to log in, which is ``none`` for a Glance without authentication."""
-    return bool(conf.glance.auth_type or conf.glance.auth_section)
-
-
 class Image:
     """An image of Glance.
 
@@ -50,7 +44,7 @@ class Image:
         self.ident = ident(source) or ""
         if not uuidutils.is_uuid_like(self.ident):
             raise self.refused_error("The id of an image of Glance is a uuid.")
-        if not is_configured(conf):
+        if not (conf.glance.auth_type or conf.glance.auth_section):
             raise self.refused_error(
                 "It is the id of an image of Glance, which is not configured: set [glance] auth_type (none, with "
                 "endpoint_override, for a Glance without Keystone), or give the URL of the image."
@@ -76,8 +70,7 @@ class Image:
         return bool(self._parse(answer).get("status") == "accepted")
 
     def content(self, headers: Mapping[str, str]) -> requests.Response:
-        """Return the beginning of an answer of Glance with the content, or with the range of it that the headers name.
-        The caller reads and closes it.
+        """Return the beginning of an answer with the content, or the range that the headers name, to read and close.
 
         :raises IngotError: as :meth:`document`.
         """
@@ -90,33 +83,29 @@ class Image:
 
     def _get(self, path: str, **how: object) -> requests.Response:
         try:
-            client = self._client()
+            login = loading.load_auth_from_conf_options(self._conf, _GROUP)
+            session = loading.load_session_from_conf_options(self._conf, _GROUP, auth=login)
+            client = loading.load_adapter_from_conf_options(self._conf, _GROUP, session=session)
             endpoint = client.get_endpoint()
             if not endpoint:
-                raise self.refused_error(
-                    "Keystone knows no endpoint of Glance; [glance] region_name and valid_interfaces say which."
-                )
+                where = "[glance] region_name and valid_interfaces say which."
+                raise self.refused_error(f"Keystone knows no endpoint of Glance; {where}")
             base = endpoint.rstrip("/").removesuffix("/v2")
             answer: requests.Response = client.get(f"{base}/v2/images/{self.ident}{path}", raise_exc=False, **how)
+            return answer
         except _AWAY as exc:
             raise self._unavailable_error(str(exc)) from exc
         except exceptions.ClientException as exc:
             raise self.refused_error(f"Glance cannot be asked for it, check the options of [glance]: {exc}") from exc
-        return answer
 
     def _parse(self, answer: requests.Response) -> Json:
         if answer.status_code != requests.codes.ok:
             raise self._unreadable_error(answer)
         try:
             document: Json = answer.json()
+            return document
         except requests.JSONDecodeError as exc:
             raise self._unavailable_error(f"what answers at {answer.url} is no Glance") from exc
-        return document
-
-    def _client(self) -> adapter.Adapter:
-        login = loading.load_auth_from_conf_options(self._conf, _GROUP)
-        session = loading.load_session_from_conf_options(self._conf, _GROUP, auth=login)
-        return loading.load_adapter_from_conf_options(self._conf, _GROUP, session=session)
 
     def _unreadable_error(self, answer: requests.Response) -> errors.IngotError:
         why = _UNREADABLE.get(answer.status_code)

@@ -64,15 +64,18 @@ def boot_volume(target: Any, connectors: Sequence[Any]) -> BootVolume:
             names=f"one of type {_INITIATOR}, with the iSCSI name by which the target knows the machine",
         )
     properties = target.properties
-    missing = [key for key in ("target_iqn", "target_portal") if not properties.get(key)]
-    if missing:
-        raise errors.MissingParameter(where=f"properties of {about}", names=" and ".join(missing))
+    _require(("target_iqn", "target_portal"), properties, about)
     host, port = _parse_portal(properties["target_portal"])
     lun, name = _parse_lun(properties.get("target_lun")), _check_name("target_iqn", properties["target_iqn"])
     username, password = _credentials(properties, about)
     # Nothing between host and port: TCP.
     uri = f"iscsi:{host}::{port}:{lun:x}:{name}"
     return BootVolume(uri, _check_name("connector_id", initiators[0]), username, password)
+
+
+def _require(keys: Sequence[str], properties: Json, about: str) -> None:
+    if missing := [key for key in keys if not properties.get(key)]:
+        raise errors.MissingParameter(where=f"properties of {about}", names=" and ".join(missing))
 
 
 def _check_name(key: str, value: object) -> str:
@@ -88,16 +91,13 @@ def _parse_portal(value: object) -> tuple[str, int]:
     try:
         parts = urllib.parse.urlsplit(f"//{value}")
         host, port = parts.hostname or "", parts.port or PORT
+        is_portal = _HOST.fullmatch(host) is not None and parts.netloc == value and parts.username is None
     except ValueError:
-        raise _portal_error(value) from None
-    if not _HOST.fullmatch(host) or parts.netloc != value or parts.username is not None:
-        raise _portal_error(value)
+        is_portal = False
+    if not is_portal:
+        allowed = "Expected HOST or HOST:PORT; IPv6 addresses stand in brackets."
+        raise errors.Invalid(field="target_portal", value=value, allowed=allowed)
     return (f"[{host}]" if ":" in host else host), port
-
-
-def _portal_error(value: object) -> errors.Invalid:
-    allowed = "Expected HOST or HOST:PORT; IPv6 addresses stand in brackets."
-    return errors.Invalid(field="target_portal", value=value, allowed=allowed)
 
 
 def _parse_lun(value: Any) -> int:
@@ -114,13 +114,11 @@ def _credentials(properties: Json, about: str) -> tuple[str | None, str | None]:
     method = properties.get("auth_method")
     if method not in (None, "", "CHAP"):
         raise errors.Invalid(field="auth_method", value=method, allowed="Expected CHAP, or nothing.")
-    given = {key: properties.get(key) for key in ("auth_username", "auth_password")}
-    if not method and not any(given.values()):
+    keys = ("auth_username", "auth_password")
+    if not method and not any(properties.get(key) for key in keys):
         return None, None
-    missing = [key for key, value in given.items() if not value]
-    if missing:
-        raise errors.MissingParameter(where=f"properties of {about}", names=" and ".join(missing))
-    username, password = (_check_word(key, value) for key, value in given.items())
+    _require(keys, properties, about)
+    username, password = (_check_word(key, properties[key]) for key in keys)
     return username, password
 
 

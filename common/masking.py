@@ -10,7 +10,6 @@ _LONGEST = 160  # characters of a value in a message
 _SECRET_PARTS = ("password", "token", "secret", "credential", "private_key")
 _SECRET_NAMES = frozenset(("image_url", "configdrive", "ipmi_hex_kg_key", "agent_secret_token"))
 
-
 _HOLDERS = frozenset(("driver_info", "instance_info"))
 """Fields that hold secrets among other things: a message about them as a whole could show those."""
 
@@ -24,10 +23,8 @@ def is_secret(key: str) -> bool:
 def mask(value: Any) -> Any:
     """Return a copy of nested dictionaries and lists with every secret's value replaced by ``******``."""
     if isinstance(value, Mapping):
-        return {
-            key: MASK if is_secret(str(key)) and inner not in (None, "") else mask(inner)
-            for key, inner in value.items()
-        }
+        hides = {key for key, inner in value.items() if is_secret(str(key)) and inner not in (None, "")}
+        return {key: MASK if key in hides else mask(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [mask(inner) for inner in value]
     return value

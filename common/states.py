@@ -1,13 +1,11 @@
 """The provision and power states of a node and the one table of legal transitions (used by api, conductor, drivers).
 
-A transition is a row ``(state, event, next state)``. Nothing else in Ingot decides where a node may go. The target that
-a node shows on its way is a property of the state it is in (``TARGETS``). The diagram of the documentation is generated
-from these tables (``python doc/states_diagram.py``). Source of names and transitions: the measured wire contract of
-the Bare Metal API; the rows marked *specification 002* are ours because the specification asks for them.
+Nothing but ``TRANSITIONS`` decides where a node may go. The target that a node shows on its way is a property of the
+state it is in (``TARGETS``). The documentation's diagram is generated from them (``python doc/states_diagram.py``).
+Source of names and transitions: the measured wire contract of the Bare Metal API; specification 002 where it is named.
 """
 
 import enum
-from typing import NamedTuple
 
 ENROLL = "enroll"
 VERIFYING = "verifying"
@@ -59,140 +57,62 @@ class StepState(enum.StrEnum):
     HOLDING = "holding"  # until an operator says unhold, which ends the step
 
 
-class Transition(NamedTuple):
-    state: str
-    event: str
-    next: str
-
-
-TRANSITIONS: tuple[Transition, ...] = tuple(
-    Transition(*row)
-    for row in (
-        (ACTIVE, "delete", DELETING),
-        (ACTIVE, "rebuild", DEPLOYING),
-        (ACTIVE, "rescue", RESCUING),
-        (ACTIVE, "service", SERVICING),
-        (ADOPTFAIL, "adopt", ADOPTING),
-        (ADOPTFAIL, "manage", MANAGEABLE),
-        (ADOPTING, "done", ACTIVE),
-        (ADOPTING, "fail", ADOPTFAIL),
-        (AVAILABLE, "deploy", DEPLOYING),
-        (AVAILABLE, "manage", MANAGEABLE),
-        (CLEANFAIL, "clean", CLEANING),  # specification 002: retry by the operator
-        (CLEANFAIL, "manage", MANAGEABLE),
-        (CLEANFAIL, "provide", CLEANING),  # specification 002: retry by the operator
-        (CLEANHOLD, "abort", CLEANFAIL),
-        (CLEANHOLD, "unhold", CLEANWAIT),
-        (CLEANWAIT, "abort", CLEANFAIL),
-        (CLEANWAIT, "fail", CLEANFAIL),
-        (CLEANWAIT, "hold", CLEANHOLD),
-        (CLEANWAIT, "resume", CLEANING),
-        (CLEANING, "done", AVAILABLE),
-        (CLEANING, "fail", CLEANFAIL),
-        (CLEANING, "hold", CLEANHOLD),
-        (CLEANING, "manage", MANAGEABLE),  # the conductor's: a manual cleaning is done
-        (CLEANING, "wait", CLEANWAIT),
-        (DELETING, "clean", CLEANING),
-        (DELETING, "fail", ERROR),
-        (DEPLOYFAIL, "delete", DELETING),
-        (DEPLOYFAIL, "deploy", DEPLOYING),
-        (DEPLOYFAIL, "rebuild", DEPLOYING),
-        (DEPLOYHOLD, "abort", DEPLOYFAIL),
-        (DEPLOYHOLD, "unhold", DEPLOYWAIT),
-        (DEPLOYING, "done", ACTIVE),
-        (DEPLOYING, "fail", DEPLOYFAIL),
-        (DEPLOYING, "hold", DEPLOYHOLD),
-        (DEPLOYING, "wait", DEPLOYWAIT),
-        (ENROLL, "manage", VERIFYING),
-        (ERROR, "delete", DELETING),
-        (ERROR, "rebuild", DEPLOYING),
-        (INSPECTFAIL, "inspect", INSPECTING),
-        (INSPECTFAIL, "manage", MANAGEABLE),
-        (INSPECTWAIT, "abort", INSPECTFAIL),
-        (INSPECTWAIT, "done", MANAGEABLE),
-        (INSPECTWAIT, "fail", INSPECTFAIL),
-        (INSPECTWAIT, "resume", INSPECTING),
-        (INSPECTING, "done", MANAGEABLE),
-        (INSPECTING, "fail", INSPECTFAIL),
-        (INSPECTING, "wait", INSPECTWAIT),
-        (MANAGEABLE, "adopt", ADOPTING),
-        (MANAGEABLE, "clean", CLEANING),
-        (MANAGEABLE, "inspect", INSPECTING),
-        (MANAGEABLE, "provide", CLEANING),
-        (RESCUE, "delete", DELETING),
-        (RESCUE, "rescue", RESCUING),
-        (RESCUE, "unrescue", UNRESCUING),
-        (RESCUEFAIL, "delete", DELETING),
-        (RESCUEFAIL, "rescue", RESCUING),
-        (RESCUEFAIL, "unrescue", UNRESCUING),
-        (RESCUEWAIT, "abort", RESCUEFAIL),
-        (RESCUEWAIT, "delete", DELETING),
-        (RESCUEWAIT, "fail", RESCUEFAIL),
-        (RESCUEWAIT, "resume", RESCUING),
-        (RESCUING, "done", RESCUE),
-        (RESCUING, "fail", RESCUEFAIL),
-        (RESCUING, "wait", RESCUEWAIT),
-        (SERVICEFAIL, "abort", ACTIVE),
-        (SERVICEFAIL, "delete", DELETING),
-        (SERVICEFAIL, "hold", SERVICEHOLD),
-        (SERVICEFAIL, "rescue", RESCUING),
-        (SERVICEFAIL, "service", SERVICING),
-        (SERVICEFAIL, "wait", SERVICEWAIT),
-        (SERVICEHOLD, "abort", SERVICEFAIL),
-        (SERVICEHOLD, "fail", SERVICEFAIL),
-        (SERVICEHOLD, "service", SERVICING),
-        (SERVICEHOLD, "unhold", SERVICEWAIT),
-        (SERVICEWAIT, "abort", SERVICEFAIL),
-        (SERVICEWAIT, "delete", DELETING),
-        (SERVICEWAIT, "fail", SERVICEFAIL),
-        (SERVICEWAIT, "hold", SERVICEHOLD),
-        (SERVICEWAIT, "resume", SERVICING),
-        (SERVICING, "done", ACTIVE),
-        (SERVICING, "fail", SERVICEFAIL),
-        (SERVICING, "hold", SERVICEHOLD),
-        (SERVICING, "wait", SERVICEWAIT),
-        (UNRESCUEFAIL, "delete", DELETING),
-        (UNRESCUEFAIL, "rescue", RESCUING),
-        (UNRESCUEFAIL, "unrescue", UNRESCUING),
-        (UNRESCUING, "done", ACTIVE),
-        (UNRESCUING, "fail", UNRESCUEFAIL),
-        (VERIFYING, "done", MANAGEABLE),
-        (VERIFYING, "fail", ENROLL),
-        (DEPLOYWAIT, "abort", DEPLOYFAIL),
-        (DEPLOYWAIT, "delete", DELETING),
-        (DEPLOYWAIT, "fail", DEPLOYFAIL),
-        (DEPLOYWAIT, "hold", DEPLOYHOLD),
-        (DEPLOYWAIT, "resume", DEPLOYING),
-    )
-)
+TRANSITIONS: dict[str, dict[str, str]] = {
+    ACTIVE: {"delete": DELETING, "rebuild": DEPLOYING, "rescue": RESCUING, "service": SERVICING},
+    ADOPTFAIL: {"adopt": ADOPTING, "manage": MANAGEABLE},
+    ADOPTING: {"done": ACTIVE, "fail": ADOPTFAIL},
+    AVAILABLE: {"deploy": DEPLOYING, "manage": MANAGEABLE},
+    # Specification 002: an operator may retry, by clean and by provide.
+    CLEANFAIL: {"clean": CLEANING, "manage": MANAGEABLE, "provide": CLEANING},
+    CLEANHOLD: {"abort": CLEANFAIL, "unhold": CLEANWAIT},
+    CLEANWAIT: {"abort": CLEANFAIL, "fail": CLEANFAIL, "hold": CLEANHOLD, "resume": CLEANING},
+    # The conductor's "manage": a manual cleaning is done.
+    CLEANING: {"done": AVAILABLE, "fail": CLEANFAIL, "hold": CLEANHOLD, "manage": MANAGEABLE, "wait": CLEANWAIT},
+    DELETING: {"clean": CLEANING, "fail": ERROR},
+    DEPLOYFAIL: {"delete": DELETING, "deploy": DEPLOYING, "rebuild": DEPLOYING},
+    DEPLOYHOLD: {"abort": DEPLOYFAIL, "unhold": DEPLOYWAIT},
+    DEPLOYING: {"done": ACTIVE, "fail": DEPLOYFAIL, "hold": DEPLOYHOLD, "wait": DEPLOYWAIT},
+    ENROLL: {"manage": VERIFYING},
+    ERROR: {"delete": DELETING, "rebuild": DEPLOYING},
+    INSPECTFAIL: {"inspect": INSPECTING, "manage": MANAGEABLE},
+    INSPECTWAIT: {"abort": INSPECTFAIL, "done": MANAGEABLE, "fail": INSPECTFAIL, "resume": INSPECTING},
+    INSPECTING: {"done": MANAGEABLE, "fail": INSPECTFAIL, "wait": INSPECTWAIT},
+    MANAGEABLE: {"adopt": ADOPTING, "clean": CLEANING, "inspect": INSPECTING, "provide": CLEANING},
+    RESCUE: {"delete": DELETING, "rescue": RESCUING, "unrescue": UNRESCUING},
+    RESCUEFAIL: {"delete": DELETING, "rescue": RESCUING, "unrescue": UNRESCUING},
+    RESCUEWAIT: {"abort": RESCUEFAIL, "delete": DELETING, "fail": RESCUEFAIL, "resume": RESCUING},
+    RESCUING: {"done": RESCUE, "fail": RESCUEFAIL, "wait": RESCUEWAIT},
+    SERVICEFAIL: {
+        "abort": ACTIVE,
+        "delete": DELETING,
+        "hold": SERVICEHOLD,
+        "rescue": RESCUING,
+        "service": SERVICING,
+        "wait": SERVICEWAIT,
+    },
+    SERVICEHOLD: {"abort": SERVICEFAIL, "fail": SERVICEFAIL, "service": SERVICING, "unhold": SERVICEWAIT},
+    SERVICEWAIT: {
+        "abort": SERVICEFAIL,
+        "delete": DELETING,
+        "fail": SERVICEFAIL,
+        "hold": SERVICEHOLD,
+        "resume": SERVICING,
+    },
+    SERVICING: {"done": ACTIVE, "fail": SERVICEFAIL, "hold": SERVICEHOLD, "wait": SERVICEWAIT},
+    UNRESCUEFAIL: {"delete": DELETING, "rescue": RESCUING, "unrescue": UNRESCUING},
+    UNRESCUING: {"done": ACTIVE, "fail": UNRESCUEFAIL},
+    VERIFYING: {"done": MANAGEABLE, "fail": ENROLL},
+    DEPLOYWAIT: {"abort": DEPLOYFAIL, "delete": DELETING, "fail": DEPLOYFAIL, "hold": DEPLOYHOLD, "resume": DEPLOYING},
+}
+"""State -> event -> next state."""
 
 # Where a node in a state is heading, shown as target_provision_state. States that are not here head nowhere.
 TARGETS: dict[str, str] = {
-    ADOPTFAIL: ACTIVE,
-    ADOPTING: ACTIVE,
-    CLEANFAIL: AVAILABLE,
-    CLEANHOLD: AVAILABLE,
-    CLEANWAIT: AVAILABLE,
-    CLEANING: AVAILABLE,
-    DELETING: AVAILABLE,
-    DEPLOYFAIL: ACTIVE,
-    DEPLOYHOLD: ACTIVE,
-    DEPLOYING: ACTIVE,
-    ERROR: AVAILABLE,
-    INSPECTFAIL: MANAGEABLE,
-    INSPECTWAIT: MANAGEABLE,
-    INSPECTING: MANAGEABLE,
-    RESCUEFAIL: RESCUE,
-    RESCUEWAIT: RESCUE,
-    RESCUING: RESCUE,
-    SERVICEFAIL: ACTIVE,
-    SERVICEHOLD: ACTIVE,
-    SERVICEWAIT: ACTIVE,
-    SERVICING: ACTIVE,
-    UNRESCUEFAIL: ACTIVE,
-    UNRESCUING: ACTIVE,
-    VERIFYING: MANAGEABLE,
-    DEPLOYWAIT: ACTIVE,
+    **dict.fromkeys((ADOPTFAIL, ADOPTING, DEPLOYFAIL, DEPLOYHOLD, DEPLOYING, DEPLOYWAIT), ACTIVE),
+    **dict.fromkeys((SERVICEFAIL, SERVICEHOLD, SERVICEWAIT, SERVICING, UNRESCUEFAIL, UNRESCUING), ACTIVE),
+    **dict.fromkeys((CLEANFAIL, CLEANHOLD, CLEANWAIT, CLEANING, DELETING, ERROR), AVAILABLE),
+    **dict.fromkeys((INSPECTFAIL, INSPECTWAIT, INSPECTING, VERIFYING), MANAGEABLE),
+    **dict.fromkeys((RESCUEFAIL, RESCUEWAIT, RESCUING), RESCUE),
 }
 
 STABLE = frozenset((ACTIVE, AVAILABLE, ENROLL, ERROR, MANAGEABLE, RESCUE))
@@ -227,24 +147,11 @@ POWER_CHANGE_REFUSED = frozenset((CLEANING, CLEANWAIT))
 """Specification 002: neither power nor provision state may be changed while a node is cleaned."""
 
 
-CONDUCTOR_EVENTS = frozenset(("done", "fail", "hold", "resume", "wait"))
-"""Events that only a conductor causes. All others are what clients ask for, see ``api/nodes/verbs.py``."""
-
-_NEXT: dict[tuple[str, str], str] = {(row.state, row.event): row.next for row in TRANSITIONS}
-
-
 def next_state(state: str, event: str) -> str | None:
     """Return where an event leads a node in a state; None when it is not legal there."""
-    return _NEXT.get((state, event))
+    return TRANSITIONS.get(state, {}).get(event)
 
 
 def requested_state(state: str, event: str) -> str | None:
     """Return where a client's event leads a node in a state; None when a client may not ask for it there."""
-    if state in WORKING:  # the table's rows of these states are the conductor's own events
-        return None
-    return next_state(state, event)
-
-
-def is_requested(row: Transition) -> bool:
-    """Tell whether a client causes a transition; the others are the conductor's."""
-    return row.state not in WORKING and row.event not in CONDUCTOR_EVENTS
+    return None if state in WORKING else next_state(state, event)  # events of those states are the conductor's own

@@ -5,8 +5,7 @@ import enum
 from collections.abc import Mapping
 from typing import Self, TypedDict, cast
 
-from ingot.common.internal_info import InternalInfo
-from ingot.common.json_types import Json, StepRequest
+from ingot.common.json_types import InternalInfo, Json, StepRequest
 
 Key = tuple[str, str]
 """Interface and name of a step."""
@@ -54,8 +53,7 @@ class StepJson(TypedDict, total=False):
 class PlannedStep:
     """A step of a plan.
 
-    :ivar origin: what asked for it: ``flow``, ``driver``, ``agent``, ``request``, ``template <name>``, ``runbook
-        <name>``.
+    :ivar origin: what asked for it: flow, driver, agent, request, ``template <name>`` or ``runbook <name>``.
     :ivar idempotent: whether a call may be repeated, after a conductor died in it or hardware did not answer.
     :ivar only: names and uuids of the child nodes that it runs on; None: on all.
     """
@@ -85,8 +83,7 @@ class PlannedStep:
     def from_json(cls, kept: Json) -> Self:
         """Return a step that :meth:`as_json` has written, here or in another release.
 
-        Keys that this release does not know are dropped: a release that adds one must not depend on it while conductors
-        of the one before run beside it.
+        Unknown keys are dropped: a release that adds one must not depend on it while older conductors run beside it.
         """
         known = {name: kept[name] for name in cls.__slots__ if name in kept}
         # A node that failed, or was held, under release 0.1 keeps a plan without runners until its next flow begins.
@@ -95,21 +92,10 @@ class PlannedStep:
 
     def as_json(self) -> StepJson:
         """Return the step as plans, drivers and clients of the API get it."""
-        step: StepJson = {
-            "interface": self.interface,
-            "step": self.step,
-            "priority": self.priority,
-            "args": self.args,
-            "origin": self.origin,
-            "runner": self.runner.value,
-            "abortable": self.abortable,
-            "idempotent": self.idempotent,
-            "requires_ramdisk": self.requires_ramdisk,
-            "reboot_requested": self.reboot_requested,
-        }
-        if self.runner is Runner.CHILDREN:
-            step["only"] = self.only
-        return step
+        step = {name: getattr(self, name) for name in self.__slots__} | {"runner": self.runner.value}
+        if self.runner is not Runner.CHILDREN:
+            del step["only"]
+        return cast(StepJson, step)
 
 
 def get_key(step: StepRequest | StepJson) -> Key:

@@ -83,20 +83,23 @@ class Allocator:
                 return  # with none free the sweep comes back: no node is locked for ever
 
     def _take_one(self, allocation: models.Allocation, free: list[allocations.Candidate]) -> bool:
-        """
+        """Try the node of the allocation's name, then others by lot: searches at the same time try different ones.
+
         :returns: whether there is nothing more to do.
         """
-        for node in _shuffle(allocation, free):
+        first = free[:1] if allocation.name is not None and free[0].name == allocation.name else []
+        rest = free[len(first) :]
+        random.shuffle(rest)
+        for node in first + rest:
             try:
-                if not allocations.assign(self._db, allocation, node):
-                    continue
+                if allocations.assign(self._db, allocation, node):
+                    LOG.info("Allocation %s has node %s", allocation.uuid, node.uuid)
+                    return True
             except errors.ChangedMeanwhile:
                 raise
             except errors.Conflict as exc:
                 allocations.fail(self._db, allocation, exc.message)
                 return True
-            LOG.info("Allocation %s has node %s", allocation.uuid, node.uuid)
-            return True
         return False
 
     def _none_message(self, allocation: models.Allocation) -> str:
@@ -112,12 +115,3 @@ class Allocator:
             f"{allocation.resource_class}{also}. Nodes with this resource class: {every}; of these available, without "
             f"instance, not in maintenance and in a known power state: {unused}."
         )
-
-
-def _shuffle(allocation: models.Allocation, free: list[allocations.Candidate]) -> list[allocations.Candidate]:
-    """Return the nodes in the order in which they are tried: the one of the allocation's name, then by lot, so that
-    searches at the same time do not all try the same."""
-    first = free[:1] if allocation.name is not None and free[0].name == allocation.name else []
-    rest = free[len(first) :]
-    random.shuffle(rest)
-    return first + rest

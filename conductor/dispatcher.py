@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent import futures
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import futurist
 from oslo_log import log
@@ -18,10 +18,11 @@ from oslo_log import log
 from ingot.common import context, errors
 from ingot.conductor import power
 from ingot.conductor.flows import FLOWS
+from ingot.conductor.membership import Membership
 from ingot.conductor.steps import engine
 from ingot.conductor.task import task_manager
 from ingot.conductor.task.task_manager import Services, Task
-from ingot.db import conductors, nodes
+from ingot.db import nodes
 
 LOG = log.getLogger(__name__)
 
@@ -31,8 +32,9 @@ Answer = TypeVar("Answer")
 class Dispatcher:
     """Receives the wake-ups of a conductor's nodes and reconciles each node with its row in the database."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, membership: Membership) -> None:
         self._services = services
+        self._membership = membership
         is_slow = services.circuit_breakers.is_unresponsive
         self.queues = NodeQueues(self._reconcile, services.conf.conductor.workers_pool_size, is_slow)
         self.delayed_wakeups = DelayedWakeups(self.queues.notify)
@@ -46,11 +48,10 @@ class Dispatcher:
             nodes.release_stale(services.db, services.host, uuid)
             return
         LOG.debug("Reconciling node %s: %s", uuid, why)
+        steal_from = self._membership.list_still_dead() if self._membership.dead_hosts else ()
         after: float | None = None  # stays so when the lock is lost on the way
         try:
-            with task_manager.acquire(
-                services, context.admin(), uuid, why, steal_from=self._hosts_still_dead(), if_due=True
-            ) as task:
+            with task_manager.acquire(services, context.admin(), uuid, why, steal_from=steal_from, if_due=True) as task:
                 after = self._advance(task)
         except errors.NodeLocked as exc:
             LOG.debug("%s", exc)  # its holder does the work, or the sweep finds out that it is dead; or there is none
@@ -60,13 +61,6 @@ class Dispatcher:
             return
         if after is not None and after < services.conf.conductor.sweep_interval:
             self.delayed_wakeups.set(uuid, after)
-
-    def _hosts_still_dead(self) -> frozenset[str]:
-        """Return whose locks may be taken: a conductor that the last sweep found dead may have come back since."""
-        services = self._services
-        if not services.dead_hosts:
-            return services.dead_hosts
-        return services.dead_hosts - conductors.online_hosts(services.db, services.heartbeat_timeout)
 
     def _advance(self, task: Task) -> float | None:
         """Do what can be done now: a power change first, then the flow.
@@ -85,14 +79,8 @@ class Dispatcher:
         return None
 
 
-class _Job(NamedTuple):
-    """What stands in a queue.
-
-    :param refuse: called instead of ``run`` when its turn does not come anymore.
-    """
-
-    run: Callable[[], None]
-    refuse: Callable[[], None]
+_Job = Callable[[bool], None]
+"""What stands in a queue: run with True, or with False where its turn does not come anymore."""
 
 
 class NodeQueues:
@@ -121,7 +109,7 @@ class NodeQueues:
             already = uuid in self._reasons
             self._reasons[uuid] = why
             if not already:
-                self._enqueue(uuid, _Job(lambda: self._process(uuid), lambda: None))
+                self._enqueue(uuid, lambda has_turn: self._process(uuid) if has_turn else None)
 
     def submit(self, uuid: str, job: Callable[[], Answer]) -> "futures.Future[Answer]":
         """Run ``job`` when those before have finished with the node; the future has its result or exception.
@@ -130,21 +118,20 @@ class NodeQueues:
         """
         future: futures.Future[Answer] = futures.Future()
 
-        def run() -> None:
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(job())
-                except BaseException as exc:  # noqa: BLE001 - it is raised again where the result is used
-                    future.set_exception(exc)
-
-        def refuse() -> None:
-            if future.set_running_or_notify_cancel():
-                future.set_exception(_stopping_error())
+        def run(has_turn: bool) -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                if not has_turn:
+                    raise _stopping_error()
+                future.set_result(job())
+            except BaseException as exc:  # noqa: BLE001 - it is raised again where the result is used
+                future.set_exception(exc)
 
         with self._lock:
             if self._stopped:
                 raise _stopping_error()
-            self._enqueue(uuid, _Job(run, refuse))
+            self._enqueue(uuid, run)
         return future
 
     def is_busy(self, uuid: str) -> bool:
@@ -164,7 +151,7 @@ class NodeQueues:
             for jobs in self._waiting.values():
                 jobs.clear()
         for job in refused:
-            job.refuse()
+            job(False)
         with self._lock:
             ended = self._idle.wait_for(lambda: not self._waiting, timeout)
         for executor in (self._executor, self._slow_executor):
@@ -190,7 +177,7 @@ class NodeQueues:
                     self._idle.notify_all()
                     return
                 job = self._waiting[uuid].popleft()
-            job.run()
+            job(True)
 
     def _process(self, uuid: str) -> None:
         """Answer a wake-up."""

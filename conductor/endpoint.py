@@ -1,63 +1,74 @@
-"""What a conductor serves over RPC: wake-ups, and questions that only it can answer."""
+"""What a conductor serves over RPC: wake-ups, and what only it can answer or do for a user who waits for it."""
 
+import functools
 from collections.abc import Callable
 from concurrent import futures
 from typing import TypeVar, cast
 
 import oslo_messaging
 
-from ingot.common import context, errors
+from ingot.common import context, errors, states
 from ingot.common.json_types import FlowRequest, Json
-from ingot.conductor import hardware, preview, validation
+from ingot.common.steps import StepJson
+from ingot.conductor import preview, validation
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.dispatcher import NodeQueues
 from ingot.conductor.task import task_manager
 from ingot.conductor.task.task_manager import Services, Task
 from ingot.drivers.interfaces import vendor
 from ingot.drivers.interfaces.base import BaseInterface
+from ingot.drivers.interfaces.features import ConsoleInterface
+from ingot.drivers.interfaces.management import BootDevice, Indicator, ManagementInterface
+from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.raid import RAIDInterface
 from ingot.drivers.interfaces.vendor import VendorCall
 from ingot.rpcapi import transport, versions
 
+AnyInterface = TypeVar("AnyInterface", bound=BaseInterface)
+Work = Callable[..., object]
 Exposed = Callable[..., Json]
-Method = TypeVar("Method", bound=Exposed)
+
+_BUSY = states.WORKING | states.WAITING
+"""While a flow is under way in these states, how the machine boots is the flow's business (measured contract)."""
 
 
-def expose(method: Method) -> Method:
-    """Serve a method over RPC."""
-    return cast(Method, oslo_messaging.expose(method))
+def serve(work: Work) -> Exposed:
+    """Serve a method over RPC: its caller gets what it returns or raises in an envelope."""
+
+    @functools.wraps(work)
+    def method(self: "Endpoint", ctx: Json, *args: object, **about: object) -> Json:
+        return transport.answer(ctx, work, self, ctx, *args, **about)
+
+    return cast(Exposed, oslo_messaging.expose(method))
 
 
-def _expose_question(work: Callable[..., object]) -> Exposed:
-    """Return a method that answers a question about a node.
+def question(work: Work) -> Exposed:
+    """Serve a method that answers a question about a node: it gets a shared task."""
 
-    :param work: a function of :mod:`ingot.conductor.hardware`.
-    """
+    @functools.wraps(work)
+    def run(self: "Endpoint", ctx: Json, node_uuid: str, *args: object, **about: object) -> object:
+        return self._run_shared(ctx, node_uuid, lambda task: work(self, task, *args, **about))
 
-    def method(self: "Endpoint", ctx: Json, node_uuid: str, **about: object) -> Json:
-        return self._run_shared(ctx, node_uuid, lambda task: work(task, **about))
-
-    return _expose(method, work)
+    return serve(run)
 
 
-def _expose_action(work: Callable[..., object], purpose: str) -> Exposed:
-    """Return a method that does something with a node under its lock, after whatever stands in its queue before."""
+def action(purpose: str) -> Callable[[Work], Exposed]:
+    """Serve a method that does something with a node: it gets a task with the lock, after what stands in the node's
+    queue before."""
 
-    def method(self: "Endpoint", ctx: Json, node_uuid: str, **about: object) -> Json:
-        return self._run_exclusive(ctx, node_uuid, purpose, lambda task: work(task, **about))
+    def decorate(work: Work) -> Exposed:
+        @functools.wraps(work)
+        def run(self: "Endpoint", ctx: Json, node_uuid: str, *args: object, **about: object) -> object:
+            return self._run_in_turn(ctx, node_uuid, purpose, lambda task: work(self, task, *args, **about))
 
-    return _expose(method, work)
+        return serve(run)
 
-
-def _expose(method: Exposed, work: Callable[..., object]) -> Exposed:
-    method.__qualname__ = f"Endpoint.{work.__name__}"
-    method.__doc__ = f"See ``hardware.{work.__name__}``."
-    return expose(method)
+    return decorate
 
 
 class Endpoint:
-    """The methods of ``ingot.rpcapi.versions``. Each takes the context as a dictionary and keyword arguments, and
-    returns an envelope (``transport.answer``)."""
+    """The methods of ``ingot.rpcapi.versions``, which users wait for. Callers give the context as a dictionary, the
+    node's uuid where it is about one, and keyword arguments."""
 
     target = oslo_messaging.Target(version=versions.RPC_VERSION)
 
@@ -66,154 +77,258 @@ class Endpoint:
         self._queues = queues
         self._allocator = allocator
 
-    @expose
-    def advance(self, ctx: Json, node_uuid: str, why: str) -> Json:
-        """Wake up for a node."""
-        return transport.answer(ctx, self._queues.notify, node_uuid, why)
+    def _run_shared(self, ctx: Json, node_uuid: str, work: Callable[[Task], object]) -> object:
+        requester = context.RequestContext.from_dict(ctx)
+        with task_manager.acquire(self._services, requester, node_uuid, "a question", shared=True) as task:
+            return work(task)
 
-    @expose
-    def process_allocation(self, ctx: Json, allocation_uuid: str) -> Json:
-        """Wake up for an allocation."""
-        return transport.answer(ctx, self._allocator.notify, allocation_uuid)
-
-    @expose
-    def validate_node(self, ctx: Json, node_uuid: str) -> Json:
-        """See ``validation.validate_node``."""
-        return self._run_shared(ctx, node_uuid, validation.validate_node)
-
-    @expose
-    def validate_deploy(self, ctx: Json, node_uuid: str, request: FlowRequest) -> Json:
-        """See ``validation.validate_deployment``."""
-        return self._run_shared(ctx, node_uuid, lambda task: validation.validate_deployment(task, request))
-
-    @expose
-    def validate_flow(self, ctx: Json, node_uuid: str, flow: str) -> Json:
-        """See ``validation.validate_flow``."""
-        return self._run_shared(ctx, node_uuid, lambda task: validation.validate_flow(task, flow))
-
-    @expose
-    def get_plan(self, ctx: Json, node_uuid: str, flow: str, request: FlowRequest) -> Json:
-        """See ``preview.build_preview``."""
-        return self._run_shared(ctx, node_uuid, lambda task: preview.build_preview(task, flow, request))
-
-    @expose
-    def get_steps(self, ctx: Json, node_uuid: str, kind: str) -> Json:
-        """See ``validation.list_steps``."""
-        return self._run_shared(ctx, node_uuid, lambda task: validation.list_steps(task, kind))
-
-    get_boot_device = _expose_question(hardware.get_boot_device)
-    get_supported_boot_devices = _expose_question(hardware.get_supported_boot_devices)
-    set_boot_device = _expose_action(hardware.set_boot_device, "setting the boot device")
-    get_console = _expose_question(hardware.get_console)
-    set_console = _expose_action(hardware.set_console, "switching the console")
-    set_boot_mode = _expose_action(hardware.set_boot_mode, "setting the boot mode")
-    set_secure_boot = _expose_action(hardware.set_secure_boot, "setting secure boot")
-    inject_nmi = _expose_action(hardware.inject_nmi, "injecting an NMI")
-    get_indicators = _expose_question(hardware.get_indicators)
-    get_indicator_state = _expose_question(hardware.get_indicator_state)
-    set_indicator_state = _expose_action(hardware.set_indicator_state, "setting an indicator")
-    get_virtual_media = _expose_question(hardware.get_virtual_media)
-    attach_virtual_media = _expose_action(hardware.attach_virtual_media, "attaching virtual media")
-    detach_virtual_media = _expose_action(hardware.detach_virtual_media, "detaching virtual media")
-    list_vifs = _expose_question(hardware.list_vifs)
-    attach_vif = _expose_action(hardware.attach_vif, "attaching a VIF")
-    detach_vif = _expose_action(hardware.detach_vif, "detaching a VIF")
-    get_node_methods = _expose_question(hardware.list_node_methods)
-
-    @expose
-    def call_node_method(
-        self, ctx: Json, node_uuid: str, vendor_method: str, http_method: str, arguments: Json
-    ) -> Json:
-        """Call a method of the node's vendor interface: ``{"tells": whether it has a result, "result": it}``.
-
-        An unknown one is refused even if the node is locked.
-        """
-
-        def get_vendor(task: Task) -> BaseInterface:
-            return validation.require_interface(task, "vendor")
-
-        call = VendorCall(vendor_method, http_method, arguments)
-        found = self._run_shared(
-            ctx, node_uuid, lambda task: vendor.find_node_method(get_vendor(task), task, call)._asdict()
-        )
-        if "error" in found:
-            return found
-        tells = found["result"]["returns_result"]
-
-        def work(task: Task) -> Json:
-            result = vendor.call_node_method(get_vendor(task), task, call)
-            return {"tells": tells, "result": result if tells else None}
-
-        if found["result"]["exclusive"]:
-            return self._run_exclusive(ctx, node_uuid, f"vendor method {vendor_method}"[:255], work)
-        return self._run_shared(ctx, node_uuid, work)
-
-    @expose
-    def get_logical_disk_properties(self, ctx: Json, driver: str) -> Json:
-        """Return what can be said of a logical disk to the RAID interface of a classic driver, or the default one of a
-        hardware type: descriptions by key."""
-
-        def run() -> dict[str, str]:
-            raid = cast(RAIDInterface, self._services.hardware.driver_interface(driver, "raid"))
-            if not raid.supported:
-                raise raid.not_supported("logical disks")
-            return raid.get_logical_disk_properties()
-
-        return transport.answer(ctx, run)
-
-    @expose
-    def get_driver_properties(self, ctx: Json, hardware_type: str) -> Json:
-        """Return the properties that the default interfaces of a hardware type, or those of a classic driver, read from
-        driver_info."""
-        return transport.answer(ctx, self._services.hardware.properties, hardware_type)
-
-    @expose
-    def get_driver_methods(self, ctx: Json, driver: str) -> Json:
-        """Return the driver methods of its vendor interface."""
+    def _run_in_turn(self, ctx: Json, node_uuid: str, purpose: str, work: Callable[[Task], object]) -> object:
+        """Run when it is the node's turn; what has not begun by the time at which the caller gives up is never done."""
 
         def run() -> object:
-            return vendor.describe_driver_methods(self._services.hardware.driver_interface(driver, "vendor"))
-
-        return transport.answer(ctx, run)
-
-    @expose
-    def call_driver_method(self, ctx: Json, driver: str, vendor_method: str, http_method: str, arguments: Json) -> Json:
-        """Call one of them."""
-
-        def run() -> object:
-            interface = self._services.hardware.driver_interface(driver, "vendor")
-            requester = context.RequestContext.from_dict(ctx)
-            return vendor.call_driver_method(interface, requester, VendorCall(vendor_method, http_method, arguments))
-
-        return transport.answer(ctx, run)
-
-    def _run_shared(self, ctx: Json, node_uuid: str, work: Callable[[Task], object]) -> Json:
-        def run() -> object:
-            requester = context.RequestContext.from_dict(ctx)
-            with task_manager.acquire(self._services, requester, node_uuid, "a question", shared=True) as task:
-                return work(task)
-
-        return transport.answer(ctx, run)
-
-    def _run_exclusive(self, ctx: Json, node_uuid: str, purpose: str, work: Callable[[Task], object]) -> Json:
-        def run() -> object:
+            transport.refuse_late(ctx, "begin")
             requester = context.RequestContext.from_dict(ctx)
             with task_manager.acquire(self._services, requester, node_uuid, purpose) as task:
                 return work(task)
 
-        return transport.answer(ctx, lambda: self._run_in_turn(ctx, node_uuid, purpose, run))
-
-    def _run_in_turn(self, ctx: Json, node_uuid: str, purpose: str, run: Callable[[], object]) -> object:
-        """Run when it is the node's turn; what has not begun by the time at which the caller gives up is never done."""
-
-        def in_time() -> object:
-            transport.refuse_late(ctx, "begin")
-            return run()
-
         patience = max(0.0, transport.seconds_left(ctx, "begin"))
-        future = self._queues.submit(node_uuid, in_time)
+        future = self._queues.submit(node_uuid, run)
         futures.wait((future,), patience)
         if future.cancel():
             busy = f"its conductor has been busy with it for {patience:.0f} s, so {purpose} has not begun"
             raise errors.ServiceUnavailable(what=f"Node {node_uuid}", reason=busy)
         return future.result()
+
+    # Wake-ups
+
+    @serve
+    def advance(self, _ctx: Json, node_uuid: str, why: str) -> None:
+        """Wake up for a node."""
+        self._queues.notify(node_uuid, why)
+
+    @serve
+    def process_allocation(self, _ctx: Json, allocation_uuid: str) -> None:
+        """Wake up for an allocation."""
+        self._allocator.notify(allocation_uuid)
+
+    # What a flow would meet, or do
+
+    @question
+    def validate_node(self, task: Task) -> dict[str, validation.Validation]:
+        return validation.validate_node(task)
+
+    @question
+    def validate_deploy(self, task: Task, request: FlowRequest) -> None:
+        validation.validate_deployment(task, request)
+
+    @question
+    def validate_flow(self, task: Task, flow: str) -> None:
+        validation.validate_flow(task, flow)
+
+    @question
+    def get_plan(self, task: Task, flow: str, request: FlowRequest) -> preview.Preview:
+        return preview.build_preview(task, flow, request)
+
+    @question
+    def get_steps(self, task: Task, kind: str) -> list[StepJson]:
+        return validation.list_steps(task, kind)
+
+    # Console
+
+    @question
+    def get_console(self, task: Task) -> Json:
+        """Return whether the console is on and, if so, where it is."""
+        console = _get_valid(task, ConsoleInterface)
+        enabled = task.node.console_enabled
+        return {"console_enabled": enabled, "console_info": console.get_console(task) if enabled else None}
+
+    @action("switching the console")
+    def set_console(self, task: Task, enabled: bool) -> None:
+        """Start or stop the console; one that should run already is started again, as it may have died."""
+        console = _get_valid(task, ConsoleInterface)
+        (console.start_console if enabled else console.stop_console)(task)
+        task.set(console_enabled=enabled)
+
+    # How the machine boots
+
+    @question
+    def get_boot_device(self, task: Task) -> BootDevice:
+        return _get_management(task).get_boot_device(task)
+
+    @question
+    def get_supported_boot_devices(self, task: Task) -> list[str]:
+        return _get_management(task).get_supported_boot_devices(task)
+
+    @action("setting the boot device")
+    def set_boot_device(self, task: Task, device: str, persistent: bool) -> None:
+        _get_valid(task, ManagementInterface).set_boot_device(task, device, persistent)
+
+    @action("setting the boot mode")
+    def set_boot_mode(self, task: Task, mode: str) -> None:
+        """
+        :raises NodeBusy: a flow is under way.
+        """
+        _check_no_flow(task, "given another boot mode")
+        _get_valid(task, ManagementInterface).set_boot_mode(task, mode)
+        task.set(boot_mode=mode)
+
+    @action("setting secure boot")
+    def set_secure_boot(self, task: Task, enabled: bool) -> None:
+        """
+        :raises NodeBusy: a flow is under way.
+        """
+        _check_no_flow(task, "given another secure boot state")
+        _get_valid(task, ManagementInterface).set_secure_boot(task, enabled)
+        task.set(secure_boot=enabled)
+
+    @action("injecting an NMI")
+    def inject_nmi(self, task: Task) -> None:
+        _get_valid(task, ManagementInterface).inject_nmi(task)
+
+    # Indicators
+
+    @question
+    def get_indicators(self, task: Task) -> list[Json]:
+        """Return the lights of the machine: component, name, readonly, states."""
+        return [one._asdict() for one in _get_valid(task, ManagementInterface).get_supported_indicators(task)]
+
+    @question
+    def get_indicator_state(self, task: Task, component: str, name: str) -> str:
+        """
+        :raises NotFound: the machine has no such light.
+        """
+        management = _get_valid(task, ManagementInterface)
+        return management.get_indicator_state(task, _find_indicator(task, component, name))
+
+    @action("setting an indicator")
+    def set_indicator_state(self, task: Task, component: str, name: str, state: str) -> None:
+        """
+        :raises NotFound: the machine has no such light.
+        :raises Invalid: it can only be read, or does not know the state.
+        """
+        management = _get_valid(task, ManagementInterface)
+        indicator = _find_indicator(task, component, name)
+        if indicator.readonly:
+            raise errors.Invalid(f"Indicator {name}@{component} of node {task.node.uuid} can be read only, not set.")
+        if state not in indicator.states:
+            raise errors.Invalid(field="state", value=state, allowed=f"It can be: {', '.join(indicator.states)}.")
+        management.set_indicator_state(task, indicator, state)
+
+    # Virtual media
+
+    @question
+    def get_virtual_media(self, task: Task) -> list[Json]:
+        return _get_valid(task, ManagementInterface).get_virtual_media(task)
+
+    @action("attaching virtual media")
+    def attach_virtual_media(self, task: Task, device_type: str, image_url: str, source: str | None) -> None:
+        _get_valid(task, ManagementInterface).attach_virtual_media(task, device_type, image_url, source)
+
+    @action("detaching virtual media")
+    def detach_virtual_media(self, task: Task, device_types: list[str]) -> None:
+        _get_valid(task, ManagementInterface).detach_virtual_media(task, device_types)
+
+    # Networks of the user
+
+    @question
+    def list_vifs(self, task: Task) -> list[Json]:
+        return _get_valid(task, NetworkInterface).list_vifs(task)
+
+    @action("attaching a VIF")
+    def attach_vif(self, task: Task, vif: Json) -> None:
+        _get_valid(task, NetworkInterface).attach_vif(task, vif)
+
+    @action("detaching a VIF")
+    def detach_vif(self, task: Task, vif_id: str) -> None:
+        _get_valid(task, NetworkInterface).detach_vif(task, vif_id)
+
+    # What only a vendor's machines can do
+
+    @question
+    def get_node_methods(self, task: Task) -> dict[str, dict[str, object]]:
+        """Return the methods of the node's vendor interface that users may call by name."""
+        return vendor.describe_node_methods(validation.require_interface(task, "vendor"))
+
+    @serve
+    def call_node_method(
+        self, ctx: Json, node_uuid: str, vendor_method: str, http_method: str, arguments: Json
+    ) -> object:
+        """Call a method of the node's vendor interface: ``{"tells": whether it has a result, "result": it}``.
+
+        An unknown one is refused even if the node is locked.
+        """
+        call = VendorCall(vendor_method, http_method, arguments)
+
+        def find(task: Task) -> vendor.VendorMethod:
+            return vendor.find_node_method(validation.require_interface(task, "vendor"), task, call)
+
+        found = cast(vendor.VendorMethod, self._run_shared(ctx, node_uuid, find))
+
+        def run(task: Task) -> Json:
+            result = vendor.call_node_method(validation.require_interface(task, "vendor"), task, call)
+            return {"tells": found.returns_result, "result": result if found.returns_result else None}
+
+        if found.exclusive:
+            return self._run_in_turn(ctx, node_uuid, f"vendor method {vendor_method}"[:255], run)
+        return self._run_shared(ctx, node_uuid, run)
+
+    @serve
+    def get_driver_methods(self, _ctx: Json, driver: str) -> dict[str, dict[str, object]]:
+        """Return the driver methods of its vendor interface."""
+        return vendor.describe_driver_methods(self._services.hardware.driver_interface(driver, "vendor"))
+
+    @serve
+    def call_driver_method(
+        self, ctx: Json, driver: str, vendor_method: str, http_method: str, arguments: Json
+    ) -> object:
+        """Call one of them."""
+        interface = self._services.hardware.driver_interface(driver, "vendor")
+        requester = context.RequestContext.from_dict(ctx)
+        return vendor.call_driver_method(interface, requester, VendorCall(vendor_method, http_method, arguments))
+
+    # What drivers say of themselves
+
+    @serve
+    def get_logical_disk_properties(self, _ctx: Json, driver: str) -> dict[str, str]:
+        """Return what can be said of a logical disk to the RAID interface of a classic driver, or the default one of a
+        hardware type: descriptions by key."""
+        raid = cast(RAIDInterface, self._services.hardware.driver_interface(driver, "raid"))
+        if not raid.supported:
+            raise raid.not_supported("logical disks")
+        return raid.get_logical_disk_properties()
+
+    @serve
+    def get_driver_properties(self, _ctx: Json, hardware_type: str) -> dict[str, str]:
+        """Return the properties that the default interfaces of a hardware type, or those of a classic driver, read from
+        driver_info."""
+        return self._services.hardware.properties(hardware_type)
+
+
+def _get_valid(task: Task, contract: type[AnyInterface]) -> AnyInterface:
+    """Return one of the node's interfaces, with everything it needs.
+
+    :raises Invalid: it has none on this conductor, or the node lacks something that it needs.
+    """
+    interface = cast(AnyInterface, validation.require_interface(task, contract.interface_type))
+    interface.validate(task)
+    return interface
+
+
+def _get_management(task: Task) -> ManagementInterface:
+    return cast(ManagementInterface, validation.require_interface(task, "management"))
+
+
+def _check_no_flow(task: Task, done: str) -> None:
+    state = task.node.provision_state
+    if state in _BUSY:
+        allowed = ", ".join(sorted(states.ALL - _BUSY))
+        raise errors.NodeBusy(node=task.node.uuid, done=done, state=state, allowed=allowed)
+
+
+def _find_indicator(task: Task, component: str, name: str) -> Indicator:
+    known = _get_valid(task, ManagementInterface).get_supported_indicators(task)
+    for indicator in known:
+        if (indicator.component, indicator.name) == (component, name):
+            return indicator
+    names = ", ".join(f"{one.name}@{one.component}" for one in known) or "none"
+    raise errors.NotFound(f"Node {task.node.uuid} has no indicator {name[:80]}@{component[:80]}; it has: {names}.")

@@ -11,7 +11,6 @@ from oslo_log import log
 from ingot.common import clock, errors, states
 from ingot.conductor.inspection import process
 from ingot.conductor.steps import children, planning
-from ingot.conductor.steps.agent_session import AgentSessionPhase
 from ingot.conductor.steps.flow import Entry, Flow, has_not_started
 from ingot.conductor.task.task_manager import Task
 from ingot.db import allocations
@@ -21,11 +20,71 @@ from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.deploy import DeployInterface
-from ingot.drivers.interfaces.inspect import InspectInterface
-from ingot.drivers.interfaces.rescue import RescueInterface
+from ingot.drivers.interfaces.features import InspectInterface, RescueInterface
 from ingot.drivers.interfaces.results import Answer
 
 LOG = log.getLogger(__name__)
+
+_MANAGED = ("power", "management", "network")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AgentSessionPhase:
+    """The time that a machine spends in the agent, between the first and the last entries of a flow.
+
+    :param purpose: in the words of the deploy interface's methods ``prepare_`` and ``tear_down_``.
+    :param fault: the node's fault after a failure, until the same has ended well.
+    """
+
+    purpose: str
+    fault: str
+
+    @property
+    def _mark(self) -> str:
+        """Key of driver_internal_info from when a machine enters until it has left, whatever fails."""
+        return f"in_agent_for_{self.purpose}"
+
+    def is_under_way(self, task: Task) -> bool:
+        """Return whether the machine is there, or was left there by what failed."""
+        return self._mark in task.node.driver_internal_info
+
+    def forget(self, task: Task) -> None:
+        left = {name: fact for name, fact in task.node.driver_internal_info.items() if name != self._mark}
+        task.set(driver_internal_info=left)
+
+    @property
+    def enter_entry(self) -> Entry:
+        def enter(task: Task) -> Answer:
+            task.set(driver_internal_info={**task.node.driver_internal_info, self._mark: True})
+            answer: Answer = getattr(task.driver.deploy, name)(task)
+            return answer
+
+        name = f"prepare_{self.purpose}"
+        return Entry("deploy", name, enter)
+
+    @property
+    def leave_entry(self) -> Entry:
+        def leave(task: Task) -> Answer:
+            return results.run_phases(task, getattr(task.driver.deploy, name), self.forget)
+
+        name = f"tear_down_{self.purpose}"
+        return Entry("deploy", name, leave)
+
+    def end_fault(self, task: Task) -> None:
+        """End the maintenance for a failure, once the same has ended well. That for other reasons stays."""
+        task.end_fault(self.fault)
+
+    def fail(self, task: Task, exc: errors.IngotError) -> None:
+        """Leave the machine as it is, for an operator: a power cycle in the middle of a firmware update could destroy
+        it (specification 002)."""
+        if has_not_started(task):
+            return
+        session.forget(task)
+        entering = task.step is not None and task.step.step == self.enter_entry.name
+        is_refusal = isinstance(exc, errors.Invalid) and entering  # the request was wrong, and none of its steps ran
+        if not is_refusal and not isinstance(exc, errors.Aborted):
+            task.begin_fault(self.fault, exc.message)
+
 
 _CLEANING_PHASE = AgentSessionPhase("cleaning", "clean failure")
 _SERVICE_PHASE = AgentSessionPhase("service", "service failure")
@@ -90,10 +149,6 @@ def _inspect(task: Task) -> Answer:
     return get_interface(task, InspectInterface).inspect_hardware(task)
 
 
-def _end_inspection(task: Task) -> None:
-    task.set(inspection_started_at=None, inspection_finished_at=clock.now())
-
-
 def _fail_inspection(task: Task, _exc: errors.IngotError) -> None:
     if not has_not_started(task):
         task.set(inspection_started_at=None)
@@ -102,10 +157,6 @@ def _fail_inspection(task: Task, _exc: errors.IngotError) -> None:
 
 def _rescue(task: Task) -> Answer:
     return get_interface(task, RescueInterface).rescue(task, task.node.request["rescue_password"])
-
-
-def _unrescue(task: Task) -> Answer:
-    return get_interface(task, RescueInterface).unrescue(task)
 
 
 def _end_unrescue(task: Task) -> None:
@@ -146,7 +197,7 @@ def _switch_off_after(
         session.forget(task)
         is_unresponsive = isinstance(exc, errors.HardwareUnreachable) and not isinstance(exc, errors.AgentError)
         if task.driver.power is not None and not is_unresponsive and not task.node.disable_power_off:
-            _try(task, what, _start_switching_off)
+            _try(task, what, lambda task: task.driver.power.start_power_change(task, states.POWER_OFF))
         wrong = _clean_up(task, what, interface_type)
         if wrong and abort_fault and isinstance(exc, errors.Aborted):
             task.begin_fault(abort_fault, wrong.message)
@@ -173,27 +224,25 @@ def _try(task: Task, after: str, remedy: Callable[[Task], object]) -> errors.Ing
     return None
 
 
-def _start_switching_off(task: Task) -> None:
-    task.driver.power.start_power_change(task, states.POWER_OFF)
-
-
-_MANAGED = ("power", "management", "network")
-
-_MANUAL_CLEAN = _CLEANING_PHASE.enclose(
-    Flow(
-        name="manual_clean",
-        title="Manual cleaning",
-        kind="clean",
-        running=states.CLEANING,
-        waiting=states.CLEANWAIT,
-        held=states.CLEANHOLD,
-        done_event="manage",
-        step_field="clean_step",
-        plan=planning.manual_clean,
-        timeout_option="clean_callback_timeout",
-        on_done=_CLEANING_PHASE.end_fault,
-        advice="Fix the cause, then clean again, or clear maintenance and make the node manageable.",
-    )
+_MANUAL_CLEAN = Flow(
+    name="manual_clean",
+    title="Manual cleaning",
+    kind="clean",
+    running=states.CLEANING,
+    waiting=states.CLEANWAIT,
+    held=states.CLEANHOLD,
+    done_event="manage",
+    step_field="clean_step",
+    needs=_MANAGED,
+    first=(_CLEANING_PHASE.enter_entry,),
+    last=(_CLEANING_PHASE.leave_entry,),
+    plan=planning.manual_clean,
+    collect_after=("deploy", "prepare_cleaning"),
+    agent_ends_with=("deploy", "tear_down_cleaning"),
+    timeout_option="clean_callback_timeout",
+    on_done=_CLEANING_PHASE.end_fault,
+    on_fail=_CLEANING_PHASE.fail,
+    advice="Fix the cause, then clean again, or clear maintenance and make the node manageable.",
 )
 
 FLOWS: dict[str, Flow] = {
@@ -206,7 +255,7 @@ FLOWS: dict[str, Flow] = {
             running=states.VERIFYING,
             done_event="done",
             first=(_VERIFY_POWER,),
-            plan=planning.verify,
+            plan=lambda task, in_band, _report: planning.default_steps(task, "verify", in_band),
             advice="Correct driver_info and manage the node again.",
         ),
         Flow(
@@ -232,7 +281,7 @@ FLOWS: dict[str, Flow] = {
             ),
             timeout_option="inspect_wait_timeout",
             abort_any_step=True,
-            on_done=_end_inspection,
+            on_done=lambda task: task.set(inspection_started_at=None, inspection_finished_at=clock.now()),
             on_fail=_fail_inspection,
             advice="Fix the cause and inspect again, or make the node manageable.",
         ),
@@ -255,7 +304,7 @@ FLOWS: dict[str, Flow] = {
             running=states.UNRESCUING,
             done_event="done",
             needs=(*_MANAGED, "rescue"),
-            first=(Entry("rescue", "unrescue", _unrescue),),
+            first=(Entry("rescue", "unrescue", lambda task: get_interface(task, RescueInterface).unrescue(task)),),
             on_done=_end_unrescue,
             advice="Fix the cause and unrescue again.",
         ),
@@ -265,7 +314,7 @@ FLOWS: dict[str, Flow] = {
             name="automated_clean",
             title="Automated cleaning",
             done_event="done",
-            plan=planning.automated_clean,
+            plan=lambda task, in_band, _report: planning.default_steps(task, "clean", in_band),
             skip=_is_cleaning_off,
             was_left_in_agent=_CLEANING_PHASE.is_under_way,
             starts_again=True,
@@ -301,23 +350,27 @@ FLOWS: dict[str, Flow] = {
             on_done=_forget_instance,
             advice="Fix the cause and undeploy again.",
         ),
-        _SERVICE_PHASE.enclose(
-            Flow(
-                name="service",
-                title="Servicing",
-                kind="service",
-                running=states.SERVICING,
-                waiting=states.SERVICEWAIT,
-                held=states.SERVICEHOLD,
-                done_event="done",
-                step_field="service_step",
-                plan=planning.service,
-                was_left_in_agent=_SERVICE_PHASE.is_under_way,
-                timeout_option="service_callback_timeout",
-                abort_leaves=True,
-                on_done=_SERVICE_PHASE.end_fault,
-                advice="Fix the cause, then service again, or abort to give the machine back.",
-            )
+        Flow(
+            name="service",
+            title="Servicing",
+            kind="service",
+            running=states.SERVICING,
+            waiting=states.SERVICEWAIT,
+            held=states.SERVICEHOLD,
+            done_event="done",
+            step_field="service_step",
+            needs=_MANAGED,
+            first=(_SERVICE_PHASE.enter_entry,),
+            last=(_SERVICE_PHASE.leave_entry,),
+            plan=planning.service,
+            collect_after=("deploy", "prepare_service"),
+            agent_ends_with=("deploy", "tear_down_service"),
+            was_left_in_agent=_SERVICE_PHASE.is_under_way,
+            timeout_option="service_callback_timeout",
+            abort_leaves=True,
+            on_done=_SERVICE_PHASE.end_fault,
+            on_fail=_SERVICE_PHASE.fail,
+            advice="Fix the cause, then service again, or abort to give the machine back.",
         ),
         Flow(
             name="leave_service",

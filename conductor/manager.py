@@ -1,7 +1,7 @@
 """A conductor: wires its parts together, starts and stops them.
 
 The story of a node's work: the API accepts it and sends a wake-up (``endpoint``), which is queued and reconciled
-(``dispatcher``) by the flow's engine (``steps.engine``). What wake-ups miss the ``sweeper`` finds.
+(``dispatcher``) by the flow's engine (``steps.engine``). What wake-ups miss the sweeper finds (``periodic``).
 """
 
 import functools
@@ -14,12 +14,10 @@ from oslo_log import log
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.dispatcher import Dispatcher
 from ingot.conductor.endpoint import Endpoint
-from ingot.conductor.fleet import Fleet
 from ingot.conductor.membership import Membership
-from ingot.conductor.power_sync import PowerSynchronizer
-from ingot.conductor.sweeper import Sweeper
+from ingot.conductor.periodic import Fleet, Sweeper, Timer, TimerPool
+from ingot.conductor.power import PowerSynchronizer
 from ingot.conductor.task import task_manager
-from ingot.conductor.timers import Timer, TimerPool
 from ingot.db import models, nodes
 from ingot.db.engine import Database
 from ingot.drivers.loading import factory
@@ -43,12 +41,12 @@ class Conductor:
         self.services = services = task_manager.Services(conf, db, hardware or factory.Hardware(conf))
         services.notify = self._notify_if_owned
         self.membership = Membership(services)
-        self.dispatcher = Dispatcher(services)
+        self.dispatcher = Dispatcher(services, self.membership)
         self.queues = self.dispatcher.queues
         self.allocator = Allocator(db, conf.host, self.queues.submit, self.queues.is_busy, services.heartbeat_timeout)
         self.endpoint = Endpoint(services, self.queues, self.allocator)
-        self._synchronizer = PowerSynchronizer(services)
-        self.sweeper = Sweeper(services, self.membership, self.queues, self.allocator, self._synchronizer)
+        self.synchronizer = PowerSynchronizer(services, self.membership.owns)
+        self.sweeper = Sweeper(services, self.membership, self.queues, self.allocator)
         self._keepalive: TimerPool | None = None
         self._periodics: list[TimerPool] = []
 
@@ -60,7 +58,7 @@ class Conductor:
 
     def start(self) -> None:
         """Register and begin to work. RPC is served by the owner of the transport, before this is called."""
-        services, options = self.services, self.conf.conductor
+        services, options, owns = self.services, self.conf.conductor, self.membership.owns
         self.membership.join()
         stale = nodes.release_stale(services.db, services.host)
         if stale:
@@ -69,24 +67,20 @@ class Conductor:
         # A heartbeat must not wait for anything else, so it has a worker of its own.
         self._keepalive = TimerPool([Timer("keepalive", self.membership.keepalive, options.heartbeat_interval)])
         self._every(self.sweeper.sweep, options.sweep_interval, immediately=True)
-        self._every(self.sweeper.sync_power, options.sync_power_state_interval)
+        self._every(self.synchronizer.sync_power, options.sync_power_state_interval)
         self._every(self.sweeper.collect_events, options.sweep_interval)
         self._every(self.sweeper.prune, _RETENTION_INTERVAL)
-        self._periodics.append(TimerPool(self._interface_timers(), options.periodic_max_workers))
+        # The periodic methods of interfaces, each once, whichever drivers use it (specification 004).
+        timers = [
+            Timer(one.name, functools.partial(one.run, Fleet(services, self.queues, owns, one.interface)), one.spacing)
+            for one in services.hardware.periodics
+        ]
+        self._periodics.append(TimerPool(timers, options.periodic_max_workers))
         LOG.info("Conductor %s started with %s", services.host, ", ".join(sorted(services.hardware.drivers)))
 
     def _every(self, work: Callable[[], None], interval: float, immediately: bool = False) -> None:
         if interval:
             self._periodics.append(TimerPool([Timer(work.__name__, work, interval, immediately)]))
-
-    def _interface_timers(self) -> list[Timer]:
-        """Return the periodic methods of all enabled interfaces, each once, whichever drivers use it (specification
-        004)."""
-        services, owns = self.services, self.membership.owns
-        return [
-            Timer(one.name, functools.partial(one.run, Fleet(services, self.queues, owns, one.interface)), one.spacing)
-            for one in services.hardware.periodics
-        ]
 
     def leave(self) -> None:
         """Begin an orderly stop: others own the nodes at once, and nothing is begun here anymore. Questions are
@@ -108,7 +102,7 @@ class Conductor:
         ended = self.queues.stop(self.conf.conductor.graceful_shutdown_timeout)
         if not ended:
             LOG.warning("Some steps did not end in time; another conductor takes over their nodes")
-        self._synchronizer.stop()
+        self.synchronizer.stop()
         for pool in self._periodics:
             pool.wait(until - time.monotonic())
         if self._keepalive is not None:

@@ -1,14 +1,15 @@
-"""This conductor among all conductors: its entry in the database, its lease, which nodes it owns by the hash ring."""
+"""This conductor among all conductors: its name and entry in the database, its lease, its nodes by the hash ring."""
 
+import collections
 import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.conductor import host_name_conflict
 from ingot.conductor.task.task_manager import Services
 from ingot.db import conductors, models
 from ingot.db.engine import Database
@@ -16,11 +17,41 @@ from ingot.rpcapi import client, versions
 
 LOG = log.getLogger(__name__)
 
+_PROC = Path("/proc")
+_ENDED = ("Z", "X")
+_PAUSE = 0.5
+
+
+def identify_process(pid: int | str) -> str:
+    """Return an identity of a process that no other has or had: the host's boot, the namespace of process ids, the id
+    in it, and the moment of its start. Those that the operating system does not know are empty."""
+    try:
+        where = f"{(_PROC / 'sys/kernel/random/boot_id').read_text().strip()} {os.readlink(_PROC / 'self/ns/pid')}"
+    except OSError:
+        where = " "
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return f"{where} {pid} "
+    state, *rest = stat.rpartition(")")[2].split()  # its name, in brackets, may have brackets and blanks
+    return f"{where} {pid} {'' if state in _ENDED else rest[18]}"
+
+
+def is_running(identity: str | None) -> bool | None:
+    """Return whether a process runs, as :func:`identify_process` named it; None: that cannot be seen from here."""
+    *where, pid, started = (identity or "   ").split(" ")
+    *here, _pid, now = identify_process(pid).split(" ")
+    return started == now if all((*where, started)) and where == here else None
+
 
 class Membership:
     """Registers the conductor, keeps it alive, follows a drain and withdraws it.
 
+    A name has one process: two would take each other's locks for their own, left over from a process before, and repeat
+    each other's steps.
+
     :ivar on_name_conflict: called when another process has taken this conductor's name: this one must stop.
+    :ivar dead_hosts: the conductors that the last sweep found dead.
     """
 
     def __init__(self, services: Services) -> None:
@@ -33,22 +64,55 @@ class Membership:
             services.conf.hash_partition_exponent,
         )
         self.on_name_conflict: Callable[[], None] = lambda: None
+        self.dead_hosts: frozenset[str] = frozenset()
         self._entry: conductors.Entry | None = None
         self._judges_from = float("-inf")
         self._drained = self._stopping = False
         self._drain_lock = threading.Lock()
 
     def claim_name(self) -> None:
-        """Check that the name is free; to be called before RPC is served under it.
+        """Check that the name ``[DEFAULT] host`` is free; to be called before RPC is served under it.
+
+        A conductor that was killed here does not delay the next one. Of one that was killed elsewhere (another
+        container, or before a reboot) it takes two heartbeats, or ``heartbeat_timeout`` since its last, to be sure.
 
         :raises ConfigurationError: another conductor has this one's name.
         """
-        host_name_conflict.check(self._db, self._services.conf)
+        other = self._find_registered()
+        if other is None or other.process == identify_process(os.getpid()):
+            return
+        seen = is_running(other.process)
+        if seen or (seen is None and self._has_new_heartbeat(other)):
+            raise errors.ConfigurationError(
+                option="[DEFAULT] host",
+                value=self._services.host,
+                allowed=f"A conductor of this name works already (process {other.process or 'unknown'!r}: boot id, "
+                "namespace, process id, start): stop it, or give each conductor a name of its own.",
+            )
+
+    def _find_registered(self) -> conductors.Conductor | None:
+        """Return the conductor that has the name, if it did not end in order and may be alive."""
+        try:
+            found = conductors.get(self._db, self._services.host, self._services.heartbeat_timeout)
+        except errors.NotFound:
+            return None
+        return found if found.alive else None
+
+    def _has_new_heartbeat(self, other: conductors.Conductor) -> bool:
+        until = time.monotonic() + 2 * self._services.conf.conductor.heartbeat_interval + _PAUSE
+        LOG.info(
+            "A conductor %s was heard a moment ago; this one waits to see whether it is alive", self._services.host
+        )
+        while time.monotonic() < until:
+            time.sleep(_PAUSE)
+            now = self._find_registered()
+            if now is None or now.heartbeat_at != other.heartbeat_at:
+                return now is not None
+        return False
 
     def join(self) -> None:
         """Register, renew the lease for the first time, and follow a drain that was requested before the start."""
-        enabled = self._services.hardware.list_enabled()
-        self._warn_of_other_interfaces(enabled)
+        self._warn_of_other_interfaces()
         self._warn_of_ambiguous_drivers()
         lease = self._services.lease
         moment = lease.now()
@@ -61,7 +125,7 @@ class Membership:
         hardware = self._services.hardware
         values = {
             "conductor_group": self._services.group,
-            "process": host_name_conflict.identify_process(os.getpid()),
+            "process": identify_process(os.getpid()),
             "release": versions.current_version(),
             "rpc_version": versions.RPC_VERSION,
             "classic_drivers": sorted(hardware.classic_drivers),
@@ -73,7 +137,7 @@ class Membership:
         host, lease = self._services.host, self._services.lease
         moment = lease.now()
         if self._entry is None or not conductors.touch(self._db, self._entry):
-            if host_name_conflict.find_registered(self._db, self._services.conf) is not None:
+            if self._find_registered() is not None:
                 LOG.critical("Another conductor has taken the name %s: this one stops", host)
                 self.on_name_conflict()
                 return
@@ -84,12 +148,18 @@ class Membership:
             self._judges_from = moment + self._services.heartbeat_timeout
         self._follow_drain()
 
-    def can_judge(self) -> bool:
-        """Return whether conductors without a recent heartbeat are dead. After a time without database (or asleep) no
-        heartbeat is recent, and all conductors get the time to write one."""
+    def judge(self, hosts: set[str]) -> None:
+        """Find out which of some conductors are dead: those without a recent heartbeat. After a time without database
+        (or asleep) no heartbeat is recent, and all conductors get the time to write one."""
+        online = conductors.online_hosts(self._db, self._services.heartbeat_timeout) | {self._services.host}
         lease = self._services.lease
         now = lease.now()
-        return now >= self._judges_from and lease.covers(now)
+        can_judge = now >= self._judges_from and lease.covers(now)
+        self.dead_hosts = frozenset(hosts - online) if can_judge else frozenset()
+
+    def list_still_dead(self) -> frozenset[str]:
+        """Return whose locks may be taken: a conductor that the last sweep found dead may have come back since."""
+        return self.dead_hosts - conductors.online_hosts(self._db, self._services.heartbeat_timeout)
 
     def _follow_drain(self) -> None:
         """Leave the rings when an operator has drained this conductor, and come back when that is over. Meanwhile it
@@ -144,25 +214,27 @@ class Membership:
         except errors.NoConductor:
             return None
 
-    def _warn_of_other_interfaces(self, enabled: list[conductors.EnabledInterface]) -> None:
+    def _warn_of_other_interfaces(self) -> None:
         """Warn when another conductor has other interfaces for a hardware type (specification 004). That is no error:
         it cannot be avoided while conductors are upgraded one by one."""
-        host = self._services.host
-        found: dict[tuple[str, str], set[str]] = {}
-        for entry in enabled:
-            found.setdefault((host, entry.hardware_type), set()).update(_describe(entry))
-        types = [hardware_type for _host, hardware_type in found]
-        for row in conductors.enabled_interfaces(self._db, self._services.heartbeat_timeout, types):
-            if row.hostname != host:
-                found.setdefault((row.hostname, row.hardware_type), set()).update(_describe(row))
+        host, enabled = self._services.host, self._services.hardware.list_enabled()
+        types = sorted({one.hardware_type for one in enabled})
+        online = conductors.enabled_interfaces(self._db, self._services.heartbeat_timeout, types)
+        entries: list[tuple[str, conductors.EnabledInterface | conductors.InterfaceOnline]] = [
+            *((host, one) for one in enabled),
+            *((one.hostname, one) for one in online if one.hostname != host),
+        ]
+        found: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+        for hostname, one in entries:
+            pair = f"{one.interface_type} {one.interface_name}"
+            found[hostname, one.hardware_type] |= {pair, f"{pair} as default"} if one.default else {pair}
         for (hostname, hardware_type), interfaces in found.items():
-            different = sorted(interfaces ^ found[host, hardware_type])
-            if different:
+            if different := interfaces ^ found[host, hardware_type]:
                 LOG.warning(
                     "Conductor %s has other interfaces enabled for %s: %s. Nodes may work on one and not on the other.",
                     hostname,
                     hardware_type,
-                    ", ".join(different),
+                    ", ".join(sorted(different)),
                 )
 
     def _warn_of_ambiguous_drivers(self) -> None:
@@ -180,9 +252,3 @@ class Membership:
                 hostname,
                 host,
             )
-
-
-def _describe(entry: conductors.EnabledInterface | conductors.InterfaceOnline) -> set[str]:
-    """Return what of an enabled interface another conductor should have too."""
-    pair = f"{entry.interface_type} {entry.interface_name}"
-    return {pair, f"{pair} as default"} if entry.default else {pair}

@@ -3,7 +3,7 @@
 from typing import TypedDict
 
 from ingot.common import errors, masking
-from ingot.common.json_types import FlowRequest, Json, StepRequest
+from ingot.common.json_types import FlowRequest, Json
 from ingot.common.steps import Key, PlannedStep, StepJson, get_key
 from ingot.conductor import validation
 from ingot.conductor.steps import planning, reserved
@@ -33,18 +33,16 @@ def build_preview(task: Task, flow_name: str, request: FlowRequest) -> Preview:
     """
     flow = validation.get_flow(flow_name)
     task.node.request = request
-    wrong: list[str] = []
-
-    def note(exc: errors.IngotError) -> None:
-        wrong.append(exc.message)
-
+    wrong: list[errors.IngotError] = []
+    note = wrong.append
     steps: list[PlannedStep] = []
     presumed: set[Key] = set()
     expects_agent = False
     try:
         if flow.kind == "deploy":
             validation.check_traits(task, note)
-        expects_agent = planning.expects_agent(task, flow, planning.plan_at_start(task, flow, _ignore))
+        rough = planning.plan_at_start(task, flow, lambda _exc: None)  # what is wrong is reported with the second plan
+        expects_agent = planning.expects_agent(task, flow, rough)
         presumed = _find_presumed(task, flow) if expects_agent else set()
         validation.check_interfaces(task, flow, note, expects_agent)
         steps = _plan_all(task, flow, presumed, note) if expects_agent else planning.plan_at_start(task, flow, note)
@@ -53,36 +51,24 @@ def build_preview(task: Task, flow_name: str, request: FlowRequest) -> Preview:
     return {
         "steps": [_show(step, presumed) for step in steps],
         "in_band_steps_known": not expects_agent,
-        "errors": list(dict.fromkeys(wrong)),
+        "errors": list(dict.fromkeys(exc.message for exc in wrong)),
     }
-
-
-def _ignore(_exc: errors.IngotError) -> None:
-    """The report of the first, rough plan; what is wrong is reported with the second."""
 
 
 def _find_presumed(task: Task, flow: Flow) -> set[Key]:
     """Return what is requested and neither driver nor conductor offer: only the agent still may."""
-    offered = planning.read_offered_steps(task, str(flow.kind), [])
+    request = task.node.request
+    requested = {"clean": request.get("clean_steps"), "service": request.get("service_steps")}.get(str(flow.kind)) or []
+    if flow.kind == "deploy":
+        requested = [step for step, _origin in planning.deploy_requests(task)]
+    offered = planning.read_offers(task, str(flow.kind), []).steps
     return {
         get_key(step)
-        for step in _list_requested(task, flow)
+        for step in requested
         if get_key(step) not in offered
         and step["step"] not in reserved.STEPS
         and not step.get("execute_on_child_nodes")
     }
-
-
-def _list_requested(task: Task, flow: Flow) -> list[StepRequest]:
-    request = task.node.request
-    match flow.kind:
-        case "deploy":
-            return [step for step, _origin in planning.deploy_requests(task)]
-        case "clean":
-            return request.get("clean_steps") or []
-        case "service":
-            return request.get("service_steps") or []
-    return []
 
 
 def _plan_all(task: Task, flow: Flow, presumed: set[Key], note: Report) -> list[PlannedStep]:
@@ -90,24 +76,10 @@ def _plan_all(task: Task, flow: Flow, presumed: set[Key], note: Report) -> list[
     offered: list[StepJson] = [
         {"interface": interface, "step": step, "priority": 0} for interface, step in sorted(presumed)
     ]
-    return [
-        *planning.entering_steps(task, flow),
-        *flow.plan(task, offered, note),
-        *planning.leaving_steps(task, flow),
-    ]
+    return planning.add_entries(task, flow, flow.plan(task, offered, note))
 
 
 def _show(step: PlannedStep, presumed: set[Key]) -> Json:
     """Return a step as users see it. ``presumed``: whether the agent offers it is not known yet."""
-    return {
-        "interface": step.interface,
-        "step": step.step,
-        "priority": step.priority,
-        "args": masking.mask(step.args),
-        "origin": step.origin,
-        "runner": step.runner.value,
-        "abortable": step.abortable,
-        "requires_ramdisk": step.requires_ramdisk,
-        "reboot_requested": step.reboot_requested,
-        "presumed": step.key in presumed,
-    }
+    shown = {**step.as_json(), "args": masking.mask(step.args), "presumed": step.key in presumed}
+    return {name: value for name, value in shown.items() if name not in ("idempotent", "only")}

@@ -28,10 +28,16 @@ def validate_node(task: Task) -> dict[str, Validation]:
     results = {name: _validate_interface(task, name) for name in interfaces.TYPES if name != "vendor"}
     if results["deploy"]["result"]:
         wrong: list[str] = []
-        try:
-            _check_steps(task, lambda exc: wrong.append(exc.message))
-        except errors.IngotError as exc:
+
+        def note(exc: errors.IngotError) -> None:
             wrong.append(exc.message)
+
+        try:
+            check_traits(task, note)
+            planning.plan_at_start(task, FLOWS["deploy"], note)
+            planning.check_node_templates(task, FLOWS["deploy"], task.traits, note)
+        except errors.IngotError as exc:  # what makes every plan impossible
+            note(exc)
         if wrong:
             results["deploy"] = {"result": False, "reason": " ".join(dict.fromkeys(wrong))}
     return results
@@ -84,17 +90,6 @@ def check_interfaces(task: Task, flow: Flow, report: Report, agent_comes: bool =
                 found.validate(task)
         except errors.IngotError as exc:
             report(exc)
-
-
-def _check_steps(task: Task, report: Report) -> None:
-    """Check what a deployment's traits and templates ask for, and the templates that the node's traits promise.
-
-    :raises Invalid: what makes every plan impossible.
-    """
-    flow = FLOWS["deploy"]
-    check_traits(task, report)
-    planning.plan_at_start(task, flow, report)
-    planning.check_node_templates(task, flow, task.traits, report)
 
 
 def list_steps(task: Task, kind: str) -> list[StepJson]:

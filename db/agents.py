@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from ingot.common import clock, states
 from ingot.db import models, nodes
-from ingot.db.engine import Database, retry_transaction
+from ingot.db.engine import Database
 
 _NODES = nodes.NODES
 _PORTS = models.table(models.Port)
@@ -34,7 +34,6 @@ def look_up(db: Database, node_uuid: str | None, addresses: Collection[str]) -> 
     return found[0] if len(found) == 1 else None
 
 
-@retry_transaction
 def issue_token(db: Database, node: models.Node) -> str | None:
     """Write and return a new token for the agent of a node; None when an agent has shown the one that there is.
 
@@ -47,11 +46,9 @@ def issue_token(db: Database, node: models.Node) -> str | None:
     fresh = {"agent_token": token, "updated_at": _NODES.c.updated_at}
     same = _NODES.c.agent_token.is_not_distinct_from(node.agent_token)
     own = sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.agent_url.is_(None), same)
-    with db.single() as connection:
-        return token if connection.execute(own.values(fresh)).rowcount == 1 else None
+    return token if db.write(own.values(fresh)) == 1 else None
 
 
-@retry_transaction
 def request_check(db: Database, node: models.Node) -> bool:
     """Make a node due whose step waits for what its agent does: another agent has looked it up, so that one may be
     gone. Lookup needs no authentication, and all that follows is that the conductor asks the agent that it knows, not
@@ -61,9 +58,7 @@ def request_check(db: Database, node: models.Node) -> bool:
     """
     moment = clock.now()
     watched = (_NODES.c.id == node.id, _NODES.c.step_state == states.StepState.WATCHING, _NODES.c.due_at > moment)
-    due = sa.update(_NODES).where(*watched).values(due_at=moment, updated_at=_NODES.c.updated_at)
-    with db.single() as connection:
-        return connection.execute(due).rowcount == 1
+    return db.write(sa.update(_NODES).where(*watched).values(due_at=moment, updated_at=_NODES.c.updated_at)) == 1
 
 
 def read_for_heartbeat(db: Database, ident: str) -> models.Node:
@@ -74,7 +69,6 @@ def read_for_heartbeat(db: Database, ident: str) -> models.Node:
     return nodes.get(db, ident, _HEARTBEAT)
 
 
-@retry_transaction
 def record_heartbeat(db: Database, node: models.Node, values: Mapping[str, object]) -> bool:
     """Write a checked heartbeat without any lock. A node that waits for its agent becomes due in the same statement,
     so that the sweep finds it even if the wake-up of its conductor is lost.
@@ -94,11 +88,9 @@ def record_heartbeat(db: Database, node: models.Node, values: Mapping[str, objec
         "updated_at": _NODES.c.updated_at,
         "due_at": sa.case((waits, moment), else_=_NODES.c.due_at),
     }
-    with db.single() as connection:
-        return connection.execute(sa.update(_NODES).where(same_agent).values(heartbeat)).rowcount == 1
+    return db.write(sa.update(_NODES).where(same_agent).values(heartbeat)) == 1
 
 
-@retry_transaction
 def record_inspection(db: Database, node: models.Node) -> None:
     """Write that the agent of a machine has reported its inventory, which is a heartbeat, without any lock.
 
@@ -106,7 +98,4 @@ def record_inspection(db: Database, node: models.Node) -> None:
     """
     moment = clock.now()
     heartbeat = {"agent_last_heartbeat": moment, "due_at": moment, "updated_at": _NODES.c.updated_at}
-    with db.single() as connection:
-        connection.execute(
-            sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.flow.is_not(None)).values(heartbeat)
-        )
+    db.write(sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.flow.is_not(None)).values(heartbeat))

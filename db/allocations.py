@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import errors, states
-from ingot.db import listing, models, nodes, rows
+from ingot.db import listing, models, node_lists, nodes, rows
 from ingot.db.engine import Database, retry_transaction
 
 _NODES = nodes.NODES
@@ -51,23 +51,15 @@ _UNUSED = sa.and_(
 )
 
 
-@retry_transaction
-def create(db: Database, values: Mapping[str, object]) -> int:
-    """Add an allocation; see :func:`rows.insert`."""
-    with db.single() as connection:
-        return rows.insert(connection, SOURCE, values)
+_ROWS = rows.Rows(SOURCE)
 
-
-@retry_transaction
-def update(db: Database, allocation: models.Allocation, values: Mapping[str, object]) -> None:
-    """Change what a user may change; see :func:`rows.update`."""
-    with db.single() as connection:
-        rows.update(connection, SOURCE, allocation, values)
+create = _ROWS.create
+update = _ROWS.update
 
 
 @retry_transaction
 def backfill(db: Database, values: Mapping[str, object], node: models.Node) -> None:
-    """Add an active allocation for a node that is in use already; see :func:`rows.insert`.
+    """Add an active allocation for a node that is in use already; see :meth:`rows.Rows.insert`.
 
     :param node: as read before; needs id, uuid, revision.
     :raises NodeLocked: a conductor works on it.
@@ -76,7 +68,7 @@ def backfill(db: Database, values: Mapping[str, object], node: models.Node) -> N
     with db.transaction() as connection:
         if not _change_node(connection, nodes.is_unchanged(node), node.uuid, {"instance_uuid": values["uuid"]}):
             raise nodes.refused_write_error(db, node.uuid)
-        rows.insert(connection, SOURCE, {**values, "node_id": node.id, "state": ACTIVE})
+        _ROWS.insert(connection, {**values, "node_id": node.id, "state": ACTIVE})
 
 
 @retry_transaction
@@ -90,7 +82,7 @@ def delete(db: Database, allocation: models.Allocation) -> None:
     with db.transaction() as connection:
         if allocation.node_id is not None:
             _free_node(connection, allocation)
-        rows.delete(connection, SOURCE, allocation)
+        _ROWS.remove(connection, allocation)
 
 
 def _free_node(connection: sa.Connection, allocation: models.Allocation) -> None:
@@ -141,11 +133,9 @@ def detach(db: Database, node: models.Node, values: Mapping[str, object]) -> Non
             _refuse_in_use(node, node.instance_uuid)
 
 
-@retry_transaction
 def forget(db: Database, node_id: int) -> None:
     """Remove the allocation of a node whose instance is gone."""
-    with db.single() as connection:
-        connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node_id))
+    db.write(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node_id))
 
 
 # What a conductor asks and writes
@@ -154,8 +144,7 @@ def forget(db: Database, node_id: int) -> None:
 def list_waiting(db: Database, limit: int) -> list[str]:
     """Return the uuids of the allocations that wait for a node, those that wait longest first."""
     own = sa.select(ALLOCATIONS.c.uuid).where(ALLOCATIONS.c.state == ALLOCATING).order_by(ALLOCATIONS.c.id)
-    with db.single() as connection:
-        return list(connection.execute(own.limit(limit)).scalars())
+    return db.read_column(own.limit(limit))
 
 
 def find_waiting(db: Database, uuid: str) -> models.Allocation | None:
@@ -214,17 +203,19 @@ def assign(db: Database, allocation: models.Allocation, node: models.Node) -> bo
         instance = {"instance_uuid": allocation.uuid, "instance_info": info}
         if not _change_node(connection, as_read, node.uuid, instance):
             return False
-        rows.update(connection, SOURCE, allocation, {"node_id": node.id, "state": ACTIVE, "last_error": None})
+        _ROWS.write(connection, allocation, {"node_id": node.id, "state": ACTIVE, "last_error": None})
     return True
 
 
+@retry_transaction
 def fail(db: Database, allocation: models.Allocation, reason: str) -> None:
     """End the search for a node.
 
     :param reason: what the user reads as last_error.
     :raises ChangedMeanwhile: the allocation was changed or deleted since it was read.
     """
-    update(db, allocation, {"state": ERROR, "last_error": reason})
+    with db.single() as connection:
+        _ROWS.write(connection, allocation, {"state": ERROR, "last_error": reason})
 
 
 def count_matching(db: Database, allocation: models.Allocation) -> tuple[int, int]:
@@ -252,11 +243,10 @@ def resolve_candidates(db: Database, idents: Collection[str], project: str | Non
 
     :param project: only of nodes that it owns or leases; None for all.
     """
-    named = sa.or_(_NODES.c.uuid.in_(idents), _NODES.c.name.in_(idents))
-    statement = sa.select(_NODES.c.uuid, _NODES.c.name).where(named)
-    if project is not None:
-        statement = statement.where(sa.or_(_NODES.c.owner == project, _NODES.c.lessee == project))
-    with db.single() as connection:
-        found = connection.execute(statement).all()
+    found = [
+        (node.uuid, node.name)
+        for node in node_lists.find_named(db, idents)
+        if project is None or project in (node.owner, node.lessee)
+    ]
     known = {name: uuid for uuid, name in found if name is not None} | {uuid: uuid for uuid, _name in found}
     return {ident: known[ident] for ident in idents if ident in known}

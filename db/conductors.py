@@ -112,12 +112,9 @@ def register(
     return Entry(conductor_id, None if process is None else str(process))
 
 
-@retry_transaction
 def touch(db: Database, entry: Entry) -> bool:
     """Write a heartbeat; False if the entry is another process's by now, or gone."""
-    alive = {"heartbeat_at": clock.now(), "online": True}
-    with db.single() as connection:
-        return connection.execute(sa.update(CONDUCTORS).where(entry.is_own).values(alive)).rowcount == 1
+    return db.write(sa.update(CONDUCTORS).where(entry.is_own).values(heartbeat_at=clock.now(), online=True)) == 1
 
 
 @retry_transaction
@@ -175,16 +172,13 @@ def drain(db: Database, hostname: str) -> None:
         _leave_rings(connection, named, drain=known.drain or DRAIN_ASKED)
 
 
-@retry_transaction
 def undrain(db: Database, hostname: str) -> None:
     """Let a conductor come back to the rings; it does so at its next heartbeat.
 
     :raises NotFound: none of that name ever registered.
     """
-    with db.single() as connection:
-        own = sa.update(CONDUCTORS).where(CONDUCTORS.c.hostname == hostname)
-        if connection.execute(own.values(drain=None)).rowcount != 1:
-            raise errors.NotFound(noun="Conductor", ident=hostname)
+    if db.write(sa.update(CONDUCTORS).where(CONDUCTORS.c.hostname == hostname).values(drain=None)) != 1:
+        raise errors.NotFound(noun="Conductor", ident=hostname)
 
 
 # Reading
@@ -210,8 +204,7 @@ def get(db: Database, hostname: str, timeout: float) -> Conductor:
 
 def online_hosts(db: Database, timeout: float) -> set[str]:
     """Return the hostnames of conductors whose last heartbeat is younger than ``timeout`` seconds."""
-    with db.single() as connection:
-        return set(connection.execute(sa.select(CONDUCTORS.c.hostname).where(_online(timeout))).scalars())
+    return set(db.read_column(sa.select(CONDUCTORS.c.hostname).where(_online(timeout))))
 
 
 def list_versions(db: Database, timeout: float) -> list[models.Conductor]:
@@ -241,19 +234,14 @@ def raise_if_lately_online(db: Database, driver: str, group: str | None = None) 
             what=f"Driver {driver}",
             reason=f"no heartbeat lately from conductors that have it enabled, {', '.join(hosts)}",
         )
-    if gone := sorted(_list_seen_lately(db, group) - {member.hostname for member in members}):
+    since = clock.now() - datetime.timedelta(seconds=_RESTART_S)
+    lately = sa.select(CONDUCTORS.c.hostname).where(CONDUCTORS.c.heartbeat_at > since, _in_group(group))
+    if gone := sorted(set(db.read_column(lately)) - {member.hostname for member in members}):
         raise errors.ServiceUnavailable(
             what=f"Driver {driver}",
-            reason=f"no conductor has it enabled; maybe one of those that stop or have just "
-            f"stopped, when it is back: {', '.join(gone)}",
+            reason="no conductor has it enabled; maybe one of those that stop or have just stopped, when it is back: "
+            f"{', '.join(gone)}",
         )
-
-
-def _list_seen_lately(db: Database, group: str | None) -> set[str]:
-    since = clock.now() - datetime.timedelta(seconds=_RESTART_S)
-    seen = sa.select(CONDUCTORS.c.hostname).where(CONDUCTORS.c.heartbeat_at > since, _in_group(group))
-    with db.single() as connection:
-        return set(connection.execute(seen).scalars())
 
 
 def _list_members(db: Database, which: sa.ColumnElement[bool]) -> list[RingMember]:
@@ -299,12 +287,9 @@ def enabled_interfaces(
     return db.read_all(InterfaceOnline, statement)
 
 
-def drivers_by_id(db: Database) -> dict[int, list[str]]:
-    """Return the sorted hardware types and classic drivers that conductors have enabled, by the conductor's id."""
-    types = sa.select(INTERFACES.c.conductor_id, INTERFACES.c.hardware_type).distinct()
-    with db.single() as connection:
-        classic = connection.execute(sa.select(CONDUCTORS.c.id, CONDUCTORS.c.classic_drivers))
-        found: dict[int, list[str]] = {conductor_id: list(names) for conductor_id, names in classic}
-        for conductor_id, hardware_type in connection.execute(types):
-            found.setdefault(conductor_id, []).append(hardware_type)
-    return {conductor_id: sorted(names) for conductor_id, names in found.items()}
+def drivers_by_host(db: Database) -> dict[str, list[str]]:
+    """Return the sorted hardware types and classic drivers that conductors have enabled, by hostname."""
+    found: dict[str, list[str]] = {}
+    for member in _list_members(db, sa.true()):
+        found.setdefault(member.hostname, []).append(member.driver)
+    return {hostname: sorted(names) for hostname, names in found.items()}

@@ -13,18 +13,18 @@ import random
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import exc_filters
-from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPICursor
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from ingot.common import errors
-from ingot.db import models, postgresql
+from ingot.db import models
 
 LOG = logging.getLogger(__name__)
 
@@ -47,6 +47,7 @@ _MOST_ATTEMPTS = 10
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
 _Record = TypeVar("_Record", bound=models.Record)
+_Value = TypeVar("_Value")
 
 
 class Deadlock(errors.ServiceUnavailable):
@@ -97,20 +98,15 @@ def _postgresql(_group: cfg.ConfigOpts.GroupAttr, limited: bool) -> Options:
     return arguments
 
 
-def _sqlite(_group: cfg.ConfigOpts.GroupAttr, _limited: bool) -> Options:
-    return {"timeout": _ANSWER_S, "check_same_thread": False}
-
-
 _CONNECT_ARGS: Mapping[str, Callable[[cfg.ConfigOpts.GroupAttr, bool], Options]] = {
     "mysql": _mysql,
     "postgresql": _postgresql,
-    "sqlite": _sqlite,
+    "sqlite": lambda _group, _limited: {"timeout": _ANSWER_S, "check_same_thread": False},
 }
 
 _ELSEWHERE = frozenset((1047, 1290, 1792, 1836, "25006"))
 """Codes of errors of a server that is not, or not any more, the one to write to: a replica that was the primary until a
 failover, a node that its Galera cluster has lost. A new connection may reach the right one."""
-
 
 _URLS = "Use mysql+pymysql://user:password@host/name, postgresql+psycopg://user:password@host/name or sqlite:////file."
 
@@ -128,7 +124,7 @@ class Database:
             _create_file(self.url)
         self._group = conf.database
         self._single = self._make(isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
-        self._multi = self._make_multi()
+        self._multi = self._make()
         _databases.add(self)
 
     @contextlib.contextmanager
@@ -150,6 +146,25 @@ class Database:
         with self.single() as connection:
             return model.all_of(connection.execute(statement))
 
+    def read_column(self, statement: sa.Select[_Value]) -> list[_Value]:
+        """Return the only column that a statement selects."""
+        with self.single() as connection:
+            return list(connection.execute(statement).scalars())
+
+    def read_groups(self, statement: "sa.Select[int, _Value]") -> dict[int, list[_Value]]:
+        """Return the values of the second column that a statement selects, by the value of the first."""
+        groups: dict[int, list[_Value]] = {}
+        with self.single() as connection:
+            for key, value in connection.execute(statement):
+                groups.setdefault(key, []).append(value)
+        return groups
+
+    @retry_transaction
+    def write(self, statement: sa.UpdateBase) -> int:
+        """Execute a statement that stands for itself, and return how many rows it wrote."""
+        with self.single() as connection:
+            return connection.execute(statement).rowcount
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
         """Open a connection in a transaction that is committed at the end, rolled back on an exception.
@@ -165,7 +180,7 @@ class Database:
 
         :raises ServiceUnavailable: the database is away.
         """
-        engine = self._make_multi(limited=False)
+        engine = self._make(limited=False)
         try:
             with _translate_errors(), engine.connect() as connection:
                 yield connection
@@ -181,12 +196,6 @@ class Database:
         """Close the pooled connections."""
         for engine in self.engines:
             engine.dispose()
-
-    def _make_multi(self, limited: bool = True) -> sa.Engine:
-        engine = self._make(limited)
-        if self.url.get_backend_name() == "sqlite":
-            sa.event.listen(engine, "begin", _begin_immediate)
-        return engine
 
     def _make(self, limited: bool = True, **options: Any) -> sa.Engine:
         group, backend = self._group, self.url.get_backend_name()
@@ -205,10 +214,13 @@ class Database:
         exc_filters.register_engine(engine)
         if backend == "sqlite":
             _prepare_each_file(engine, "FULL" if group.sqlite_synchronous else "OFF")
+            if "isolation_level" not in options:
+                # Who reads first and writes later could not wait for another writer (SQLITE_BUSY at once).
+                sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
         else:
             _ping_idle_connections(engine)
         if backend == "postgresql" and limited:
-            postgresql.limit_waits(engine, _ANSWER_S)
+            _limit_waits(engine)
         return engine
 
 
@@ -275,38 +287,25 @@ def _create_file(url: sa.URL) -> None:
 
 
 def _prepare_each_file(engine: sa.Engine, synchronous: str) -> None:
-    def _on_connect(dbapi_connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
-        _prepare_sqlite(dbapi_connection, synchronous)
+    def on_connect(dbapi_connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:
+        # The driver must not open transactions on its own: only SQLAlchemy does (BEGIN IMMEDIATE).
+        dbapi_connection.isolation_level = None
+        cursor = dbapi_connection.cursor()
+        # SQLite does not wait here for other processes that open a new file at the same moment.
+        until = time.monotonic() + _WAL_PATIENCE
+        while True:
+            try:
+                cursor.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.02)
+        cursor.execute(f"PRAGMA synchronous={synchronous}")
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.close()
 
-    sa.event.listen(engine, "connect", _on_connect)
-
-
-def _prepare_sqlite(dbapi_connection: DBAPIConnection, synchronous: str) -> None:
-    # The driver must not open transactions on its own: only SQLAlchemy does (BEGIN IMMEDIATE below).
-    dbapi_connection.isolation_level = None
-    cursor = dbapi_connection.cursor()
-    _use_wal(cursor)
-    cursor.execute(f"PRAGMA synchronous={synchronous}")
-    cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.close()
-
-
-def _use_wal(cursor: DBAPICursor) -> None:
-    """Switch the file to WAL. SQLite does not wait here for other processes that open a new file at the same moment."""
-    until = time.monotonic() + _WAL_PATIENCE
-    while True:
-        try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.02)
-
-
-def _begin_immediate(connection: sa.Connection) -> None:
-    # A transaction that reads first and writes later could not wait for another writer (SQLITE_BUSY at once).
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    sa.event.listen(engine, "connect", on_connect)
 
 
 def _ping_idle_connections(engine: sa.Engine) -> None:
@@ -316,10 +315,10 @@ def _ping_idle_connections(engine: sa.Engine) -> None:
     ago is good enough; if it is not after all, one request fails and the pool is renewed.
     """
 
-    def _on_checkin(_dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
+    def on_checkin(_dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry) -> None:
         record.info["idle_since"] = time.monotonic()
 
-    def _on_checkout(
+    def on_checkout(
         dbapi_connection: DBAPIConnection, record: ConnectionPoolEntry, _proxy: PoolProxiedConnection
     ) -> None:
         if time.monotonic() - record.info.get("idle_since", float("inf")) <= _PING_AFTER:
@@ -329,8 +328,49 @@ def _ping_idle_connections(engine: sa.Engine) -> None:
         except engine.dialect.loaded_dbapi.Error as exc:
             raise sa.exc.InvalidatePoolError("the connection died while idle") from exc
 
-    sa.event.listen(engine, "checkin", _on_checkin)
-    sa.event.listen(engine, "checkout", _on_checkout)
+    sa.event.listen(engine, "checkin", on_checkin)
+    sa.event.listen(engine, "checkout", on_checkout)
+
+
+_Exchange = Generator[Any, Any, Any]
+
+
+class _NoAnswerError(Exception):
+    """The server is frozen, or the line swallows everything."""
+
+
+def _limit_waits(engine: sa.Engine) -> None:
+    """Have connections to PostgreSQL give up on a server, and end, when it does not answer: the driver has no limit."""
+    driver: Any = engine.dialect.loaded_dbapi  # is only installed where it is used
+    seconds = _ANSWER_S
+
+    def wait(self: Any, gen: _Exchange, *args: object, **kwargs: object) -> object:
+        try:
+            return driver.Connection.wait(self, _limit(gen, seconds), *args, **kwargs)
+        except _NoAnswerError as exc:
+            self.pgconn.finish()  # a late answer would be taken for that to the next question
+            raise driver.OperationalError(f"no answer for {seconds} s") from exc
+
+    limited: Any = type("Limited", (driver.Connection,), {"wait": wait})
+
+    def connect(_dialect: object, _record: object, arguments: Sequence[object], options: Mapping[str, object]) -> Any:
+        return limited.connect(*arguments, **options)
+
+    sa.event.listen(engine, "do_connect", connect)
+
+
+def _limit(exchange: _Exchange, seconds: float) -> _Exchange:
+    """Wrap an exchange with the server, which asks for readiness and hears every now and then that there is none."""
+    until = time.monotonic() + seconds
+    try:
+        awaited = exchange.send(None)
+        while True:
+            ready = yield awaited
+            if not ready and time.monotonic() > until:
+                raise _NoAnswerError
+            awaited = exchange.send(ready)
+    except StopIteration as end:
+        return end.value
 
 
 # A WSGI server may fork after the pools were used, and two processes must not use one connection: the child begins with

@@ -26,7 +26,7 @@ from oslo_db import exception as db_exc
 
 from ingot.common import clock
 from ingot.db import models, nodes
-from ingot.db.engine import Database, Deadlock, retry_transaction
+from ingot.db.engine import Database, Deadlock
 
 Row = Mapping[str, object]
 _Args = ParamSpec("_Args")
@@ -50,7 +50,9 @@ _retry = oslo_db_api.wrap_db_retry(
     inc_retry_interval=True,
     max_retry_interval=0.2,
     jitter=True,
-    exception_checker=lambda exc: isinstance(exc, Deadlock) or _is_number_used(exc),
+    exception_checker=lambda exc: (
+        isinstance(exc, Deadlock) or (isinstance(exc, db_exc.DBDuplicateEntry) and "events" in str(exc.inner_exception))
+    ),
 )
 
 
@@ -58,10 +60,6 @@ def retry_numbering(query: Callable[_Args, _Result]) -> Callable[_Args, _Result]
     """Decorate a function that gives numbers to events: where another process was faster, it is tried again."""
     retrying: Callable[_Args, _Result] = _retry(query)
     return retrying
-
-
-def _is_number_used(exc: BaseException) -> bool:
-    return isinstance(exc, db_exc.DBDuplicateEntry) and "events" in str(exc.inner_exception)
 
 
 def collect(db: Database, silent_after: float) -> int:
@@ -72,17 +70,12 @@ def collect(db: Database, silent_after: float) -> int:
     :returns: how many there were.
     """
     collected = _collect_of_conductors(db, silent_after)
-    while ids := _list_waiting(db):
+    waiting = sa.select(_NODES.c.id).where(_NODES.c.outbox_at.is_not(None)).order_by(_NODES.c.outbox_at).limit(_BATCH)
+    while ids := db.read_column(waiting):
         collected += _move(db, ids)
         if len(ids) < _BATCH:
             break
     return collected
-
-
-def _list_waiting(db: Database) -> list[int]:
-    waiting = sa.select(_NODES.c.id).where(_NODES.c.outbox_at.is_not(None)).order_by(_NODES.c.outbox_at).limit(_BATCH)
-    with db.single() as connection:
-        return list(connection.execute(waiting).scalars())
 
 
 @retry_numbering
@@ -189,7 +182,6 @@ def bounds(db: Database) -> tuple[int, int]:
     return (1, 0) if oldest is None else (oldest, latest)
 
 
-@retry_transaction
 def prune(db: Database, keep: int, batch: int = 1000) -> int:
     """Delete all but the newest events; the numbers go on.
 
@@ -200,6 +192,5 @@ def prune(db: Database, keep: int, batch: int = 1000) -> int:
     deleted = 0
     for first in range(oldest, latest - max(keep, 1) + 1, batch):
         upto = min(first + batch, latest - max(keep, 1) + 1)
-        with db.single() as connection:
-            deleted += connection.execute(sa.delete(_EVENTS).where(_EVENTS.c.id < upto)).rowcount
+        deleted += db.write(sa.delete(_EVENTS).where(_EVENTS.c.id < upto))
     return deleted

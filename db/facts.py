@@ -23,6 +23,10 @@ class Facts(Generic[AnyFact]):
         self._table = source.table
         self._key = source.key
         self._fixed = fixed
+        # A row without facts: every row of one statement must have the same columns.
+        given = {"node_id", "created_at", "updated_at"}
+        nothing = {column.name: None for column in self._table.c if column.name not in given}
+        self._blank = {**nothing, **rows.json_defaults(self._table)}
 
     def list_of_node(self, db: Database, node_id: int) -> list[AnyFact]:
         """Return what is known of a node's machine, by name."""
@@ -54,32 +58,21 @@ class Facts(Generic[AnyFact]):
         now = {str(row[self._key]): row for row in reading}
         with db.transaction() as connection:
             nodes.hold_row(connection, node)
-            self._write(connection, node.id, now)
-
-    def _write(self, connection: sa.Connection, node_id: int, now: Mapping[str, Mapping[str, object]]) -> None:
-        own, name = self._table.c.node_id == node_id, self._table.c[self._key]
-        found = connection.execute(sa.select(self._table).where(own)).mappings()
-        before = {row[self._key]: dict(row) for row in found}
-        gone = before.keys() - now.keys()
-        if gone:
-            connection.execute(sa.delete(self._table).where(own, name.in_(gone)))
-        new = [{**self._blank_row(), "node_id": node_id, **row} for one, row in now.items() if one not in before]
-        if new:
-            connection.execute(sa.insert(self._table), new)
-        for one in now.keys() & before.keys():
-            changed = {
-                column: value
-                for column, value in now[one].items()
-                if column not in self._fixed and before[one][column] != value
-            }
-            if changed:
-                connection.execute(sa.update(self._table).where(own, name == one).values(changed))
-
-    def _blank_row(self) -> dict[str, object]:
-        """Return a row without facts: every row of one statement must have the same columns."""
-        given = {"node_id", "created_at", "updated_at"}
-        nothing = {column.name: None for column in self._table.c if column.name not in given}
-        return {**nothing, **rows.json_defaults(self._table)}
+            own, name = self._table.c.node_id == node.id, self._table.c[self._key]
+            found = connection.execute(sa.select(self._table).where(own)).mappings()
+            before = {row[self._key]: dict(row) for row in found}
+            if gone := before.keys() - now.keys():
+                connection.execute(sa.delete(self._table).where(own, name.in_(gone)))
+            if new := [{**self._blank, "node_id": node.id, **row} for key, row in now.items() if key not in before]:
+                connection.execute(sa.insert(self._table), new)
+            for key in now.keys() & before.keys():
+                changed = {
+                    column: value
+                    for column, value in now[key].items()
+                    if column not in self._fixed and before[key][column] != value
+                }
+                if changed:
+                    connection.execute(sa.update(self._table).where(own, name == key).values(changed))
 
 
 BIOS = Facts(listing.Source("BIOS setting", models.BiosSetting, key="name"))

@@ -6,13 +6,12 @@ import sqlalchemy as sa
 
 from ingot.common import clock, errors
 from ingot.common.json_types import Json
-from ingot.db import listing, models, nodes, ports, rows
+from ingot.db import listing, models, node_crud, nodes, ports, rows
 from ingot.db.engine import Database, retry_transaction
 
 _INVENTORY = models.table(models.NodeInventory)
 _NODES = models.table(models.Node)
 _PORTS = models.table(models.Port)
-_TRAITS = models.table(models.NodeTrait)
 
 RULES = rows.Rows(listing.Source("Rule", models.InspectionRule))
 
@@ -78,12 +77,8 @@ def write_conclusion(
                 changed = sa.update(_PORTS).where(_PORTS.c.id == port["id"])
                 connection.execute(changed.values(**values, updated_at=clock.now()))
             else:
-                rows.insert(connection, ports.PORTS.source, {**values, "node_id": node_id})
-        own = _TRAITS.c.node_id == node_id
-        present = set(connection.execute(sa.select(_TRAITS.c.trait).where(own)).scalars())
-        connection.execute(sa.delete(_TRAITS).where(own, _TRAITS.c.trait.in_(present - set(traits))))
-        for trait in sorted(set(traits) - present):
-            connection.execute(sa.insert(_TRAITS).values(node_id=node_id, trait=trait))
+                ports.PORTS.insert(connection, {**values, "node_id": node_id})
+        node_crud.write_traits(connection, node_id, node_crud.read_traits(connection, node_id), set(traits))
 
     return write
 
@@ -91,15 +86,12 @@ def write_conclusion(
 def find_foreign_addresses(db: Database, node_id: int, addresses: Collection[str]) -> set[str]:
     """Return those of some MAC addresses that ports of other nodes have."""
     others = sa.select(_PORTS.c.address).where(_PORTS.c.address.in_(addresses), _PORTS.c.node_id != node_id)
-    with db.single() as connection:
-        return set(connection.execute(others).scalars())
+    return set(db.read_column(others))
 
 
-@retry_transaction
 def delete_all_rules(db: Database) -> None:
     """Remove every rule."""
-    with db.single() as connection:
-        connection.execute(sa.delete(RULES.source.table))
+    db.write(sa.delete(RULES.source.table))
 
 
 def list_rules(db: Database, phase: str) -> list[models.InspectionRule]:

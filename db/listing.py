@@ -10,8 +10,9 @@ from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
 from ingot.db.engine import Database
+from ingot.db.records import AnyColumn as Column
+from ingot.db.records import json_schema
 
-Column = models.AnyColumn
 AnyModel = TypeVar("AnyModel", bound=models.Base)
 AnyPast = TypeVar("AnyPast", models.AgentLog, models.NodeHistory)
 
@@ -40,18 +41,14 @@ class Source(NamedTuple, Generic[AnyModel]):
     def json_schema(self, name: str) -> Json | None:
         """Return the JSON schema of what the API shows of a column; None for what is no column."""
         known = name in self.computed or name in self.table.c
-        return models.json_schema(self.column(name)) if known else None
+        return json_schema(self.column(name)) if known else None
 
 
 AnySource = Source[Any]
 
 
-def _contains(column: Column, value: str) -> Column:
-    return column.contains(value, autoescape=True)
-
-
 TESTS: Mapping[str, Callable[[Column, Any], Column]] = {
-    "contains": _contains,
+    "contains": lambda column, value: column.contains(value, autoescape=True),
     "equals": lambda column, value: column.is_(None) if value is None else column == value,
     "is_set": lambda column, value: column.is_not(None) if value else column.is_(None),
     "one_of": lambda column, value: column.in_(value),

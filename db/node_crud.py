@@ -105,33 +105,27 @@ def change_traits(
             free = free.where(_NODES.c.revision == revision)
         if connection.execute(free.values(revision=_NODES.c.revision + 1)).rowcount != 1:
             raise nodes.refused_write_error(db, node.uuid)
-        own = _TRAITS.c.node_id == node.id
-        present = set(connection.execute(sa.select(_TRAITS.c.trait).where(own)).scalars())
+        present = read_traits(connection, node.id)
         after = (set() if remove is None else present - set(remove)) | set(add)
         if len(after) > MOST_TRAITS:
             raise errors.Invalid(
                 f"Could not modify traits for node {node.uuid} as it would exceed the maximum number of traits per "
                 f"node ({len(after)} vs. {MOST_TRAITS})"
             )
-        gone, new = present - after, after - present
-        if gone:
-            connection.execute(sa.delete(_TRAITS).where(own, _TRAITS.c.trait.in_(gone)))
-        if new:
-            connection.execute(sa.insert(_TRAITS), [{"node_id": node.id, "trait": trait} for trait in sorted(new)])
+        write_traits(connection, node.id, present, after)
 
 
-class _Chassis(rows.Rows[models.Chassis]):
-    def delete(self, db: Database, row: models.Chassis) -> None:
-        """Remove a chassis.
-
-        :raises Invalid: nodes are in it.
-        """
-        try:
-            super().delete(db, row)
-        except db_exc.DBReferenceError as exc:
-            raise errors.Invalid(
-                f"Chassis {row.uuid} has nodes. Move or delete them first: nothing was deleted."
-            ) from exc
+def read_traits(connection: sa.Connection, node_id: int) -> set[str]:
+    """Return the traits of a node, in the transaction that changes them."""
+    return set(connection.execute(sa.select(_TRAITS.c.trait).where(_TRAITS.c.node_id == node_id)).scalars())
 
 
-CHASSIS = _Chassis(listing.Source("Chassis", models.Chassis))
+def write_traits(connection: sa.Connection, node_id: int, before: set[str], after: set[str]) -> None:
+    """Write what becomes different of a node's traits."""
+    if gone := before - after:
+        connection.execute(sa.delete(_TRAITS).where(_TRAITS.c.node_id == node_id, _TRAITS.c.trait.in_(gone)))
+    if new := after - before:
+        connection.execute(sa.insert(_TRAITS), [{"node_id": node_id, "trait": trait} for trait in sorted(new)])
+
+
+CHASSIS = rows.Rows(listing.Source("Chassis", models.Chassis), "nodes. Move or delete them")

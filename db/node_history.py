@@ -34,12 +34,10 @@ class NewLog(TypedDict):
     content: bytes
 
 
-@retry_transaction
 def add_entry(db: Database, node_id: int, entry: Mapping[str, object]) -> None:
     """Add an entry about something that changes nothing of the node: no task's write, no fence."""
     row = {"node_id": node_id, "uuid": uuidutils.generate_uuid(), **entry}
-    with db.single() as connection:
-        connection.execute(sa.insert(ENTRIES.table).values(row))
+    db.write(sa.insert(ENTRIES.table).values(row))
 
 
 @retry_transaction
@@ -131,37 +129,22 @@ def prune(db: Database, keep: int, nodes: int = 100) -> int:
     :param nodes: how many nodes to shorten at most, those with the most rows first; the next call goes on.
     :returns: how many rows were deleted; 0 when all is within bounds.
     """
-    return sum(
-        _shorten(db, table, node_id, keep)
-        for table in (_STEP_RUNS, ENTRIES.table)
-        for node_id in _list_too_long(db, table, keep, nodes)
-    )
-
-
-def _list_too_long(db: Database, table: sa.Table, keep: int, limit: int) -> list[int]:
-    """Return the ids of nodes with too many rows; counted in the index on node_id alone."""
-    rows = sa.func.count()
-    statement = sa.select(table.c.node_id).group_by(table.c.node_id).having(rows > keep)
-    with db.single() as connection:
-        return list(connection.execute(statement.order_by(rows.desc()).limit(limit)).scalars())
+    deleted, rows = 0, sa.func.count()
+    for table in (_STEP_RUNS, ENTRIES.table):
+        # Counted in the index on node_id alone.
+        too_long = sa.select(table.c.node_id).group_by(table.c.node_id).having(rows > keep).order_by(rows.desc())
+        deleted += sum(_shorten(db, table, node_id, keep) for node_id in db.read_column(too_long.limit(nodes)))
+    return deleted
 
 
 def _shorten(db: Database, table: sa.Table, node_id: int, keep: int) -> int:
     of_node = sa.select(table.c.id).where(table.c.node_id == node_id)
-    with db.single() as connection:
-        newest_to_go = connection.execute(of_node.order_by(table.c.id.desc()).limit(1).offset(keep)).scalar()
-    if newest_to_go is None:
+    newest_to_go = db.read_column(of_node.order_by(table.c.id.desc()).limit(1).offset(keep))
+    if not newest_to_go:
         return 0
-    to_go = of_node.where(table.c.id <= newest_to_go).order_by(table.c.id).limit(_BATCH)
+    to_go = of_node.where(table.c.id <= newest_to_go[0]).order_by(table.c.id).limit(_BATCH)
     deleted = 0
-    while batch := _delete(db, table, to_go):
-        deleted += batch
-    return deleted
-
-
-@retry_transaction
-def _delete(db: Database, table: sa.Table, selected: sa.Select[tuple[int]]) -> int:
     # Two statements, because MySQL does not delete from a table that a subquery reads.
-    with db.single() as connection:
-        ids = connection.execute(selected).scalars().all()
-        return connection.execute(sa.delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
+    while ids := db.read_column(to_go):
+        deleted += db.write(sa.delete(table).where(table.c.id.in_(ids)))
+    return deleted

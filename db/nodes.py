@@ -6,7 +6,6 @@ change does, and no caller can forget it. ``ingot.db.events`` takes it from ther
 """
 
 import datetime
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from ingot.common import clock, errors
 from ingot.common.json_types import Json
 from ingot.db import models, rows
 from ingot.db.engine import Database, retry_transaction
+from ingot.db.records import AnyColumn
 
 NODES = models.table(models.Node)
 _CHASSIS = models.table(models.Chassis)
@@ -27,10 +27,7 @@ _TRAITS = models.table(models.NodeTrait)
 _STEP_RUNS = models.table(models.StepRun)
 _HISTORY = models.table(models.NodeHistory)
 
-# What a database says of a unique value that another row has: the constraint's name, or SQLite the column's.
-_DUPLICATE = re.compile(r"(?:uniq_nodes_|\bnodes\.)(instance_uuid|name|uuid)\b")
-
-COMPUTED: Mapping[str, models.AnyColumn] = {
+COMPUTED: Mapping[str, AnyColumn] = {
     "chassis_uuid": sa.select(_CHASSIS.c.uuid).where(_CHASSIS.c.id == NODES.c.chassis_id).scalar_subquery(),
     "allocation_uuid": sa.select(_ALLOCATIONS.c.uuid).where(_ALLOCATIONS.c.node_id == NODES.c.id).scalar_subquery(),
 }
@@ -128,7 +125,7 @@ def ident_condition(ident: str) -> sa.ColumnElement[bool]:
     return NODES.c.uuid == ident if uuidutils.is_uuid_like(ident) else NODES.c.name == ident
 
 
-def node_columns(table: sa.Table, *names: str) -> dict[str, models.AnyColumn]:
+def node_columns(table: sa.Table, *names: str) -> dict[str, AnyColumn]:
     """Return columns of the node, as ``node_<name>``, for a table whose rows belong to nodes."""
     own = NODES.c.id == table.c.node_id
     return {f"node_{name}": sa.select(NODES.c[name]).where(own).scalar_subquery() for name in names}
@@ -147,19 +144,10 @@ def get(db: Database, ident: str, columns: Collection[str] | None = None) -> Sho
     return node
 
 
-def read_configdrive(db: Database, node: models.Node) -> str | None:
-    """Return the config drive of the node's deployment: base64 of gzip."""
-    return get(db, node.uuid, ("configdrive",)).configdrive
-
-
 def traits_by_node(db: Database, node_ids: Collection[int]) -> dict[int, list[str]]:
     """Return the sorted traits of nodes by the node's id; nodes without traits are absent. One statement."""
     statement = sa.select(_TRAITS.c.node_id, _TRAITS.c.trait).where(_TRAITS.c.node_id.in_(node_ids))
-    found: dict[int, list[str]] = {}
-    with db.single() as connection:
-        for node_id, trait in connection.execute(statement.order_by(_TRAITS.c.trait)):
-            found.setdefault(node_id, []).append(trait)
-    return found
+    return db.read_groups(statement.order_by(_TRAITS.c.trait))
 
 
 def is_unchanged(node: models.Node) -> sa.ColumnElement[bool]:
@@ -228,9 +216,7 @@ def _update(
 
 def duplicate_error(exc: db_exc.DBDuplicateEntry, values: Mapping[str, object], uuid: str) -> errors.IngotError:
     """Return the error for a unique value that another node has."""
-    # Only the database's own words: those of SQLAlchemy repeat the statement, which names all columns.
-    found = _DUPLICATE.search(str(exc.inner_exception.orig))
-    column = found.group(1) if found else "uuid"
+    column = rows.find_duplicate(exc, NODES)
     if column == "instance_uuid":
         return errors.Conflict(
             reason=f"Instance {values.get('instance_uuid')} is already associated with a node, it cannot be associated "
@@ -301,8 +287,7 @@ def _still_locked(node: models.Node) -> sa.ColumnElement[bool]:
 
 def holds_lock(db: Database, node: models.Node) -> bool:
     """Return whether a node is still locked as :func:`lock` returned it."""
-    with db.single() as connection:
-        return connection.execute(sa.select(NODES.c.id).where(_still_locked(node))).first() is not None
+    return bool(db.read_column(sa.select(NODES.c.id).where(_still_locked(node))))
 
 
 def lock_lost_error(node: models.Node) -> errors.LockLost:
@@ -324,7 +309,6 @@ UNLOCKED: Mapping[str, None] = {"reservation": None, "lock_purpose": None, "lock
 """The values that give a lock back; part of a task's last write."""
 
 
-@retry_transaction
 def release_stale(db: Database, host: str, uuid: str | None = None) -> int:
     """Give back the locks of a conductor that is dead, or that starts again under its name.
 
@@ -334,8 +318,7 @@ def release_stale(db: Database, host: str, uuid: str | None = None) -> int:
     stale = sa.update(NODES).where(NODES.c.reservation == host)
     if uuid is not None:
         stale = stale.where(NODES.c.uuid == uuid)
-    with db.single() as connection:
-        return connection.execute(stale.values(**UNLOCKED, lock_epoch=NODES.c.lock_epoch + 1)).rowcount
+    return db.write(stale.values(**UNLOCKED, lock_epoch=NODES.c.lock_epoch + 1))
 
 
 @retry_transaction

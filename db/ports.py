@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
 import sqlalchemy as sa
-from oslo_db import exception as db_exc
 
 from ingot.common import errors
 from ingot.db import listing, models, nodes, rows
@@ -55,24 +54,21 @@ class _RowsOfNode(rows.Rows[AnyOfNode]):
 
     @retry_transaction
     def update(self, db: Database, row: AnyOfNode, values: Mapping[str, object]) -> None:
-        """Change a row; see :func:`rows.update`.
+        """Change a row; see :meth:`rows.Rows.write`.
 
         :raises NodeLocked: a conductor works on the node.
         """
         with _explain_lock(db, row), db.single() as connection:
-            self._update(connection, row, values)
-
-    def _update(self, connection: sa.Connection, row: AnyOfNode, values: Mapping[str, object]) -> None:
-        rows.update(connection, self.source, row, values, node_is_free(self.source.table.c.node_id))
+            self.write(connection, row, values, node_is_free(self.source.table.c.node_id))
 
     @retry_transaction
     def delete(self, db: Database, row: AnyOfNode) -> None:
-        """Remove a row; see :func:`rows.delete`.
+        """Remove a row; see :meth:`rows.Rows.remove`.
 
         :raises NodeLocked: a conductor works on the node.
         """
         with db.single() as connection:
-            gone = rows.delete(connection, self.source, row, node_is_free(self.source.table.c.node_id))
+            gone = self.remove(connection, row, node_is_free(self.source.table.c.node_id))
         if not gone:
             refuse_locked(db, row)
 
@@ -89,7 +85,7 @@ def _explain_lock(db: Database, row: nodes.OfNode) -> Iterator[None]:
 class Ports(_RowsOfNode[PortOfNode]):
     @retry_transaction
     def create(self, db: Database, values: Mapping[str, object]) -> int:
-        """Add a port; see :func:`rows.insert`.
+        """Add a port; see :meth:`rows.Rows.insert`.
 
         :raises Conflict: the ports of its portgroup are on another physical network.
         """
@@ -97,11 +93,11 @@ class Ports(_RowsOfNode[PortOfNode]):
         with db.transaction() if joins else db.single() as connection:
             if joins:
                 _refuse_another_network(connection, values)
-            return rows.insert(connection, self.source, values)
+            return self.insert(connection, values)
 
     @retry_transaction
     def update(self, db: Database, row: PortOfNode, values: Mapping[str, object]) -> None:
-        """Change a port; see :func:`rows.update`.
+        """Change a port; see :meth:`rows.Rows.write`.
 
         :raises NodeLocked: a conductor works on the node.
         :raises Conflict: the ports of its portgroup are on another physical network.
@@ -111,7 +107,7 @@ class Ports(_RowsOfNode[PortOfNode]):
         with _explain_lock(db, row), db.transaction() if moves else db.single() as connection:
             if moves:
                 _refuse_another_network(connection, after)
-            self._update(connection, row, values)
+            self.write(connection, row, values, node_is_free(_PORTS.c.node_id))
 
     def list_of_node(self, db: Database, node_id: int) -> list[models.Port]:
         """Return a node's ports in order of creation."""
@@ -119,23 +115,12 @@ class Ports(_RowsOfNode[PortOfNode]):
         return db.read_all(models.Port, statement)
 
 
-class Portgroups(_RowsOfNode[PortgroupOfNode]):
-    def delete(self, db: Database, row: PortgroupOfNode) -> None:
-        """Remove a portgroup.
-
-        :raises NodeLocked: a conductor works on the node.
-        :raises Invalid: ports are in it.
-        """
-        try:
-            super().delete(db, row)
-        except db_exc.DBReferenceError as exc:
-            raise errors.Invalid(f"Portgroup {row.uuid} has ports. Take them out first: nothing was deleted.") from exc
-
-
 _SHOWN = ("uuid", "owner", "lessee", "shard", "conductor_group")
 _OWN_PORTGROUP = sa.select(_PORTGROUPS.c.uuid).where(_PORTGROUPS.c.id == _PORTS.c.portgroup_id)
 
-PORTGROUPS = Portgroups(listing.Source("Portgroup", PortgroupOfNode, nodes.node_columns(_PORTGROUPS, *_SHOWN)))
+PORTGROUPS = _RowsOfNode(
+    listing.Source("Portgroup", PortgroupOfNode, nodes.node_columns(_PORTGROUPS, *_SHOWN)), "ports. Take them out"
+)
 PORTS = Ports(
     listing.Source(
         "Port",

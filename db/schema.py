@@ -45,11 +45,14 @@ def _config(connection: sa.Connection | None = None) -> alembic.config.Config:
     return config
 
 
+def _list_revisions() -> list[alembic.script.Script]:
+    """Return all revisions, newest first."""
+    return list(alembic.script.ScriptDirectory.from_config(_config()).walk_revisions())
+
+
 def head() -> str:
     """Return the last revision of this release."""
-    revision = alembic.script.ScriptDirectory.from_config(_config()).get_current_head()
-    assert revision is not None  # noqa: S101 - the first migration is part of the package
-    return revision
+    return _list_revisions()[0].revision
 
 
 def required_revision() -> str:
@@ -59,8 +62,7 @@ def required_revision() -> str:
 
 def _additive() -> list[str]:
     """Return the last revision that only adds and all before it, newest first."""
-    history = alembic.script.ScriptDirectory.from_config(_config()).walk_revisions()
-    additive = itertools.dropwhile(lambda script: getattr(script.module, "contracts", False), history)
+    additive = itertools.dropwhile(lambda script: getattr(script.module, "contracts", False), _list_revisions())
     return [script.revision for script in additive]
 
 
@@ -159,8 +161,7 @@ def stamp(db: Database, revision: str) -> None:
 
 def next_revision() -> str:
     """Return the number of the next migration. Those before release 0.2 are gone; their numbers are not used again."""
-    scripts = alembic.script.ScriptDirectory.from_config(_config()).walk_revisions()
-    return f"{max(int(script.revision) for script in scripts if script.revision.isdecimal()) + 1:04}"
+    return f"{max(int(script.revision) for script in _list_revisions() if script.revision.isdecimal()) + 1:04}"
 
 
 def draft(db: Database, message: str) -> str:

@@ -1,7 +1,7 @@
 """Named lists of steps: a row and the rows of its steps, written together. Deploy templates and runbooks are such."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Generic, TypeVar, cast
+from typing import TypeVar, cast
 
 import sqlalchemy as sa
 
@@ -29,7 +29,7 @@ class RunbookWithSteps(models.Runbook, WithSteps):
 AnyWithSteps = TypeVar("AnyWithSteps", bound=WithSteps)
 
 
-class StepLists(Generic[AnyWithSteps]):
+class StepLists(rows.Rows[AnyWithSteps]):
     """The queries of one noun that has steps.
 
     :param source: its own table.
@@ -38,7 +38,7 @@ class StepLists(Generic[AnyWithSteps]):
     """
 
     def __init__(self, source: listing.Source[AnyWithSteps], steps: type[models.Base], owner: str) -> None:
-        self.source = source
+        super().__init__(source)
         self._steps = models.table(steps)
         self._owner = self._steps.c[owner]
         self._shown = [column for column in self._steps.c if column.name not in ("id", owner)]
@@ -55,28 +55,22 @@ class StepLists(Generic[AnyWithSteps]):
 
     @retry_transaction
     def create(self, db: Database, values: Mapping[str, object]) -> int:
-        """Add a row with its steps; see :func:`rows.insert`."""
+        """Add a row with its steps; see :meth:`rows.Rows.insert`."""
         own, steps = _split(values)
         with db.transaction() as connection:
-            owner_id = rows.insert(connection, self.source, own)
+            owner_id = self.insert(connection, own)
             self._add_steps(connection, owner_id, steps or ())
         return owner_id
 
     @retry_transaction
     def update(self, db: Database, row: AnyWithSteps, values: Mapping[str, object]) -> None:
-        """Change a row; given steps replace all that it had; see :func:`rows.update`."""
+        """Change a row; given steps replace all that it had; see :meth:`rows.Rows.write`."""
         own, steps = _split(values)
         with db.transaction() as connection:
-            rows.update(connection, self.source, row, own)
+            self.write(connection, row, own)
             if steps is not None:
                 connection.execute(sa.delete(self._steps).where(self._owner == row.id))
                 self._add_steps(connection, row.id, steps)
-
-    @retry_transaction
-    def delete(self, db: Database, row: AnyWithSteps) -> None:
-        """Remove a row; the database removes with it what belongs to it."""
-        with db.transaction() as connection:
-            rows.delete(connection, self.source, row)
 
     def _add_steps(self, connection: sa.Connection, owner_id: int, steps: Iterable[Json]) -> None:
         # One step at least must name every column: those that follow are written as the first one is.
@@ -124,23 +118,19 @@ _TRAITS = models.table(models.RunbookTrait)
 def traits_of_runbooks(db: Database, runbook_ids: Collection[int]) -> dict[int, list[str]]:
     """Return the sorted traits of runbooks by the runbook's id; runbooks without traits are absent. One statement."""
     statement = sa.select(_TRAITS.c.runbook_id, _TRAITS.c.trait).where(_TRAITS.c.runbook_id.in_(runbook_ids))
-    found: dict[int, list[str]] = {}
-    with db.single() as connection:
-        for runbook_id, trait in connection.execute(statement.order_by(_TRAITS.c.trait)):
-            found.setdefault(runbook_id, []).append(trait)
-    return found
+    return db.read_groups(statement.order_by(_TRAITS.c.trait))
 
 
 @retry_transaction
 def set_runbook_traits(db: Database, runbook: models.Runbook, traits: Collection[str]) -> None:
     """Give a runbook these traits and no others.
 
-    :param runbook: as read; see :func:`rows.update`.
+    :param runbook: as read; see :meth:`rows.Rows.write`.
     :raises ChangedMeanwhile: another request changed the runbook, or its traits, since it was read.
     """
     new = [{"runbook_id": runbook.id, "trait": trait} for trait in sorted(traits)]
     with db.transaction() as connection:
-        rows.update(connection, RUNBOOKS.source, runbook, {})
+        RUNBOOKS.write(connection, runbook, {})
         connection.execute(sa.delete(_TRAITS).where(_TRAITS.c.runbook_id == runbook.id))
         if new:
             connection.execute(sa.insert(_TRAITS), new)

@@ -41,7 +41,7 @@ class Volumes(rows.Rows[AnyVolume]):
 
     @retry_transaction
     def update(self, db: Database, row: AnyVolume, values: Mapping[str, object]) -> None:
-        """Change a row of a machine that is off or about to be; see :func:`rows.update`.
+        """Change a row of a machine that is off or about to be; see :meth:`rows.Rows.write`.
 
         :raises NodeLocked: a conductor works on the node.
         :raises StateTransitionRefused: see :meth:`refuse_running`.
@@ -51,7 +51,7 @@ class Volumes(rows.Rows[AnyVolume]):
         is_off = sa.exists().where(nodes.NODES.c.id == node_id, power == states.POWER_OFF)
         try:
             with db.single() as connection:
-                rows.update(connection, self.source, row, values, sa.and_(is_off, ports.node_is_free(node_id)))
+                self.write(connection, row, values, is_off, ports.node_is_free(node_id))
         except errors.ChangedMeanwhile:
             self.refuse_running(db, row, "update")
             ports.refuse_locked(db, row)

@@ -14,6 +14,9 @@ _SHAPES = (
     (states.FAILED, 'shape=box, style="filled", fillcolor="#f8cecc"'),
 )
 
+_CONDUCTOR_EVENTS = frozenset(("done", "fail", "hold", "resume", "wait"))
+"""Events that only a conductor causes, as it does all those of working states. The others clients ask for."""
+
 
 def dot() -> str:
     """Return the table as a Graphviz graph.
@@ -29,9 +32,10 @@ def dot() -> str:
     ]
     for group, shape in _SHAPES:
         lines += [f'  "{state}" [{shape}];' for state in sorted(group)]
-    for row in states.TRANSITIONS:
-        style = "solid" if states.is_requested(row) else "dashed"
-        lines.append(f'  "{row.state}" -> "{row.next}" [label="{row.event}", style={style}];')
+    for state, events in states.TRANSITIONS.items():
+        for event, reached in events.items():
+            style = "dashed" if state in states.WORKING or event in _CONDUCTOR_EVENTS else "solid"
+            lines.append(f'  "{state}" -> "{reached}" [label="{event}", style={style}];')
     return "\n".join([*lines, "}", ""])
 
 

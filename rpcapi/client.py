@@ -23,7 +23,6 @@ from ingot.rpcapi import transport, versions
 
 LOG = log.getLogger(__name__)
 
-
 _RingsByKey = dict[tuple[str, str], hashring.HashRing]  # by conductor group and driver
 
 STALEST_S = 60
@@ -65,9 +64,9 @@ class Rings:
 
         :raises NoConductor: no online conductor of the group has the driver enabled.
         """
-        ring = self._current().get((group, driver))
-        if ring is None:  # perhaps a conductor joined since the last read
-            ring = self._current(forced=True).get((group, driver))
+        key = (group, driver)
+        # Perhaps a conductor joined since the last read.
+        ring = self._current().get(key) or self._current(forced=True).get(key)
         if ring is None:
             raise errors.NoConductor(driver=driver, group=group)
         return str(next(iter(ring.get_nodes(node_uuid.encode(), replicas=1))))
@@ -97,8 +96,7 @@ class Rings:
         try:
             members = frozenset(self._members())
             known, rings = self._last
-            if members != known:
-                rings = self._build(members)
+            rings = rings if members == known else self._build(members)
         except BaseException as exc:
             self._end(reading)
             if isinstance(exc, Exception):
@@ -129,7 +127,7 @@ def hosts_serving(db: Database, timeout: float, method: str) -> list[str]:
 
     :param timeout: seconds without heartbeat after which a conductor counts as dead.
     """
-    since = versions.version_tuple(versions.METHODS[method].since)
+    since = versions.version_tuple(versions.METHODS[method])
     online = conductors.list_versions(db, timeout)
     return sorted(one.hostname for one in online if versions.version_tuple(one.rpc_version) >= since)
 
@@ -208,7 +206,7 @@ class ConductorClient:
     def call(self, ctx: context.RequestContext, node: models.Node, method: str, **args: Any) -> Any:
         """Call a method of the owner of a node and return its result.
 
-        :param method: one of :data:`versions.METHODS` that answers.
+        :param method: one of :data:`versions.METHODS` that is no wake-up.
         :raises ServiceUnavailable: the owner did not answer; its death may not have been noticed yet.
         :raises NoConductor: no online conductor of the node's group has its driver enabled.
         :raises IngotError: whatever the method raised.
@@ -220,23 +218,18 @@ class ConductorClient:
         return transport.unpack(self._bus.call(host, method, self._version(method), ctx, args))
 
     def _version(self, method: str) -> str:
-        """Return the highest version that every conductor serves that may be asked.
+        """Return the highest version that every online conductor serves, or the pinned release's.
 
         :raises ServiceUnavailable: conductors that are too old for the method are online.
         """
-        since, highest = versions.METHODS[method].since, self._highest_version()
+        pinned = versions.pinned_release(self._conf)
+        if pinned is None and time.monotonic() - self._cap_read_at > self._conf.hash_ring_reset_interval:
+            online = [one.rpc_version for one in conductors.list_versions(self._db, self._timeout)]
+            self._cap = min([*online, versions.RPC_VERSION], key=versions.version_tuple)
+            self._cap_read_at = time.monotonic()
+        since, highest = versions.METHODS[method], pinned.rpc if pinned else self._cap
         if versions.version_tuple(since) > versions.version_tuple(highest):
             raise errors.ServiceUnavailable(
                 what=f"RPC method {method}", reason=f"it needs RPC {since}, conductors with {highest} are online"
             )
         return highest
-
-    def _highest_version(self) -> str:
-        """Return the highest version that every online conductor serves, or the pinned release's."""
-        if (pinned := versions.pinned_release(self._conf)) is not None:
-            return pinned.rpc
-        if time.monotonic() - self._cap_read_at > self._conf.hash_ring_reset_interval:
-            online = [one.rpc_version for one in conductors.list_versions(self._db, self._timeout)]
-            self._cap = min([*online, versions.RPC_VERSION], key=versions.version_tuple)
-            self._cap_read_at = time.monotonic()
-        return self._cap

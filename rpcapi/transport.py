@@ -1,14 +1,13 @@
 """The two ways to a conductor: oslo.messaging between processes, a direct hand-over inside one process.
 
 Both carry the same JSON, so that nothing works in one and fails in the other. A result travels in an envelope,
-``{"result": ...}`` or ``{"error": {"type": ..., "message": ...}}``: an error keeps its class without the transport
-knowing any of Ingot's classes.
+``{"result": ...}`` or ``{"error": {"type": ..., "message": ...}}``, so that an error keeps its class.
 """
 
 import functools
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import futurist
 import orjson
@@ -30,6 +29,9 @@ TOPIC, EXCHANGE_SUFFIX = "ingot.conductors", ".durable"
 
 The type of a queue or an exchange cannot be changed: a release that needs another type gives them other names."""
 
+PATIENCE_S = 60
+"""How long a caller waits for an answer, even if there are keepalives."""
+
 SILENCE_S = 15
 """Conductors that work on a call send a keepalive twice in this time: a call to one that is dead or frozen ends."""
 
@@ -43,17 +45,6 @@ _THREADS = 4
 _MOST_WAITING = 1000
 
 
-class Limits(NamedTuple):
-    """A caller's patience in seconds.
-
-    :param silence: for a keepalive from the conductor.
-    :param answer: for the answer, even if there are keepalives.
-    """
-
-    silence: float = SILENCE_S
-    answer: float = 60
-
-
 def to_primitive(value: object) -> Any:
     """Return a value as the other side will see it: dictionaries, lists, strings, numbers, booleans, None.
 
@@ -62,15 +53,16 @@ def to_primitive(value: object) -> Any:
     return orjson.loads(orjson.dumps(value, option=orjson.OPT_UTC_Z))
 
 
-def build_context(ctx: context.RequestContext, limits: Limits) -> Json:
+def build_context(ctx: context.RequestContext, patience: float) -> Json:
     """Return the context of a call as it crosses the bus.
 
     It has the moments by which it must ``arrive`` and the work ``begin``, in seconds since the epoch. After them the
-    caller may be gone: a request that has failed for it must not be carried out then, as when a conductor that was
-    frozen is thawed.
+    caller may be gone. A request that has failed for it must not be carried out then, as by a conductor that is thawed.
+
+    :param patience: seconds for which the caller waits for the answer.
     """
     now = time.time()
-    by = {"arrive": now + limits.silence, "begin": now + limits.answer * _LATEST_BEGIN}
+    by = {"arrive": now + SILENCE_S, "begin": now + patience * _LATEST_BEGIN}
     return {**to_primitive(ctx.to_dict()), "by": by}
 
 
@@ -80,20 +72,15 @@ def seconds_left(ctx: Mapping[str, Any], what: str) -> float:
     A wake-up has no limit.
     """
     now = time.time()
-    left: float = ctx.get("by", {}).get(what, now + Limits().answer * _LATEST_BEGIN) - now
+    left: float = ctx.get("by", {}).get(what, now + PATIENCE_S * _LATEST_BEGIN) - now
     return left
 
 
 def refuse_late(ctx: Mapping[str, Any], what: str) -> None:
-    """Refuse what comes too late.
-
-    :raises ServiceUnavailable: it is too late for a request to ``arrive`` or its work to ``begin``.
-    """
+    """Raise ServiceUnavailable where it is too late for a request to ``arrive`` or its work to ``begin``."""
     if (left := seconds_left(ctx, what)) < 0:
-        late = (
-            f"the request came to {what} {-left:.0f} s too late. If that happens often, compare the clocks of the hosts"
-        )
-        raise errors.ServiceUnavailable(what="This conductor", reason=late)
+        late = f"{-left:.0f} s too late. If that happens often, compare the clocks of the hosts"
+        raise errors.ServiceUnavailable(what="This conductor", reason=f"the request came to {what} {late}")
 
 
 def answer(ctx: Mapping[str, Any], method: Callable[..., object], *args: object, **kwargs: object) -> Json:
@@ -108,8 +95,9 @@ def answer(ctx: Mapping[str, Any], method: Callable[..., object], *args: object,
         return {"error": {"type": type(exc).__name__, "message": exc.message}}
     except Exception:
         LOG.exception("RPC method %s failed unexpectedly", method.__qualname__)
-        message = "Unexpected error on the conductor; its log has the details."
-        return {"error": {"type": "IngotError", "message": message}}
+        return {
+            "error": {"type": "IngotError", "message": "Unexpected error on the conductor; its log has the details."}
+        }
 
 
 def unpack(envelope: Json) -> Any:
@@ -138,7 +126,7 @@ class Transport(Protocol):
 class LocalTransport:
     """API and conductor in one process: the endpoint is called on the caller's thread, through the same JSON."""
 
-    limits = Limits()
+    patience: float = PATIENCE_S
 
     def __init__(self) -> None:
         self._endpoints: dict[str, object] = {}
@@ -155,7 +143,7 @@ class LocalTransport:
         if host not in self._endpoints:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason="it does not run in this process")
         serve = getattr(self._endpoints[host], method)
-        envelope: Json = serve(build_context(ctx, self.limits), **to_primitive(args))
+        envelope: Json = serve(build_context(ctx, self.patience), **to_primitive(args))
         return envelope
 
     def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None:
@@ -211,13 +199,9 @@ class OsloTransport:
         self._exchange = conf.control_exchange + EXCHANGE_SUFFIX
         # A request must not wait for a broker that is away: the sweep makes up for a wake-up, a call answers 503.
         self._client = oslo_messaging.get_rpc_client(
-            self._bus,
-            self._target(),
-            version_cap=versions.RPC_VERSION,
-            call_monitor_timeout=SILENCE_S,
-            retry=1,
+            self._bus, self._target(), version_cap=versions.RPC_VERSION, call_monitor_timeout=SILENCE_S, retry=1
         )
-        self.limits = Limits(answer=conf.rpc_response_timeout)
+        self._patience: float = conf.rpc_response_timeout
 
     def _target(self, **more: str) -> oslo_messaging.Target:
         return oslo_messaging.Target(topic=TOPIC, exchange=self._exchange, **more)
@@ -234,13 +218,16 @@ class OsloTransport:
 
     def call(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> Json:
         try:
-            self._require_broker()
+            if not self._has_answered:
+                # A message that no queue is for. The first call opens the connection for answers, which oslo.messaging
+                # tries for ever, whereas it soon gives up sending.
+                self._client.prepare(topic=f"{TOPIC}-none", version=versions.RPC_VERSION).cast({}, "nothing")
             to = self._client.prepare(server=host, version=version)
-            envelope: Json = to.call(build_context(ctx, self.limits), method, **to_primitive(args))
+            envelope: Json = to.call(build_context(ctx, self._patience), method, **to_primitive(args))
             self._has_answered = True
+            return envelope
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
-        return envelope
 
     def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None:
         self._wakeups.send(functools.partial(self._cast, host, method, version, ctx, args))
@@ -250,12 +237,6 @@ class OsloTransport:
             self._client.prepare(server=host, version=version).cast(ctx.to_dict(), method, **to_primitive(args))
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what="The message bus", reason=str(exc)) from exc
-
-    def _require_broker(self) -> None:
-        """Send a message that no queue is for. The first call opens the connection for answers, which oslo.messaging
-        tries for ever, whereas it soon gives up sending."""
-        if not self._has_answered:
-            self._client.prepare(topic=f"{TOPIC}-none", version=versions.RPC_VERSION).cast({}, "nothing")
 
     def close(self) -> None:
         """Close the connections; wake-ups that have not been sent are lost."""

@@ -11,7 +11,7 @@ MEASURED = json.loads((pathlib.Path(__file__).parent / "measured_policy.json").r
 """By rule: who may, of persons as :mod:`tests.identity_case` has them; what the rules of Ironic 39 answer."""
 
 
-def identity(person: str) -> access.Identity:
+def identity(person: str) -> enforcer.Identity:
     where, _, role = person.rpartition(" ")
     scope = {"system_scope": "all"} if where == "system" else {"project_id": where, "project_name": where}
     if person == identity_case.ELEVATED:
@@ -19,8 +19,8 @@ def identity(person: str) -> access.Identity:
     return identity_with(*identity_case.ROLES[role], **scope)
 
 
-def identity_with(*roles: str, **values: str) -> access.Identity:
-    return access.Identity.from_context(context.RequestContext(roles=list(roles), overwrite=False, **values))
+def identity_with(*roles: str, **values: str) -> enforcer.Identity:
+    return enforcer.Identity.from_context(context.RequestContext(roles=list(roles), overwrite=False, **values))
 
 
 def who_may(rule: str, answers: enforcer.Enforcer) -> str:

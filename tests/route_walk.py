@@ -32,7 +32,7 @@ class Visit(NamedTuple):
 
     @property
     def since(self) -> int:
-        return self.route.required_version(self.method)
+        return self.operation.since
 
     @property
     def first(self) -> bool:

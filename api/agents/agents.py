@@ -3,6 +3,7 @@
 They are the most frequent ones, and need no authentication: their answers hold little.
 """
 
+import contextlib
 import hmac
 from typing import NamedTuple
 
@@ -31,10 +32,8 @@ def _parse_addresses(name: str, given: str) -> tuple[str, ...]:
     """Return MAC addresses separated by commas; what is none (an InfiniBand GUID, say) is left out."""
     found = []
     for part in given.split(","):
-        try:
+        with contextlib.suppress(errors.Invalid):
             found.append(fields.parse_mac(name, part.strip()))
-        except errors.Invalid:
-            continue
     return tuple(found)
 
 
@@ -64,7 +63,8 @@ def lookup(call: Call) -> Reply:
     if not addresses and node_uuid is None:
         raise errors.Invalid("At least one of 'addresses' (with a valid MAC address) and 'node_uuid' is required.")
     node = agents.look_up(call.db, node_uuid, addresses)
-    if node is None or not _can_look_up(call, node.provision_state):
+    allowed = states.FAST_TRACK_LOOKUP_ALLOWED if call.conf.deploy.fast_track else states.LOOKUP_ALLOWED
+    if node is None or (call.conf.api.restrict_lookup and node.provision_state not in allowed):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an agent.")
     token = agents.issue_token(call.db, node)
     if token and node.agent_token:  # an agent that starts again and again, or a client that is no agent
@@ -77,22 +77,12 @@ def lookup(call: Call) -> Reply:
 
 
 def _build_answer(call: Call, node: models.Node, token: str | None) -> Json:
-    """Return what an agent learns about its machine, and its settings."""
-    node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None)
-    return {"node": LOOKUP_TABLE.select(call.minor).render(node, call), "config": _build_config(call, token)}
-
-
-def _can_look_up(call: Call, state: str) -> bool:
-    allowed = states.FAST_TRACK_LOOKUP_ALLOWED if call.conf.deploy.fast_track else states.LOOKUP_ALLOWED
-    return state in allowed or not call.conf.api.restrict_lookup
-
-
-def _build_config(call: Call, token: str | None) -> Json:
-    """Return the settings of the agent.
+    """Return what an agent learns about its machine, and its settings.
 
     :param token: None when it was issued before; an agent that has it on file continues.
     """
-    return {
+    node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None)
+    settings = {
         "agent_md5_checksum_enable": False,
         "agent_token": token or masking.MASK,
         "agent_token_required": True,
@@ -102,6 +92,7 @@ def _build_config(call: Call, token: str | None) -> Json:
         "metrics_statsd": None,
         "permitted_image_formats": list(IMAGE_FORMATS),
     }
+    return {"node": LOOKUP_TABLE.select(call.minor).render(node, call), "config": settings}
 
 
 def _parse_callback(name: str, value: str) -> str:
@@ -110,18 +101,15 @@ def _parse_callback(name: str, value: str) -> str:
     return value.rstrip("/")
 
 
+_CALLBACK = fields.FieldType({"type": "string", "maxLength": 2048}, _parse_callback)
 _HEARTBEAT = fields.Body(
     "heartbeat",
-    (
-        Field(
-            "callback_url", type=fields.FieldType({"type": "string", "maxLength": 2048}, _parse_callback), required=True
-        ),
-        Field("agent_version", 36, fields.text()),
-        Field("agent_token", 62, fields.text()),
-        Field("agent_verify_ca", 68, fields.text(longest=2**16)),
-        Field("agent_status", 72, fields.FieldType({"enum": ["start", "end", "error", None]})),
-        Field("agent_status_message", 72, fields.text(longest=2**16)),
-    ),
+    Field("callback_url", type=_CALLBACK, required=True),
+    Field("agent_version", 36, fields.text()),
+    Field("agent_token", 62, fields.text()),
+    Field("agent_verify_ca", 68, fields.text(longest=2**16)),
+    Field("agent_status", 72, fields.FieldType({"enum": ["start", "end", "error", None]})),
+    Field("agent_status_message", 72, fields.text(longest=2**16)),
     newer=errors.Invalid,  # a bad request here, not a wrong version (measured contract)
 )
 
@@ -129,24 +117,23 @@ _HEARTBEAT = fields.Body(
 @operation(body=_HEARTBEAT, answer=operations.EMPTY_202)
 def heartbeat(call: Call, node: str) -> Reply:
     given = call.body
-    if not given.get("agent_version"):
-        raise errors.Invalid(
-            field="agent_version", value=given.get("agent_version"), allowed="Send the agent's version."
-        )
+    version, callback = given.get("agent_version"), given["callback_url"]
+    if not version:
+        raise errors.Invalid(field="agent_version", value=version, allowed="Send the agent's version.")
     if not given.get("agent_token"):
         raise errors.Invalid("Agent token is required for heartbeat processing: send agent_token.")
     found = agents.read_for_heartbeat(call.db, fields.parse_node_ident(call, node))
     if not hmac.compare_digest(given["agent_token"].encode(), (found.agent_token or "").encode()):
         raise _wrong_agent_error()
-    if call.conf.agent.require_tls and not given["callback_url"].startswith("https://"):
-        raise errors.Invalid(
-            field="callback_url", value=given["callback_url"], allowed="TLS is required by configuration: use https."
-        )
+    if call.conf.agent.require_tls and not callback.startswith("https://"):
+        allowed = "TLS is required by configuration: use https."
+        raise errors.Invalid(field="callback_url", value=callback, allowed=allowed)
+    status, message = given.get("agent_status"), given.get("agent_status_message")
     values = {
-        "agent_url": given["callback_url"],
-        "agent_version": given["agent_version"],
+        "agent_url": callback,
+        "agent_version": version,
         "agent_verify_ca": given.get("agent_verify_ca"),
-        "agent_status": _format_status(given),
+        "agent_status": f"{status}: {message}" if status and message else status,
     }
     if not agents.record_heartbeat(call.db, found, values):
         raise _wrong_agent_error()
@@ -182,20 +169,16 @@ def continue_inspection(call: Call) -> Reply:
     inventory = call.body["inventory"]
     node_uuid, addresses = call.query.get("node_uuid"), _list_addresses(inventory)
     node = agents.look_up(call.db, node_uuid, addresses) if node_uuid or addresses else None
-    if node is None or not _is_inspected(node):
+    # A quick machine may be up before its BMC reports so and the wait begins.
+    inspected = (states.INSPECTING, states.INSPECTWAIT)
+    if node is None or node.flow != INSPECTION or node.provision_state not in inspected:
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an inspection.")
     rest = {name: value for name, value in call.body.items() if name != "inventory"}
     inventories.save(call.db, node.id, inventory, rest)
     agents.record_inspection(call.db, node)
     call.client.notify(call.ctx, node, why="inspection")
-    return Reply(
-        {"uuid": node.uuid, **_build_answer(call, node, None)}, 202
-    )  # agents look their node up by it from now on
-
-
-def _is_inspected(node: models.Node) -> bool:
-    """Return whether an inspection runs; a quick machine may be up before its BMC reports so and the wait begins."""
-    return node.flow == INSPECTION and node.provision_state in (states.INSPECTING, states.INSPECTWAIT)
+    # Agents look their node up by the uuid from now on.
+    return Reply({"uuid": node.uuid, **_build_answer(call, node, None)}, 202)
 
 
 def _list_addresses(inventory: Json) -> tuple[str, ...]:
@@ -203,8 +186,3 @@ def _list_addresses(inventory: Json) -> tuple[str, ...]:
     cards = inventory.get("interfaces")
     named = [card.get("mac_address") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
     return _parse_addresses("mac_address", ",".join(address for address in named if isinstance(address, str)))
-
-
-def _format_status(given: Json) -> str | None:
-    status, message = given.get("agent_status"), given.get("agent_status_message")
-    return f"{status}: {message}" if status and message else status

@@ -77,12 +77,10 @@ def _render_script(config: BootConfig) -> str:
     initrd = _strip(config.get("initrd") or "")
     # A line break in the arguments would end the command.
     command = ["kernel", _strip(config["kernel"]), *(config.get("kernel_args") or "").split()]
-    lines = ["#!ipxe", " ".join(command), "boot"]
     if initrd:
         # UEFI kernels find their initial ramdisk by its name.
-        lines[1] += f" initrd={posixpath.basename(urllib.parse.urlsplit(initrd).path)}"
-        lines.insert(2, f"initrd {initrd}")
-    return "\n".join(lines) + "\n"
+        command.append(f"initrd={posixpath.basename(urllib.parse.urlsplit(initrd).path)}")
+    return "\n".join(["#!ipxe", " ".join(command), *([f"initrd {initrd}"] if initrd else ()), "boot", ""])
 
 
 def _strip(url: str) -> str:

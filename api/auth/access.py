@@ -3,16 +3,13 @@
 A check costs no statement: reading an object includes its owner.
 """
 
-import functools
 from collections.abc import Callable
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from ingot.common import context, errors
 from ingot.db import listing, models, nodes
 
 Facts = tuple[tuple[str, str], ...]
 """Names with values."""
-
 
 _Owned = TypeVar("_Owned", bound=models.Base, contravariant=True)
 
@@ -117,99 +114,3 @@ class Access:
 
         :raises RuntimeError: it did not.
         """
-
-
-class Identity(NamedTuple):
-    """The user of a request as rules see it.
-
-    :param key: the same for users for whom all rules give the same answers.
-    :param words: all values that can be compared, in lower case.
-    """
-
-    values: dict[str, object]
-    key: str
-    words: str
-
-    @classmethod
-    def from_context(cls, ctx: context.RequestContext) -> "Identity":
-        values = ctx.to_policy_values()
-        words = (word for value in values.values() for word in (value if isinstance(value, list) else (value,)))
-        return cls(values, repr(values), "\n".join(map(str, words)).lower())
-
-
-class Rules(Protocol):
-    """The rules in force; see :class:`ingot.api.auth.enforcer.Enforcer`."""
-
-    def allows(self, rule: str, facts: Facts, identity: Identity) -> bool: ...
-
-    def reduce_facts(self, facts: Facts, identity: Identity) -> Facts: ...
-
-
-_SEEN = {"node": "baremetal:node:get", "allocation": "baremetal:allocation:get"}
-"""By noun: to a user whom this rule refuses there is no such object, whatever the request."""
-
-_ALL_FIELDS = "baremetal:node:get:filter_threshold"
-
-
-class Limited(Access):
-    """What the rules allow to the identity of one request."""
-
-    limited = True
-
-    def __init__(self, rules: Rules, ctx: context.RequestContext) -> None:
-        self._rules = rules
-        self._ctx = ctx
-        self._identity = Identity.from_context(ctx)
-        # A list checks the same for a thousand nodes.
-        self._facts: dict[Target, Facts] = {}
-        self._known: dict[tuple[str, Facts], bool] = {}
-        self._required = False
-
-    def permits(self, rule: str, target: Target = NO_TARGET) -> bool:
-        if target not in self._facts:
-            self._facts[target] = self._rules.reduce_facts(target.facts, self._identity)
-        key = (rule, self._facts[target])
-        if key not in self._known:
-            self._known[key] = self._rules.allows(*key, self._identity)
-        return self._known[key]
-
-    @functools.cached_property
-    def sees_all(self) -> bool:  # type: ignore[override]
-        return self.permits(_ALL_FIELDS)
-
-    def require(self, rule: str, target: Target = NO_TARGET) -> None:
-        self._required = True
-        if not self.permits(rule, target):
-            raise self._refused_error(rule)
-
-    def require_seen(self, rule: str, target: Target, noun: str, ident: str) -> None:
-        if target.noun in _SEEN and not self.permits(_SEEN[target.noun], target):
-            raise errors.NotFound(noun=noun, ident=ident)
-        self.require(rule, target)
-
-    def limit_to_project(self, noun: str, requested: str | None = None) -> str | None:
-        self._required = True
-        every = f"baremetal:{noun}:list_all"
-        if self.permits(every):
-            return None
-        own: str | None = self._ctx.project_id
-        if own is None or requested not in (None, own):
-            raise self._refused_error(every)
-        self.require(f"baremetal:{noun}:list")
-        return own
-
-    def check_required(self) -> None:
-        if not self._required:
-            raise RuntimeError(
-                "A handler answered without a check of what the request may do: its route declares a rule."
-            )
-
-    def _refused_error(self, rule: str) -> errors.Forbidden:
-        roles = ", ".join(self._ctx.roles) or "none"
-        where = f"in project {self._ctx.project_id}" if self._ctx.project_id else "in the system"
-        if not self._ctx.project_id and self._ctx.system_scope != "all":
-            where = "in neither a project nor the system"
-        return errors.Forbidden(
-            f"Access was denied to the following resource: {rule}. The token has the roles {roles} {where}; ask an "
-            "administrator for one that this rule of policy allows."
-        )

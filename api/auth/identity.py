@@ -6,7 +6,6 @@ The operator chooses one. That of Keystone is a module of its own, which is load
 import hashlib
 import hmac
 import importlib.metadata
-import os
 import pathlib
 import re
 import secrets
@@ -81,8 +80,14 @@ def load_strategy(conf: cfg.ConfigOpts) -> Strategy | None:
 
 
 class _Users(NamedTuple):
+    """What a file says of users, until it changes.
+
+    :param verified: correct passwords by name, as keyed digests: bcrypt is slow on purpose.
+    """
+
     stamp: tuple[int, int, int]
     hashes: dict[str, bytes]
+    verified: dict[str, bytes]
 
 
 class HttpBasic(Strategy):
@@ -96,79 +101,61 @@ class HttpBasic(Strategy):
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._path = pathlib.Path(conf.http_basic_auth_user_file)
         self._lock = threading.Lock()
-        self._users = _Users((0, 0, 0), {})
-        # bcrypt is slow on purpose. A correct password is remembered, as a keyed digest, until the file changes.
+        self._users = _Users((0, 0, 0), {}, {})
         self._key = secrets.token_bytes(32)
-        self._verified: dict[str, bytes] = {}
         self._unknown_user = bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(rounds=10))
         self._read_users()
 
     def identify(self, environ: Environ, **ids: Unpack[RequestIds]) -> context.RequestContext:
-        name = self._check_credentials(Authorization.from_header(environ.get("HTTP_AUTHORIZATION")))
-        return context.RequestContext(user_id=name, system_scope="all", is_admin=True, **ids)
-
-    def _check_credentials(self, authorization: Authorization | None) -> str:
-        if authorization is None or authorization.type != "basic" or authorization.username is None:
-            reason = "send a user name and password with HTTP basic authentication"
-            raise Challenged(CHALLENGE, reason)
-        name, password = authorization.username, (authorization.password or "").encode()
+        given = Authorization.from_header(environ.get("HTTP_AUTHORIZATION"))
+        if given is None or given.type != "basic" or given.username is None:
+            raise Challenged(CHALLENGE, "send a user name and password with HTTP basic authentication")
         try:
             users = self._read_users()
         except errors.ConfigurationError as exc:
             LOG.error("Users cannot be authenticated: %s", exc.message)  # noqa: TRY400 - the message is complete
             raise errors.ServiceUnavailable(what="Authentication", reason="the log has the cause") from exc
-        if not self._is_correct(users, name, password):
+        if not self._is_correct(users, given.username, (given.password or "").encode()):
             raise Challenged(CHALLENGE, "user name or password is wrong")
-        return name
+        return context.RequestContext(user_id=given.username, system_scope="all", is_admin=True, **ids)
 
     def _is_correct(self, users: _Users, name: str, password: bytes) -> bool:
         known = users.hashes.get(name)
         digest = hmac.digest(self._key, name.encode() + b"\0" + password, hashlib.sha256)
-        if known is not None and hmac.compare_digest(self._verified.get(name, b""), digest):
+        if hmac.compare_digest(users.verified.get(name, b""), digest):
             return True
         # An unknown name takes as long as a wrong password: another user's hash has the same cost.
         compared = known or next(iter(users.hashes.values()), self._unknown_user)
         correct = len(password) <= _LONGEST_PASSWORD and bcrypt.checkpw(password, compared)
-        if correct and known is not None:
-            with self._lock:
-                if users is self._users:
-                    self._verified[name] = digest
-            return True
-        return False
+        if known is None or not correct:
+            return False
+        users.verified[name] = digest
+        return True
 
     def _read_users(self) -> _Users:
-        stamp = self._read_stamp()
-        with self._lock:
-            if stamp != self._users.stamp:
-                self._users = _Users(stamp, self._parse_file())
-                self._verified.clear()
-            return self._users
+        """Return the users in the file.
 
-    def _read_stamp(self) -> tuple[int, int, int]:
+        :raises ConfigurationError: it cannot be read.
+        """
         try:
-            status = os.stat(self._path)
-        except OSError as exc:
-            raise self._unusable_error(str(exc)) from exc
-        return status.st_mtime_ns, status.st_size, status.st_ino
+            status = self._path.stat()
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            with self._lock:
+                if stamp != self._users.stamp:
+                    self._users = _Users(stamp, _parse_users(self._path.read_text(errors="replace")), {})
+                return self._users
+        except (OSError, ValueError) as exc:
+            raise errors.ConfigurationError(
+                option="http_basic_auth_user_file", value=str(self._path), allowed=f"It cannot be used: {exc}."
+            ) from exc
 
-    def _parse_file(self) -> dict[str, bytes]:
-        users = {}
-        for number, line in enumerate(self._read_text().splitlines(), 1):
-            if not line.strip() or line.strip().startswith("#"):
-                continue
-            user = _LINE.fullmatch(line.strip())
+
+def _parse_users(text: str) -> dict[str, bytes]:
+    users = {}
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+        if line and not line.startswith("#"):
+            user = _LINE.fullmatch(line)
             if user is None:
-                raise self._unusable_error(f"line {number} is not name:bcrypt-hash (make one with htpasswd -B)")
+                raise ValueError(f"line {number} is not name:bcrypt-hash (make one with htpasswd -B)")
             users[user[1]] = user[2].encode()
-        return users
-
-    def _read_text(self) -> str:
-        try:
-            return self._path.read_text(errors="replace")
-        except OSError as exc:
-            raise self._unusable_error(str(exc)) from exc
-
-    def _unusable_error(self, why: str) -> errors.ConfigurationError:
-        return errors.ConfigurationError(
-            option="http_basic_auth_user_file", value=str(self._path), allowed=f"It cannot be used: {why}."
-        )
+    return users

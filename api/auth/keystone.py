@@ -1,12 +1,13 @@
 """Authentication by tokens of Keystone, which keystonemiddleware validates; rules of policy say what they allow."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Unpack
 
 from keystoneauth1 import exceptions
 from keystonemiddleware import auth_token
 from oslo_config import cfg
 from oslo_log import log
+from werkzeug.wrappers import Response
 
 from ingot.api.auth import access, enforcer, identity
 from ingot.common import context, errors
@@ -31,46 +32,33 @@ class Keystone(identity.Strategy):
             raise _unusable_error(str(exc)) from exc
         if not (conf.keystone_authtoken.auth_type or conf.keystone_authtoken.auth_section):
             raise _unusable_error("auth_type is not set: Ingot has no user with which to have tokens validated")
-        self._rules = enforcer.Enforcer(conf)
+        self._enforcer = enforcer.Enforcer(conf)
 
     def identify(self, environ: identity.Environ, **ids: Unpack[identity.RequestIds]) -> context.RequestContext:
-        request = dict(environ)
-        answer: dict[str, str] = {}
-
-        def start_response(
-            status: str, headers: Iterable[tuple[str, str]], _exc_info: object = None
-        ) -> Callable[[bytes], None]:
-            answer.update({"status": status, **{name.lower(): value for name, value in headers}})
-            return lambda _data: None
-
+        accepted: dict[str, Any] = {}
         try:
-            list(self._middleware(request, start_response))
+            answer = Response.from_app(self._middleware, {**environ, _ACCEPTED: accepted})
         except exceptions.ClientException as exc:
             LOG.exception("Keystone cannot validate tokens")
             raise errors.ServiceUnavailable(what="Authentication", reason="the log has the cause") from exc
-        if not request.get(_ACCEPTED):
-            raise _refused_error(answer)
+        if answer.status_code == 401:
+            reason = "send a valid token of Keystone in the header X-Auth-Token"
+            raise identity.Challenged(answer.headers.get("WWW-Authenticate", "Keystone"), reason)
+        if not accepted:
+            raise errors.ServiceUnavailable(what="Authentication", reason="Keystone does not answer")
         # The token itself is needed no more, and must not go anywhere.
-        ctx: context.RequestContext = context.RequestContext.from_environ(request, auth_token=None, **ids)
+        ctx: context.RequestContext = context.RequestContext.from_environ(accepted, auth_token=None, **ids)
         return ctx
 
     def access(self, ctx: context.RequestContext) -> access.Access:
-        return access.Limited(self._rules, ctx)
+        return enforcer.Limited(self._enforcer, ctx)
 
 
 def _accept(environ: dict[str, Any], start_response: Callable[..., object]) -> list[bytes]:
-    """Note that the middleware let a request through; it has put the user into the environment."""
-    environ[_ACCEPTED] = True
+    """Note what the middleware let through: it has put the user into the environment."""
+    environ[_ACCEPTED].update(environ)
     start_response("200 OK", [])
     return []
-
-
-def _refused_error(answer: dict[str, str]) -> errors.IngotError:
-    """Return the error for what the middleware answered itself."""
-    if answer["status"].startswith("401"):
-        reason = "send a valid token of Keystone in the header X-Auth-Token"
-        return identity.Challenged(answer.get("www-authenticate", "Keystone"), reason)
-    return errors.ServiceUnavailable(what="Authentication", reason="Keystone does not answer")
 
 
 def _unusable_error(why: str) -> errors.ConfigurationError:

@@ -27,6 +27,15 @@ class Rule(NamedTuple):
     beside: str | None = None
 
 
+_KEPT = {  # the names of Ironic that policy files may refer to
+    "admin_api": "role:admin or role:administrator",
+    "public_api": "is_public_api:True",
+    "is_member": "(project_domain_id:default or project_domain_id:None) and "
+    "(project_name:demo or project_name:baremetal)",
+    "is_observer": "rule:is_member and (role:observer or role:baremetal_observer)",
+    "is_admin": "rule:admin_api or (rule:is_member and role:baremetal_admin)",
+}
+
 BLOCKS: dict[str, tuple[str, str]] = {
     "service_role": (
         "role:service and project_name:%(config.service_project_name)s",
@@ -54,20 +63,7 @@ BLOCKS: dict[str, tuple[str, str]] = {
     "lessee_reader": ("role:reader and rule:is_node_lessee", "Readers of the node's lessee."),
     "is_allocation_owner": ("project_id:%(allocation.owner)s", "The project that owns the allocation."),
     "is_runbook_owner": ("project_id:%(runbook.owner)s", "The project that owns the runbook."),
-    "admin_api": ("role:admin or role:administrator", "Kept for policy files that refer to it."),
-    "public_api": ("is_public_api:True", "Kept for policy files that refer to it."),
-    "is_member": (
-        "(project_domain_id:default or project_domain_id:None) and (project_name:demo or project_name:baremetal)",
-        "Kept for policy files that refer to it.",
-    ),
-    "is_observer": (
-        "rule:is_member and (role:observer or role:baremetal_observer)",
-        "Kept for policy files that refer to it.",
-    ),
-    "is_admin": (
-        "rule:admin_api or (rule:is_member and role:baremetal_admin)",
-        "Kept for policy files that refer to it.",
-    ),
+    **{name: (check, "Kept for policy files that refer to it.") for name, check in _KEPT.items()},
 }
 """Building blocks: check string and meaning. They compare the user with the owner of the object."""
 
@@ -89,6 +85,7 @@ _USE = _match_any("system_member", "system_service", "owner_member", "lessee_man
 _MANAGE = _match_any("system_member", "system_service", "owner_manager", "owner_service")
 _ENROLL = _match_any("system_admin", "system_service", "owner_manager", "owner_service")
 _VOLUMES = _match_any("system_member", "system_service", "owner_manager", "lessee_manager", "owner_service")
+_OWN_NODES = "nodes that the own project owns, with [api] project_admin_can_manage_own_nodes"
 _OWN_ALLOCATION = f"{_MEMBER} or (role:member and rule:is_allocation_owner)"
 _OWN_RUNBOOK = f"{_MEMBER} or (role:manager and rule:is_runbook_owner) or role:service"
 
@@ -170,12 +167,7 @@ EVERY = (
         ("vmedia:attach", _CHANGE_WITH_LESSEE, "Attach virtual media"),
         ("vmedia:detach", _CHANGE_WITH_LESSEE, "Detach virtual media"),
         ("vendor_passthru", _ADMIN, "Call what a node's vendor interface can do"),
-        (
-            "create:self_owned_node",
-            "role:admin or role:service",
-            "Create nodes that the own project owns, with [api] project_admin_can_manage_own_nodes",
-            "create",
-        ),
+        ("create:self_owned_node", "role:admin or role:service", f"Create {_OWN_NODES}", "create"),
         ("list_all", _READER, "List all nodes", "list"),
         (
             "get:filter_threshold",
@@ -204,12 +196,7 @@ EVERY = (
         ("update:parent_node", _MEMBER, "Change parent_node", "update"),
         ("update:disable_power_off", _ADMIN, "Change disable_power_off", "update"),
         ("disable_cleaning", _ADMIN, "Set automated_clean to false", "update"),
-        (
-            "delete:self_owned_node",
-            "role:admin and rule:is_node_owner",
-            "Delete nodes that the own project owns, with [api] project_admin_can_manage_own_nodes",
-            "delete",
-        ),
+        ("delete:self_owned_node", "role:admin and rule:is_node_owner", f"Delete {_OWN_NODES}", "delete"),
         ("set_provision_state:clean_steps", _USE, "Send clean steps of one's own", "set_provision_state"),
         ("set_provision_state:service_steps", _USE, "Send service steps of one's own", "set_provision_state"),
     ),
@@ -282,22 +269,20 @@ EVERY = (
         beside="baremetal:node:set_provision_state",
     ),
     *_build_rules(
-        "ingot:node",
-        ("clean_steps:get", _SEE, "List the clean steps of a node"),
-        ("plan:get", _USE, "See the plan of a deployment, cleaning or servicing"),
-        ("timeline:get", _SEE_INSIDE, "See runs and their steps"),
-        ("maintenance:get", _SEE_INSIDE, "See the reasons why a node is in maintenance"),
-        ("logs:get", _SEE_INSIDE, "Read logs of agents"),
-    ),
-    *_build_rules("ingot:run", ("get", _SEE_INSIDE, "See one run")),
-    *_build_rules("ingot:events", ("get", _READER, "Follow the events of all nodes"), at_once=True),
-    *_build_rules(
-        "ingot:description", ("get", "", "Read the description of this API: all users with a token"), at_once=True
+        "ingot",
+        ("node:clean_steps:get", _SEE, "List the clean steps of a node"),
+        ("node:plan:get", _USE, "See the plan of a deployment, cleaning or servicing"),
+        ("node:timeline:get", _SEE_INSIDE, "See runs and their steps"),
+        ("node:maintenance:get", _SEE_INSIDE, "See the reasons why a node is in maintenance"),
+        ("node:logs:get", _SEE_INSIDE, "Read logs of agents"),
+        ("run:get", _SEE_INSIDE, "See one run"),
     ),
     *_build_rules(
-        "ingot:bulk",
+        "ingot",
+        ("events:get", _READER, "Follow the events of all nodes"),
+        ("description:get", "", "Read the description of this API: all users with a token"),
         (
-            "create",
+            "bulk:create",
             "role:member or role:service",
             "One verb on many nodes; the rule of the verb is checked for each node",
         ),

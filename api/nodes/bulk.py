@@ -10,7 +10,6 @@ Not part of the OpenStack API: it lives under /ingot/v1, where it cannot collide
 import dataclasses
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from werkzeug.datastructures import MultiDict
 
@@ -24,24 +23,13 @@ from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import listing, node_lists
 
-
-class _Action(NamedTuple):
-    """What can be done to many nodes.
-
-    :param single: the operation that does it to one node.
-    :param rule: the rule of policy of that operation's route, asked for each node.
-    """
-
-    single: Operation
-    rule: str
-
-
-ACTIONS: Mapping[str, _Action] = {
-    "provision": _Action(provision.set_provision, "baremetal:node:set_provision_state"),
-    "power": _Action(node_states.set_power, "baremetal:node:set_power_state"),
-    "set_maintenance": _Action(maintenance.set_flag, "baremetal:node:set_maintenance"),
-    "clear_maintenance": _Action(maintenance.clear_flag, "baremetal:node:clear_maintenance"),
+ACTIONS: Mapping[str, Operation] = {
+    "provision": provision.set_provision._replace(rule="baremetal:node:set_provision_state"),
+    "power": node_states.set_power._replace(rule="baremetal:node:set_power_state"),
+    "set_maintenance": maintenance.set_flag._replace(rule="baremetal:node:set_maintenance"),
+    "clear_maintenance": maintenance.clear_flag._replace(rule="baremetal:node:clear_maintenance"),
 }
+"""What can be done to many nodes: the operations that do it to one, with the rules of their routes."""
 
 _FILTERS = {param.name: param for param in nodes.FILTERS}
 
@@ -66,53 +54,40 @@ _ANSWER = {
     "results": {"type": "array", "items": fields.complete_schema(_RESULT)},
 }
 
-
 _BODY = fields.Body(
     "bulk request",
-    (
-        Field("action", type=fields.FieldType({"enum": list(ACTIONS)}), required=True),
-        Field("body", type=fields.FieldType({"type": ["object", "null"]})),
-        Field("nodes", type=fields.FieldType(_IDENTS)),
-        Field("filter", type=fields.FieldType(_FILTER)),
-        Field("dry_run", type=fields.FLAG),
-    ),
+    Field("action", type=fields.FieldType({"enum": list(ACTIONS)}), required=True),
+    Field("body", type=fields.FieldType({"type": ["object", "null"]})),
+    Field("nodes", type=fields.FieldType(_IDENTS)),
+    Field("filter", type=fields.FieldType(_FILTER)),
+    Field("dry_run", type=fields.FLAG),
 )
 
 
 @operation(body=_BODY, answer=Answer(shows=Plain(fields.complete_schema(_ANSWER))))
 def create(call: Call) -> Reply:
-    action = ACTIONS[call.body["action"]]
-    dry_run = bool(call.body.get("dry_run"))
-    body = _check_body(call, action.single)
+    name, given, dry_run = call.body["action"], call.body.get("body"), bool(call.body.get("dry_run"))
+    action = ACTIONS[name]
+    if given and action.body is None:
+        raise errors.Invalid(field="body", value=given, allowed=f"{name} takes none: leave it out.")
+    body = action.body.check(given, call.minor) if action.body else None
     if ("nodes" in call.body) == ("filter" in call.body):
         raise errors.Invalid("Say which nodes are meant: send either nodes (a list of UUIDs or names) or filter.")
-    names = _find_named(call) if "nodes" in call.body else _find_filtered(call)
+    found = _find_named(call) if "nodes" in call.body else _find_filtered(call)
     single = dataclasses.replace(call, body=body, query={}, rule=action.rule, preconditions=None, dry_run=dry_run)
     until = time.monotonic() + call.conf.api.bulk_timeout
-    results = [
-        {"node": ident, "name": name, **_run(action.single, single, ident, until)} for ident, name in names.items()
-    ]
-    accepted = sum(bool(result["accepted"]) for result in results)
+    results = [{"node": ident, "name": named, **_run(action, single, ident, until)} for ident, named in found.items()]
+    accepted = sum(result["accepted"] for result in results)
     counts = {"accepted": accepted, "refused": len(results) - accepted}
-    return Reply({"action": call.body["action"], "dry_run": dry_run, **counts, "results": results})
+    return Reply({"action": name, "dry_run": dry_run, **counts, "results": results})
 
 
-def _check_body(call: Call, single: Operation) -> object:
-    given = call.body.get("body")
-    if single.body is not None:
-        return single.body.check(given, call.minor)
-    if given:
-        raise errors.Invalid(field="body", value=given, allowed=f"{call.body['action']} takes none: leave it out.")
-    return None
-
-
-def _run(single: Operation, call: Call, ident: str, until: float) -> Json:
+def _run(action: Operation, call: Call, node: str, until: float) -> Json:
     try:
         if time.monotonic() > until:
-            raise errors.ServiceUnavailable(
-                what="This request's time", reason=f"{call.conf.api.bulk_timeout} seconds were over before this node"
-            )
-        status = single.handler(call, node=ident).status
+            late = f"{call.conf.api.bulk_timeout} seconds were over before this node"
+            raise errors.ServiceUnavailable(what="This request's time", reason=late)
+        status = action.handler(call, node=node).status
     except Exception as exc:  # noqa: BLE001 - the edge of the request to one node: the others go on
         error = faults.build_error(exc)
         return {"accepted": False, "status": error.code, "reason": error.message}

@@ -1,12 +1,12 @@
-"""The past of a node: its history entries, its runs, and the timeline of a run: what ran, runs, and is still to come.
+"""The past of a node: its history entries, the logs of its agents, its runs, and the timeline of a run.
 
-A run is one deployment, cleaning, servicing, tear-down. Runs are not part of the OpenStack API: they live under
-/ingot/v1, where they cannot collide with it.
+A run is one deployment, cleaning, servicing, tear-down; its timeline is what ran, runs, and is still to come. Logs and
+runs are not part of the OpenStack API: they live under /ingot/v1, where they cannot collide with it.
 """
 
 import datetime
 import urllib.parse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ingot.api.nodes import nodes
 from ingot.api.web import collection, fields, operations, tables
@@ -22,40 +22,64 @@ from ingot.db.node_history import Run
 _SHORT = 251
 
 
-def _links(entry: models.NodeHistory, call: Call) -> list[dict[str, str]]:
+def _build_entry_links(entry: models.NodeHistory, call: Call) -> list[dict[str, str]]:
     node = call.path.split("/")[3]
     return [{"href": f"{call.base}/v1/nodes/{node}/history/{entry.uuid}", "rel": "self"}]
 
 
 _ENTRY = tables.Table(
     "history entry",
-    (
-        *(Field(name, 78, brief=True, sortable=True) for name in ("uuid", "created_at", "severity")),
-        Field("event", 78, brief=True),
-        Field("links", 78, brief=True, compute=_links, needs=("uuid",)),
-        *(Field(name, 78, sortable=True) for name in ("event_type", "conductor", "user")),
-        Field("project", 113, sortable=True),
-        *(Field(name, 115, sortable=True) for name in ("state", "target_provision_state", "duration_seconds")),
-    ),
+    *(Field(name, 78, brief=True, sortable=True) for name in ("uuid", "created_at", "severity")),
+    Field("event", 78, brief=True),
+    Field("links", 78, brief=True, compute=_build_entry_links, needs=("uuid",)),
+    *(Field(name, 78, sortable=True) for name in ("event_type", "conductor", "user")),
+    Field("project", 113, sortable=True),
+    *(Field(name, 115, sortable=True) for name in ("state", "target_provision_state", "duration_seconds")),
 )
 
 
 def _shorten(_call: Call, found: list[models.NodeHistory], selection: tables.Selection) -> None:
-    if "conductor" not in selection.names:
-        for entry in found:
-            if len(entry.event) > _SHORT:
-                entry.event = f"{entry.event[:_SHORT]}..."
+    for entry in found if "conductor" not in selection.names else ():
+        if len(entry.event) > _SHORT:
+            entry.event = f"{entry.event[:_SHORT]}..."
 
 
-HISTORY = collection.Collection("history", _ENTRY, node_history.ENTRIES, selects=False, complete=_shorten)
+_HISTORY = collection.Collection("history", _ENTRY, node_history.ENTRIES, selects=False, complete=_shorten)
 
-index = nodes.build_list_of_node(HISTORY)
+index = nodes.build_list_of_node(_HISTORY)
 
 
-@operation(answer=Answer(shows=HISTORY.one))
+@operation(answer=Answer(shows=_HISTORY.one))
 def show(call: Call, node: str, uuid: str) -> Reply:
     entry = listing.get_of_node(call.db, node_history.ENTRIES, nodes.read(call, node, "id").id, uuid)
     return Reply(_ENTRY.select(call.minor).render(entry, call))
+
+
+# Logs of agents: the ramdisk's logs of a run, kept when it failed
+
+
+def _build_log_links(log: models.AgentLog, call: Call) -> list[dict[str, str]]:
+    return [{"href": f"{call.base}{call.path.rstrip('/')}/{log.uuid}", "rel": "self"}]
+
+
+_LOG = tables.Table(
+    "log",
+    Field("uuid", brief=True, sortable=True),
+    Field("run", brief=True, compute=lambda log, _call: log.run_id, needs=("run_id",)),
+    *(Field(name, brief=True, sortable=True) for name in ("flow", "created_at", "size")),
+    Field("links", brief=True, compute=_build_log_links, needs=("uuid",)),
+)
+
+list_logs = nodes.build_list_of_node(collection.Collection("logs", _LOG, node_history.LOGS, selects=False))
+
+
+@operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/gzip"))
+def show_log(call: Call, node: str, uuid: str) -> Reply:
+    """The archive itself."""
+    found = nodes.read(call, node, "id", "uuid")
+    log = listing.get_of_node(call.db, node_history.LOGS, found.id, uuid)
+    name = f"{found.uuid}-{log.flow}-{clock.iso(log.created_at)}.tar.gz".replace(":", "")
+    return Reply(log.content, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 # Runs and timelines
@@ -65,9 +89,8 @@ _PRESENT = (
     *("driver_internal_info", "step_state", "step_attempt", "step_started_at", "reservation"),
 )
 
-_ENDS: Mapping[str, str] = {"done": "done", "aborted": "aborted"}
-"""State of a run that is over, by that of its last attempt; any other is a failure."""
-_FAILED = "failed"
+_ENDS = ("done", "aborted")
+"""States of a run that is over, which are those of its last attempt; after any other it has failed."""
 
 _STEP = {
     **dict.fromkeys(("interface", "step", "state"), fields.TEXT_SCHEMA),
@@ -78,10 +101,11 @@ _STEP = {
     "args": {"type": "object"},
     "attempt": {"type": "integer"},
 }
+_OF_ATTEMPT = ("state", "attempt", "started_at", "finished_at", "conductor", "error")
 _RUN = {
     **dict.fromkeys(("run", "flow"), fields.TEXT_SCHEMA),
     **dict.fromkeys(("started_at", "finished_at", "last_error", "conductor"), fields.OPTIONAL_TEXT_SCHEMA),
-    "state": {"enum": ["running", *_ENDS.values(), _FAILED]},
+    "state": {"enum": ["running", *_ENDS, "failed"]},
     "duration": fields.OPTIONAL_NUMBER_SCHEMA,
     "steps": {"type": "integer"},
 }
@@ -135,13 +159,8 @@ def _render_attempt(attempt: models.StepRun, plan: Sequence[Json]) -> Json:
     same = (planned.get("interface"), planned.get("step")) == (attempt.interface, attempt.step)
     return _render_step(
         {**vars(attempt), "runner": planned.get("runner") if same else None},
-        state=attempt.state,
-        attempt=attempt.attempt,
-        started_at=attempt.started_at,
-        finished_at=attempt.finished_at,
         duration=_seconds(attempt.started_at, attempt.finished_at),
-        conductor=attempt.conductor,
-        error=attempt.error,
+        **{name: getattr(attempt, name) for name in _OF_ATTEMPT},
     )
 
 
@@ -214,7 +233,7 @@ def _render_run(run: Run, running: bool) -> Json:
     return {
         "run": run.run_id,
         "flow": run.flow,
-        "state": "running" if running else _ENDS.get(run.state, _FAILED),
+        "state": "running" if running else (run.state if run.state in _ENDS else "failed"),
         "started_at": run.started_at,
         "finished_at": None if running else run.finished_at,
         "duration": _seconds(run.started_at, clock.now() if running else run.finished_at),

@@ -40,11 +40,9 @@ _DETAILS = (
 )
 _BIOS = tables.Table(
     "BIOS setting",
-    (
-        *(Field(name, BIOS_SINCE, brief=True) for name in ("created_at", "updated_at", "name", "value")),
-        Field("links", BIOS_SINCE, brief=True, compute=_setting_links, needs=("name",), schema=tables.LINKS),
-        *(Field(name, _BIOS_DETAILS_SINCE) for name in _DETAILS),
-    ),
+    *(Field(name, BIOS_SINCE, brief=True) for name in ("created_at", "updated_at", "name", "value")),
+    Field("links", BIOS_SINCE, brief=True, compute=_setting_links, needs=("name",), schema=tables.LINKS),
+    *(Field(name, _BIOS_DETAILS_SINCE) for name in _DETAILS),
 )
 _BIOS_SETTING = collection.One(_BIOS, facts.BIOS.source.json_schema)
 
@@ -79,10 +77,8 @@ def show_bios(call: Call, node: str, name: str) -> Reply:
 _VERSIONS = ("created_at", "updated_at", "component", "initial_version", "current_version", "last_version_flashed")
 _FIRMWARE = tables.Table(
     "firmware component",
-    (
-        *(Field(name, FIRMWARE_SINCE) for name in _VERSIONS),
-        *(Field(name, 114) for name in ("vendor", "model", "serial_number")),
-    ),
+    *(Field(name, FIRMWARE_SINCE) for name in _VERSIONS),
+    *(Field(name, 114) for name in ("vendor", "model", "serial_number")),
 )
 _COMPONENT = collection.One(_FIRMWARE, facts.FIRMWARE.source.json_schema)
 

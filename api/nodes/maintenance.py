@@ -33,7 +33,7 @@ def show(call: Call, node: str, hold: str) -> Reply:
 
 
 @operation(
-    body=fields.Body("hold", (Field("scope", type=fields.FieldType({"enum": list(maintenance.SCOPES)})), _REASON)),
+    body=fields.Body("hold", Field("scope", type=fields.FieldType({"enum": list(maintenance.SCOPES)})), _REASON),
     answer=operations.EMPTY_204,
 )
 def put(call: Call, node: str, hold: str) -> Reply:
@@ -51,7 +51,7 @@ def delete(call: Call, node: str, hold: str) -> Reply:
     return calls.NO_CONTENT
 
 
-@operation(body=fields.Body("maintenance request", (_REASON,)), answer=operations.EMPTY_202)
+@operation(body=fields.Body("maintenance request", _REASON), answer=operations.EMPTY_202)
 def set_flag(call: Call, node: str) -> Reply:
     _write(call, node, lambda found: maintenance.set_flag(found, call.ctx, True, call.body.get("reason")))
     return Reply(None, 202)
@@ -63,13 +63,11 @@ def clear_flag(call: Call, node: str) -> Reply:
     return Reply(None, 202)
 
 
+@calls.repeat_if_changed
 def _write(call: Call, node: str, change: maintenance.Change) -> None:
-    def attempt() -> None:
-        found = nodes.read(call, node, "uuid", "revision")
-        if not call.dry_run:
-            maintenance.write_holds(call.db, found.uuid, change, found.revision if call.preconditions else None)
-
-    calls.retry_if_changed(attempt)
+    found = nodes.read(call, node, "uuid", "revision")
+    if not call.dry_run:
+        maintenance.write_holds(call.db, found.uuid, change, found.revision if call.preconditions else None)
 
 
 def _find_hold(call: Call, node: str, name: str) -> Hold:

@@ -13,21 +13,24 @@ from ingot.common.json_types import Json
 from ingot.db import models
 
 
-def read_served(call: Call, node: str) -> models.Node:
+def _read_served(call: Call, node: str) -> models.Node:
     """Return the node that a URL means, with what finding its conductor needs."""
     return nodes.read(call, node, "uuid", "driver", "conductor_group")
 
 
 def ask(call: Call, node: str, method: str, **arguments: object) -> Any:
     """Ask the conductor that owns a node; see :meth:`ingot.rpcapi.client.ConductorClient.call`."""
-    return call.client.call(call.ctx, read_served(call, node), method, **arguments)
+    return call.client.call(call.ctx, _read_served(call, node), method, **arguments)
 
 
-def _set(call: Call, node: str, shown_at: str, method: str, **arguments: object) -> Reply:
-    """Have the node's conductor do something. It is done when the answer is sent; 202 is what clients expect."""
-    found = read_served(call, node)
+def _order(call: Call, node: str, method: str, shown_at: str = "", **arguments: object) -> Reply:
+    """Have the node's conductor do something. It is done when the answer is sent.
+
+    :param shown_at: where its effect can be seen, for the answer 202 that clients expect of some.
+    """
+    found = _read_served(call, node)
     call.client.call(call.ctx, found, method, **arguments)
-    return calls.accepted_reply(call, f"/v1/nodes/{found.uuid}/{shown_at}")
+    return calls.accepted_reply(call, f"/v1/nodes/{found.uuid}/{shown_at}") if shown_at else calls.NO_CONTENT
 
 
 # Validation and steps
@@ -40,10 +43,8 @@ _VALIDATION = Answer(shows=Plain({"type": "object", "additionalProperties": _RES
 def validate(call: Call, node: str) -> Reply:
     """Show the result of each interface; a reason only where there is one."""
     results: dict[str, Json] = ask(call, node, "validate_node")
-    for result in results.values():
-        if result.get("reason") is None:
-            result.pop("reason", None)
-    return Reply(results)
+    plain = {name: {"result": result["result"]} for name, result in results.items() if result.get("reason") is None}
+    return Reply(results | plain)
 
 
 @operation(Param("node", fields.parse_ident), Param("node_uuid", fields.parse_uuid), answer=_VALIDATION)
@@ -70,15 +71,13 @@ def list_cleaning_steps(call: Call, node: str) -> Reply:
 _BOOT_SHOWN = {"boot_device": fields.OPTIONAL_TEXT_SCHEMA, "persistent": {"type": ["boolean", "null"]}}
 _BOOT_DEVICE = fields.Body(
     "boot device request",
-    (
-        Field("boot_device", type=fields.text(80, shortest=1, nullable=False), required=True),
-        Field("persistent", type=fields.FLAG),
-    ),
+    Field("boot_device", type=fields.text(80, shortest=1, nullable=False), required=True),
+    Field("persistent", type=fields.FLAG),
 )
 _BOOT_MODE = fields.FieldType({"enum": ["bios", "uefi"]})
-_BOOT_MODE_REQUEST = fields.Body("boot mode request", (Field("target", type=_BOOT_MODE, required=True),))
+_BOOT_MODE_REQUEST = fields.Body("boot mode request", Field("target", type=_BOOT_MODE, required=True))
 _SECURE_BOOT = fields.FieldType({"type": ["boolean", "string"]}, fields.parse_flag)
-_SECURE_BOOT_REQUEST = fields.Body("secure boot request", (Field("target", type=_SECURE_BOOT, required=True),))
+_SECURE_BOOT_REQUEST = fields.Body("secure boot request", Field("target", type=_SECURE_BOOT, required=True))
 
 
 @operation(answer=Answer(shows=Plain(fields.complete_schema(_BOOT_SHOWN))))
@@ -94,30 +93,28 @@ def list_boot_devices(call: Call, node: str) -> Reply:
 @operation(body=_BOOT_DEVICE, answer=operations.EMPTY_204)
 def set_boot_device(call: Call, node: str) -> Reply:
     persistent = call.body.get("persistent", False)
-    ask(call, node, "set_boot_device", device=call.body["boot_device"], persistent=persistent)
-    return calls.NO_CONTENT
+    return _order(call, node, "set_boot_device", device=call.body["boot_device"], persistent=persistent)
 
 
 @operation(body=_BOOT_MODE_REQUEST, answer=operations.EMPTY_202)
 def set_boot_mode(call: Call, node: str) -> Reply:
-    return _set(call, node, "states", "set_boot_mode", mode=call.body["target"])
+    return _order(call, node, "set_boot_mode", "states", mode=call.body["target"])
 
 
 @operation(body=_SECURE_BOOT_REQUEST, answer=operations.EMPTY_202)
 def set_secure_boot(call: Call, node: str) -> Reply:
-    return _set(call, node, "states", "set_secure_boot", enabled=call.body["target"])
+    return _order(call, node, "set_secure_boot", "states", enabled=call.body["target"])
 
 
-@operation(body=fields.Body("NMI request", ()), answer=operations.EMPTY_204)
+@operation(body=fields.Body("NMI request"), answer=operations.EMPTY_204)
 def inject_nmi(call: Call, node: str) -> Reply:
-    ask(call, node, "inject_nmi")
-    return calls.NO_CONTENT
+    return _order(call, node, "inject_nmi")
 
 
 # Console
 
 _CONSOLE = fields.complete_schema({"console_enabled": fields.FLAG_SCHEMA, "console_info": {"type": ["object", "null"]}})
-_CONSOLE_REQUEST = fields.Body("console request", (Field("enabled", type=fields.FLAG, required=True),))
+_CONSOLE_REQUEST = fields.Body("console request", Field("enabled", type=fields.FLAG, required=True))
 
 
 @operation(answer=Answer(shows=Plain(_CONSOLE)))
@@ -128,7 +125,7 @@ def show_console(call: Call, node: str) -> Reply:
 
 @operation(body=_CONSOLE_REQUEST, answer=operations.EMPTY_202)
 def set_console(call: Call, node: str) -> Reply:
-    return _set(call, node, "states/console", "set_console", enabled=call.body["enabled"])
+    return _order(call, node, "set_console", "states/console", enabled=call.body["enabled"])
 
 
 # Indicators
@@ -142,15 +139,13 @@ _INDICATOR = fields.object_schema(
     }
 )
 _STATE_SHOWN = Answer(shows=Plain(fields.complete_schema({"state": fields.TEXT_SCHEMA})))
-
-
 _STATE = fields.FieldType({"type": "string", "maxLength": 80}, operations.parse_lower_case)
-_STATE_REQUEST = fields.Body("indicator request", (Field("state", type=_STATE, required=True),))
+_STATE_REQUEST = fields.Body("indicator request", Field("state", type=_STATE, required=True))
 
 
 @operation(answer=Answer(shows=Plain(fields.list_schema("indicators", _INDICATOR))))
 def list_indicators(call: Call, node: str) -> Reply:
-    found = read_served(call, node)
+    found = _read_served(call, node)
     indicators: list[Json] = call.client.call(call.ctx, found, "get_indicators")
     for indicator in indicators:
         indicator["name"] = name = f"{indicator['name']}@{indicator['component']}"
@@ -166,8 +161,8 @@ def show_indicator(call: Call, node: str, name: str, component: str = "") -> Rep
 
 @operation(body=_STATE_REQUEST, answer=operations.EMPTY_204)
 def set_indicator(call: Call, node: str, name: str, component: str = "") -> Reply:
-    ask(call, node, "set_indicator_state", **_parse_indicator(name, component), state=call.body["state"])
-    return calls.NO_CONTENT
+    named = _parse_indicator(name, component)
+    return _order(call, node, "set_indicator_state", **named, state=call.body["state"])
 
 
 def _parse_indicator(name: str, component: str) -> dict[str, str]:
@@ -217,20 +212,17 @@ def list_vifs(call: Call, node: str) -> Reply:
 
 @operation(body=_Vif(), answer=operations.EMPTY_204)
 def attach_vif(call: Call, node: str) -> Reply:
-    ask(call, node, "attach_vif", vif=call.body)
-    return calls.NO_CONTENT
+    return _order(call, node, "attach_vif", vif=call.body)
 
 
 @operation(answer=operations.EMPTY_204)
 def detach_vif(call: Call, node: str, vif: str) -> Reply:
-    ask(call, node, "detach_vif", vif_id=fields.parse_ident("VIF", vif))
-    return calls.NO_CONTENT
+    return _order(call, node, "detach_vif", vif_id=fields.parse_ident("VIF", vif))
 
 
 # Virtual media: images that the machine sees as if they were in drives of its own
 
 _DEVICE_TYPES = ("disk", "cdrom", "floppy")
-_SOURCES = ("http", "local", "swift")
 _SCHEMES = ("http", "https", "file", "glance", "oci")
 
 
@@ -245,11 +237,9 @@ def _parse_image_url(name: str, value: str) -> str:
 _IMAGE_URL = fields.FieldType({"type": "string", "maxLength": 2**16}, _parse_image_url)
 _MEDIUM = fields.Body(
     "vmedia",
-    (
-        Field("device_type", type=fields.FieldType({"enum": list(_DEVICE_TYPES)}), required=True),
-        Field("image_url", type=_IMAGE_URL, required=True),
-        Field("image_download_source", type=fields.FieldType({"enum": list(_SOURCES)})),
-    ),
+    Field("device_type", type=fields.FieldType({"enum": list(_DEVICE_TYPES)}), required=True),
+    Field("image_url", type=_IMAGE_URL, required=True),
+    Field("image_download_source", type=fields.FieldType({"enum": ["http", "local", "swift"]})),
 )
 
 
@@ -261,8 +251,7 @@ def show_vmedia(call: Call, node: str) -> Reply:
 @operation(body=_MEDIUM, answer=operations.EMPTY_204)
 def attach_vmedia(call: Call, node: str) -> Reply:
     medium = {"device_type": call.body["device_type"], "image_url": call.body["image_url"]}
-    ask(call, node, "attach_virtual_media", **medium, source=call.body.get("image_download_source"))
-    return calls.NO_CONTENT
+    return _order(call, node, "attach_virtual_media", **medium, source=call.body.get("image_download_source"))
 
 
 def _parse_device_types(name: str, given: str) -> list[str]:
@@ -276,5 +265,5 @@ def _parse_device_types(name: str, given: str) -> list[str]:
 
 @operation(Param("device_types", _parse_device_types, repeats=True), answer=operations.EMPTY_204)
 def detach_vmedia(call: Call, node: str) -> Reply:
-    ask(call, node, "detach_virtual_media", device_types=call.query.get("device_types", list(_DEVICE_TYPES)))
-    return calls.NO_CONTENT
+    types = call.query.get("device_types", list(_DEVICE_TYPES))
+    return _order(call, node, "detach_virtual_media", device_types=types)

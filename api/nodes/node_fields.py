@@ -1,6 +1,6 @@
 """The fields of a node: the one table behind its representation, selection, sorting, creation and patching.
 
-To add a field: a column in ``db/models/node.py``, a migration, and a row here.
+To add a field: a column in ``db/models.py``, a migration, and a row here.
 """
 
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from ingot.api.web import fields, operations, tables
 from ingot.api.web.call import Call
 from ingot.api.web.fields import PATCH, POST, Field
-from ingot.common import clock, interfaces, masking, states
+from ingot.common import interfaces, masking, states
 from ingot.common.json_types import Json
 from ingot.db import models
 
-_NETWORK_DATA = fields.Schema(
+_NETWORK_SCHEMA = fields.Schema(
     "network_data",
     {
         "type": "object",
@@ -28,8 +28,12 @@ _NETWORK_DATA = fields.Schema(
 
 
 def _check_network_data(_name: str, value: Json) -> Json:
-    _NETWORK_DATA.check(value)
+    _NETWORK_SCHEMA.check(value)
     return value
+
+
+_NETWORK_DATA = fields.FieldType(fields.OBJECT.schema, _check_network_data, {})
+_GROUP = fields.FieldType(fields.TEXT.schema, operations.parse_lower_case, "")
 
 
 def _show_provision_state(node: models.Node, call: Call) -> str | None:
@@ -41,36 +45,23 @@ def _show_provision_state(node: models.Node, call: Call) -> str | None:
     return node.provision_state
 
 
-_PROVISION_STATE = Field(
-    "provision_state", compute=_show_provision_state, needs=("provision_state",), schema={"type": ["string", "null"]}
-)
-
-
-def _build_masked(
-    name: str, type: fields.FieldType | None = None, see: str | None = None, edit: str | None = None
-) -> Field:
+def _build_masked(name: str, edit: str, see: str | None = None) -> Field:
     """Return a field whose secrets are shown masked."""
 
     def compute(node: models.Node, _call: Call) -> object:
-        value = getattr(node, name)
-        return masking.mask(value) if value else value
+        return masking.mask(getattr(node, name))
 
-    return Field(name, 1, type, compute=compute, needs=(name,), see=see, edit=edit)
+    return Field(name, 1, fields.OBJECT, compute=compute, needs=(name,), see=see, edit=edit)
+
+
+_AGENT_NAMES = {"agent_token": "agent_secret_token"}
+_AGENT_COLUMNS = ("agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
 
 
 def _show_internal_info(node: models.Node, _call: Call) -> object:
     """Return what the conductor keeps, with the agent's columns under the names that clients know."""
-    agent = {
-        "agent_url": node.agent_url,
-        "agent_version": node.agent_version,
-        "agent_last_heartbeat": node.agent_last_heartbeat and clock.iso(node.agent_last_heartbeat),
-        "agent_secret_token": node.agent_token,
-    }
-    known = {name: value for name, value in agent.items() if value is not None}
-    return masking.mask({**node.driver_internal_info, **known})
-
-
-_INTERNAL_INFO_NEEDS = ("driver_internal_info", "agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
+    agent = {_AGENT_NAMES.get(name, name): getattr(node, name) for name in _AGENT_COLUMNS}
+    return masking.mask(node.driver_internal_info | {name: value for name, value in agent.items() if value is not None})
 
 
 INTERFACE_SINCE: Mapping[str, int] = {
@@ -87,120 +78,89 @@ _EDIT_INTERFACES = "baremetal:node:update:driver_interfaces"
 
 TABLE = tables.Table(
     "node",
-    (
-        Field("uuid", type=fields.UUID, write=POST, brief=True, sortable=True),
-        Field("name", 5, fields.NAME, brief=True, sortable=True, edit="baremetal:node:update:name"),
-        Field("instance_uuid", type=fields.UUID, brief=True, sortable=True, edit="baremetal:node:update:instance_uuid"),
-        Field("maintenance", type=fields.FLAG, brief=True, sortable=True),
-        Field("power_state", brief=True, sortable=True),
-        _PROVISION_STATE._replace(brief=True, sortable=True),
-        tables.links_field("nodes"),
-        Field("created_at", sortable=True),
-        Field("updated_at", sortable=True),
-        Field("driver", type=fields.REQUIRED_TEXT, sortable=True, required=True, edit=_EDIT_INTERFACES),
-        _build_masked(
-            "driver_info",
-            type=fields.OBJECT,
-            see="baremetal:node:get:driver_info",
-            edit="baremetal:node:update:driver_info",
-        ),
-        Field(
-            "driver_internal_info",
-            3,
-            compute=_show_internal_info,
-            needs=_INTERNAL_INFO_NEEDS,
-            see="baremetal:node:get:driver_internal_info",
-        ),
-        Field("properties", type=fields.OBJECT, edit="baremetal:node:update:properties"),
-        Field("extra", type=fields.OBJECT, edit="baremetal:node:update_extra"),
-        _build_masked("instance_info", type=fields.OBJECT, edit="baremetal:node:update_instance_info"),
-        Field("instance_name", 104, fields.text(shortest=1), sortable=True, edit="baremetal:node:update_instance_info"),
-        Field("chassis_uuid", type=fields.UUID, edit="baremetal:node:update:chassis_uuid"),
-        Field("console_enabled", type=fields.FLAG, write=POST, sortable=True),
-        Field("last_error", sortable=True, see="baremetal:node:get:last_error"),
-        Field("maintenance_reason", sortable=True),
-        Field("provision_updated_at", sortable=True),
-        Field("reservation", sortable=True, see="baremetal:node:get:reservation"),
-        Field("target_power_state", sortable=True),
-        Field("target_provision_state", sortable=True),
-        Field("inspection_started_at", 6, sortable=True),
-        Field("inspection_finished_at", 6, sortable=True),
-        Field("clean_step", 7),
-        Field("raid_config", 12),
-        Field("target_raid_config", 12),
-        Field("resource_class", 21, fields.text(80), sortable=True),
-        Field("traits", 37, needs=("id",)),
-        Field("fault", 42, sortable=True),
-        Field("deploy_step", 44),
-        Field(
-            "conductor_group",
-            46,
-            fields.FieldType(fields.TEXT.schema, operations.parse_lower_case, ""),
-            sortable=True,
-            edit="baremetal:node:update:conductor_group",
-        ),
-        Field("automated_clean", 47, fields.TRISTATE, sortable=True),
-        Field("protected", 48, fields.FLAG, write=PATCH, sortable=True),
-        Field("protected_reason", 48, fields.LONG_TEXT, write=PATCH, sortable=True),
-        Field("conductor", 49, needs=("uuid", "driver", "conductor_group")),
-        Field("owner", 50, fields.TEXT, sortable=True, edit="baremetal:node:update:owner"),
-        Field("description", 51, fields.text(4096), sortable=True),
-        Field("allocation_uuid", 52),
-        Field("retired", 61, fields.FLAG, sortable=True, edit="baremetal:node:update:retired"),
-        Field("retired_reason", 61, fields.LONG_TEXT, sortable=True, edit="baremetal:node:update:retired"),
-        Field("lessee", 65, fields.TEXT, sortable=True, edit="baremetal:node:update:lessee"),
-        Field(
-            "network_data",
-            66,
-            fields.FieldType(fields.OBJECT.schema, _check_network_data, {}),
-            edit="baremetal:node:update:network_data",
-        ),
-        Field("boot_mode", 75, fields.text(16), write=POST, sortable=True),
-        Field("secure_boot", 75, fields.TRISTATE, write=POST, sortable=True),
-        Field("shard", 82, fields.TEXT, sortable=True, edit="baremetal:node:update:shard"),
-        Field("parent_node", 83, fields.TEXT, sortable=True, edit="baremetal:node:update:parent_node"),
-        Field("service_step", 87),
-        Field("disable_power_off", 95, fields.FLAG, sortable=True, edit="baremetal:node:update:disable_power_off"),
-        Field("health", 109, sortable=True),
-        *(
-            Field(interfaces.FIELD[name], INTERFACE_SINCE[name], fields.TEXT, sortable=True, edit=_EDIT_INTERFACES)
-            for name in interfaces.TYPES
-        ),
-        tables.sub_links_field("ports", "nodes"),
-        tables.sub_links_field("states", "nodes", 14),
-        tables.sub_links_field("portgroups", "nodes", 24),
-        tables.sub_links_field("volume", "nodes", 32),
+    Field("uuid", type=fields.UUID, write=POST, brief=True, sortable=True),
+    Field("name", 5, fields.NAME, brief=True, sortable=True, edit="baremetal:node:update:name"),
+    Field("instance_uuid", type=fields.UUID, brief=True, sortable=True, edit="baremetal:node:update:instance_uuid"),
+    Field("maintenance", type=fields.FLAG, brief=True, sortable=True),
+    Field("power_state", brief=True, sortable=True),
+    Field(
+        "provision_state",
+        brief=True,
+        sortable=True,
+        compute=_show_provision_state,
+        needs=("provision_state",),
+        schema=fields.OPTIONAL_TEXT_SCHEMA,
     ),
+    tables.links_field("nodes"),
+    Field("created_at", sortable=True),
+    Field("updated_at", sortable=True),
+    Field("driver", type=fields.REQUIRED_TEXT, sortable=True, required=True, edit=_EDIT_INTERFACES),
+    _build_masked("driver_info", "baremetal:node:update:driver_info", see="baremetal:node:get:driver_info"),
+    Field(
+        "driver_internal_info",
+        3,
+        compute=_show_internal_info,
+        needs=("driver_internal_info", *_AGENT_COLUMNS),
+        see="baremetal:node:get:driver_internal_info",
+    ),
+    Field("properties", type=fields.OBJECT, edit="baremetal:node:update:properties"),
+    Field("extra", type=fields.OBJECT, edit="baremetal:node:update_extra"),
+    _build_masked("instance_info", "baremetal:node:update_instance_info"),
+    Field("instance_name", 104, fields.text(shortest=1), sortable=True, edit="baremetal:node:update_instance_info"),
+    Field("chassis_uuid", type=fields.UUID, edit="baremetal:node:update:chassis_uuid"),
+    Field("console_enabled", type=fields.FLAG, write=POST, sortable=True),
+    Field("last_error", sortable=True, see="baremetal:node:get:last_error"),
+    Field("maintenance_reason", sortable=True),
+    Field("provision_updated_at", sortable=True),
+    Field("reservation", sortable=True, see="baremetal:node:get:reservation"),
+    Field("target_power_state", sortable=True),
+    Field("target_provision_state", sortable=True),
+    Field("inspection_started_at", 6, sortable=True),
+    Field("inspection_finished_at", 6, sortable=True),
+    Field("clean_step", 7),
+    Field("raid_config", 12),
+    Field("target_raid_config", 12),
+    Field("resource_class", 21, fields.text(80), sortable=True),
+    Field("traits", 37, needs=("id",)),
+    Field("fault", 42, sortable=True),
+    Field("deploy_step", 44),
+    Field("conductor_group", 46, _GROUP, sortable=True, edit="baremetal:node:update:conductor_group"),
+    Field("automated_clean", 47, fields.TRISTATE, sortable=True),
+    Field("protected", 48, fields.FLAG, write=PATCH, sortable=True),
+    Field("protected_reason", 48, fields.LONG_TEXT, write=PATCH, sortable=True),
+    Field("conductor", 49, needs=("uuid", "driver", "conductor_group")),
+    Field("owner", 50, fields.TEXT, sortable=True, edit="baremetal:node:update:owner"),
+    Field("description", 51, fields.text(4096), sortable=True),
+    Field("allocation_uuid", 52),
+    Field("retired", 61, fields.FLAG, sortable=True, edit="baremetal:node:update:retired"),
+    Field("retired_reason", 61, fields.LONG_TEXT, sortable=True, edit="baremetal:node:update:retired"),
+    Field("lessee", 65, fields.TEXT, sortable=True, edit="baremetal:node:update:lessee"),
+    Field("network_data", 66, _NETWORK_DATA, edit="baremetal:node:update:network_data"),
+    Field("boot_mode", 75, fields.text(16), write=POST, sortable=True),
+    Field("secure_boot", 75, fields.TRISTATE, write=POST, sortable=True),
+    Field("shard", 82, fields.TEXT, sortable=True, edit="baremetal:node:update:shard"),
+    Field("parent_node", 83, fields.TEXT, sortable=True, edit="baremetal:node:update:parent_node"),
+    Field("service_step", 87),
+    Field("disable_power_off", 95, fields.FLAG, sortable=True, edit="baremetal:node:update:disable_power_off"),
+    Field("health", 109, sortable=True),
+    *(
+        Field(interfaces.FIELD[name], INTERFACE_SINCE[name], fields.TEXT, sortable=True, edit=_EDIT_INTERFACES)
+        for name in interfaces.TYPES
+    ),
+    tables.sub_links_field("ports", "nodes"),
+    tables.sub_links_field("states", "nodes", 14),
+    tables.sub_links_field("portgroups", "nodes", 24),
+    tables.sub_links_field("volume", "nodes", 32),
     always=("owner", "lessee"),
 )
 
-STATES_TABLE = tables.Table(
-    "node's state",
-    (
-        Field("power_state"),
-        Field("target_power_state"),
-        _PROVISION_STATE,
-        Field("target_provision_state"),
-        Field("provision_updated_at"),
-        Field("last_error", see="baremetal:node:get:last_error"),
-        Field("console_enabled"),
-        Field("raid_config", 12),
-        Field("target_raid_config", 12),
-        Field("boot_mode", 75),
-        Field("secure_boot", 75),
-    ),
+_OF_STATES = (
+    *("power_state", "target_power_state", "provision_state", "target_provision_state", "provision_updated_at"),
+    *("last_error", "console_enabled", "raid_config", "target_raid_config", "boot_mode", "secure_boot"),
 )
+STATES_TABLE = tables.Table("node's state", *(TABLE.fields[name] for name in _OF_STATES))
 """GET /v1/nodes/<id>/states."""
 
-LOOKUP_TABLE = tables.Table(
-    "looked up node",
-    (
-        Field("uuid"),
-        Field("properties"),
-        _build_masked("instance_info"),
-        Field("driver_internal_info", compute=_show_internal_info, needs=_INTERNAL_INFO_NEEDS),
-        Field("target_raid_config"),
-        tables.links_field("nodes"),
-    ),
-)
-"""What an agent learns about the machine that it runs on."""
+_LOOKED_UP = ("uuid", "properties", "instance_info", "driver_internal_info", "target_raid_config", "links")
+LOOKUP_TABLE = tables.Table("looked up node", *(TABLE.fields[name]._replace(since=1, see=None) for name in _LOOKED_UP))
+"""What an agent learns about the machine that it runs on, in every version."""

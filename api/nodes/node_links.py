@@ -9,12 +9,13 @@ from ingot.db import listing, models, nodes
 _NEEDED = ("id", "uuid", "owner", "lessee")
 
 
-def find_node(call: Call, given: str) -> models.Node:
+def find_node(call: Call, given: str, *columns: str) -> models.Node:
     """Return the node (id, uuid, owner, lessee) that a filter or a field names.
 
+    :param columns: further ones.
     :raises NotFound: there is none, or none that the request may see.
     """
-    found = nodes.get(call.db, given, _NEEDED)
+    found = nodes.get(call.db, given, (*_NEEDED, *columns))
     call.access.require_seen("baremetal:node:get", access.build_node_target(found), "Node", given)
     return found
 

@@ -45,11 +45,6 @@ class _Limit(NamedTuple):
     in_maintenance: bool = False
     removable: bool = False
 
-    def forbids(self, node: models.Node, value: object) -> bool:
-        """Return whether a node cannot be given this value now."""
-        free = (self.in_maintenance and node.maintenance) or (self.removable and not value)
-        return node.provision_state not in self.allowed and not free
-
 
 # Measured contract.
 _LIMITS: Mapping[str, _Limit] = {
@@ -183,15 +178,15 @@ def refuse_update(node: models.Node, operations: list[Json], changes: Json) -> N
     state = node.provision_state
     freed = {(operation["op"], operation["path"]) for operation in operations} == {("remove", "/instance_uuid")}
     if state not in states.UPDATE_ALLOWED and not (node.maintenance and freed):
-        raise errors.NodeBusy(node=node.uuid, done="updated", state=state, allowed=_join(states.UPDATE_ALLOWED))
+        raise _busy_error(node, "updated", states.UPDATE_ALLOWED)
     if not _FIXED_IN_FLOWS.isdisjoint(changes):
         refuse_in_parent_flow(node, f"given another {min(_FIXED_IN_FLOWS.intersection(changes))}")
     if changes.get("instance_uuid") and node.instance_uuid:
         raise errors.InstanceAssociated(node=node.uuid, instance=node.instance_uuid)
     for name, limit in ((name, _LIMITS[name]) for name in changes if name in _LIMITS):
-        if limit.forbids(node, changes[name]):
-            allowed = _join(limit.allowed)
-            raise errors.NodeBusy(node=node.uuid, done=f"given another {name}", state=state, allowed=allowed)
+        free = (limit.in_maintenance and node.maintenance) or (limit.removable and not changes[name])
+        if state not in limit.allowed and not free:
+            raise _busy_error(node, f"given another {name}", limit.allowed)
 
 
 def refuse_delete(node: models.Node) -> None:
@@ -208,8 +203,7 @@ def refuse_delete(node: models.Node) -> None:
     if node.instance_uuid is not None:
         raise errors.InstanceAssociated(node=node.uuid, instance=node.instance_uuid)
     if node.provision_state not in states.DELETE_ALLOWED:
-        allowed = f"{_join(states.DELETE_ALLOWED)}, or any state in maintenance"
-        raise errors.NodeBusy(node=node.uuid, done="deleted", state=node.provision_state, allowed=allowed)
+        raise _busy_error(node, "deleted", states.DELETE_ALLOWED, ", or any state in maintenance")
     refuse_in_parent_flow(node, "deleted")
 
 
@@ -239,5 +233,7 @@ def refuse_protected(node: models.Node, done: str) -> None:
         )
 
 
-def _join(allowed: Collection[str]) -> str:
-    return ", ".join(sorted(allowed))
+def _busy_error(node: models.Node, done: str, allowed: Collection[str], more: str = "") -> errors.NodeBusy:
+    return errors.NodeBusy(
+        node=node.uuid, done=done, state=node.provision_state, allowed=", ".join(sorted(allowed)) + more
+    )

@@ -37,33 +37,27 @@ def show(call: Call, node: str) -> Reply:
 @operation(
     body=fields.Body(
         "power request",
-        (
-            Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
-            Field("timeout", 27, fields.whole_number(1)),
-        ),
+        Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
+        Field("timeout", 27, fields.whole_number(1)),
     ),
     answer=operations.EMPTY_202,
 )
+@calls.repeat_if_changed
 def set_power(call: Call, node: str) -> Reply:
-    return calls.retry_if_changed(lambda: _set_power(call, node))
-
-
-def _set_power(call: Call, given: str) -> Reply:
-    node = api_nodes.read(call, given, *LOCK, "provision_state", "disable_power_off", "flow", "parent_node")
+    found = api_nodes.read(call, node, *LOCK, "provision_state", "disable_power_off", "flow", "parent_node")
     requested = call.body["target"]
-    _refuse_power(call, node, requested)
-    if node.flow is not None:
-        node_rules.refuse_in_parent_flow(node, f"asked to {requested}")
-    if node.reservation is not None:
-        raise nodes.locked_error(node)
+    _refuse_power(call, found, requested)
+    node_rules.refuse_in_parent_flow(found, f"asked to {requested}")
+    if found.reservation is not None:
+        raise nodes.locked_error(found)
     values = {
         "target_power_state": _POWER_TARGETS[requested][0],
         "power_request": {"target": requested, "timeout": call.body.get("timeout")},
         "due_at": clock.now(),
         "last_error": None,
     }
-    api_nodes.accept(call, node, values, why=requested)
-    return calls.accepted_reply(call, f"/v1/nodes/{node.uuid}/states")
+    api_nodes.accept(call, found, values, why=requested)
+    return calls.accepted_reply(call, f"/v1/nodes/{found.uuid}/states")
 
 
 def _refuse_power(call: Call, node: models.Node, requested: str | None) -> None:
@@ -127,14 +121,10 @@ class _RaidTarget:
 
 
 @operation(body=_RaidTarget(), answer=operations.EMPTY_204)
+@calls.repeat_if_changed
 def set_raid(call: Call, node: str) -> Reply:
-    def attempt() -> None:
-        found = api_nodes.read(call, node, *LOCK, "raid_interface")
-        if found.raid_interface == "no-raid":
-            raise errors.UnsupportedInterface(driver=found.driver, what="RAID with the interface no-raid")
-        if found.reservation is not None:
-            raise nodes.locked_error(found)
-        nodes.compare_and_set(call.db, found, {"target_raid_config": call.body})
-
-    calls.retry_if_changed(attempt)
+    found = api_nodes.read(call, node, "uuid", "revision", "driver", "raid_interface")
+    if found.raid_interface == "no-raid":
+        raise errors.UnsupportedInterface(driver=found.driver, what="RAID with the interface no-raid")
+    nodes.compare_and_set(call.db, found, {"target_raid_config": call.body})
     return calls.NO_CONTENT

@@ -1,6 +1,6 @@
 """Nodes: listing, showing, creating, editing, deleting."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from oslo_utils import uuidutils
 
@@ -8,7 +8,7 @@ from ingot.api.auth import access
 from ingot.api.nodes import node_links, node_rules
 from ingot.api.nodes.node_fields import INTERFACE_SINCE, TABLE
 from ingot.api.web import call as calls
-from ingot.api.web import collection, fields, operations, preconditions, tables
+from ingot.api.web import collection, fields, operations, preconditions, tables, trait_names
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Param, Plain, operation
 from ingot.api.web.tables import Selection
@@ -20,28 +20,16 @@ from ingot.db.nodes import ShownNode
 FAULTS = ("power failure", "clean failure", "rescue abort failure", "service failure")
 
 
-def build_choice(values: Iterable[str]) -> Callable[[str, str], str]:
-    """Return what parses a parameter that must be one of the values."""
-    allowed = sorted(values)
-
-    def parse(name: str, given: str) -> str:
-        if given not in allowed:
-            raise errors.Invalid(field=name, value=given, allowed=f"Allowed are: {', '.join(allowed)}.")
-        return given
-
-    return parse
-
-
 FILTERS = (
     Param("associated", fields.parse_flag, column="instance_uuid", test="is_set"),
     Param("maintenance", fields.parse_flag, column="maintenance"),
     Param("retired", fields.parse_flag, column="retired"),
     Param("instance_uuid", fields.parse_uuid, column="instance_uuid"),
     Param("chassis_uuid", fields.parse_uuid, column="chassis_uuid"),
-    Param("provision_state", build_choice(states.ALL), 9, "provision_state"),
+    Param("provision_state", operations.build_choice(states.ALL), 9, "provision_state"),
     Param("driver", fields.parse_text, 16, "driver"),
     Param("resource_class", fields.parse_text, 21, "resource_class"),
-    Param("fault", build_choice(FAULTS), 42, "fault"),
+    Param("fault", operations.build_choice(FAULTS), 42, "fault"),
     Param("conductor_group", operations.parse_lower_case, 46, "conductor_group"),
     Param("conductor", fields.parse_text, 49),
     Param("owner", fields.parse_text, 50, "owner"),
@@ -62,10 +50,7 @@ FILTERS = (
 
 
 def _complete(call: Call, found: list[ShownNode], selection: Selection) -> None:
-    if "traits" in selection.names:
-        traits = nodes.traits_by_node(call.db, [node.id for node in found]) if found else {}
-        for node in found:
-            node.traits = traits.get(node.id, [])
+    collection.complete_lists(call, found, selection, "traits", nodes.traits_by_node)
     if "conductor" in selection.names:
         owners = _find_owners(call, found)
         for node in found:
@@ -90,7 +75,7 @@ NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, comple
 _NODE = operations.Answer(shows=NODES.one)
 
 
-def read(call: Call, given: str, *columns: str, rule: str | None = None) -> ShownNode:
+def read(call: Call, node: str, *columns: str, rule: str | None = None) -> ShownNode:
     """Return the node that a URL means: the named columns, owner and lessee.
 
     :param rule: the rule of policy for what is done with it; the request's by default.
@@ -98,7 +83,7 @@ def read(call: Call, given: str, *columns: str, rule: str | None = None) -> Show
     :raises Forbidden: the request may not do this with it.
     :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
     """
-    ident = fields.parse_node_ident(call, given)
+    ident = fields.parse_node_ident(call, node)
     needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()))
     found = nodes.get(call.db, ident, dict.fromkeys(needed))
     if call.access.limited:
@@ -106,11 +91,6 @@ def read(call: Call, given: str, *columns: str, rule: str | None = None) -> Show
     if call.preconditions:
         call.preconditions.check("Node", found)
     return found
-
-
-def check_access(call: Call, node: str) -> None:
-    """Refuse a request that may not do with the node what it asks for; see :func:`read`."""
-    read(call, node, "uuid")
 
 
 def accept(call: Call, node: models.Node, values: Mapping[str, object], why: str = "", locked: bool = False) -> None:
@@ -132,17 +112,12 @@ def accept(call: Call, node: models.Node, values: Mapping[str, object], why: str
         call.client.notify(call.ctx, node, why=why)
 
 
-@operation(*NODES.index_params, answer=NODES.page)
+@operation(*NODES.params(), answer=NODES.page)
 def index(call: Call) -> Reply:
     if call.query.get("detail") and call.minor < 43:
         allowed = "Lists take it from version 1.43; use /v1/nodes/detail."
         raise errors.Invalid(field="detail", value="True", allowed=allowed)
     return collection.index(call, NODES, build_conditions(call))
-
-
-@operation(*NODES.detail_params, answer=NODES.page)
-def detail(call: Call) -> Reply:
-    return collection.index(call, NODES, build_conditions(call), detail=True)
 
 
 def build_conditions(call: Call) -> list[listing.Condition]:
@@ -151,7 +126,7 @@ def build_conditions(call: Call) -> list[listing.Condition]:
     if "parent_node" in call.query:
         parent = call.query["parent_node"]
         try:
-            parent = node_crud.resolve(call.db, parent)[1]
+            parent = nodes.get(call.db, parent, ("uuid",)).uuid
         except errors.NotFound:
             pass  # as a uuid that no node has: the list is empty
         where.append(listing.Condition("parent_node", "equals", parent))
@@ -164,6 +139,9 @@ def build_conditions(call: Call) -> list[listing.Condition]:
     if "chassis_uuid" in call.query:
         listing.get(call.db, node_crud.CHASSIS.source, call.query["chassis_uuid"])
     return where
+
+
+detail = collection.build_list(NODES, build_conditions, detail=True)
 
 
 _CHILDREN = fields.complete_schema(
@@ -189,13 +167,11 @@ def build_list_of_node(described: collection.Collection[listing.AnyModel], detai
 
     :param detail: show everything, at .../detail.
     """
-    unfiltered = described._replace(filters=())
 
-    @operation(*(unfiltered.detail_params if detail else unfiltered.index_params), answer=described.page)
-    def list_of_node(call: Call, node: str) -> Reply:
-        return collection.index(call, described, [node_links.node_condition(read(call, node, "id").id)], detail)
+    def build_conditions(call: Call, node: str) -> list[listing.Condition]:
+        return [node_links.node_condition(read(call, node, "id").id)]
 
-    return list_of_node
+    return collection.build_list(described._replace(filters=()), build_conditions, detail)
 
 
 @operation(operations.FIELDS, answer=_NODE)
@@ -237,34 +213,30 @@ def _choose_owner(call: Call, requested: str | None) -> str | None:
 
 
 @operation(Param("reset_interfaces", fields.parse_flag, 45), body=tables.PATCH_BODY, answer=_NODE)
+@calls.repeat_if_changed
 def update(call: Call, node: str) -> Reply:
-    def attempt() -> str:
-        found = read(call, node, *node_rules.NEEDED_TO_UPDATE, rule="baremetal:node:get")
-        changes = collection.read_changes(call, NODES, found)
-        node_rules.refuse_unpermitted(call, found, changes)
-        node_rules.refuse_update(found, call.body, changes)
-        values = node_rules.build_changes(call, found, changes)
-        if "instance_uuid" in changes and changes["instance_uuid"] is None:
-            allocations.detach(call.db, found, values)
-        else:
-            nodes.compare_and_set(call.db, found, values)
-        return found.uuid
-
-    body, version = _show_written(call, calls.retry_if_changed(attempt))
+    found = read(call, node, *node_rules.NEEDED_TO_UPDATE, rule="baremetal:node:get")
+    changes = collection.read_changes(call, NODES, found)
+    node_rules.refuse_unpermitted(call, found, changes)
+    node_rules.refuse_update(found, call.body, changes)
+    values = node_rules.build_changes(call, found, changes)
+    if "instance_uuid" in changes and changes["instance_uuid"] is None:
+        allocations.detach(call.db, found, values)
+    else:
+        nodes.compare_and_set(call.db, found, values)
+    body, version = _show_written(call, found.uuid)
     return Reply(body, version=version)
 
 
 @operation(answer=operations.EMPTY_204)
+@calls.repeat_if_changed
 def delete(call: Call, node: str) -> Reply:
-    def attempt() -> None:
-        found = read(call, node, *node_rules.NEEDED_TO_DELETE, rule="baremetal:node:get")
-        own_rule, target = "baremetal:node:delete:self_owned_node", access.build_node_target(found)
-        own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule, target)
-        call.access.require(own_rule if own else call.rule, target)
-        node_rules.refuse_delete(found)
-        node_crud.delete(call.db, found)
-
-    calls.retry_if_changed(attempt)
+    found = read(call, node, *node_rules.NEEDED_TO_DELETE, rule="baremetal:node:get")
+    own_rule, target = "baremetal:node:delete:self_owned_node", access.build_node_target(found)
+    own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule, target)
+    call.access.require(own_rule if own else call.rule, target)
+    node_rules.refuse_delete(found)
+    node_crud.delete(call.db, found)
     return calls.NO_CONTENT
 
 
@@ -273,3 +245,28 @@ def _show_written(call: Call, uuid: str) -> tuple[Json, str]:
     columns = dict.fromkeys(("id", *TABLE.select(call.minor).columns, *preconditions.NODE))
     found = nodes.get(call.db, uuid, columns)
     return collection.show(call, NODES, found), found.version
+
+
+def _show_traits(call: Call, node: str) -> Reply:
+    """List the traits."""
+    found = read(call, node, "id", *preconditions.NODE)
+    return Reply({"traits": nodes.traits_by_node(call.db, [found.id]).get(found.id, [])}, version=found.version)
+
+
+@calls.repeat_if_changed
+def _change_traits(call: Call, node: str, added: Collection[str], removed: Collection[str] | None) -> str:
+    """Change the traits as :func:`ingot.db.node_crud.change_traits` does, and return the node's uuid.
+
+    :raises NotFound: it has no such trait that could be removed.
+    """
+    found = read(call, node, "id", "uuid", "revision")
+    for name in removed or ():
+        if name not in nodes.traits_by_node(call.db, [found.id]).get(found.id, []):
+            raise errors.NotFound(f"Node {found.uuid} doesn't have a trait '{name[:255]}'")
+    # Requests that add and that remove do not undo each other's work: only conditions compare the revision.
+    node_crud.change_traits(call.db, found, added, removed, found.revision if call.preconditions else None)
+    return found.uuid
+
+
+TRAITS = trait_names.build_operations("nodes", _show_traits, _change_traits)
+"""What schedulers choose by, and what names deploy templates."""

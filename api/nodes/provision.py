@@ -1,10 +1,11 @@
-"""Provision requests: what a client asks of a node, checked, and accepted with one statement.
+"""Provision requests: what a client asks of a node, checked and accepted; and the plans of flows before that.
 
 One statement accepts a request: from then on the work is in the database. The message that follows is only a hint.
 """
 
 import base64
 import binascii
+from collections.abc import Collection
 from typing import cast
 
 from passlib.hash import sha512_crypt
@@ -17,7 +18,7 @@ from ingot.api.web import call as calls
 from ingot.api.web import fields, operations
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
-from ingot.api.web.operations import operation
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import clock, errors, states
 from ingot.common.json_types import FlowRequest, Json
 from ingot.db import models, nodes
@@ -27,22 +28,41 @@ _SHADOW = sha512_crypt.using(rounds=100_000)
 
 _BODY = fields.Body(
     "provision request",
-    (
-        Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
-        *ARGUMENTS.values(),
-    ),
+    Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
+    *ARGUMENTS.values(),
 )
 
 _READ = (*node_states.LOCK, "provision_state", "target_provision_state", "last_error", "flow", "run_id", "parent_node",
          "maintenance", "maintenance_reason", "protected", "protected_reason", "retired", "retired_reason")  # fmt: skip
 
 _STEPS_WITH_RULE = frozenset(("clean_steps", "service_steps"))
-_STEP_LISTS = _STEPS_WITH_RULE | {"deploy_steps"}
 
 
 @operation(body=_BODY, answer=operations.EMPTY_202)
+@calls.repeat_if_changed
 def set_provision(call: Call, node: str) -> Reply:
     """Accept a verb for a node: check it, write it into the node's row, notify the conductor."""
+    verb = _find_verb(call)
+    arguments = _check_arguments(call, verb, call.body)
+    found = api_nodes.read(call, node, *_READ)
+    for name in _STEPS_WITH_RULE.intersection(arguments):
+        call.access.require(f"{call.rule}:{name}", access.build_node_target(found))
+    reached = _check_state(call, found, verb)
+    for refuse in verb.refuse:
+        refuse(found, verb.name)
+    begins = verb.flow is not None and found.provision_state in verb.flow_in
+    columns = _begin_flow(call, found, verb, reached, arguments) if begins else verb.columns_else(found, reached)
+    why = verb.name if columns["due_at"] else ""
+    api_nodes.accept(call, found, columns, why, locked=verb.interrupts and not begins)
+    return calls.accepted_reply(call, f"/v1/nodes/{found.uuid}/states")
+
+
+def _find_verb(call: Call) -> Verb:
+    """Return the verb that is requested.
+
+    :raises Invalid: there is none of the name.
+    :raises VersionRefused: it is newer than the request's version.
+    """
     target = call.body["target"]
     verb = VERBS.get(target)
     if verb is None:
@@ -50,24 +70,7 @@ def set_provision(call: Call, node: str) -> Reply:
         raise errors.Invalid(field="target", value=target, allowed=f"A provision request asks for one of: {allowed}.")
     if verb.since > call.minor:
         raise errors.VersionRefused(minor=verb.since)
-    arguments = check_arguments(call, verb, call.body)
-    return calls.retry_if_changed(lambda: _accept(call, node, verb, arguments))
-
-
-def _accept(call: Call, ident: str, verb: Verb, arguments: Json) -> Reply:
-    node = api_nodes.read(call, ident, *_READ)
-    for name in _STEPS_WITH_RULE.intersection(arguments):
-        call.access.require(f"{call.rule}:{name}", access.build_node_target(node))
-    reached = _check_state(call, node, verb)
-    for refuse in verb.refuse:
-        refuse(node, verb.name)
-    if verb.begins_flow(node):
-        api_nodes.accept(call, node, _begin_flow(call, node, verb, reached, arguments), why=verb.name)
-    else:
-        columns = verb.columns_else(node, reached)
-        why = verb.name if columns["due_at"] else ""
-        api_nodes.accept(call, node, columns, why=why, locked=verb.interrupts)
-    return calls.accepted_reply(call, f"/v1/nodes/{node.uuid}/states")
+    return verb
 
 
 def _check_state(call: Call, node: models.Node, verb: Verb) -> str:
@@ -94,7 +97,7 @@ def _check_state(call: Call, node: models.Node, verb: Verb) -> str:
     return reached
 
 
-def check_arguments(call: Call, verb: Verb, body: Json) -> Json:
+def _check_arguments(call: Call, verb: Verb, body: Json) -> Json:
     """Return the arguments in a body that mean something, checked against the verb.
 
     :raises Invalid: one does not go with the verb, or one that it needs is missing.
@@ -114,7 +117,7 @@ def check_arguments(call: Call, verb: Verb, body: Json) -> Json:
     if "runbook" in given and f"{verb.name}_steps" in given:
         raise errors.Invalid(field="runbook", value=given["runbook"], allowed=f"Leave out this or {verb.name}_steps.")
     _check_drive(call, given.get("configdrive"))
-    return {name: steps.parse_numbers(value) if name in _STEP_LISTS else value for name, value in given.items()}
+    return given
 
 
 def _check_drive(call: Call, drive: Json | str | None) -> None:
@@ -126,33 +129,30 @@ def _check_drive(call: Call, drive: Json | str | None) -> None:
         try:
             base64.b64decode("".join(drive.split()), validate=True)
         except binascii.Error as exc:
-            raise errors.Invalid(
-                field="configdrive",
-                value=drive,
-                allowed=f"Send base64 ({exc}), a http or https URL, or an object.",
-            ) from exc
+            allowed = f"Send base64 ({exc}), a http or https URL, or an object."
+            raise errors.Invalid(field="configdrive", value=drive, allowed=allowed) from exc
 
 
 def _is_url(drive: str) -> bool:
     return drive.lower().startswith(("http://", "https://"))
 
 
-def build_request(call: Call, node: models.Node, verb: Verb, arguments: Json) -> FlowRequest:
+def _build_request(call: Call, node: models.Node, verb: Verb, arguments: Json) -> FlowRequest:
     """Return what the flow of a verb works with: runbooks and names of children have been looked up.
 
     :param node: needs id and uuid.
-    :param arguments: as :func:`check_arguments` gives them.
+    :param arguments: as :func:`_check_arguments` gives them.
     :raises NotFound: there is no such runbook.
     :raises Invalid: a runbook or child does not belong to the node.
     """
-    request: Json = {name: value for name, value in arguments.items() if name != "runbook"}
+    request = dict(arguments)
     if "rescue_password" in request:  # the user's own word goes no further than this
         request["rescue_password"] = _SHADOW.hash(request["rescue_password"])
     name = f"{verb.name}_steps"
-    if "runbook" in arguments:
-        runbook = steps.find_runbook(call, arguments["runbook"], node)
+    if "runbook" in request:
+        runbook = steps.find_runbook(call, request.pop("runbook"), node)
         request[name] = sorted(runbook.steps, key=lambda step: int(step["order"]))
-        request["disable_ramdisk"] = runbook.disable_ramdisk or "disable_ramdisk" in arguments
+        request["disable_ramdisk"] = runbook.disable_ramdisk or "disable_ramdisk" in request
         request["origin"] = f"runbook {runbook.name}"
     elif name in request:
         request[name] = steps.resolve_children(call, node, name, request[name])
@@ -164,16 +164,15 @@ def _begin_flow(call: Call, node: models.Node, verb: Verb, reached: str, argumen
 
     :raises Invalid: the node's conductor says that it cannot be run.
     """
-    request = build_request(call, node, verb, arguments)
+    request = _build_request(call, node, verb, arguments)
     request.update(verb.request)
     columns = dict(verb.columns)
     drive = request.get("configdrive")
     if isinstance(drive, str) and not _is_url(drive):
         columns["configdrive"] = request.pop("configdrive")
-    if verb.validation == "validate_deploy":
-        call.client.call(call.ctx, node, verb.validation, request=request)
-    elif verb.validation:
-        call.client.call(call.ctx, node, verb.validation, flow=verb.flow)
+    if verb.validation:
+        about = {"request": request} if verb.validation == "validate_deploy" else {"flow": verb.flow}
+        call.client.call(call.ctx, node, verb.validation, **about)
     if node.run_id is not None:  # what waits now is cut off
         request["replaces"] = {"flow": str(node.flow), "run": node.run_id}
     if call.ctx.user_id is not None:  # for the history of the node
@@ -188,3 +187,58 @@ def _begin_flow(call: Call, node: models.Node, verb: Verb, reached: str, argumen
         "run_id": None,
         **columns,
     }
+
+
+# The plan of a flow before it is requested: steps in their order, and all that is wrong with them. It takes what a
+# provision request takes, without its target. Under /ingot/v1, as the timeline, which has the same steps afterwards.
+
+_PLANS = frozenset(verb.plan for verb in VERBS.values() if verb.plan)
+"""What ``flow`` may be."""
+
+_FLOW = Param("flow", operations.build_choice(_PLANS))
+
+_STEP = fields.complete_schema(
+    {
+        **dict.fromkeys(("interface", "step", "origin", "runner"), fields.TEXT_SCHEMA),
+        **dict.fromkeys(("abortable", "requires_ramdisk", "reboot_requested", "presumed"), fields.FLAG_SCHEMA),
+        "priority": {"type": "number"},
+        "args": {"type": "object"},
+    }
+)
+_PLAN = fields.complete_schema(
+    {
+        "node_uuid": fields.TEXT_SCHEMA,
+        "flow": {"enum": sorted(_PLANS)},
+        "steps": {"type": "array", "items": _STEP},
+        "in_band_steps_known": fields.FLAG_SCHEMA,
+        "errors": {"type": "array", "items": fields.TEXT_SCHEMA},
+    }
+)
+
+
+@operation(_FLOW, body=fields.Body("plan request", *ARGUMENTS.values()), answer=Answer(shows=Plain(_PLAN)))
+def create_plan(call: Call, node: str) -> Reply:
+    """Show the plan of a request; nothing is created but the answer."""
+    if "flow" not in call.query:
+        raise errors.Invalid(f"Say what to plan: send flow=, one of {', '.join(sorted(_PLANS))}.")
+    flow, body = call.query["flow"], call.body or {}
+    verb = _find_planned_verb(flow, body)
+    arguments = _check_arguments(call, verb, body)
+    found = api_nodes.read(call, node, "uuid", "driver", "conductor_group")
+    request = _build_request(call, found, verb, arguments)
+    request.pop("configdrive", None)  # megabytes, and no plan depends on it
+    request.pop("rescue_password", None)  # a secret, likewise
+    plan: Json = call.client.call(call.ctx, found, "get_plan", flow=verb.flow, request=request)
+    return Reply({"node_uuid": found.uuid, "flow": flow, **plan})
+
+
+@operation(_FLOW, answer=Answer(shows=Plain(_PLAN)))
+def show_plan(call: Call, node: str) -> Reply:
+    """Show the plan of a request without arguments."""
+    return create_plan.handler(call, node)
+
+
+def _find_planned_verb(flow: str, body: Collection[str]) -> Verb:
+    """Return the verb that is planned: for an empty body the one that takes no arguments, where there is one."""
+    choose = max if body else min
+    return choose((verb for verb in VERBS.values() if verb.plan == flow), key=lambda verb: len(verb.arguments))

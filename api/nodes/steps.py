@@ -4,15 +4,15 @@ Which steps a node has is for its conductor to say. The reserved steps (hold, wa
 named as any other, on any interface.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 from ingot.api.auth import access
-from ingot.api.web import fields, tables
+from ingot.api.web import collection, fields, tables
 from ingot.api.web.call import Call
 from ingot.common import errors, interfaces
 from ingot.common.json_types import Json
 from ingot.db import listing, models, node_lists, nodes, step_lists
-from ingot.db.step_lists import RUNBOOKS, AnyWithSteps, RunbookWithSteps
+from ingot.db.step_lists import RUNBOOKS, RunbookWithSteps
 
 # A number, or its digits as text.
 COUNT: Json = {
@@ -35,22 +35,22 @@ _CHOSEN = fields.object_schema(
     required=("interface", "step"),
 )
 
-IN_ORDER: Json = {"type": ["array", "null"], "items": _CHOSEN}
-"""Steps that run in the order given: manual cleaning, service."""
-
 _RANKED = fields.object_schema({**_NAMED, "priority": COUNT}, required=("interface", "step", "args", "priority"))
-
-BY_PRIORITY: Json = {"type": ["array", "null"], "items": _RANKED}
-"""Steps that are sorted in among others: deploying."""
-
 _NUMBERED = fields.object_schema({**_NAMED, "order": COUNT}, required=("interface", "step", "order"))
 
 
-def parse_numbers(steps: list[Json]) -> list[Json]:
+def _parse_numbers(_name: str, steps: list[Json]) -> list[Json]:
     """Return the steps with priority and order as numbers."""
     return [
         {key: int(value) if key in ("priority", "order") else value for key, value in step.items()} for step in steps
     ]
+
+
+IN_ORDER = fields.FieldType({"type": ["array", "null"], "items": _CHOSEN}, _parse_numbers)
+"""Steps that run in the order given: manual cleaning, service."""
+
+BY_PRIORITY = fields.FieldType({"type": ["array", "null"], "items": _RANKED}, _parse_numbers)
+"""Steps that are sorted in among others: deploying."""
 
 
 def _parse_distinct(name: str, value: list[Json]) -> list[Json]:
@@ -58,25 +58,11 @@ def _parse_distinct(name: str, value: list[Json]) -> list[Json]:
     twice = sorted({label for label in labels if labels.count(label) > 1})
     if twice:
         raise errors.Invalid(field=name, value=", ".join(twice), allowed="Here each step can be named only once.")
-    return parse_numbers(value)
+    return _parse_numbers(name, value)
 
 
 OF_TEMPLATE = fields.FieldType({"type": "array", "items": _RANKED, "minItems": 1}, _parse_distinct)
 OF_RUNBOOK = fields.FieldType({"type": "array", "items": _NUMBERED, "minItems": 1}, _parse_distinct)
-
-
-def complete_steps(
-    lists: step_lists.StepLists[AnyWithSteps],
-) -> Callable[[Call, list[AnyWithSteps], tables.Selection], None]:
-    """Return what completes rows of named lists with their steps, one statement for all."""
-
-    def complete(call: Call, found: list[AnyWithSteps], selection: tables.Selection) -> None:
-        if "steps" in selection.names and found:
-            known = lists.steps_of(call.db, [record.id for record in found])
-            for record in found:
-                record.steps = known.get(record.id, [])
-
-    return complete
 
 
 RUNBOOK_TRAITS_SINCE = 112
@@ -92,16 +78,11 @@ RUNBOOK_OWNERSHIP: access.Ownership[models.Runbook] = access.Ownership(
 
 _WHOLE_RUNBOOK = tables.Selection(frozenset(("steps", "traits")), (), (), ())
 
-_complete_runbook_steps = complete_steps(RUNBOOKS)
 
-
-def complete_runbooks(call: Call, found: list[RunbookWithSteps], selection: tables.Selection) -> None:
+def complete_runbooks(call: Call, found: Sequence[RunbookWithSteps], selection: tables.Selection) -> None:
     """Complete runbooks with their steps and traits."""
-    _complete_runbook_steps(call, found, selection)
-    if "traits" in selection.names and found:
-        known = step_lists.traits_of_runbooks(call.db, [runbook.id for runbook in found])
-        for runbook in found:
-            runbook.traits = known.get(runbook.id, [])
+    collection.complete_lists(call, found, selection, "steps", RUNBOOKS.steps_of)
+    collection.complete_lists(call, found, selection, "traits", step_lists.traits_of_runbooks)
 
 
 def find_runbook(call: Call, ident: str, node: models.Node) -> RunbookWithSteps:

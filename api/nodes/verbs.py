@@ -30,11 +30,11 @@ ARGUMENTS: Mapping[str, Field] = {
     field.name: field
     for field in (
         Field("configdrive", type=fields.FieldType(_DRIVE)),
-        Field("clean_steps", 15, fields.FieldType(steps.IN_ORDER)),
+        Field("clean_steps", 15, steps.IN_ORDER),
         Field("rescue_password", 38, fields.text()),
-        Field("deploy_steps", 69, fields.FieldType(steps.BY_PRIORITY)),
+        Field("deploy_steps", 69, steps.BY_PRIORITY),
         Field("disable_ramdisk", 70, fields.FLAG),
-        Field("service_steps", 87, fields.FieldType(steps.IN_ORDER)),
+        Field("service_steps", 87, steps.IN_ORDER),
         Field("runbook", 92, fields.FieldType(fields.TEXT.schema, fields.parse_ident)),
     )
 }
@@ -130,10 +130,6 @@ class Verb:
         """Return whether the verb takes an argument in a minor API version."""
         return argument in self.arguments and self.arguments[argument] <= minor
 
-    def begins_flow(self, node: models.Node) -> bool:
-        """Return whether accepting the verb gives the conductor a flow to run."""
-        return self.flow is not None and node.provision_state in self.flow_in
-
 
 _DEPLOY = Verb(
     name=states.ACTIVE,
@@ -189,13 +185,7 @@ VERBS: Mapping[str, Verb] = {
             target=states.MANAGEABLE,  # back to where it came from
         ),
         Verb(name="inspect", event="inspect", since=6, flow="inspect", validation="validate_flow", plan="inspect"),
-        Verb(
-            name="manage",
-            event="manage",
-            since=4,
-            flow="verify",
-            flow_in=frozenset((states.ENROLL,)),
-        ),
+        Verb(name="manage", event="manage", since=4, flow="verify", flow_in=(states.ENROLL,)),
         Verb(name="provide", event="provide", since=4, flow="automated_clean", refuse=(_refuse_retired,), plan="clean"),
         Verb(
             name=states.RESCUE,

@@ -1,5 +1,7 @@
 """Allocations: a user describes a machine, a conductor finds it. The row in state allocating is the work."""
 
+from collections.abc import Callable
+
 from oslo_utils import uuidutils
 
 from ingot.api.auth import access
@@ -18,42 +20,36 @@ from ingot.db.allocations import AllocationOfNode
 SINCE = 52
 """Minor version that brought allocations."""
 
-_MOST_CANDIDATES = 1000
+
+def _list_type(parse: Callable[[str, str], str], most: int) -> fields.FieldType:
+    """Return the type of a list in which each item counts once.
+
+    :param parse: of an item; see :class:`ingot.api.web.fields.FieldType`.
+    """
+    schema = {"type": ["array", "null"], "items": trait_names.TYPE.schema, "maxItems": most}
+    return fields.FieldType(schema, lambda name, value: list(dict.fromkeys(parse(name, item) for item in value)), [])
 
 
-def _parse_traits(name: str, value: list[str]) -> list[str]:
-    return list(dict.fromkeys(trait_names.parse_trait(name, given) for given in value))
-
-
-def _parse_idents(name: str, value: list[str]) -> list[str]:
-    return list(dict.fromkeys(fields.parse_ident(name, given) for given in value))
-
-
-_ITEMS = {"type": "string", "minLength": 1, "maxLength": 255}
-_TRAITS = fields.FieldType(
-    {"type": ["array", "null"], "items": _ITEMS, "maxItems": node_crud.MOST_TRAITS}, _parse_traits, []
-)
-_NODES = fields.FieldType({"type": ["array", "null"], "items": _ITEMS, "maxItems": _MOST_CANDIDATES}, _parse_idents, [])
+_TRAITS = _list_type(trait_names.parse_trait, node_crud.MOST_TRAITS)
+_NODES = _list_type(fields.parse_ident, 1000)
 _OWNER = fields.FieldType(fields.TEXT.schema, lambda name, value: fields.parse_text(name, value) or None)
 
 TABLE = tables.Table(
     "allocation",
-    (
-        Field("uuid", SINCE, fields.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
-        Field("name", SINCE, fields.PORTGROUP_NAME, brief=True, sortable=True),
-        tables.links_field("allocations"),
-        Field("created_at", SINCE, brief=True, sortable=True),
-        Field("updated_at", SINCE, brief=True, sortable=True),
-        Field("candidate_nodes", SINCE, _NODES, write=POST, brief=True),
-        Field("extra", SINCE, fields.OBJECT, brief=True),
-        Field("last_error", SINCE, brief=True, sortable=True),
-        Field("node_uuid", SINCE, brief=True),
-        Field("resource_class", SINCE, fields.text(80), write=POST, brief=True, sortable=True),
-        Field("state", SINCE, brief=True, sortable=True),
-        Field("traits", SINCE, _TRAITS, write=POST, brief=True),
-        Field("owner", 60, _OWNER, write=POST, brief=True, sortable=True),
-        Field("node", 58, fields.FieldType(fields.TEXT.schema, fields.parse_ident), write=POST, hidden=True),
-    ),
+    Field("uuid", SINCE, fields.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
+    Field("name", SINCE, fields.PORTGROUP_NAME, brief=True, sortable=True),
+    tables.links_field("allocations"),
+    Field("created_at", SINCE, brief=True, sortable=True),
+    Field("updated_at", SINCE, brief=True, sortable=True),
+    Field("candidate_nodes", SINCE, _NODES, write=POST, brief=True),
+    Field("extra", SINCE, fields.OBJECT, brief=True),
+    Field("last_error", SINCE, brief=True, sortable=True),
+    Field("node_uuid", SINCE, brief=True),
+    Field("resource_class", SINCE, fields.text(80), write=POST, brief=True, sortable=True),
+    Field("state", SINCE, brief=True, sortable=True),
+    Field("traits", SINCE, _TRAITS, write=POST, brief=True),
+    Field("owner", 60, _OWNER, write=POST, brief=True, sortable=True),
+    Field("node", 58, fields.IDENT, write=POST, hidden=True),
 )
 
 _FILTERS = (
@@ -73,25 +69,22 @@ ALLOCATIONS = collection.Collection("allocations", TABLE, rows.SOURCE, _FILTERS,
 
 
 def _build_conditions(call: Call) -> list[listing.Condition]:
-    if "node" not in call.query:
-        return []
-    return [node_links.node_condition(_find_node(call, call.query["node"]).id)]
+    return [node_links.node_condition(_find_node(call, call.query["node"]).id)] if "node" in call.query else []
 
 
-def _find_node(call: Call, given: str) -> models.Node:
+def _find_node(call: Call, given: str, *columns: str) -> models.Node:
     """Return the node whose allocation is requested.
 
     :raises Invalid: there is none, or none that the request may see. Measured: 400, also where the URL names it.
     """
     try:
-        return node_links.find_node(call, given)
+        return node_links.find_node(call, given, *columns)
     except errors.NotFound as exc:
         raise errors.Invalid(f"node: {exc.message}") from exc
 
 
 CRUD: crud.Crud[AllocationOfNode] = crud.Crud(ALLOCATIONS, rows, where=_build_conditions)
-UPDATE = CRUD.update._replace(since=57)
-
+CRUD.update = CRUD.update._replace(since=57)
 
 _SHOWN = operations.Answer(shows=ALLOCATIONS.one)
 
@@ -106,12 +99,15 @@ def create(call: Call) -> Reply:
     if node is None:
         _create_to_search(call, values)
     else:
-        values["uuid"] = calls.retry_if_changed(lambda: _backfill(call, values, node))
+        values["uuid"] = _backfill(call, values, node)
     record = CRUD.read(call, values["uuid"])
-    shown = TABLE.select(call.minor).render(record, call)
+    shown = collection.show(call, ALLOCATIONS, record)
     if node is None:
         call.client.notify_of_allocation(call.ctx, record.uuid)
     return calls.created_reply(call, shown, f"/v1/allocations/{record.uuid}", record.version)
+
+
+CRUD.create = create
 
 
 _FOR_OTHERS = "baremetal:allocation:create_restricted"
@@ -151,19 +147,13 @@ def _create_to_search(call: Call, values: Json) -> None:
     rows.create(call.db, {**values, "state": rows.ALLOCATING})
 
 
-_IN_USE = ("owner", "lessee", "id", "uuid", "revision", "provision_state", "resource_class", "instance_uuid")
-
-
+@calls.repeat_if_changed
 def _backfill(call: Call, values: Json, ident: str) -> str:
     """Write an allocation for a node that is in use already.
 
     :returns: its uuid; that of the instance where there is one.
     """
-    try:
-        node = nodes.get(call.db, ident, _IN_USE)
-        call.access.require_seen("baremetal:node:get", access.build_node_target(node), "Node", ident)
-    except errors.NotFound as exc:
-        raise errors.Invalid(f"node: {exc.message}") from exc
+    node = _find_node(call, ident, "revision", "provision_state", "resource_class", "instance_uuid")
     uuid = values["uuid"] or node.instance_uuid or uuidutils.generate_uuid()
     own = set(nodes.traits_by_node(call.db, [node.id]).get(node.id, ())) if values["traits"] else set()
     checks = {
@@ -185,21 +175,17 @@ def _backfill(call: Call, values: Json, ident: str) -> str:
 @operation(operations.FIELDS, answer=_SHOWN)
 def of_node(call: Call, node: str) -> Reply:
     record = _read_of_node(call, node, _find_node(call, fields.parse_node_ident(call, node)))
-    shown = TABLE.select(call.minor, call.query.get("fields")).render(record, call)
-    return Reply(shown, version=record.version)
+    return Reply(collection.show(call, ALLOCATIONS, record), version=record.version)
 
 
 @operation(answer=operations.EMPTY_204)
+@calls.repeat_if_changed
 def delete_of_node(call: Call, node: str) -> Reply:
-    calls.retry_if_changed(lambda: rows.delete(call.db, _read_to_write(call, node)))
-    return calls.NO_CONTENT
-
-
-def _read_to_write(call: Call, node: str) -> AllocationOfNode:
     found = _read_of_node(call, node, node_links.find_node(call, fields.parse_node_ident(call, node)))
     if call.preconditions:
         call.preconditions.check("Allocation", found)
-    return found
+    rows.delete(call.db, found)
+    return calls.NO_CONTENT
 
 
 def _read_of_node(call: Call, given: str, node: models.Node) -> AllocationOfNode:

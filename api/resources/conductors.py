@@ -8,15 +8,13 @@ from ingot.db import conductors
 
 TABLE = tables.Table(
     "conductor",
-    (
-        Field("hostname", 49, brief=True, sortable=True),
-        Field("conductor_group", 49, brief=True, sortable=True),
-        tables.links_field("conductors", "hostname"),
-        Field("alive", 49, brief=True),
-        Field("created_at", 49, sortable=True),
-        Field("updated_at", 49, sortable=True),
-        Field("drivers", 49),
-    ),
+    Field("hostname", 49, brief=True, sortable=True),
+    Field("conductor_group", 49, brief=True, sortable=True),
+    tables.links_field("conductors", "hostname"),
+    Field("alive", 49, brief=True),
+    Field("created_at", 49, sortable=True),
+    Field("updated_at", 49, sortable=True),
+    Field("drivers", 49),
 )
 
 
@@ -27,9 +25,9 @@ def _complete(call: Call, found: list[conductors.Conductor], selection: tables.S
         for conductor in found:
             conductor.alive = conductor.hostname in online
     if "drivers" in selection.names:
-        known = conductors.drivers_by_id(call.db)
+        known = conductors.drivers_by_host(call.db)
         for conductor in found:
-            conductor.drivers = known.get(conductor.id, [])
+            conductor.drivers = known.get(conductor.hostname, [])
 
 
 CONDUCTORS = collection.Collection(
@@ -37,9 +35,7 @@ CONDUCTORS = collection.Collection(
 )
 
 
-@operation(*CONDUCTORS.index_params, answer=CONDUCTORS.page)
-def index(call: Call) -> Reply:
-    return collection.index(call, CONDUCTORS)
+index = collection.build_list(CONDUCTORS)
 
 
 @operation(operations.FIELDS, answer=Answer(shows=CONDUCTORS.one))

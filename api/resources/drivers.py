@@ -1,5 +1,8 @@
 """Drivers: the hardware types and classic drivers that online conductors have enabled (specification 004)."""
 
+import itertools
+from typing import Any
+
 from ingot.api.nodes import composition
 from ingot.api.web import collection, fields, operations, tables
 from ingot.api.web.call import Call, Reply
@@ -14,59 +17,33 @@ TYPES = ("classic", "dynamic")
 # The types of interfaces that are younger than the details of hardware types.
 _TYPE_SINCE = {"storage": 33, "rescue": 38, "bios": 40, "firmware": 86}
 
+_SHOWN = {name: (f"default_{field}", f"enabled_{field}s") for name, field in interfaces.FIELD.items()}
+"""By interface type, the fields that show the calculated default and all that are enabled."""
+
 
 class Driver(models.Record):
-    """What online conductors have enabled under a name.
-
-    :ivar offer: None for a classic driver.
-    """
+    """What online conductors have enabled under a name. The fields of interfaces are None for a classic driver."""
 
     name: str
     type: str
     hosts: list[str]
-    offer: composition.InterfaceOffer | None
-
-
-def _build_interface_fields(interface_type: str) -> tuple[Field, Field]:
-    since = _TYPE_SINCE.get(interface_type, 30)
-    return (
-        Field(
-            f"default_{interfaces.FIELD[interface_type]}",
-            since,
-            compute=lambda driver, _call: driver.offer and driver.offer.defaults.get(interface_type),
-            needs=("offer",),
-        ),
-        Field(
-            f"enabled_{interfaces.FIELD[interface_type]}s",
-            since,
-            compute=lambda driver, _call: driver.offer and driver.offer.enabled.get(interface_type, []),
-            needs=("offer",),
-        ),
-    )
-
-
-def _build_properties_links(driver: Driver, call: Call) -> list[dict[str, str]]:
-    return tables.build_links(call, f"drivers/{driver.name}/properties")
 
 
 TABLE = tables.Table(
     "driver",
-    (
-        Field("name", brief=True),
-        Field("hosts", brief=True),
-        tables.links_field("drivers", "name"),
-        Field("properties", 14, brief=True, compute=_build_properties_links, needs=("name",)),
-        Field("type", 30, brief=True),
-        *(field for interface_type in interfaces.TYPES for field in _build_interface_fields(interface_type)),
+    Field("name", brief=True),
+    Field("hosts", brief=True),
+    tables.links_field("drivers", "name"),
+    Field(
+        "properties",
+        14,
+        brief=True,
+        compute=lambda driver, call: tables.build_links(call, f"drivers/{driver.name}/properties"),
+        needs=("name",),
     ),
+    Field("type", 30, brief=True),
+    *(Field(field, _TYPE_SINCE.get(name, 30)) for name, pair in _SHOWN.items() for field in pair),
 )
-
-
-def _parse_type(name: str, given: str) -> str:
-    if given not in TYPES:
-        raise errors.Invalid(field=name, value=given, allowed=f"Allowed are: {', '.join(TYPES)}.")
-    return given
-
 
 _ONE = collection.One(TABLE)
 
@@ -74,7 +51,7 @@ _FIELDS = operations.FIELDS._replace(since=77)
 
 
 @operation(
-    Param("type", _parse_type, 30),
+    Param("type", operations.build_choice(TYPES), 30),
     operations.DETAIL._replace(since=30),
     _FIELDS,
     answer=Answer(shows=collection.Page("drivers", _ONE)),
@@ -89,7 +66,7 @@ def index(call: Call) -> Reply:
 @operation(_FIELDS, answer=Answer(shows=_ONE))
 def show(call: Call, name: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
-    return Reply(selection.render(read(call, name), call))
+    return Reply(selection.render(_read(call, name), call))
 
 
 _DESCRIBED = Answer(shows=Plain({"type": "object", "additionalProperties": fields.TEXT_SCHEMA}))
@@ -98,18 +75,21 @@ _DESCRIBED = Answer(shows=Plain({"type": "object", "additionalProperties": field
 
 @operation(answer=_DESCRIBED)
 def properties(call: Call, name: str) -> Reply:
-    host = read(call, name).hosts[0]
-    return Reply(call.client.call_host(call.ctx, host, "get_driver_properties", hardware_type=name))
+    return Reply(ask(call, name, "get_driver_properties", hardware_type=name))
 
 
 @operation(answer=_DESCRIBED)
 def logical_disk_properties(call: Call, name: str) -> Reply:
     """The keys of a logical disk in a RAID configuration, described."""
-    host = read(call, name).hosts[0]
-    return Reply(call.client.call_host(call.ctx, host, "get_logical_disk_properties", driver=name))
+    return Reply(ask(call, name, "get_logical_disk_properties", driver=name))
 
 
-def read(call: Call, name: str) -> Driver:
+def ask(call: Call, name: str, method: str, **arguments: object) -> Any:
+    """Ask a conductor that has a driver enabled."""
+    return call.client.call_host(call.ctx, _read(call, name).hosts[0], method, **arguments)
+
+
+def _read(call: Call, name: str) -> Driver:
     """Return a driver that some online conductor has enabled.
 
     :raises ServiceUnavailable: the conductors that have it are offline at the moment.
@@ -132,14 +112,15 @@ def _list_enabled(call: Call, only: str | None = None) -> list[Driver]:
     for hostname, _group, name in conductors.classic_drivers(call.db, timeout):
         if only in (None, name):
             classic.setdefault(name, set()).add(hostname)
-    found = {
-        name: Driver(name=name, type="classic", hosts=sorted(hosts), offer=None) for name, hosts in classic.items()
-    }
+    nothing = dict.fromkeys(itertools.chain(*_SHOWN.values()))
+    found = {name: Driver(name=name, type="classic", hosts=sorted(on), **nothing) for name, on in classic.items()}
     by_type: dict[str, list[conductors.InterfaceOnline]] = {}
     for row in conductors.enabled_interfaces(call.db, timeout, None if only is None else [only]):
         by_type.setdefault(row.hardware_type, []).append(row)
     for name, rows in by_type.items():
-        hosts = sorted({row.hostname for row in rows})
         offer = composition.build_offer(rows)
-        found[name] = Driver(name=name, type="dynamic", hosts=hosts, offer=offer)
+        shown: dict[str, object] = {}
+        for interface_type, (default, enabled) in _SHOWN.items():
+            shown |= {default: offer.defaults.get(interface_type), enabled: offer.enabled.get(interface_type, [])}
+        found[name] = Driver(name=name, type="dynamic", hosts=sorted({row.hostname for row in rows}), **shown)
     return [found[name] for name in sorted(found)]

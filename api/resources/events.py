@@ -8,7 +8,6 @@ from ingot.api.web.call import NO_CONTENT, Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
-from ingot.common.json_types import Json
 from ingot.db import events, models, node_lists
 
 LOG = log.getLogger(__name__)
@@ -67,36 +66,24 @@ def _read_uuids(call: Call, given: tuple[str, ...]) -> frozenset[str]:
     return frozenset(known.get(one, one) for one in idents)
 
 
-_NETWORK_EVENTS = ("network.bind_port", "network.unbind_port", "network.delete_port")
+_NETWORK_EVENTS = {"enum": ["network.bind_port", "network.unbind_port", "network.delete_port"]}
 
 _NETWORK_EVENT = fields.Body(
     "event",
-    (
-        Field("event", type=fields.FieldType({"enum": list(_NETWORK_EVENTS)}), required=True),
-        Field("port_id", type=fields.FieldType({"type": "string"}, fields.parse_uuid), required=True),
-        Field("mac_address", type=fields.MAC, required=True),
-        Field("status", type=fields.REQUIRED_TEXT, required=True),
-        Field("device_id", type=fields.TEXT),
-        Field("binding:host_id", type=fields.TEXT),
-        Field("binding:vnic_type", type=fields.TEXT),
-    ),
+    Field("event", type=fields.FieldType(_NETWORK_EVENTS), required=True),
+    Field("port_id", type=fields.FieldType({"type": "string"}, fields.parse_uuid), required=True),
+    Field("mac_address", type=fields.MAC, required=True),
+    Field("status", type=fields.REQUIRED_TEXT, required=True),
+    Field("device_id", type=fields.TEXT),
+    Field("binding:host_id", type=fields.TEXT),
+    Field("binding:vnic_type", type=fields.TEXT),
 )
 
-
-def _parse_events(_name: str, value: list[object]) -> list[Json]:
-    return [_NETWORK_EVENT.check(given, versions.MAX) for given in value]
-
-
-_REPORT = fields.Body(
-    "events",
-    (
-        Field(
-            "events",
-            type=fields.FieldType({"type": "array", "minItems": 1, "items": {"type": "object"}}, _parse_events),
-            required=True,
-        ),
-    ),
+_SEVERAL = fields.FieldType(
+    {"type": "array", "minItems": 1, "items": {"type": "object"}},
+    lambda _name, value: [_NETWORK_EVENT.check(given, versions.MAX) for given in value],
 )
+_REPORT = fields.Body("events", Field("events", type=_SEVERAL, required=True))
 
 
 @operation(body=_REPORT, answer=operations.EMPTY_204)

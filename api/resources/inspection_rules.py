@@ -77,19 +77,16 @@ def _build_operators_type(known: Mapping[str, tuple[str, ...]], least: int, **al
 
     def parse(name: str, value: list[Json]) -> list[Json]:
         for index, used in enumerate(value):
-            _check_arguments(f"{name}.{index}", used, known[used["op"]])
+            needed, args = known[used["op"]], used["args"]
+            missing = needed[len(args) :] if isinstance(args, list) else [arg for arg in needed if arg not in args]
+            if missing:
+                raise errors.Invalid(
+                    f"{name}.{index} ({used['op']}): missing required argument(s): {', '.join(missing)}. "
+                    f"Needed: {', '.join(needed)}."
+                )
         return value
 
     return fields.FieldType({"type": "array", "items": one, "minItems": least}, parse)
-
-
-def _check_arguments(where: str, used: Json, needed: tuple[str, ...]) -> None:
-    args = used["args"]
-    missing = needed[len(args) :] if isinstance(args, list) else [name for name in needed if name not in args]
-    if missing:
-        raise errors.Invalid(
-            f"{where} ({used['op']}): missing required argument(s): {', '.join(missing)}. Needed: {', '.join(needed)}."
-        )
 
 
 def _build_guarded_field(name: str, written: fields.FieldType) -> Field:
@@ -108,26 +105,17 @@ _SENSITIVE = fields.FieldType({"type": ["boolean", "null"]}, empty=False)
 
 TABLE = tables.Table(
     "inspection rule",
-    (
-        Field("uuid", SINCE, fields.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
-        Field("description", SINCE, fields.TEXT, brief=True, sortable=True),
-        Field("priority", SINCE, _PRIORITY, brief=True, sortable=True),
-        Field("phase", SINCE, _PHASE, brief=True, sortable=True),
-        tables.links_field("inspection_rules"),
-        Field("created_at", SINCE, sortable=True),
-        Field("updated_at", SINCE, sortable=True),
-        Field("sensitive", SINCE, _SENSITIVE, sortable=True),
-        _build_guarded_field(
-            "conditions", _build_operators_type(CONDITIONS, 0, multiple={"enum": ["any", "all", "first", "last"]})
-        ),
-        _build_guarded_field("actions", _build_operators_type(ACTIONS, 1)),
+    Field("uuid", SINCE, fields.UUID_OR_EMPTY, write=POST, brief=True, sortable=True),
+    Field("description", SINCE, fields.TEXT, brief=True, sortable=True),
+    Field("priority", SINCE, _PRIORITY, brief=True, sortable=True),
+    Field("phase", SINCE, _PHASE, brief=True, sortable=True),
+    *tables.record_fields("inspection_rules", SINCE),
+    Field("sensitive", SINCE, _SENSITIVE, sortable=True),
+    _build_guarded_field(
+        "conditions", _build_operators_type(CONDITIONS, 0, multiple={"enum": ["any", "all", "first", "last"]})
     ),
+    _build_guarded_field("actions", _build_operators_type(ACTIONS, 1)),
 )
-
-
-def _parse_marker(name: str, given: str) -> str | None:
-    """Return any text; an empty one is none."""
-    return fields.parse_text(name, given) or None
 
 
 def _refuse_update(call: Call, _rule: models.InspectionRule, _changes: Json) -> None:
@@ -140,12 +128,14 @@ def _refuse_update(call: Call, _rule: models.InspectionRule, _changes: Json) -> 
             raise errors.Invalid(field="phase", value=None, allowed=f"There is one phase: {PHASE}.")
 
 
-CRUD = crud.Crud(
-    collection.Collection("inspection_rules", TABLE, inventory.RULES.source, marker=_parse_marker),
-    inventory.RULES,
-    ident=fields.parse_uuid,
-    refuse_update=_refuse_update,
+_RULES = collection.Collection(
+    "inspection_rules",
+    TABLE,
+    inventory.RULES.source,
+    marker=lambda name, given: fields.parse_text(name, given) or None,
 )
+
+CRUD = crud.Crud(_RULES, inventory.RULES, ident=fields.parse_uuid, refuse_update=_refuse_update)
 
 
 @operation(answer=operations.EMPTY_204)

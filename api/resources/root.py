@@ -31,8 +31,8 @@ def _describe_version(call: Call) -> Json:
         "id": "v1",
         "links": [{"href": f"{call.base}/v1/", "rel": "self"}],
         "status": "CURRENT",
-        "min_version": versions.TEXT[versions.MIN],
-        "version": versions.TEXT[versions.MAX],
+        "min_version": versions.RANGE[versions.MIN_HEADER],
+        "version": versions.RANGE[versions.MAX_HEADER],
     }
 
 
@@ -52,23 +52,16 @@ _COLLECTIONS = {name: {**tables.LINKS, **fields.version_extension(since)} for na
 
 @operation(answer=Answer(shows=Plain(_SERVICE)))
 def service(call: Call) -> Reply:
+    version = _describe_version(call)
+    about = "Ingot turns racks of bare-metal machines into an API."
     return Reply(
-        {
-            "name": "Ingot Bare Metal API",
-            "description": "Ingot turns racks of bare-metal machines into an API.",
-            "default_version": _describe_version(call),
-            "versions": [_describe_version(call)],
-        }
+        {"name": "Ingot Bare Metal API", "description": about, "default_version": version, "versions": [version]}
     )
 
 
 @operation(answer=Answer(shows=Plain(fields.object_schema(_OWN | _COLLECTIONS, _OWN))))
 def version_1(call: Call) -> Reply:
     links = {name: tables.build_links(call, f"{name}/") for name, since in COLLECTIONS.items() if since <= call.minor}
-    own = {
-        "id": "v1",
-        "links": [{"href": f"{call.base}/v1/", "rel": "self"}],
-        "media_types": {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"},
-        "version": _describe_version(call),
-    }
-    return Reply(own | links)
+    media = {"base": "application/json", "type": "application/vnd.openstack.ironic.v1+json"}
+    version = _describe_version(call)
+    return Reply({"id": "v1", "links": version["links"], "media_types": media, "version": version, **links})

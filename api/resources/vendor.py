@@ -29,8 +29,7 @@ _METHODS = Answer(shows=Plain({"type": "object", "additionalProperties": {"type"
 @operation(answer=_METHODS)
 def methods(call: Call, name: str) -> Reply:
     """The methods that can be called for a driver, each with http_methods, description, async and attach."""
-    host = drivers.read(call, name).hosts[0]
-    return Reply(call.client.call_host(call.ctx, host, "get_driver_methods", driver=name))
+    return Reply(drivers.ask(call, name, "get_driver_methods", driver=name))
 
 
 @operation(answer=_METHODS)
@@ -39,54 +38,33 @@ def methods_of_node(call: Call, node: str) -> Reply:
     return Reply(ask(call, node, "get_node_methods"))
 
 
-def _call_driver(call: Call, method: str | None, verb: str, name: str) -> Reply:
-    host = drivers.read(call, name).hosts[0]
-    return Reply(
-        call.client.call_host(call.ctx, host, "call_driver_method", driver=name, **_build_arguments(call, method, verb))
-    )
+def _call_driver(call: Call, arguments: Json, name: str) -> Reply:
+    return Reply(drivers.ask(call, name, "call_driver_method", driver=name, **arguments))
 
 
-def _call_node(call: Call, method: str | None, verb: str, node: str) -> Reply:
-    answer = ask(call, node, "call_node_method", **_build_arguments(call, method, verb))
+def _call_node(call: Call, arguments: Json, node: str) -> Reply:
+    answer = ask(call, node, "call_node_method", **arguments)
     return Reply(answer["result"]) if answer["tells"] else Reply(None, 202)
 
 
-def _build_arguments(call: Call, method: str | None, verb: str) -> Json:
-    if not method:
-        raise errors.Invalid("Missing mandatory parameter: method. Name one of .../vendor_passthru/methods.")
-    return {"vendor_method": method, "http_method": verb, "arguments": call.body}
+def _declare(handler: Callable[..., Reply], verb: str, answer: Answer, *query: Param) -> Operation:
+    """Return the operation that calls a method; the URL or the parameter ``method`` says which."""
 
-
-_METHOD = Param("method", fields.parse_text)
-
-
-def _declare_by_query(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
-    """Return the operation where the parameter ``method`` says what is called."""
-
-    @operation(_METHOD, body=_Arguments(), answer=answer)
-    def call_method(call: Call, **of: str) -> Reply:
-        return handler(call, call.query.get("method"), verb, **of)
-
-    return call_method
-
-
-def _declare_by_path(handler: Callable[..., Reply], verb: str, answer: Answer) -> Operation:
-    """Return the operation where the URL says what is called."""
-
-    @operation(body=_Arguments(), answer=answer)
-    def call_method(call: Call, method: str, **of: str) -> Reply:
-        return handler(call, method, verb, **of)
+    @operation(*query, body=_Arguments(), answer=answer)
+    def call_method(call: Call, method: str | None = None, **of: str) -> Reply:
+        named = method or call.query.get("method")
+        if not named:
+            raise errors.Invalid("Missing mandatory parameter: method. Name one of .../vendor_passthru/methods.")
+        return handler(call, {"vendor_method": named, "http_method": verb, "arguments": call.body}, **of)
 
     return call_method
 
 
 _RESULT = Answer(shows=Plain({}))
-_OF_DRIVER = (_call_driver, _RESULT)
-_OF_NODE = (_call_node, _RESULT._replace(also=202))
 
 # Each method declares the HTTP verbs that it serves.
 BY_QUERY, BY_PATH, NODE_BY_QUERY, NODE_BY_PATH = (
-    {verb: declare(handler, verb, answer) for verb in ("GET", "POST", "PUT", "DELETE", "PATCH")}
-    for handler, answer in (_OF_DRIVER, _OF_NODE)
-    for declare in (_declare_by_query, _declare_by_path)
+    {verb: _declare(handler, verb, answer, *query) for verb in ("GET", "POST", "PUT", "DELETE", "PATCH")}
+    for handler, answer in ((_call_driver, _RESULT), (_call_node, _RESULT._replace(also=202)))
+    for query in ((Param("method", fields.parse_text),), ())
 )

@@ -19,7 +19,6 @@ _INDEX = fields.FieldType(
     {"type": "integer", "minimum": -(2**31), "maximum": 2**31 - 1}, lambda _name, value: int(value)
 )
 
-
 _SEE_PROPERTIES = "baremetal:volume:view_target_properties"
 
 
@@ -29,37 +28,32 @@ def _show_properties(target: rows.TargetOfNode, call: Call) -> object:
     return masking.mask(target.properties)
 
 
-def _build_table(noun: str, name: str, *own: Field) -> tables.Table:
-    return tables.Table(
-        noun,
-        (
-            Field("uuid", SINCE, fields.UUID, write=POST, brief=True, sortable=True),
-            *own,
-            tables.links_field(f"volume/{name}"),
-            Field("created_at", SINCE, sortable=True),
-            Field("updated_at", SINCE, sortable=True),
-            Field("node_uuid", SINCE, _NODE, brief=True),
-            Field("extra", SINCE, fields.OBJECT),
-        ),
-    )
-
-
 def _text_field(name: str, longest: int) -> Field:
     return Field(name, SINCE, fields.text(longest, nullable=False), brief=True, sortable=True, required=True)
 
 
-_CONNECTOR = _build_table("connector", "connectors", _text_field("connector_id", 255), _text_field("type", 32))
-_TARGET = _build_table(
+def _describe(noun: str, store: rows.Volumes[AnyVolume], *own: Field) -> collection.Collection[AnyVolume]:
+    table = tables.Table(
+        noun,
+        Field("uuid", SINCE, fields.UUID, write=POST, brief=True, sortable=True),
+        *own,
+        *tables.record_fields(f"volume/{noun}s", SINCE),
+        Field("node_uuid", SINCE, _NODE, brief=True),
+        Field("extra", SINCE, fields.OBJECT),
+    )
+    filters = (Param("node", fields.parse_ident),)
+    return collection.Collection(f"{noun}s", table, store.source, filters, ownership=access.build_ownership("volume"))
+
+
+_CONNECTORS = _describe("connector", rows.CONNECTORS, _text_field("connector_id", 255), _text_field("type", 32))
+_TARGETS = _describe(
     "target",
-    "targets",
+    rows.TARGETS,
     Field("boot_index", SINCE, _INDEX, brief=True, sortable=True, required=True),
     _text_field("volume_id", 36),
     _text_field("volume_type", 64),
     Field("properties", SINCE, fields.OBJECT, compute=_show_properties, needs=("properties",)),
 )
-
-_FILTERS = (Param("node", fields.parse_ident),)
-_OWNERSHIP = access.build_ownership("volume")
 
 
 def _build_crud(described: collection.Collection[AnyVolume], store: rows.Volumes[AnyVolume]) -> crud.Crud[AnyVolume]:
@@ -72,9 +66,6 @@ def _build_crud(described: collection.Collection[AnyVolume], store: rows.Volumes
         where=node_links.build_node_filter,
     )
 
-
-_CONNECTORS = collection.Collection("connectors", _CONNECTOR, rows.CONNECTORS.source, _FILTERS, ownership=_OWNERSHIP)
-_TARGETS = collection.Collection("targets", _TARGET, rows.TARGETS.source, _FILTERS, ownership=_OWNERSHIP)
 
 CONNECTORS = _build_crud(_CONNECTORS, rows.CONNECTORS)
 TARGETS = _build_crud(_TARGETS, rows.TARGETS)

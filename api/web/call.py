@@ -1,8 +1,10 @@
 """What a handler gets and returns: a request without HTTP, and a reply."""
 
+import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from oslo_config import cfg
 from werkzeug.datastructures import Headers
@@ -56,8 +58,8 @@ class Call:
 class Reply(NamedTuple):
     """An answer.
 
-    :param body: what is sent as JSON; a string is sent as plain text, bytes as a gzip archive, a stream as events while
-        they happen, a download as it comes; None sends nothing.
+    :param body: what is sent as JSON, or as it is where the operation answers something else; a string is sent as plain
+        text; None sends nothing.
     :param version: that of the object that it shows, for the entity tag.
     """
 
@@ -79,21 +81,26 @@ def accepted_reply(call: Call, path: str) -> Reply:
 NO_CONTENT = Reply(None, 204)
 
 
+_Given = ParamSpec("_Given")
 _Value = TypeVar("_Value")
 
+_MOST_ATTEMPTS = 5
 
-def retry_if_changed(attempt: Callable[[], _Value], most: int = 5) -> _Value:
+
+def repeat_if_changed(attempt: Callable[_Given, _Value]) -> Callable[_Given, _Value]:
     """Read, decide and write again when something else was written between reading and writing.
 
     A power state that was read from hardware, say, must not make a user's request fail. What the request means is
     decided anew on what is there now, so no update is lost.
 
     :param attempt: the whole: read, check, compare and set.
-    :param most: attempts before the error is raised.
     """
-    for _again in range(most - 1):
-        try:
-            return attempt()
-        except errors.ChangedMeanwhile:
-            continue
-    return attempt()
+
+    @functools.wraps(attempt)
+    def repeat(*args: _Given.args, **named: _Given.kwargs) -> _Value:
+        for _again in range(_MOST_ATTEMPTS - 1):
+            with contextlib.suppress(errors.ChangedMeanwhile):
+                return attempt(*args, **named)
+        return attempt(*args, **named)
+
+    return repeat

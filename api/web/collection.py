@@ -10,14 +10,11 @@ from ingot.api.web.call import Call, Reply
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import listing, models
+from ingot.db.engine import Database
 from ingot.db.listing import AnyModel
 
 _LINKED = ("sort_key", "sort_dir")
 _LAST = ("fields", "limit", "marker")
-
-
-def _complete_nothing(_call: Call, _found: Sequence[models.Record], _selection: tables.Selection) -> None:
-    """Most resources are in one table."""
 
 
 class Collection(NamedTuple, Generic[AnyModel]):
@@ -29,7 +26,7 @@ class Collection(NamedTuple, Generic[AnyModel]):
     :param selects: whether the list takes ``fields=``.
     :param details: whether the list takes ``detail=``.
     :param ownership: how its objects belong to projects, if they do.
-    :param complete: adds to records what is in other tables, one statement for all of them.
+    :param complete: adds to records what is in other tables, one statement for all of them; most are in one table.
     """
 
     name: str
@@ -39,7 +36,7 @@ class Collection(NamedTuple, Generic[AnyModel]):
     marker: Callable[[str, str], str | None] = fields.parse_uuid
     selects: bool = True
     details: bool = True
-    complete: Callable[[Call, list[AnyModel], tables.Selection], None] = _complete_nothing
+    complete: Callable[[Call, list[AnyModel], tables.Selection], None] = lambda *_arguments: None
     ownership: access.Ownership[AnyModel] | None = None
 
     @property
@@ -52,16 +49,11 @@ class Collection(NamedTuple, Generic[AnyModel]):
         """The answer with a page of the list."""
         return operations.Answer(shows=Page(self.name, self.one))
 
-    @property
-    def index_params(self) -> tuple[operations.Param, ...]:
-        """The query parameters of the list."""
+    def params(self, detail: bool = False) -> tuple[operations.Param, ...]:
+        """Return the query parameters of the list, or of the list at .../detail."""
         selecting = ((operations.FIELDS,) if self.selects else ()) + ((operations.DETAIL,) if self.details else ())
-        return (*self.filters, *operations.build_paging_params(self.marker), *selecting)
-
-    @property
-    def detail_params(self) -> tuple[operations.Param, ...]:
-        """The query parameters of the list at .../detail."""
-        return (*self.filters, *operations.build_paging_params(self.marker))
+        marker = operations.Param("marker", self.marker)
+        return (*self.filters, *operations.PAGING, marker, *(() if detail else selecting))
 
 
 class One(NamedTuple):
@@ -132,20 +124,37 @@ def index(
 
 def build_list(
     described: Collection[AnyModel],
-    build_conditions: Callable[[Call, str], Iterable[listing.Condition]],
+    build_conditions: Callable[..., Iterable[listing.Condition]] = lambda _call: (),
     detail: bool = False,
 ) -> operations.Operation:
-    """Return the list at a URL below an object.
+    """Return the operation that answers with a page of a list.
 
-    :param build_conditions: gets what names the object, and returns the conditions for what belongs to it.
+    :param build_conditions: returns conditions beside those of the filters; gets the object that the URL is below.
     :param detail: show everything, at .../detail.
     """
 
-    @operations.operation(*(described.detail_params if detail else described.index_params), answer=described.page)
-    def list_below(call: Call, ident: str) -> Reply:
-        return index(call, described, build_conditions(call, ident), detail)
+    @operations.operation(*described.params(detail), answer=described.page)
+    def list_page(call: Call, **above: str) -> Reply:
+        return index(call, described, build_conditions(call, *above.values()), detail)
 
-    return list_below
+    return list_page
+
+
+def complete_lists(
+    call: Call,
+    found: Sequence[models.Row],
+    selection: tables.Selection,
+    name: str,
+    read: Callable[[Database, list[int]], Mapping[int, Sequence[object]]],
+) -> None:
+    """Complete records with a list of what is in another table, if the selection has its name.
+
+    :param read: returns the lists that are not empty by the id of their owner, with one statement.
+    """
+    if name in selection.names and found:
+        known = read(call.db, [record.id for record in found])
+        for record in found:
+            setattr(record, name, known.get(record.id, []))
 
 
 def read_selection(call: Call, table: tables.Table, detail: bool = False) -> tables.Selection:
@@ -177,8 +186,7 @@ def build_ownership_conditions(
 def _next_link(
     call: Call, collection: Collection[AnyModel], selection: tables.Selection, last: AnyModel, limit: int
 ) -> str:
-    kept = {name: call.query[name] for name in _LINKED if name in call.query}
-    kept |= {name: value for name, value in call.query.items() if name not in (*_LINKED, *_LAST)}
+    kept = {name: call.query[name] for name in (*_LINKED, *call.query) if name in call.query and name not in _LAST}
     detail = call.query.get("detail") or call.path.endswith("/detail")
     if collection.selects and not detail:
         kept["fields"] = tuple(name for name in collection.table.fields if name in selection.names and name != "links")
@@ -207,7 +215,11 @@ def read_changes(call: Call, collection: Collection[AnyModel], record: AnyModel)
     :raises Forbidden: it would change what the request may not change.
     """
     if call.access.limited:
-        _require_edits(call, collection, record)
+        target = collection.ownership.target(record) if collection.ownership else access.NO_TARGET
+        named = (collection.table.fields.get(operation["path"].split("/")[1]) for operation in call.body)
+        # The rules of the fields that the patch names; for those without one, that of the request itself.
+        for rule in dict.fromkeys((field and field.edit) or call.rule for field in named) or (call.rule,):
+            call.access.require(rule, target)
     current = {name: getattr(record, name) for name in collection.table.patchable if hasattr(record, name)}
     changes = tables.apply_patch(collection.table, current, call.body, call.minor)
     limit = call.conf.api.max_json_body_depth
@@ -217,20 +229,9 @@ def read_changes(call: Call, collection: Collection[AnyModel], record: AnyModel)
     return changes
 
 
-def _require_edits(call: Call, collection: Collection[AnyModel], record: AnyModel) -> None:
-    """Require the rules of the fields that the patch names; for those without one, the rule of the request itself."""
-    target = collection.ownership.target(record) if collection.ownership else access.NO_TARGET
-    named = (collection.table.fields.get(operation["path"].split("/")[1]) for operation in call.body)
-    for rule in dict.fromkeys((field and field.edit) or call.rule for field in named) or (call.rule,):
-        call.access.require(rule, target)
-
-
-def _refuse(call: Call) -> Reply:
+@operations.operation(answer=operations.Answer(400))
+def without_ident(call: Call) -> Reply:
     """Refused: the URL names no object."""
     raise errors.Invalid(
         f"Missing mandatory parameter: the UUID or name of the object. Send it as {call.path.rstrip('/')}/<ident>."
     )
-
-
-without_ident = operations.Operation(_refuse, {}, None, answer=operations.Answer(400))
-"""PATCH and DELETE of a whole collection."""

@@ -27,18 +27,6 @@ class Store(Protocol[_Row]):
     def delete(self, db: Database, record: _Row, /) -> None: ...
 
 
-def _keep_values(_call: Call, values: Json, _record: models.Row | None) -> Json:
-    return values
-
-
-def _allow_update(_call: Call, _record: models.Row, _changes: Json) -> None:
-    """Most resources can be changed at any time."""
-
-
-def _list_no_conditions(_call: Call) -> list[listing.Condition]:
-    return []
-
-
 class Crud(Generic[AnyRow]):
     """The operations of a resource.
 
@@ -56,19 +44,18 @@ class Crud(Generic[AnyRow]):
         store: Store[AnyRow],
         *,
         ident: Callable[[str, str], str] = fields.parse_ident,
-        prepare: Callable[[Call, Json, AnyRow | None], Json] = _keep_values,
-        refuse_update: Callable[[Call, AnyRow, Json], None] = _allow_update,
-        where: Callable[[Call], list[listing.Condition]] = _list_no_conditions,
+        prepare: Callable[[Call, Json, AnyRow | None], Json] = lambda _call, values, _row: values,
+        refuse_update: Callable[[Call, AnyRow, Json], None] = lambda *_any_time: None,
+        where: Callable[[Call], list[listing.Condition]] = lambda _call: [],
     ) -> None:
         self._described = described
         self._store = store
         self._ident = ident
         self._prepare = prepare
         self._refuse_update = refuse_update
-        self._where = where
         shown, created = (operations.Answer(status, described.one) for status in (200, 201))
-        self.index: Operation = operation(*described.index_params, answer=described.page)(self._index)
-        self.detail: Operation = operation(*described.detail_params, answer=described.page)(self._detail)
+        self.index: Operation = collection.build_list(described, where)
+        self.detail: Operation = collection.build_list(described, where, detail=True)
         self.show: Operation = operation(operations.FIELDS, answer=shown)(self._show)
         self.create: Operation = operation(body=described.table.creation, answer=created)(self._create)
         self.update: Operation = operation(body=tables.PATCH_BODY, answer=shown)(self._update)
@@ -99,12 +86,6 @@ class Crud(Generic[AnyRow]):
             call.preconditions.check(self._described.source.noun, record)
         return record
 
-    def _index(self, call: Call) -> Reply:
-        return collection.index(call, self._described, self._where(call))
-
-    def _detail(self, call: Call) -> Reply:
-        return collection.index(call, self._described, self._where(call), detail=True)
-
     def _render(self, call: Call, record: AnyRow) -> Json:
         return self._described.table.select(call.minor, call.query.get("fields")).render(record, call)
 
@@ -121,9 +102,10 @@ class Crud(Generic[AnyRow]):
         return calls.created_reply(call, self._render(call, record), path, record.version)
 
     def _update(self, call: Call, ident: str) -> Reply:
-        record = self.read(call, calls.retry_if_changed(lambda: self._change(call, ident)))
+        record = self.read(call, self._change(call, ident))
         return Reply(self._render(call, record), version=record.version)
 
+    @calls.repeat_if_changed
     def _change(self, call: Call, ident: str) -> str:
         record = self.read_to_write(call, ident)
         changes = collection.read_changes(call, self._described, record)
@@ -132,6 +114,7 @@ class Crud(Generic[AnyRow]):
             self._store.update(call.db, record, self._prepare(call, changes, record))
         return record.uuid
 
+    @calls.repeat_if_changed
     def _delete(self, call: Call, ident: str) -> Reply:
-        calls.retry_if_changed(lambda: self._store.delete(call.db, self.read_to_write(call, ident)))
+        self._store.delete(call.db, self.read_to_write(call, ident))
         return calls.NO_CONTENT

@@ -4,19 +4,19 @@ Routes give paths and methods, operations their parameters, bodies and answers, 
 extension ``x-openstack`` has the microversion that brought a path, a parameter or a field.
 """
 
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
 
 from ingot.api.web import collection, fields, operations, preconditions, tables, versions
 from ingot.api.web.call import Call, Reply
-from ingot.api.web.operations import Operation, operation
+from ingot.api.web.operations import Operation, Route, operation
 from ingot.common.json_types import Json
 
 PATH = "/ingot/v1/openapi.json"
 
-_TEXT = {"type": "string"}
+_TEXT = fields.TEXT_SCHEMA
 _FLAG = {"anyOf": [{"type": "boolean"}, {"enum": ["t", "true", "on", "y", "yes", "f", "false", "off", "n", "no"]}]}
 
 _PARSED: Mapping[Callable[[str, str], object], Json] = {
@@ -68,27 +68,6 @@ _IDENTS: Mapping[str, str] = {
 }
 
 
-class Route(Protocol):
-    """What the description needs of a row of the table of routes."""
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def operations(self) -> Mapping[str, Operation]: ...
-
-    @property
-    def public(self) -> bool: ...
-
-    @property
-    def any_version(self) -> bool: ...
-
-    @property
-    def tagged(self) -> bool: ...
-
-    def required_version(self, method: str) -> int: ...
-
-
 def build_document(routes: Iterable[Route]) -> Json:
     """Return the description of these routes."""
     named: Json = {"Error": _ERROR, "Patch": tables.PATCH_BODY.schema.document}
@@ -123,29 +102,26 @@ def build_document(routes: Iterable[Route]) -> Json:
 
 def show(routes: Callable[[], Iterable[Route]]) -> Operation:
     """Return the operation that answers with the description of all routes, itself among them."""
-    made: list[Json] = []
+    build = functools.cache(lambda: build_document(routes()))
 
     @operation(answer=operations.Answer(shows=operations.Plain({"type": "object", "required": ["openapi", "paths"]})))
     def describe(call: Call) -> Reply:
         """This document."""
-        if not made:
-            made.append(build_document(routes()))
-        return Reply(made[0])
+        return Reply(build())
 
     return describe
 
 
 def _describe_operations(route: Route, named: Json) -> Iterator[tuple[str, Json]]:
     for method, served in route.operations.items():
-        since = route.required_version(method)
         described = {
             "operationId": re.sub(r"[^\w-]+", "_", f"{method.lower()}{route.path}").strip("_"),
             "tags": [_read_tag(route)],
             "summary": _summarize(method, served),
             "parameters": list(_describe_parameters(route, method, served)),
-            **_describe_body(served),
+            **({"requestBody": _describe_body(served.body)} if served.body else {}),
             "responses": _describe_responses(route, method, served, named),
-            **fields.version_extension(since),
+            **fields.version_extension(served.since),
         }
         yield method.lower(), described | ({"security": []} if route.public else {})
 
@@ -164,12 +140,10 @@ def _describe_parameters(route: Route, method: str, served: Operation) -> Iterat
         yield from (_build_reference("parameters", name) for name in preconditions.HEADERS)
 
 
-def _describe_body(served: Operation) -> Json:
-    if served.body is None:
-        return {}
-    schema = _build_reference("schemas", "Patch") if served.body is tables.PATCH_BODY else served.body.schema.document
-    required = served.body is tables.PATCH_BODY or bool(schema.get("required"))
-    return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}
+def _describe_body(body: operations.Body) -> Json:
+    patches = body is tables.PATCH_BODY
+    schema = _build_reference("schemas", "Patch") if patches else body.schema.document
+    return {"required": patches or bool(schema.get("required")), "content": {"application/json": {"schema": schema}}}
 
 
 def _describe_responses(route: Route, method: str, served: Operation, named: Json) -> Json:
@@ -212,6 +186,5 @@ def template_path(path: str) -> str:
 
 def _read_tag(route: Route) -> str:
     """Return the subject of a path: its first segment after the version."""
-    segments = [part for part in route.path.split("/") if part not in ("", "v1")]
-    own = segments[1:] if segments[:1] == ["ingot"] else segments
-    return own[0].removesuffix(".json").replace("-", "_") if own else "versions"
+    subject = next((part for part in route.path.split("/") if part not in ("", "ingot", "v1")), "versions")
+    return subject.removesuffix(".json").replace("-", "_")

@@ -10,7 +10,6 @@ from werkzeug.datastructures import Headers
 from ingot.common import errors, glance
 
 _CHUNK = 256 * 1024
-_REQUEST_HEADERS = ("Range",)
 _ANSWER_HEADERS = ("Accept-Ranges", "Content-Length", "Content-Range")
 
 
@@ -34,7 +33,7 @@ class Downloads:
                 reason="this process has as many already as [api] max_image_downloads allows",
             )
         try:
-            passed = {name: headers[name] for name in _REQUEST_HEADERS if name in headers}
+            passed = {"Range": headers["Range"]} if "Range" in headers else {}
             return Download(glance.Image(self._conf, "image", ident).content(passed), self._slots)
         except BaseException:
             self._slots.release()

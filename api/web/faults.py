@@ -13,6 +13,7 @@ from oslo_log import log
 from werkzeug import exceptions
 
 from ingot.api.auth import identity
+from ingot.api.web import versions
 from ingot.common import errors
 from ingot.common.json_types import Json
 
@@ -20,10 +21,6 @@ LOG = log.getLogger(__name__)
 
 RETRY_AFTER = 5
 """Seconds after which a client may try again what was not available."""
-
-
-class TooLarge(errors.BodyTooLarge):
-    """A limit of the request's body; its answer is not wrapped."""
 
 
 class TooDeep(errors.Invalid):
@@ -53,7 +50,7 @@ def build_body(error: errors.IngotError, handled: bool) -> bytes:
         "faultcode": "Client" if error.code < HTTPStatus.INTERNAL_SERVER_ERROR else "Server",
         "faultstring": error.message,
     }
-    if isinstance(error, TooLarge | TooDeep):
+    if isinstance(error, errors.BodyTooLarge | TooDeep):
         return orjson.dumps(fault)
     inner: Json = fault | {"debuginfo": None}
     if not handled:
@@ -65,6 +62,8 @@ def build_headers(error: errors.IngotError) -> dict[str, str]:
     """Return the headers that belong to an error."""
     if isinstance(error, identity.Challenged):
         return {"WWW-Authenticate": error.challenge}
+    if isinstance(error, errors.VersionRefused):
+        return dict(versions.RANGE)
     if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
         return {"Retry-After": str(RETRY_AFTER)}
     return {}

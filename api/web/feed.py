@@ -117,16 +117,13 @@ class Feed:
             return None  # the client comes back
 
     def _run(self) -> None:
-        while self._is_needed():
+        while True:
+            with self._new_events:
+                if self._streams == 0 or self._closed.is_set():
+                    self._thread = None
+                    return
             if self._read_new() < _PAGE:
                 self._closed.wait(_INTERVAL_S)
-
-    def _is_needed(self) -> bool:
-        with self._new_events:
-            if self._streams == 0 or self._closed.is_set():
-                self._thread = None
-                return False
-            return True
 
     def _read_new(self) -> int:
         try:
@@ -182,7 +179,7 @@ class Stream(Iterator[bytes]):
 
 
 def _format_event(event: models.Event) -> bytes:
-    about = {"id": event.id, "kind": event.kind, "at": event.created_at}
-    data = {**about, "node_uuid": event.node_uuid, "node_name": event.node_name, **event.data}
+    node = {"node_uuid": event.node_uuid, "node_name": event.node_name}
+    data = {"id": event.id, "kind": event.kind, "at": event.created_at, **node, **event.data}
     text = orjson.dumps(data, option=orjson.OPT_NAIVE_UTC).decode()
     return f"id: {event.id}\nevent: {event.kind}\ndata: {text}\n\n".encode()

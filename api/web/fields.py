@@ -45,20 +45,17 @@ class Schema:
 
         :raises Invalid: the value does not fit the schema.
         """
-        found = exceptions.best_match(self._validator.iter_errors(value))
-        if found is not None:
-            raise errors.Invalid(f"Schema error for {self.noun}: {_describe(found)}")
-
-
-def _describe(error: exceptions.ValidationError) -> str:
-    where = ".".join(map(str, error.absolute_path))
-    message = error.message.replace(repr(error.instance), masking.describe_value(where, error.instance), 1)
-    if error.validator == "additionalProperties":
-        message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]} ..."
-        message += f"; allowed are: {', '.join(sorted(error.schema.get('properties', ()))) or 'none'}"
-    elif error.validator in _UNEXPLAINED:
-        message += f"; allowed is: {_describe_form(error.schema)}"
-    return f"{where}: {message}" if where else message
+        error = exceptions.best_match(self._validator.iter_errors(value))
+        if error is None:
+            return
+        where = ".".join(map(str, error.absolute_path))
+        message = error.message.replace(repr(error.instance), masking.describe_value(where, error.instance), 1)
+        if error.validator == "additionalProperties":
+            message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]} ..."
+            message += f"; allowed are: {', '.join(sorted(error.schema.get('properties', ()))) or 'none'}"
+        elif error.validator in _UNEXPLAINED:
+            message += f"; allowed is: {_describe_form(error.schema)}"
+        raise errors.Invalid(": ".join(filter(None, (f"Schema error for {self.noun}", where, message))))
 
 
 _UNEXPLAINED = ("anyOf", "maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties")
@@ -84,13 +81,9 @@ def _describe_form(schema: Json) -> str:
     """Return in words what a schema allows."""
     if "anyOf" in schema:
         return ", or ".join(map(_describe_form, schema["anyOf"]))
-    return " ".join(
-        clause.format(_join(schema[key])) for key, clause in _CLAUSES.items() if schema.get(key) is not None
-    )
-
-
-def _join(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    known = {key: schema[key] for key in _CLAUSES if schema.get(key) is not None}
+    texts = {key: ", ".join(map(str, value)) if isinstance(value, list) else value for key, value in known.items()}
+    return " ".join(_CLAUSES[key].format(text) for key, text in texts.items())
 
 
 TEXT_SCHEMA: Json = {"type": "string"}
@@ -243,10 +236,6 @@ def _parse_portgroup_name(name: str, value: str) -> str | None:
     return (value if uuidutils.is_uuid_like(value) else parse_name(name, value)) if value else None
 
 
-def _parse_uuid_or_none(name: str, value: str) -> str | None:
-    return parse_uuid(name, value) if value else None
-
-
 _FLAG: Json = {"type": ["boolean", "string", "null"]}
 
 TEXT = text()
@@ -257,7 +246,7 @@ FLAG = FieldType(_FLAG, parse_flag, empty=False)
 FLAG_ON = FieldType(_FLAG, parse_flag, empty=True)
 TRISTATE = FieldType(_FLAG, parse_flag)
 UUID = FieldType(OPTIONAL_TEXT_SCHEMA, parse_uuid)
-UUID_OR_EMPTY = FieldType(OPTIONAL_TEXT_SCHEMA, _parse_uuid_or_none)
+UUID_OR_EMPTY = FieldType(OPTIONAL_TEXT_SCHEMA, lambda name, value: parse_uuid(name, value) if value else None)
 MAC = FieldType(TEXT_SCHEMA, parse_mac)
 OPTIONAL_MAC = FieldType(OPTIONAL_TEXT_SCHEMA, parse_mac)
 NAME = FieldType(OPTIONAL_TEXT_SCHEMA, parse_name)
@@ -321,11 +310,9 @@ class Body:
     :param newer: the error for a key that is newer than the request's version.
     """
 
-    def __init__(
-        self, noun: str, declared: Iterable[Field], newer: type[errors.IngotError] = errors.VersionRefused
-    ) -> None:
+    def __init__(self, noun: str, *declared: Field, newer: type[errors.IngotError] = errors.VersionRefused) -> None:
         self._newer = newer
-        self.declared: tuple[Field, ...] = tuple(declared)
+        self.declared = declared
         self._fields = {field.name: field for field in self.declared}
         self._needs_version = [field for field in self.declared if field.since > 1]
         properties = {

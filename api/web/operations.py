@@ -1,4 +1,4 @@
-"""Operations: what a handler accepts and answers, declared beside it. Query parameters, bodies, shapes of answers."""
+"""Operations: what a handler accepts and answers, declared beside it, and the URLs where it is served."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -81,12 +81,13 @@ EMPTY_202, EMPTY_204 = Answer(202), Answer(204)
 
 
 class Operation(NamedTuple):
-    """A handler with what it accepts; the rows of the route table hold operations.
+    """A handler with what it accepts.
 
     :param query: declared query parameters; any other is refused.
     :param body: declared body; None: a body is ignored.
     :param answer: what it answers; what the API's description says, and tests compare with.
-    :param since: minor version that brought it, where it is younger than its route.
+    :param since: minor version that brought it; in the table of routes not older than its URL.
+    :param rule: in the table of routes, the rule of policy for it; see :mod:`ingot.api.auth.rules`.
     """
 
     handler: Callable[..., Reply]
@@ -94,6 +95,7 @@ class Operation(NamedTuple):
     body: Body | None
     answer: Answer
     since: int = 1
+    rule: str = ""
 
 
 def operation(
@@ -105,6 +107,45 @@ def operation(
         return Operation(handler, {param.name: param for param in query}, body, answer, since)
 
     return declare
+
+
+_REFUSALS: Mapping[int, type[errors.IngotError]] = {
+    404: errors.NotFound,
+    405: errors.MethodNotAllowed,
+    406: errors.VersionRefused,
+}
+
+
+class Route(NamedTuple):
+    """A URL.
+
+    :param operations: by method.
+    :param since: minor version that brought it.
+    :param below: what older requests get, by method.
+    :param public: whether it needs no authentication.
+    :param any_version: whether the request's version does not matter.
+    :param first: what refuses users who may not use it, even where it is newer than the version of the request;
+        everywhere else the version is checked first.
+    """
+
+    path: str
+    operations: Mapping[str, Operation]
+    since: int
+    below: Mapping[str, int]
+    public: bool
+    any_version: bool
+    first: Callable[..., object] | None
+
+    @property
+    def tagged(self) -> bool:
+        """Whether writing to it is writing to one object, which has an entity tag."""
+        return not self.public and ("<node>" in self.path or "<ident>" in self.path)
+
+    def too_new_error(self, method: str) -> errors.IngotError:
+        """Return the error for a request of an older version, whether it has the method or not."""
+        since = self.operations[method].since if method in self.operations else self.since
+        refusal = _REFUSALS[self.below.get(method, self.below["*"])]
+        return refusal(f"{method} {self.path} needs API version 1.{since} or newer.")
 
 
 def parse_lower_case(name: str, given: str) -> str:
@@ -131,6 +172,18 @@ def parse_limit(name: str, given: str) -> int:
     return int(given)
 
 
+def build_choice(values: Iterable[str]) -> Callable[[str, str], str]:
+    """Return what parses a parameter that must be one of the values."""
+    allowed = sorted(values)
+
+    def parse(name: str, given: str) -> str:
+        if given not in allowed:
+            raise errors.Invalid(field=name, value=given, allowed=f"Allowed are: {', '.join(allowed)}.")
+        return given
+
+    return parse
+
+
 def parse_direction(name: str, given: str) -> str:
     if given not in ("asc", "desc"):
         raise errors.Invalid(field=name, value=given, allowed="Send asc or desc.")
@@ -141,17 +194,8 @@ FIELDS = Param("fields", parse_names, since=8, repeats=True)
 DETAIL = Param("detail", fields.parse_flag)
 
 
-def build_paging_params(marker: Callable[[str, str], str | None] = fields.parse_uuid) -> tuple[Param, ...]:
-    """Return the parameters of every list.
-
-    :param marker: parses what names the last item of the page before.
-    """
-    return (
-        Param("sort_key", fields.parse_text),
-        Param("sort_dir", parse_direction),
-        Param("limit", parse_limit),
-        Param("marker", marker),
-    )
+PAGING = (Param("sort_key", fields.parse_text), Param("sort_dir", parse_direction), Param("limit", parse_limit))
+"""The parameters of every list, besides the marker."""
 
 
 def read_query(declared: Mapping[str, Param], given: MultiDict[str, str], minor: int) -> dict[str, Any]:
@@ -165,15 +209,15 @@ def read_query(declared: Mapping[str, Param], given: MultiDict[str, str], minor:
         raise errors.Invalid(
             f"Unexpected arguments: {', '.join(unknown)[:200]}. Accepted here: {', '.join(sorted(declared)) or 'none'}."
         )
-    return {name: _parse(declared[name], given.getlist(name), minor) for name in given}
-
-
-def _parse(param: Param, given: list[str], minor: int) -> object:
-    if minor < param.since:
-        raise errors.VersionRefused(minor=param.since)
-    if len(given) > 1 and not param.repeats:
-        raise errors.Invalid(field=param.name, value=given, allowed="Give it only once.")
-    return param.parse(param.name, ",".join(given))
+    parsed = {}
+    for name, values in given.lists():
+        param = declared[name]
+        if minor < param.since:
+            raise errors.VersionRefused(minor=param.since)
+        if len(values) > 1 and not param.repeats:
+            raise errors.Invalid(field=name, value=values, allowed="Give it only once.")
+        parsed[name] = param.parse(name, ",".join(values))
+    return parsed
 
 
 def build_conditions(filters: Iterable[Param], query: Mapping[str, Any]) -> list[listing.Condition]:

@@ -39,7 +39,8 @@ class Preconditions(NamedTuple):
         """
         current = found.version
         for header, tags in self.given.items():
-            named = tags is None or current in (_parse_version(tag) for tag in tags)
+            # A weak tag keeps its W/: it does not say that what the client knows is all there is.
+            named = tags is None or current in (tag.partition("-")[0] for tag in tags)
             if named != (header == _MATCH):
                 raise self._failed_error(f"{noun} {found.uuid}", current, header)
 
@@ -89,8 +90,3 @@ def _parse_tags(name: str, text: str) -> tuple[str, ...] | None:
     if len(text) > _LONGEST or not _LIST.fullmatch(text):
         raise errors.Invalid(field=name, value=text, allowed=_FORM)
     return tuple((found[1] or "") + found[2] for found in _TAG.finditer(text))
-
-
-def _parse_version(named: str) -> str:
-    """Return the version in a tag. A weak tag has none: it does not say that what the client knows is all there is."""
-    return "" if named.startswith("W/") else named.partition("-")[0]

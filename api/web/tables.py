@@ -47,14 +47,12 @@ class Selection(NamedTuple):
         for name, compute in self.computed:
             shown[name] = compute(record, call)
         if self.guarded and not call.access.sees_all:
-            self._hide(shown, access.build_target("node", owner=row["owner"], lessee=row["lessee"]), call)
+            target = access.build_target("node", owner=row["owner"], lessee=row["lessee"])
+            for name, rule in self.guarded:
+                if not call.access.permits(rule, target):
+                    notice = f"** Redacted - requires {rule} permission. **"
+                    shown[name] = {"content": notice} if isinstance(shown[name], dict) else notice
         return shown
-
-    def _hide(self, shown: Json, target: access.Target, call: Call) -> None:
-        for name, rule in self.guarded:
-            if not call.access.permits(rule, target):
-                notice = f"** Redacted - requires {rule} permission. **"
-                shown[name] = {"content": notice} if isinstance(shown[name], dict) else notice
 
 
 class Table:
@@ -68,7 +66,7 @@ class Table:
     def __init__(
         self,
         noun: str,
-        declared: Iterable[Field],
+        *declared: Field,
         newer: type[errors.IngotError] = errors.VersionRefused,
         always: tuple[str, ...] = (),
     ) -> None:
@@ -81,7 +79,7 @@ class Table:
             for field in self.fields.values()
             if field.type and field.write & fields.POST
         )
-        self.creation = fields.Body(noun, written, newer)
+        self.creation = fields.Body(noun, *written, newer=newer)
         self.patchable: Mapping[str, Field] = {
             name: field for name, field in self.fields.items() if field.type and field.write & fields.PATCH
         }
@@ -165,6 +163,11 @@ def links_field(collection: str, column: str = "uuid") -> Field:
     return Field("links", compute=compute, needs=(column,), brief=True, schema=LINKS)
 
 
+def record_fields(collection: str, since: int = 1) -> tuple[Field, ...]:
+    """Return what most resources show of their rows: their links, and when they were created and changed."""
+    return (links_field(collection), *(Field(name, since, sortable=True) for name in ("created_at", "updated_at")))
+
+
 def sub_links_field(name: str, collection: str, since: int = 1) -> Field:
     """Return a field with the links of a sub-resource."""
 
@@ -222,27 +225,21 @@ def apply_patch(table: Table, current: Mapping[str, object], patch: list[Json], 
     :raises PatchError: an operation cannot be applied.
     :raises VersionRefused: a field is newer than the request's version, unless the table has another error for that.
     """
-    used = _list_used_fields(table, patch, minor)
+    names = dict.fromkeys(operation["path"].split("/")[1] for operation in patch)
+    if unknown := next((name for name in names if name not in table.patchable), None):
+        allowed = ", ".join(sorted(known for known, field in table.patchable.items() if field.since <= minor))
+        raise errors.Invalid(f"Cannot patch /{unknown[:80]}. Only the following can be updated: {allowed}.")
+    used = {name: table.patchable[name] for name in names}
+    newer = (field for field in used.values() if (field.patch_since or field.since) > minor)
+    fields.refuse_newer(newer, minor, table.newer)
     document = copy.deepcopy({name: current[name] for name in used})
     for operation in patch:
         _run(document, operation)
     written = {name: document[name] for name in used if document.get(name) is not None}
-    fields.Body("patch", used.values()).schema.check(written)
+    fields.Body("patch", *used.values()).schema.check(written)
     outcome = {name: field.parse(document.get(name)) for name, field in used.items()}
     changed = {name: _unmask(value, current[name]) for name, value in outcome.items() if value != current[name]}
     return {name: value for name, value in changed.items() if value != current[name]}
-
-
-def _list_used_fields(table: Table, patch: list[Json], minor: int) -> dict[str, Field]:
-    names = dict.fromkeys(operation["path"].split("/")[1] for operation in patch)
-    for name in names:
-        if name not in table.patchable:
-            allowed = ", ".join(sorted(known for known, field in table.patchable.items() if field.since <= minor))
-            raise errors.Invalid(f"Cannot patch /{name[:80]}. Only the following can be updated: {allowed}.")
-    used = {name: table.patchable[name] for name in names}
-    newer = (field for field in used.values() if (field.patch_since or field.since) > minor)
-    fields.refuse_newer(newer, minor, table.newer)
-    return used
 
 
 def _run(document: Json, operation: Json) -> None:

@@ -132,13 +132,10 @@ MAX = max(HISTORY)
 HEADER = "X-OpenStack-Ironic-API-Version"
 MIN_HEADER = "X-OpenStack-Ironic-API-Minimum-Version"
 MAX_HEADER = "X-OpenStack-Ironic-API-Maximum-Version"
+RANGE = {MIN_HEADER: f"1.{MIN}", MAX_HEADER: f"1.{MAX}"}
 
 _NUMBER = re.compile(r"(-?\d{1,6})\.(\d{1,6})", re.ASCII)
 _SERVICE = re.compile(r"\s*baremetal\s+(\S+)\s*", re.ASCII | re.IGNORECASE)
-
-
-TEXT: dict[int, str] = {minor: f"1.{minor}" for minor in HISTORY}
-"""Versions as clients write them."""
 
 
 @functools.lru_cache(maxsize=512)
@@ -149,7 +146,8 @@ def negotiate(own: str | None, common: str | None) -> int:
     :param common: value of OpenStack-API-Version; it wins when it names this service.
     :raises VersionRefused: it cannot be read, or is not served.
     """
-    named = _find_service_version(common) or (own or "").strip()
+    entries = (_SERVICE.fullmatch(entry) for entry in (common or "").split(","))
+    named = next((entry[1] for entry in entries if entry), (own or "").strip())
     if not named:
         return MIN
     if named.lower() == "latest":
@@ -161,8 +159,3 @@ def negotiate(own: str | None, common: str | None) -> int:
     if major != 1 or not MIN <= minor <= MAX:
         raise errors.VersionRefused(f"Version {named} is not served; send 1.{MIN} to 1.{MAX}, or latest.")
     return minor
-
-
-def _find_service_version(common: str | None) -> str | None:
-    entries = (_SERVICE.fullmatch(entry) for entry in (common or "").split(","))
-    return next((entry[1] for entry in entries if entry), None)

@@ -132,6 +132,4 @@ def _interface_options(interface_type: str) -> list[cfg.Opt]:
     ]
 
 
-OPTIONS: dict[str, list[cfg.Opt]] = {
-    "DEFAULT": [*_GENERAL, *(option for name in interfaces.TYPES for option in _interface_options(name))],
-}
+DEFAULT: list[cfg.Opt] = [*_GENERAL, *(option for name in interfaces.TYPES for option in _interface_options(name))]

@@ -1,169 +1,199 @@
-"""Options of the [deploy], [agent], [pxe] and [ipmi] groups: how machines are booted, written and talked to."""
+"""Options of [deploy], [agent], [inspector], [pxe] and [ipmi]: how machines are booted, inspected and written."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
-OPTIONS: dict[str, list[cfg.Opt]] = {
-    "deploy": [
-        cfg.IntOpt(
-            "erase_devices_priority",
-            min=0,
-            help="Priority of the clean step that erases disks completely. Unset: the agent's own priority; 0: never.",
-        ),
-        cfg.IntOpt(
-            "erase_devices_metadata_priority",
-            min=0,
-            help="Priority of the clean step that erases partition tables and signatures. Unset: the agent's own; "
-            "0: never.",
-        ),
-        cfg.IntOpt(
-            "delete_configuration_priority",
-            min=0,
-            help="Priority of the clean step that deletes software RAID arrays. Unset or 0: only when it is requested.",
-        ),
-        cfg.IntOpt(
-            "create_configuration_priority",
-            min=0,
-            help="Priority of the clean step that builds the arrays of target_raid_config. Unset or 0: only when it is "
-            "requested. Lower than delete_configuration_priority, or what it builds is deleted again.",
-        ),
-        cfg.BoolOpt(
-            "enable_ata_secure_erase",
-            default=True,
-            help="Erase SATA disks completely with their own secure erase, which is quick and reaches spare sectors.",
-        ),
-        cfg.BoolOpt(
-            "enable_nvme_secure_erase",
-            default=True,
-            help="Erase NVMe disks completely with their own format command, cryptographically where they can.",
-        ),
-        cfg.BoolOpt(
-            "continue_if_disk_secure_erase_fails",
-            default=False,
-            help="Shred a disk whose secure erase fails or is frozen by the firmware. Otherwise cleaning fails, so "
-            "that an operator checks a disk that claims to erase itself and does not.",
-        ),
-        cfg.IntOpt(
-            "shred_random_overwrite_iterations",
-            default=1,
-            min=0,
-            help="How often a disk is overwritten with random data when it is shredded.",
-        ),
-        cfg.BoolOpt(
-            "shred_final_overwrite_with_zeros",
-            default=True,
-            help="Overwrite a shredded disk with zeros at the end, which hides that it was shredded.",
-        ),
-        cfg.IntOpt(
-            "disk_erasure_concurrency",
-            default=4,
-            min=1,
-            help="How many disks of a machine are erased completely at the same time.",
-        ),
-        cfg.BoolOpt(
-            "erase_skip_read_only",
-            default=False,
-            help="Leave out disks that cannot be written. Otherwise a complete erase of such a machine fails.",
-        ),
-        cfg.BoolOpt(
-            "fast_track",
-            default=False,
-            help="Use an agent that is already running instead of rebooting the machine into a new one.",
-        ),
-        cfg.IntOpt(
-            "fast_track_timeout",
-            default=300,
-            min=0,
-            help="Seconds since its last heartbeat for which an agent counts as running.",
-        ),
-        cfg.StrOpt(
-            "default_boot_mode",
-            default="uefi",
-            choices=["uefi", "bios"],
-            help="Boot mode of machines that do not say theirs in properties.capabilities or instance_info.",
-        ),
-        cfg.URIOpt(
-            "deploy_kernel",
-            help="Kernel of the agent's ramdisk for nodes without driver_info.deploy_kernel.",
-        ),
-        cfg.URIOpt(
-            "deploy_ramdisk",
-            help="Initial ramdisk of the agent for nodes without driver_info.deploy_ramdisk.",
-        ),
-        cfg.StrOpt(
-            "http_root",
-            help="Directory that a web server of yours serves as http_url. Images given as file:// are linked there "
-            "while a machine fetches them.",
-        ),
-        cfg.URIOpt(
-            "http_url",
-            schemes=["http", "https"],
-            help="Address under which machines on the provisioning network reach what is in http_root.",
-        ),
-        cfg.ListOpt(
-            "file_url_allowed_paths",
-            default=["/var/lib/ingot/images"],
-            help="Directories that an image given as file:// may be in; all other files of the host stay private.",
-        ),
-        cfg.IntOpt("configdrive_max_size", default=64, min=1, help="Largest config drive in MiB, after decoding."),
-    ],
-    "agent": [
-        cfg.BoolOpt(
-            "require_tls", default=True, help="Refuse agents that do not call back over https with a certificate."
-        ),
-        cfg.IntOpt(
-            "connect_timeout",
-            default=5,
-            min=1,
-            help="Seconds an agent has to accept a connection: for so long an unresponsive machine occupies a worker.",
-        ),
-        cfg.IntOpt("command_timeout", default=60, min=1, help="Seconds an agent has to answer a request."),
-        cfg.IntOpt(
-            "max_command_attempts",
-            default=3,
-            min=1,
-            help="For how many times command_timeout an agent that sends heartbeats but cannot be reached is asked "
-            "again about its command, at growing intervals; one that does not call any more either is asked for one "
-            "command_timeout. No worker waits meanwhile.",
-        ),
-        cfg.BoolOpt(
-            "stream_raw_images",
-            default=True,
-            help="Let agents write raw images to disk while downloading them, instead of keeping them in memory.",
-        ),
-        cfg.StrOpt(
-            "deploy_logs_collect",
-            default="on_failure",
-            choices=[
-                ("always", "of every run whose agent still runs at its end"),
-                ("on_failure", "of runs that fail"),
-                ("never", "of no run"),
-            ],
-            help="Whose agent's logs are kept in the database, to be read at /ingot/v1/nodes/<node>/logs.",
-        ),
-        cfg.IntOpt(
-            "deploy_logs_max_size",
-            default=4 * 1024**2,  # twice that fits into what MariaDB accepts by default, 16 MiB
-            min=1,
-            help="Largest archive of logs, in bytes, that is kept; of a larger one the node's history tells the size. "
-            "The largest packet of MariaDB and MySQL (max_allowed_packet) must be more than twice as large, because "
-            "archives travel as hexadecimal digits.",
-        ),
-        cfg.IntOpt("deploy_logs_max_per_node", default=3, min=1, help="How many archives of logs a node keeps."),
-    ],
-    "pxe": [
-        cfg.StrOpt(
-            "kernel_append_params",
-            default="nofb vga=normal",
-            help="Kernel parameters of every network boot. A node's driver_info.kernel_append_params replaces them; "
-            "%default% there stands for this value.",
-        ),
-    ],
-    "ipmi": [
-        cfg.IntOpt(
-            "command_retry_timeout",
-            default=20,
-            min=1,
-            help="Seconds after which a BMC that does not answer counts as unreachable.",
-        ),
-    ],
-}
+INSPECTION_HOOKS = ("ramdisk-error", "validate-interfaces", "ports", "architecture", "memory", "boot-mode")
+"""What can be made of an inventory, each by a function of ``conductor/inspection/process.py``."""
+
+DEPLOY: list[cfg.Opt] = [
+    cfg.IntOpt(
+        "erase_devices_priority",
+        min=0,
+        help="Priority of the clean step that erases disks completely. Unset: the agent's own priority; 0: never.",
+    ),
+    cfg.IntOpt(
+        "erase_devices_metadata_priority",
+        min=0,
+        help="Priority of the clean step that erases partition tables and signatures. Unset: the agent's own; "
+        "0: never.",
+    ),
+    cfg.IntOpt(
+        "delete_configuration_priority",
+        min=0,
+        help="Priority of the clean step that deletes software RAID arrays. Unset or 0: only when it is requested.",
+    ),
+    cfg.IntOpt(
+        "create_configuration_priority",
+        min=0,
+        help="Priority of the clean step that builds the arrays of target_raid_config. Unset or 0: only when it is "
+        "requested. Lower than delete_configuration_priority, or what it builds is deleted again.",
+    ),
+    cfg.BoolOpt(
+        "enable_ata_secure_erase",
+        default=True,
+        help="Erase SATA disks completely with their own secure erase, which is quick and reaches spare sectors.",
+    ),
+    cfg.BoolOpt(
+        "enable_nvme_secure_erase",
+        default=True,
+        help="Erase NVMe disks completely with their own format command, cryptographically where they can.",
+    ),
+    cfg.BoolOpt(
+        "continue_if_disk_secure_erase_fails",
+        default=False,
+        help="Shred a disk whose secure erase fails or is frozen by the firmware. Otherwise cleaning fails, so that an "
+        "operator checks a disk that claims to erase itself and does not.",
+    ),
+    cfg.IntOpt(
+        "shred_random_overwrite_iterations",
+        default=1,
+        min=0,
+        help="How often a disk is overwritten with random data when it is shredded.",
+    ),
+    cfg.BoolOpt(
+        "shred_final_overwrite_with_zeros",
+        default=True,
+        help="Overwrite a shredded disk with zeros at the end, which hides that it was shredded.",
+    ),
+    cfg.IntOpt(
+        "disk_erasure_concurrency",
+        default=4,
+        min=1,
+        help="How many disks of a machine are erased completely at the same time.",
+    ),
+    cfg.BoolOpt(
+        "erase_skip_read_only",
+        default=False,
+        help="Leave out disks that cannot be written. Otherwise a complete erase of such a machine fails.",
+    ),
+    cfg.BoolOpt(
+        "fast_track",
+        default=False,
+        help="Use an agent that is already running instead of rebooting the machine into a new one.",
+    ),
+    cfg.IntOpt(
+        "fast_track_timeout",
+        default=300,
+        min=0,
+        help="Seconds since its last heartbeat for which an agent counts as running.",
+    ),
+    cfg.StrOpt(
+        "default_boot_mode",
+        default="uefi",
+        choices=["uefi", "bios"],
+        help="Boot mode of machines that do not say theirs in properties.capabilities or instance_info.",
+    ),
+    cfg.URIOpt("deploy_kernel", help="Kernel of the agent's ramdisk for nodes without driver_info.deploy_kernel."),
+    cfg.URIOpt("deploy_ramdisk", help="Initial ramdisk of the agent for nodes without driver_info.deploy_ramdisk."),
+    cfg.StrOpt(
+        "http_root",
+        help="Directory that a web server of yours serves as http_url. Images given as file:// are linked there while "
+        "a machine fetches them.",
+    ),
+    cfg.URIOpt(
+        "http_url",
+        schemes=["http", "https"],
+        help="Address under which machines on the provisioning network reach what is in http_root.",
+    ),
+    cfg.ListOpt(
+        "file_url_allowed_paths",
+        default=["/var/lib/ingot/images"],
+        help="Directories that an image given as file:// may be in; all other files of the host stay private.",
+    ),
+    cfg.IntOpt("configdrive_max_size", default=64, min=1, help="Largest config drive in MiB, after decoding."),
+]
+
+AGENT: list[cfg.Opt] = [
+    cfg.BoolOpt("require_tls", default=True, help="Refuse agents that do not call back over https with a certificate."),
+    cfg.IntOpt(
+        "connect_timeout",
+        default=5,
+        min=1,
+        help="Seconds an agent has to accept a connection: for so long an unresponsive machine occupies a worker.",
+    ),
+    cfg.IntOpt("command_timeout", default=60, min=1, help="Seconds an agent has to answer a request."),
+    cfg.IntOpt(
+        "max_command_attempts",
+        default=3,
+        min=1,
+        help="For how many times command_timeout an agent that sends heartbeats but cannot be reached is asked again "
+        "about its command, at growing intervals; one that does not call any more either is asked for one "
+        "command_timeout. No worker waits meanwhile.",
+    ),
+    cfg.BoolOpt(
+        "stream_raw_images",
+        default=True,
+        help="Let agents write raw images to disk while downloading them, instead of keeping them in memory.",
+    ),
+    cfg.StrOpt(
+        "deploy_logs_collect",
+        default="on_failure",
+        choices=[
+            ("always", "of every run whose agent still runs at its end"),
+            ("on_failure", "of runs that fail"),
+            ("never", "of no run"),
+        ],
+        help="Whose agent's logs are kept in the database, to be read at /ingot/v1/nodes/<node>/logs.",
+    ),
+    cfg.IntOpt(
+        "deploy_logs_max_size",
+        default=4 * 1024**2,  # twice that fits into what MariaDB accepts by default, 16 MiB
+        min=1,
+        help="Largest archive of logs, in bytes, that is kept; of a larger one the node's history tells the size. The "
+        "largest packet of MariaDB and MySQL (max_allowed_packet) must be more than twice as large, because archives "
+        "travel as hexadecimal digits.",
+    ),
+    cfg.IntOpt("deploy_logs_max_per_node", default=3, min=1, help="How many archives of logs a node keeps."),
+]
+
+INSPECTOR: list[cfg.Opt] = [
+    cfg.Opt(
+        "hooks",
+        type=types.List(types.String(choices=INSPECTION_HOOKS)),
+        default=["ramdisk-error", "validate-interfaces", "ports", "architecture", "memory"],
+        help="What is made of the inventory of a machine, in this order, before the rules: ramdisk-error fails where "
+        "the agent reports an error, validate-interfaces where no network card can be used, ports creates and updates "
+        "the ports of the node, architecture sets the properties cpu_arch and cpus, memory sets memory_mb, boot-mode "
+        "the capability boot_mode.",
+    ),
+    cfg.StrOpt(
+        "add_ports",
+        default="pxe",
+        choices=[
+            ("all", "for every network card"),
+            ("active", "for the cards that have an address"),
+            ("pxe", "for the card that the machine has booted from; as active where that is not known"),
+            ("disabled", "for none"),
+        ],
+        help="For which network cards found by an inspection ports are created.",
+    ),
+    cfg.BoolOpt(
+        "update_pxe_enabled",
+        default=True,
+        help="Set pxe_enabled of the node's ports by the network card that the machine has booted from, where that is "
+        "known.",
+    ),
+    cfg.ListOpt(
+        "collectors",
+        default=["default", "logs"],
+        help="What the agent collects (kernel parameter ipa-inspection-collectors).",
+    ),
+]
+
+PXE: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "kernel_append_params",
+        default="nofb vga=normal",
+        help="Kernel parameters of every network boot. A node's driver_info.kernel_append_params replaces them; "
+        "%default% there stands for this value.",
+    )
+]
+
+IPMI: list[cfg.Opt] = [
+    cfg.IntOpt(
+        "command_retry_timeout",
+        default=20,
+        min=1,
+        help="Seconds after which a BMC that does not answer counts as unreachable.",
+    )
+]

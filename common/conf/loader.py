@@ -30,8 +30,7 @@ def load(
 ) -> cfg.ConfigOpts:
     """Read what a command was started with.
 
-    :param arguments: the command line without the program's name; --config-file and --config-dir work as in every oslo
-        command.
+    :param arguments: the command line without the program's name, with --config-file and --config-dir if need be.
     :param prog: name of the command; ``ingot.conf`` in the usual places (~/.ingot, /etc/ingot) is its default file.
     :param files: configuration files to read instead of the default ones.
     :param cli_opts: further options of this command's command line.
@@ -43,13 +42,8 @@ def load(
     register(conf)
     conf.register_cli_opts(list(cli_opts))
     version = importlib.metadata.version("ingot")
-    conf(
-        list(arguments),
-        project="ingot",
-        prog=prog,
-        version=version,
-        default_config_files=None if files is None else list(files),
-    )
+    read = None if files is None else list(files)
+    conf(list(arguments), project="ingot", prog=prog, version=version, default_config_files=read)
     if conf.conductor.heartbeat_timeout < 3 * conf.conductor.heartbeat_interval:
         raise errors.ConfigurationError(
             option="[conductor] heartbeat_timeout",

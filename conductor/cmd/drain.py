@@ -71,11 +71,9 @@ def undrain(db: Database, conf: cfg.ConfigOpts) -> None:
 
 def show(db: Database, conf: cfg.ConfigOpts) -> None:
     """Print a line for each conductor."""
-    locks = _count_locks(db)
     rows = [("NAME", "GROUP", "RELEASE", "STATE", "LOCKED NODES")]
-    for one in _list_all(db, conf):
-        group, locked = one.conductor_group or "-", locks[one.hostname]
-        rows.append((one.hostname, group, one.release, _state(one, locked), str(locked)))
+    for one, state, locked in _list_all(db, conf):
+        rows.append((one.hostname, one.conductor_group or "-", one.release, state, str(locked)))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -88,15 +86,14 @@ def _list_chosen(conf: cfg.ConfigOpts) -> list[str]:
     return list(conf.conductors) or workers.names(conf)
 
 
-def _list_all(db: Database, conf: cfg.ConfigOpts) -> list[conductors.Conductor]:
-    return conductors.list_all(db, conf.conductor.heartbeat_timeout)
+def _list_all(db: Database, conf: cfg.ConfigOpts) -> list[tuple[conductors.Conductor, str, int]]:
+    """Return all conductors, each with its state and how many nodes it has locked."""
+    locks = Counter(str(node.reservation) for node in node_lists.list_locked(db))
+    found = conductors.list_all(db, conf.conductor.heartbeat_timeout)
+    return [(one, _describe(one, locks[one.hostname]), locks[one.hostname]) for one in found]
 
 
-def _count_locks(db: Database) -> Counter[str]:
-    return Counter(str(node.reservation) for node in node_lists.list_locked(db))
-
-
-def _state(conductor: conductors.Conductor, locked: int) -> str:
+def _describe(conductor: conductors.Conductor, locked: int) -> str:
     if conductor.drain is None:
         return "online" if conductor.alive else "offline"
     if not conductor.alive:
@@ -105,7 +102,7 @@ def _state(conductor: conductors.Conductor, locked: int) -> str:
 
 
 def _refuse_old(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> None:
-    for one in _list_all(db, conf):
+    for one in conductors.list_all(db, conf.conductor.heartbeat_timeout):
         old = versions.version_tuple(one.rpc_version) < versions.version_tuple(_SINCE)
         if one.hostname in chosen and one.alive and old:
             raise errors.Conflict(
@@ -120,9 +117,9 @@ def _refuse_orphans(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -
     lost -= {(group, driver) for host, group, driver in members if host not in chosen}
     orphans = Counter((node.conductor_group, node.driver) for node in node_lists.list_ring_keys(db))
     left = [
-        f"{orphans[pair]} nodes of driver {pair[1]} in conductor group '{pair[0]}'"
-        for pair in sorted(lost)
-        if orphans[pair]
+        f"{orphans[group, driver]} nodes of driver {driver} in conductor group '{group}'"
+        for group, driver in sorted(lost)
+        if orphans[group, driver]
     ]
     if left:
         raise errors.Conflict(
@@ -132,19 +129,12 @@ def _refuse_orphans(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -
 
 def _wait(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> None:
     until = time.monotonic() + conf.wait
-    while busy := _list_busy(db, conf, chosen):
+    while busy := [
+        f"{one.hostname} ({locked} nodes locked)"
+        for one, state, locked in _list_all(db, conf)
+        if one.hostname in chosen and state == "draining"
+    ]:
         if time.monotonic() > until:
-            working = "; ".join(f"{hostname} ({locked} nodes locked)" for hostname, locked in busy.items())
-            raise errors.Conflict(reason=f"Not finished after {conf.wait} s: {working}. They stay drained.")
+            raise errors.Conflict(reason=f"Not finished after {conf.wait} s: {'; '.join(busy)}. They stay drained.")
         time.sleep(_PAUSE)
     print("They have finished all work.")
-
-
-def _list_busy(db: Database, conf: cfg.ConfigOpts, chosen: Sequence[str]) -> dict[str, int]:
-    """Return those that are online and have not finished, each with how many nodes it has locked."""
-    locks = _count_locks(db)
-    return {
-        one.hostname: locks[one.hostname]
-        for one in _list_all(db, conf)
-        if one.hostname in chosen and _state(one, locks[one.hostname]) == "draining"
-    }

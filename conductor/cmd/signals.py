@@ -27,18 +27,17 @@ def wait_for_stop(stopped: threading.Event, conf: cfg.ConfigOpts) -> int:
         signalled.set()
         stopped.set()
 
+    def read_again(_number: int, _frame: object) -> None:
+        try:
+            conf.mutate_config_files()
+        except (cfg.Error, OSError):
+            LOG.exception("The configuration could not be read again and stays as it was")
+
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    signal.signal(signal.SIGHUP, lambda _number, _frame: _read_again(conf))
+    signal.signal(signal.SIGHUP, read_again)
     stopped.wait()
     return 0 if signalled.is_set() else 1
-
-
-def _read_again(conf: cfg.ConfigOpts) -> None:
-    try:
-        conf.mutate_config_files()
-    except (cfg.Error, OSError):
-        LOG.exception("The configuration could not be read again and stays as it was")
 
 
 def limit_stop(seconds: float, code: int) -> None:
@@ -46,14 +45,14 @@ def limit_stop(seconds: float, code: int) -> None:
 
     :param seconds: that the stop waits on purpose.
     """
-    timer = threading.Timer(seconds + _LEAVE_TIME, _give_up, (code,))
+
+    def give_up() -> None:
+        LOG.warning("The stop takes too long; other conductors will notice the missing heartbeat of this one")
+        cut_off(code)
+
+    timer = threading.Timer(seconds + _LEAVE_TIME, give_up)
     timer.daemon = True
     timer.start()
-
-
-def _give_up(code: int) -> NoReturn:
-    LOG.warning("The stop takes too long; other conductors will notice the missing heartbeat of this one")
-    cut_off(code)
 
 
 def cut_off(code: int) -> NoReturn:

@@ -52,7 +52,13 @@ class _Worker:
             self._put_off(now, code)
         if now < self._starts_at:
             return self._starts_at - now
-        self._start(now)
+        # Of all sources of options, the environment is stronger than files.
+        own = {"OS_DEFAULT__HOST": self.name, "OS_CONDUCTOR__WORKERS": "1"}
+        self._process = subprocess.Popen(  # noqa: S603 - the command that this process was started with
+            self._command, stdin=subprocess.DEVNULL, env={**os.environ, **own}, preexec_fn=_become_worker
+        )
+        self._started_at = now
+        LOG.info("Conductor %s runs as process %d", self.name, self._process.pid)
         return None
 
     def _put_off(self, now: float, code: int) -> None:
@@ -62,15 +68,6 @@ class _Worker:
         LOG.error(
             "Conductor %s ended with %d after %.0f s; it starts again in %.0f s", self.name, code, ran, self._pause
         )
-
-    def _start(self, now: float) -> None:
-        # Of all sources of options, the environment is stronger than files.
-        own = {"OS_DEFAULT__HOST": self.name, "OS_CONDUCTOR__WORKERS": "1"}
-        self._process = subprocess.Popen(  # noqa: S603 - the command that this process was started with
-            self._command, stdin=subprocess.DEVNULL, env={**os.environ, **own}, preexec_fn=_become_worker
-        )
-        self._started_at = now
-        LOG.info("Conductor %s runs as process %d", self.name, self._process.pid)
 
     def send_signal(self, number: int) -> None:
         if self._process is not None:

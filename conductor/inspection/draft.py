@@ -2,6 +2,7 @@
 
 import copy
 import re
+from collections.abc import Mapping
 
 from ingot.common import errors
 from ingot.common.json_types import Json
@@ -11,7 +12,9 @@ from ingot.db import inventory, models
 _JSON = (dict,)
 _TEXT = (str, type(None))
 
-NODE: dict[str, tuple[type, ...]] = {
+Columns = Mapping[str, tuple[type, ...]]
+
+NODE: Columns = {
     "automated_clean": (bool, type(None)),
     "description": _TEXT,
     "driver_info": _JSON,
@@ -24,7 +27,7 @@ NODE: dict[str, tuple[type, ...]] = {
 }
 """The columns of a node that hooks and rules may change, with their types."""
 
-PORT: dict[str, tuple[type, ...]] = {
+PORT: Columns = {
     "category": _TEXT,
     "description": _TEXT,
     "extra": _JSON,
@@ -38,7 +41,7 @@ PORT: dict[str, tuple[type, ...]] = {
 
 _SHOWN = (*NODE, "uuid", "name", "driver", "conductor_group", "power_state", "chassis_id", "instance_uuid", "boot_mode")
 
-Tree = Json
+_CAPABILITY = re.compile(r"\s*([^:,]+):([^,]*)")
 
 
 class Draft:
@@ -52,29 +55,28 @@ class Draft:
 
     def __init__(self, task: Task, found: models.NodeInventory) -> None:
         self.task = task
-        self.node: Tree = copy.deepcopy({name: getattr(task.node, name) for name in _SHOWN})
-        self.ports: list[Tree] = [copy.deepcopy(port.as_dict()) for port in task.ports]
+        self.node: Json = copy.deepcopy({name: getattr(task.node, name) for name in _SHOWN})
+        self.ports: list[Json] = [copy.deepcopy(port.as_dict()) for port in task.ports]
         self.traits = set(task.traits)
-        self.inventory: Tree = found.inventory
-        self.plugin_data: Tree = copy.deepcopy(found.plugin_data)
+        self.inventory: Json = found.inventory
+        self.plugin_data: Json = copy.deepcopy(found.plugin_data)
         self._before = {port["id"]: copy.deepcopy(port) for port in self.ports}
 
     def hand_over(self) -> None:
         """Set everything, for the write that ends the step."""
         before = self.task.node
-        changed = {name: self.node[name] for name in NODE if self.node[name] != getattr(before, name)}
-        self.task.set(**changed)
-        written = [self._changes(port) for port in self.ports if port != self._before.get(port.get("id"))]
+        self.task.set(**{name: self.node[name] for name in NODE if self.node[name] != getattr(before, name)})
+        written = []
+        for port in self.ports:
+            old = self._before.get(port.get("id"))
+            if old is None:
+                written.append(port)
+            elif port != old:
+                written.append({"id": port["id"]} | {name: port[name] for name in PORT if port[name] != old[name]})
         self.task.add_extra_write(inventory.write_plugin_data(before.id, self.plugin_data))
         self.task.add_extra_write(inventory.write_conclusion(before.id, written, self.traits))
 
-    def _changes(self, port: Tree) -> Tree:
-        if "id" not in port:
-            return port
-        old = self._before[port["id"]]
-        return {"id": port["id"]} | {name: port[name] for name in PORT if port[name] != old[name]}
-
-    def port(self, ident: str) -> Tree:
+    def port(self, ident: str) -> Json:
         """Return a port by its MAC address or UUID.
 
         :raises Invalid: the node has none.
@@ -86,86 +88,12 @@ class Draft:
         known = ", ".join(port["address"] for port in self.ports) or "none"
         raise errors.Invalid(field="port_id", value=ident, allowed=f"The ports of the node are: {known}.")
 
-
-# Places in what is drafted
-
-
-def parts(path: str) -> list[str]:
-    """Return the parts of ``/properties/a``, ``properties/a`` or ``properties.a``.
-
-    :raises Invalid: it leads nowhere.
-    """
-    found = path.strip("/").split("/") if "/" in path else path.split(".")
-    if not isinstance(path, str) or not all(found):
-        raise errors.Invalid(field="path", value=path, allowed="Names with slashes between them, such as /extra/rack.")
-    return [part.replace("~1", "/").replace("~0", "~") for part in found]
-
-
-def parse_path(path: str, allowed: dict[str, tuple[type, ...]]) -> list[str]:
-    """Return the parts of a path that begins with one of some columns.
-
-    :raises Invalid: it does not.
-    """
-    found = parts(path)
-    if found[0] not in allowed:
-        raise errors.Invalid(field="path", value=path, allowed=f"It begins with one of: {', '.join(sorted(allowed))}.")
-    return found
-
-
-def put(tree: Tree, path: list[str], value: object) -> None:
-    """Set what is at a path; objects on the way are made.
-
-    :raises Invalid: something on the way is no object.
-    """
-    _above(tree, path)[path[-1]] = value
-
-
-def extend(tree: Tree, path: list[str], value: object, unique: bool) -> None:
-    """Append to the list at a path, which is made.
-
-    :raises Invalid: there is something else.
-    """
-    above = _above(tree, path)
-    found = above.get(path[-1])
-    if found is not None and not isinstance(found, list):
-        raise errors.Invalid(field="path", value="/".join(path), allowed="There must be a list, or nothing.")
-    above[path[-1]] = [*(found or []), *([] if unique and value in (found or []) else [value])]
-
-
-def remove(tree: Tree, path: list[str]) -> None:
-    """Remove what is at a path, if it is there."""
-    _above(tree, path).pop(path[-1], None)
-
-
-def _above(tree: Tree, path: list[str]) -> Tree:
-    for part in path[:-1]:
-        tree = tree.setdefault(part, {})
-        if not isinstance(tree, dict):
-            raise errors.Invalid(field="path", value="/".join(path), allowed=f"{part} is no object.")
-    return tree
-
-
-def check_type(tree: Tree, name: str, allowed: dict[str, tuple[type, ...]]) -> None:
-    """
-    :raises Invalid: a column has a value that does not belong there.
-    """
-    value = tree[name]
-    if not isinstance(value, allowed[name]) or (isinstance(value, str) and (len(value) > 255 or "\0" in value)):
-        names = {dict: "an object", bool: "true or false", str: "a text of 255 characters at most, without NUL"}
-        choices = " or ".join(names[one] for one in allowed[name] if one in names)
-        raise errors.Invalid(field=name, value=value, allowed=f"It must be {choices}.")
-
-
-# Capabilities
-
-_PAIR = re.compile(r"\s*([^:,]+):([^,]*)")
-
-
-def capabilities(node: Tree) -> dict[str, str]:
-    """Return the capabilities of a node by name, whichever form they have."""
-    known = node["properties"].get("capabilities") or ""
-    return dict(known) if isinstance(known, dict) else dict(_PAIR.findall(str(known)))
-
-
-def set_capabilities(node: Tree, known: dict[str, str]) -> None:
-    node["properties"]["capabilities"] = ",".join(f"{name}:{value}" for name, value in known.items())
+    def set_capability(self, name: str, value: str | None) -> None:
+        """Set one of the node's capabilities, whichever form they have; None removes it."""
+        given = self.node["properties"].get("capabilities") or ""
+        known = dict(given) if isinstance(given, dict) else dict(_CAPABILITY.findall(str(given)))
+        if value is not None:
+            known[name] = value
+        elif known.pop(name, None) is None:
+            return
+        self.node["properties"]["capabilities"] = ",".join(f"{one}:{known[one]}" for one in known)

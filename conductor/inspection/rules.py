@@ -1,7 +1,14 @@
-"""Runs the operator's inspection rules: the actions of each whose conditions are all met, one rule after the other."""
+"""Runs the operator's inspection rules: the actions of each whose conditions are all met, one rule after the other.
+
+Their arguments may have variables: ``{inventory[cpu][count]}``, ``{node.name}``, ``{plugin_data[x]}``, ``{item}``.
+Only names and keys are looked up: no attribute of a Python object can be reached. A text that is one variable stands
+for the value itself, with its type; in a longer text it is printed.
+"""
 
 import functools
 import inspect
+import re
+import string
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -9,11 +16,8 @@ from oslo_log import log
 
 from ingot.common import errors, masking
 from ingot.common.json_types import Json
-from ingot.conductor.inspection import variables
-from ingot.conductor.inspection.actions import ACTIONS
-from ingot.conductor.inspection.conditions import COMBINED, TESTS
 from ingot.conductor.inspection.draft import Draft
-from ingot.conductor.inspection.variables import Known
+from ingot.conductor.inspection.operators import ACTIONS, COMBINED, TESTS
 from ingot.db import inventory, models
 
 LOG = log.getLogger(__name__)
@@ -23,6 +27,15 @@ PHASE = "main"
 Use = Mapping[str, Any]
 """A condition or action of a rule: ``op``, ``args``, and ``loop`` and ``multiple`` where they are given."""
 
+Work = Callable[[Draft, Use], bool]
+
+Known = Mapping[str, Any]
+"""What variables can be, by first name."""
+
+
+class UnknownVariable(errors.StepFailed):
+    """There is nothing of that name."""
+
 
 def run(draft: Draft) -> None:
     """Apply all rules, highest priority first, older ones first among equals.
@@ -30,19 +43,13 @@ def run(draft: Draft) -> None:
     :raises StepFailed: an action failed, or a rule cannot be understood; the message names rule and place.
     """
     for rule in inventory.list_rules(draft.task.db, PHASE):
-        if all(_part(rule, "condition", place, _is_met, draft) for place in enumerate(rule.conditions)):
+        if all(_part(draft, rule, "condition", place, _is_met) for place in enumerate(rule.conditions)):
             LOG.debug("Node %s: inspection rule %s applies", draft.node["uuid"], rule.uuid)
             for place in enumerate(rule.actions):
-                _part(rule, "action", place, _act, draft)
+                _part(draft, rule, "action", place, _act)
 
 
-def _part(
-    rule: models.InspectionRule,
-    part: str,
-    place: tuple[int, Use],
-    work: Callable[[Draft, Use], bool],
-    draft: Draft,
-) -> bool:
+def _part(draft: Draft, rule: models.InspectionRule, part: str, place: tuple[int, Use], work: Work) -> bool:
     """Do one part of a rule; an error names its place, but nothing of what a sensitive rule works with."""
     number, use = place
     try:
@@ -70,37 +77,18 @@ def _act(draft: Draft, use: Use) -> bool:
 
 
 def _fill_arguments(function: Callable[..., object], draft: Draft, use: Use, lenient: bool = False) -> Iterator[Json]:
-    """Yield the arguments by name, for each turn of the loop.
-
-    :param lenient: whether an argument with a variable that is not there is None; otherwise that is an error.
-    """
+    """Yield the arguments by name, for each turn of the loop; without one there is one turn. The turns of an object
+    are those of its keys and values."""
     # A rule may log or send what it sees: passwords of BMCs are not for that.
     known = {"node": masking.mask(draft.node), "inventory": draft.inventory, "plugin_data": draft.plugin_data}
     named = _name_arguments(function, use["args"])
-    for item in _list_turns(use, known):
-        variants = {**known, **item}
-        yield {name: _fill_value(value, variants, lenient) for name, value in named.items()}
-
-
-def _fill_value(value: object, known: Known, lenient: bool) -> object:
-    if isinstance(value, list):
-        return [_fill_value(one, known, lenient) for one in value]
-    try:
-        return variables.fill(value, known)
-    except variables.Unknown:
-        if not lenient:
-            raise
-        return None
-
-
-def _list_turns(use: Use, known: Known) -> list[Json]:
-    """Return what else is known in each turn of the loop; without one there is one turn. The turns of an object are
-    those of its keys and values."""
-    if "loop" not in use:
-        return [{}]
-    loop = variables.fill(use["loop"], known)
-    items = [{"key": key, "value": value} for key, value in loop.items()] if isinstance(loop, dict) else loop
-    return [{"item": item} for item in items]
+    turns = [known]
+    if "loop" in use:
+        loop = _fill(use["loop"], known)
+        items = [{"key": key, "value": value} for key, value in loop.items()] if isinstance(loop, dict) else loop
+        turns = [{**known, "item": item} for item in items]
+    for turn in turns:
+        yield {name: _fill(value, turn, lenient) for name, value in named.items()}
 
 
 def _name_arguments(function: Callable[..., object], args: Any) -> Json:
@@ -110,8 +98,7 @@ def _name_arguments(function: Callable[..., object], args: Any) -> Json:
     """
     names = list(inspect.signature(function).parameters)
     if isinstance(args, Mapping):
-        unknown = sorted(set(args) - set(names))
-        if unknown:
+        if unknown := sorted(set(args) - set(names)):
             raise errors.Invalid(field="args", value=unknown, allowed=f"They are called: {', '.join(names)}.")
         return dict(args)
     if names[0] == "values" and not (args and isinstance(args[0], list)):
@@ -119,3 +106,59 @@ def _name_arguments(function: Callable[..., object], args: Any) -> Json:
     if len(args) > len(names):
         raise errors.Invalid(field="args", value=args, allowed=f"{len(names)} at most: {', '.join(names)}.")
     return dict(zip(names, args, strict=False))
+
+
+# Variables
+
+
+def _fill(value: Any, known: Known, lenient: bool = False) -> Any:
+    """Return a value with all variables in it, at any depth, replaced.
+
+    :param lenient: whether what has a variable that is not there becomes None; a list, item by item.
+    :raises UnknownVariable: a variable is not there.
+    """
+    try:
+        if isinstance(value, str):
+            return _fill_text(value, known)
+        if isinstance(value, list):
+            return [_fill(one, known, lenient) for one in value]
+        if isinstance(value, Mapping):
+            return {name: _fill(one, known) for name, one in value.items()}
+    except UnknownVariable:
+        if not lenient:
+            raise
+        return None
+    return value
+
+
+def _fill_text(text: str, known: Known) -> Any:
+    try:
+        pieces = list(string.Formatter().parse(text))
+    except ValueError:
+        return text  # no variables but braces, as a regular expression may have
+    fields = [field for _literal, field, _form, _conversion in pieces if field is not None]
+    if not all(re.split(r"[.\[]", field, maxsplit=1)[0] in known for field in fields):
+        return text
+    if len(pieces) == 1 and pieces[0][0] == "" and pieces[0][1] and not pieces[0][2]:
+        return _look_up(pieces[0][1], known)
+    return "".join(literal + _format(field, form, known) for literal, field, form, _conversion in pieces)
+
+
+def _format(field: str | None, form: str | None, known: Known) -> str:
+    if field is None:
+        return ""
+    value = _look_up(field, known)
+    try:
+        return format(value, form or "")
+    except (TypeError, ValueError) as exc:
+        raise errors.StepFailed(f"{{{field}:{form}}} cannot be printed so: {exc}") from exc
+
+
+def _look_up(field: str, known: Known) -> Any:
+    found: Any = known
+    for part in field.replace("]", "").replace("[", ".").split("."):
+        try:
+            found = found[int(part)] if isinstance(found, list) else found[part]
+        except (KeyError, IndexError, TypeError, ValueError):
+            raise UnknownVariable(f"there is no {{{field}}}: nothing is called {part!r} there") from None
+    return found

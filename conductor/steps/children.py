@@ -8,9 +8,8 @@ import time
 import uuid
 
 from ingot.common import clock, errors, states
-from ingot.common.internal_info import ChildOutcome
-from ingot.common.json_types import FlowRequest
-from ingot.common.steps import PlannedStep, read_plan
+from ingot.common.json_types import ChildOutcome, FlowRequest
+from ingot.common.steps import PlannedStep, Runner, read_plan
 from ingot.conductor.task.task_manager import Task
 from ingot.db import models, node_lists, nodes
 from ingot.drivers.interfaces import results
@@ -27,7 +26,7 @@ def run(task: Task, kind: str, step: PlannedStep) -> results.Result:
     :param kind: kind of the step.
     :raises StepFailed: it failed on a child.
     """
-    running = [child for child in list_chosen(task, step) if not _has_ended(child, _run_id(task, kind, child))]
+    running = [child for child in list_chosen(task, step) if not _has_ended(task, child, kind)]
     for child in running:
         _start(task, child, kind, step)
     if not running:
@@ -36,9 +35,10 @@ def run(task: Task, kind: str, step: PlannedStep) -> results.Result:
     return results.PollAfter(min(max(_SHORTEST_PAUSE, waited / 10), _LONGEST_PAUSE))
 
 
-def abort_step(task: Task, kind: str, step: PlannedStep) -> None:
-    """Request the abort of the children's flows: the parent does not wait for them anymore."""
-    for child in list_chosen(task, step):
+def abort_step(task: Task, kind: str | None, step: PlannedStep) -> None:
+    """Request the abort of the flows of children that a step, which is aborted, has started: the parent does not wait
+    for them anymore."""
+    for child in list_chosen(task, step) if step.runner is Runner.CHILDREN else ():
         is_ours = child.flow == FLOW and child.request.get("run") == _run_id(task, kind, child)
         if is_ours and nodes.request_abort(task.db, child.uuid, FLOW):
             task.services.notify(child, f"abort of step {step.label} of its parent")
@@ -59,14 +59,14 @@ def unavailable_reason(child: models.Node) -> str | None:
     return f"is in maintenance ({reason}): end that, or name the other children in limit_child_node_execution"
 
 
-def _run_id(task: Task, kind: str, child: models.Node) -> str:
+def _run_id(task: Task, kind: str | None, child: models.Node) -> str:
     _plan, index = read_plan(task.node.driver_internal_info, kind)
     return str(uuid.uuid5(uuid.UUID(child.uuid), f"{task.node.run_id} {index}"))
 
 
-def _has_ended(child: models.Node, run_id: str) -> bool:
+def _has_ended(task: Task, child: models.Node, kind: str) -> bool:
     outcome = child.driver_internal_info.get("for_parent")
-    if outcome is None or outcome["run"] != run_id:
+    if outcome is None or outcome["run"] != _run_id(task, kind, child):
         return False
     if outcome["error"]:
         raise errors.StepFailed(f"on child node {child.uuid}: {outcome['error']}")

@@ -10,6 +10,9 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
+from oslo_log import log
+from oslo_utils import uuidutils
+
 from ingot.common import clock, errors, masking, states
 from ingot.common.json_types import Json
 from ingot.common.states import StepState
@@ -18,6 +21,8 @@ from ingot.conductor.steps.flow import Flow
 from ingot.conductor.task.task_manager import HistoryEntry, Task, make_storable
 from ingot.db import node_history, nodes
 from ingot.drivers.interfaces import results
+
+LOG = log.getLogger(__name__)
 
 COLLECTED = "in_band_steps_collected"
 
@@ -73,17 +78,14 @@ class FlowCursor:
     def __init__(self, task: Task, flow: Flow) -> None:
         self._task = task
         self._flow = flow
-        self._read_place()
+        kept, self.index = read_plan(task.node.driver_internal_info, flow.plan_name)
+        self.plan = [PlannedStep.from_json(step) for step in kept]
         self.called_at = clock.now()
         self._heartbeat: nodes.Heard = task.node.agent_last_heartbeat
         self._has_past = task.node.run_id is not None  # earlier attempts stand in step_runs
         self._attempts: list[StepAttempt] = []
         self._unwritten: list[StepAttempt] = []
         self._entries: list[HistoryEntry] = []
-
-    def _read_place(self) -> None:
-        kept, self.index = read_plan(self._task.node.driver_internal_info, self._flow.plan_name)
-        self.plan = [PlannedStep.from_json(step) for step in kept]
 
     @property
     def step(self) -> PlannedStep | None:
@@ -104,22 +106,21 @@ class FlowCursor:
     def label(self) -> str:
         return self.step.label if self.step else "none"
 
-    def rewind(self) -> None:
-        """Go back to where the database says that the flow stands, after a write that could not be made."""
-        self._read_place()
-        self._attempts = [attempt for attempt in self._attempts if attempt not in self._unwritten]
-        self._unwritten, self._entries = [], []
-
-    def clear(self, run_id: str) -> None:
-        """Forget the run before, whichever flow it was of."""
-        known = self._task.node.driver_internal_info
-        kept = {
-            name: fact for name, fact in known.items() if not name.endswith((STEPS, STEP_INDEX)) and name != COLLECTED
-        }
-        self._task.set(run_id=run_id, driver_internal_info=kept, **_AT_REST)
+    def clear(self) -> None:
+        """Begin a run: forget the one before, whichever flow it was of."""
+        run_id = self._task.node.request.get("run") or uuidutils.generate_uuid()
+        self._task.set(run_id=run_id, driver_internal_info=self._list_other_facts(), **_AT_REST)
         if self._flow.running is not None:
             self._task.set(clean_step={}, deploy_step={}, service_step={})
         self.plan, self.index = [], 0
+
+    def _list_other_facts(self) -> Json:
+        """Return what driver_internal_info holds besides the plan."""
+        return {
+            name: fact
+            for name, fact in self._task.node.driver_internal_info.items()
+            if not name.endswith((STEPS, STEP_INDEX)) and name != COLLECTED
+        }
 
     # Transitions
 
@@ -164,9 +165,7 @@ class FlowCursor:
         flow, conf = self._flow, self._task.conf
         if flow.waiting is None:
             raise errors.StepFailed(f"{flow.title} cannot wait for an agent")
-        limit = answer.timeout
-        if limit is None:
-            limit = conf.conductor[flow.timeout_option] if flow.timeout_option else 0
+        limit = conf.conductor[flow.timeout_option] if answer.timeout is None else answer.timeout
         deadline = clock.after(limit) if limit else None
         # An agent that is watched calls in time, or something is wrong.
         overdue = clock.after(conf.api.ramdisk_heartbeat_timeout) if answer.watch else None
@@ -211,26 +210,25 @@ class FlowCursor:
         self._release()
 
     def write_end(self) -> None:
-        """Write the good end of the flow; the lock is kept when another flow follows."""
+        """Write the good end of the flow; the lock is kept for a flow that follows here."""
         node, flow = self._task.node, self._flow
         flow.on_done(self._task)
         self._enter(states.next_state(str(flow.running), flow.done_event))
-        own = {f"{flow.plan_name}{STEPS}", f"{flow.plan_name}{STEP_INDEX}", COLLECTED}
-        info = {name: value for name, value in node.driver_internal_info.items() if name not in own}
         aborted = node.request.get("aborted")
         entries = self._list_entries("INFO", aborted or f"{flow.title} completed.")
         asked_by = {name: value for name, value in node.request.items() if name == "asked_by"}
-        self._task.set(**_AT_REST, **_ENDED, driver_internal_info=info)
+        self._task.set(**_AT_REST, **_ENDED, driver_internal_info=self._list_other_facts())
         is_lent = flow.running is None  # and keeps what was wrong with it before
         if not is_lent or (node.last_error or "").startswith(flow.title):
             self._task.set(last_error=aborted)
         self._show({})
         if flow.next_flow:
             self._task.set(flow=flow.next_flow, request=asked_by, due_at=clock.now())
+        if flow.next_flow and not self._task.services.leaving.is_set():
             self._task.write(self._unwritten, [*self._entries, *entries])
-            self._entries = []
         else:
             self._release(entries)
+        LOG.info("Node %s: %s completed", node.uuid, flow.title)
 
     def write_failure(self, message: str) -> None:
         """Write the bad end of the flow. The step that it ended in stays visible."""
@@ -244,7 +242,6 @@ class FlowCursor:
 
     def _release(self, entries: Iterable[HistoryEntry] = ()) -> None:
         self._task.release(self._unwritten, [*self._entries, *entries])
-        self._unwritten, self._entries = [], []
 
     def _enter(self, state: str | None) -> None:
         """Move the node to a provision state that differs from its own, with the target that goes with it.
@@ -340,16 +337,14 @@ def build_step_entries(task: Task, attempts: Iterable[StepAttempt]) -> list[Hist
             steps[-1].append(attempt)
         else:
             steps.append([attempt])
-    return [_build_step_entry(task, tried) for tried in steps]
-
-
-def _build_step_entry(task: Task, tried: list[StepAttempt]) -> HistoryEntry:
-    last = tried[-1]
-    seconds = (last["finished_at"] - tried[0]["started_at"]).total_seconds()
-    severity = "INFO" if last["state"] == "done" else "ERROR"
-    entry = task.build_history_entry("step", severity, _describe_attempts(tried), seconds)
-    entry["created_at"], entry["conductor"] = last["finished_at"], last["conductor"]
-    return entry
+    entries: list[HistoryEntry] = []
+    for tried in steps:
+        first, last = tried[0], tried[-1]
+        seconds = (last["finished_at"] - first["started_at"]).total_seconds()
+        severity = "INFO" if last["state"] == "done" else "ERROR"
+        entry = task.build_history_entry("step", severity, _describe_attempts(tried), seconds)
+        entries.append({**entry, "created_at": last["finished_at"], "conductor": last["conductor"]})
+    return entries
 
 
 def _describe_attempts(tried: list[StepAttempt]) -> str:

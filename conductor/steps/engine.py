@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from oslo_log import log
-from oslo_utils import uuidutils
 
 from ingot.common import clock, errors, states
 from ingot.common.states import StepState
-from ingot.common.steps import PlannedStep, Runner
+from ingot.common.steps import Runner
 from ingot.conductor.steps import children, planning
 from ingot.conductor.steps.cursor import COLLECTED, FlowCursor
-from ingot.conductor.steps.flow import Flow, call_step, end_step_elsewhere
+from ingot.conductor.steps.flow import Flow, call_step
 from ingot.conductor.task import agent_logs
 from ingot.conductor.task.task_manager import Task, make_storable
 from ingot.db import nodes
@@ -54,13 +53,10 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
     :raises LockLost: the lock was taken over; the conductor that has it goes on.
     """
     name = str(task.node.flow)
-    if name not in flows:
-        Run(task, _build_unknown_flow(task, name), flows).fail(
-            errors.StepFailed("this conductor's release does not know it")
-        )
-        return None
-    run = Run(task, flows[name], flows)
+    run = Run(task, flows.get(name) or _build_unknown_flow(task, name), flows)
     try:
+        if name not in flows:
+            raise errors.StepFailed("this conductor's release does not know it")
         after = run.go_on()
     except (errors.LockLost, errors.ServiceUnavailable):
         raise  # not the flow's fault; it stands where it stood
@@ -72,11 +68,7 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
         run.undo()
         run.fail(errors.unexpected_error(exc))
         return None
-    if run.has_ended and run.flow.next_flow and not task.services.leaving.is_set():
-        return advance(task, flows)
-    if not task.released:
-        task.release()
-    return after
+    return after if task.released else advance(task, flows)  # the flow has ended, and another one follows
 
 
 def _build_unknown_flow(task: Task, name: str) -> Flow:
@@ -103,17 +95,14 @@ class Run:
         self.flow = flow
         self.flows = flows
         self.cursor = FlowCursor(task, flow)
-        self.has_ended = False
         self._came_from_wait = False
 
     def go_on(self) -> float | None:
         """Do what can be done now; see :func:`advance`."""
         node = self.task.node
         if not self.cursor.plan and node.provision_state == self.flow.waiting and self.flow.collect_after:
-            if not session.is_alive(self.task):
-                self._wait_without_plan()
+            if not self._continue_without_plan():
                 return None
-            self._continue_without_plan()
         elif node.run_id is None:
             if not self._start():
                 return None
@@ -133,32 +122,34 @@ class Run:
         replaced = request.get("replaces")
         if replaced and replaced["flow"] in self.flows:
             self.cursor.close_replaced(self.flows[replaced["flow"]], replaced["run"])
-        self.cursor.clear(request.get("run") or uuidutils.generate_uuid())
+        self.cursor.clear()
         self.cursor.plan = planning.plan_at_start(self.task, self.flow)
         if not self.cursor.plan:
-            self._finish()
+            self.cursor.write_end()
             return False
         self.cursor.write_running(attempt=1)
         return True
 
-    def _wait_without_plan(self) -> None:
-        """Wait for an agent that some other software has booted, or an earlier release."""
-        option = self.flow.timeout_option
-        if self.task.node.step_deadline is None and option and self.task.conf.conductor[option]:
-            self.task.set(step_deadline=clock.after(self.task.conf.conductor[option]))
-        self._check_deadline()
-        self.cursor.write_still_waiting()
-
-    def _continue_without_plan(self) -> None:
+    def _continue_without_plan(self) -> bool:
         """Continue a flow that waits for its agent and has no plan: it was begun before there were steps (specification
-        001), so it goes on with the driver's default steps."""
-        LOG.warning("Node %s: %s was begun without steps; it goes on so", self.task.node.uuid, self.flow.title)
-        self.cursor.clear(self.task.node.request.get("run") or uuidutils.generate_uuid())
-        self._set_collected()
-        self.cursor.plan = planning.plan_without_requests(self.task, self.flow)
-        keys = [step.key for step in self.cursor.plan]
-        self.cursor.index = keys.index(self.flow.collect_after) + 1 if self.flow.collect_after in keys else 0
-        self.cursor.write_running(attempt=1)
+        001), so it goes on with the driver's default steps. False while the agent has not called.
+        """
+        task, flow, cursor = self.task, self.flow, self.cursor
+        if not session.is_alive(task):
+            limit = task.conf.conductor[flow.timeout_option]
+            if task.node.step_deadline is None and limit:
+                task.set(step_deadline=clock.after(limit))
+            self._check_deadline()
+            cursor.write_still_waiting()
+            return False
+        LOG.warning("Node %s: %s was begun without steps; it goes on so", task.node.uuid, flow.title)
+        cursor.clear()
+        cursor.plan = planning.add_entries(task, flow, planning.default_steps(task, str(flow.kind), []))
+        keys = [step.key for step in cursor.plan]
+        cursor.index = keys.index(flow.collect_after) + 1 if flow.collect_after in keys else 0
+        task.set(driver_internal_info={**task.node.driver_internal_info, COLLECTED: True})
+        cursor.write_running(attempt=1)
+        return True
 
     # Going on
 
@@ -259,21 +250,16 @@ class Run:
             try:
                 has_ended = is_answered or own.get("ended")
                 answer = results.DONE if has_ended else call_step(task, self.flow, step)
-                if isinstance(answer, results.Done) and self._must_collect(step):
+                info = task.node.driver_internal_info
+                if isinstance(answer, results.Done) and step.key == self.flow.collect_after and COLLECTED not in info:
                     own["ended"] = True
                     self.cursor.plan = planning.plan_with_agent(task, self.flow, self.cursor.done)
-                    self._set_collected()
+                    task.set(driver_internal_info={**task.node.driver_internal_info, COLLECTED: True})
                 return answer
             except (errors.HardwareUnreachable, errors.AgentBusy, errors.ImageServiceUnavailable) as exc:
                 return self._retry_later(exc, own)
             except errors.AgentVersionMismatch as exc:
                 self._start_again(exc)
-
-    def _must_collect(self, step: PlannedStep) -> bool:
-        return step.key == self.flow.collect_after and not self.task.node.driver_internal_info.get(COLLECTED)
-
-    def _set_collected(self) -> None:
-        self.task.set(driver_internal_info={**self.task.node.driver_internal_info, COLLECTED: True})
 
     def _retry_later(self, exc: errors.IngotError, own: _OwnMemory) -> results.PollAfter:
         """Retry hardware that does not answer, if repeating the step is safe. A good answer in between gives it back
@@ -304,14 +290,13 @@ class Run:
 
     def _next(self, answer: results.Done) -> bool:
         """End the current step well and begin the next one; False when the flow has ended, or goes on elsewhere."""
-        step, kind = self.cursor.current, self.flow.kind_for(self.task)
-        for hook in base.find_hooks(kind, *step.key) if kind else ():
+        for hook in base.find_hooks(str(self.flow.kind_for(self.task)), *self.cursor.current.key):
             hook(self.task, answer.hook_result)
         if not self.task.node.step_memory.get(_OWN, {}).get("again"):
             self.cursor.note_end("done", None)
         self.cursor.index += 1
         if self.cursor.step is None:
-            self._finish()
+            self.cursor.write_end()
             return False
         if self.task.services.leaving.is_set():
             self.cursor.write_next()
@@ -320,18 +305,19 @@ class Run:
         return True
 
     def _begin_step(self) -> None:
+        """Write that the current step runs. Until then the API takes an abort, also while this conductor ended the wait
+        of the step before. Flows in which every wait can be aborted see it at the next wait."""
+        node = self.task.node
         if self.cursor.current.key == self.flow.agent_ends_with:
             self._collect_logs(has_failed=False)
         self.cursor.write_running(attempt=1)
-        if self._is_abort_requested():
+        if self._came_from_wait and not node.abort_requested and not self.flow.abort_any_step:
+            node.abort_requested = nodes.get(self.task.db, node.uuid, ("abort_requested",)).abort_requested
+        self._came_from_wait = False
+        if node.abort_requested:
             self._abort()
 
     # Ending
-
-    def _finish(self) -> None:
-        self.cursor.write_end()
-        self.has_ended = True
-        LOG.info("Node %s: %s completed", self.task.node.uuid, self.flow.title)
 
     def _can_abort_now(self) -> bool:
         """Return whether a requested abort takes effect in the middle of the step; between steps, and while an operator
@@ -342,27 +328,18 @@ class Run:
         )
         return node.abort_requested and can_be_aborted
 
-    def _is_abort_requested(self) -> bool:
-        """Return whether an abort was requested, also while this conductor ended the wait of the step before: until the
-        next step begins, the API takes it. Flows in which every wait can be aborted see it at the next wait."""
-        node = self.task.node
-        if self._came_from_wait and not node.abort_requested and not self.flow.abort_any_step:
-            node.abort_requested = nodes.get(self.task.db, node.uuid, ("abort_requested",)).abort_requested
-        self._came_from_wait = False
-        return bool(node.abort_requested)
-
     def _abort(self) -> bool:
         """End the flow before its time, or have it leave what it entered, where it has something to leave.
 
         :returns: whether another step than the current one has begun; False where only leaving is left to do.
         :raises Aborted: it ends here.
         """
-        task, cursor, leaving = self.task, self.cursor, planning.leaving_steps(self.task, self.flow)
+        task, cursor, leaving = self.task, self.cursor, planning.plan_entries(self.task, self.flow.last)
         if cursor.step and cursor.step.origin == "flow" and cursor.step.key in [step.key for step in leaving]:
             task.set(abort_requested=False)
             return False
         if cursor.step:
-            end_step_elsewhere(task, self.flow, cursor.step)
+            children.abort_step(task, self.flow.kind, cursor.step)
         if not self.flow.abort_leaves or not leaving:
             raise errors.Aborted()
         reason = errors.Aborted().message
@@ -379,7 +356,7 @@ class Run:
     def undo(self) -> None:
         """Take back what was not written: it may be what could not be written."""
         self.task.discard()
-        self.cursor.rewind()
+        self.cursor = FlowCursor(self.task, self.flow)
 
     def fail(self, exc: errors.IngotError) -> None:
         """End a flow that does not end well: state, last_error, step run, history, logs, lock."""
@@ -395,31 +372,26 @@ class Run:
 
     def _fail(self, exc: errors.IngotError) -> None:
         node, flow, cursor = self.task.node, self.flow, self.cursor
-        is_abort = isinstance(exc, errors.Aborted)
-        message = self._describe_end("was aborted" if is_abort else "failed", exc.message)
+        state, ended = ("aborted", "was aborted") if isinstance(exc, errors.Aborted) else ("failed", "failed")
+        message = self._describe_end(ended, exc.message)
         LOG.error("Node %s: %s", node.uuid, message)
         if cursor.step:
-            end_step_elsewhere(self.task, flow, cursor.step)
+            children.abort_step(self.task, flow.kind, cursor.step)
             if node.run_id:
-                cursor.note_end("aborted" if is_abort else "failed", exc.message)
+                cursor.note_end(state, exc.message)
         if not isinstance(exc, errors.AgentUnreachable | errors.AgentGone):  # it would not answer this either
             self._collect_logs(has_failed=True)
-        self._clean_up_after(exc)
+        try:
+            flow.on_fail(self.task, exc)
+        except (errors.LockLost, errors.ServiceUnavailable):
+            raise
+        except BaseException:  # whatever becomes of the flow's own remedy, the flow ends
+            LOG.exception("Node %s: cleaning up after the failure failed too", node.uuid)
         cursor.write_failure(f"{message.rstrip('.')}. {flow.advice}")
-        self.has_ended = True
 
     def _describe_end(self, what: str, reason: str) -> str:
         where = f"in step {self.cursor.label}" if self.cursor.step else "before its first step"
         return f"{self.flow.title} {what} {where} on conductor {self.task.services.host}: {reason}"
-
-    def _clean_up_after(self, exc: errors.IngotError) -> None:
-        """Call the flow's own failure hook. Whatever becomes of it, the flow ends."""
-        try:
-            self.flow.on_fail(self.task, exc)
-        except (errors.LockLost, errors.ServiceUnavailable):
-            raise
-        except BaseException:
-            LOG.exception("Node %s: cleaning up after the failure failed too", self.task.node.uuid)
 
     def _collect_logs(self, has_failed: bool) -> None:
         if self.task.node.run_id and self.flow.collect_after:

@@ -9,8 +9,8 @@ from ingot.common.steps import Key, PlannedStep, Runner, StepJson
 from ingot.conductor.steps import children, reserved
 from ingot.conductor.task.task_manager import Task
 from ingot.drivers.interfaces import results
-from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.results import Answer
+from ingot.drivers.interfaces.task import Link
 
 Report = Callable[[errors.IngotError], None]
 """What a planner does with each thing that is wrong: raise it, or note it and go on."""
@@ -43,22 +43,6 @@ class Entry:
         )
 
 
-def _no_steps(_task: Task, _in_band: list[StepJson] | None, _report: Report) -> list[PlannedStep]:
-    return []
-
-
-def _do_nothing(_task: Task) -> None:
-    """The hook of a flow that needs none."""
-
-
-def _no_remedy(_task: Task, _exc: errors.IngotError) -> None:
-    """The failure hook of a flow that needs none."""
-
-
-def _never(_task: Task) -> bool:
-    return False
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """A flow as data. Its name is what ``nodes.flow`` holds while it is requested or runs.
@@ -79,7 +63,8 @@ class Flow:
         is what the agent offers, None while that is not known.
     :param collect_after: (interface, step) after which the agent, if there is one, is asked for its steps.
     :param agent_ends_with: (interface, step) that ends the agent, so its logs are collected before.
-    :param timeout_option: option of [conductor] with the seconds without a heartbeat after which a wait fails.
+    :param timeout_option: option of [conductor] with the seconds without a heartbeat after which a wait fails; a flow
+        that waits has one.
     :param abort_any_step: whether an abort ends any waiting step, or only those declared abortable.
     :param abort_leaves: whether an aborted flow goes on with its last entries and ends well; otherwise it fails.
     :param starts_again: whether an agent of another version makes the steps start again; otherwise it ends the flow.
@@ -105,17 +90,17 @@ class Flow:
     needs: tuple[str, ...] = ()
     first: tuple[Entry, ...] = ()
     last: tuple[Entry, ...] = ()
-    plan: Callable[[Task, list[StepJson] | None, Report], list[PlannedStep]] = _no_steps
+    plan: Callable[[Task, list[StepJson] | None, Report], list[PlannedStep]] = lambda _task, _in_band, _report: []
     collect_after: Key | None = None
     agent_ends_with: Key | None = None
     timeout_option: str | None = None
     abort_any_step: bool = False
     abort_leaves: bool = False
     starts_again: bool = False
-    skip: Callable[[Task], bool] = _never
-    was_left_in_agent: Callable[[Task], bool] = _never
-    on_done: Callable[[Task], None] = _do_nothing
-    on_fail: Callable[[Task, errors.IngotError], None] = _no_remedy
+    skip: Callable[[Task], bool] = lambda _task: False
+    was_left_in_agent: Callable[[Task], bool] = lambda _task: False
+    on_done: Callable[[Task], None] = lambda _task: None
+    on_fail: Callable[[Task, errors.IngotError], None] = lambda _task, _exc: None
 
     @property
     def plan_name(self) -> str:
@@ -127,75 +112,37 @@ class Flow:
         """Return the kind of its steps on a node."""
         return self.kind or task.node.request.get("kind")
 
-    def find_entry(self, step: PlannedStep) -> Entry:
-        """Return the entry that a planned step of the flow's own stands for.
-
-        :raises StepFailed: there is none: another release made the plan.
-        """
-        for entry in (*self.first, *self.last):
-            if (entry.interface, entry.name) == step.key:
-                return entry
-        raise errors.StepFailed(f"this conductor's release does not know {step.label}; upgrade all conductors")
-
-
-# Running a step
-
 
 def call_step(task: Task, flow: Flow, step: PlannedStep) -> results.Result:
     """Call a step once.
 
     :raises IngotError: it failed.
     """
-    return results.parse_result(_RUNNERS[step.runner](task, flow, step), step.label)
+    answer: Answer
+    match step.runner:
+        case Runner.FLOW:
+            _get_step_interface(task, step.interface)
+            entries = {(entry.interface, entry.name): entry for entry in (*flow.first, *flow.last)}
+            if step.key not in entries:  # another release made the plan
+                raise errors.StepFailed(f"this conductor's release does not know {step.label}; upgrade all conductors")
+            answer = entries[step.key].run(task)
+        case Runner.DRIVER:
+            interface = _get_step_interface(task, step.interface)
+            answer = getattr(interface, f"execute_{flow.kind_for(task)}_step")(task, step.as_json())
+        case Runner.AGENT:
+            deploy = _get_step_interface(task, "deploy")
+            answer = deploy.execute_in_band_step(task, flow.kind, step.as_json())
+        case Runner.RESERVED:
+            answer = reserved.STEPS[step.step].run(task, **step.args)
+        case Runner.CHILDREN:
+            answer = children.run(task, str(flow.kind), step)
+        case Runner.UNKNOWN:
+            raise errors.StepFailed("this conductor's release does not know how to run it; upgrade all conductors")
+    return results.parse_result(answer, step.label)
 
 
-def end_step_elsewhere(task: Task, flow: Flow, step: PlannedStep) -> None:
-    """End what a step that is aborted has started on other nodes."""
-    if step.runner is Runner.CHILDREN:
-        children.abort_step(task, str(flow.kind), step)
-
-
-def _run_entry(task: Task, flow: Flow, step: PlannedStep) -> Answer:
-    _get_step_interface(task, step.interface)
-    return flow.find_entry(step).run(task)
-
-
-def _run_by_driver(task: Task, flow: Flow, step: PlannedStep) -> Answer:
-    interface = _get_step_interface(task, step.interface)
-    answer: Answer = getattr(interface, f"execute_{flow.kind_for(task)}_step")(task, step.as_json())
-    return answer
-
-
-def _run_by_agent(task: Task, flow: Flow, step: PlannedStep) -> Answer:
-    _get_step_interface(task, "deploy")
-    answer: Answer = task.driver.deploy.execute_in_band_step(task, flow.kind, step.as_json())
-    return answer
-
-
-def _run_reserved(task: Task, _flow: Flow, step: PlannedStep) -> Answer:
-    return reserved.STEPS[step.step].run(task, **step.args)
-
-
-def _run_on_children(task: Task, flow: Flow, step: PlannedStep) -> Answer:
-    return children.run(task, str(flow.kind), step)
-
-
-def _refuse_unknown(_task: Task, _flow: Flow, _step: PlannedStep) -> Answer:
-    raise errors.StepFailed("this conductor's release does not know how to run it; upgrade all conductors")
-
-
-def _get_step_interface(task: Task, interface_type: str) -> BaseInterface:
-    found: BaseInterface | None = getattr(task.driver, interface_type)
+def _get_step_interface(task: Task, interface_type: str) -> Link:
+    found: Link = getattr(task.driver, interface_type)
     if found is None:
         raise errors.StepFailed(task.missing[interface_type])
     return found
-
-
-_RUNNERS: dict[Runner, Callable[[Task, Flow, PlannedStep], Answer]] = {
-    Runner.FLOW: _run_entry,
-    Runner.DRIVER: _run_by_driver,
-    Runner.AGENT: _run_by_agent,
-    Runner.RESERVED: _run_reserved,
-    Runner.CHILDREN: _run_on_children,
-    Runner.UNKNOWN: _refuse_unknown,
-}

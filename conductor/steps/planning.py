@@ -44,14 +44,14 @@ def plan_at_start(task: Task, flow: Flow, report: Report = raise_error) -> list[
     """
     in_agent = flow.was_left_in_agent(task)
     if flow.skip(task):
-        return leaving_steps(task, flow) if in_agent else []
+        return plan_entries(task, flow.last) if in_agent else []
     if in_agent and task.node.request.get("disable_ramdisk"):
         report(errors.Invalid(field="disable_ramdisk", value=True, allowed=_STILL_IN_AGENT))
-    entering = entering_steps(task, flow)
-    steps = flow.plan(task, None, report)
-    if not expects_agent(task, flow, [*entering, *steps]):
-        steps = _drop_in_band(flow, flow.plan(task, [], _report_without_agent(report)), report)
-    return [*entering, *steps, *leaving_steps(task, flow)]
+    plan = add_entries(task, flow, flow.plan(task, None, report))
+    if expects_agent(task, flow, plan):
+        return plan
+    steps = flow.plan(task, [], _report_without_agent(report))
+    return add_entries(task, flow, _drop_in_band(steps, report) if flow.kind == "deploy" else steps)
 
 
 def plan_with_agent(task: Task, flow: Flow, done: list[PlannedStep]) -> list[PlannedStep]:
@@ -68,42 +68,29 @@ def plan_with_agent(task: Task, flow: Flow, done: list[PlannedStep]) -> list[Pla
         same = [step for step in rest if step.key == ran.key]
         if same:
             rest.remove(ran if ran in same else same[0])
-    return [*done, *rest, *leaving_steps(task, flow)]
+    return [*done, *rest, *plan_entries(task, flow.last)]
 
 
-def plan_without_requests(task: Task, flow: Flow) -> list[PlannedStep]:
-    """Return the plan of a time before there were templates and steps of agents: the driver's default steps."""
-    steps = default_steps(task, str(flow.kind), [])
-    return [*entering_steps(task, flow), *steps, *leaving_steps(task, flow)]
+def add_entries(task: Task, flow: Flow, steps: list[PlannedStep]) -> list[PlannedStep]:
+    """Return the plan that has the flow's entries around steps."""
+    return [*plan_entries(task, flow.first), *steps, *plan_entries(task, flow.last)]
 
 
-def entering_steps(task: Task, flow: Flow) -> list[PlannedStep]:
-    """Return the beginning of every plan of a flow."""
-    return _as_steps(task, flow.first)
-
-
-def leaving_steps(task: Task, flow: Flow) -> list[PlannedStep]:
-    """Return the end of every plan of a flow."""
-    return _as_steps(task, flow.last)
-
-
-def _as_steps(task: Task, entries: tuple[Entry, ...]) -> list[PlannedStep]:
+def plan_entries(task: Task, entries: tuple[Entry, ...]) -> list[PlannedStep]:
     """Return entries as steps; none for a request without ramdisk: entering and leaving the ramdisk is what they do."""
     return [] if task.node.request.get("disable_ramdisk") else [entry.as_step() for entry in entries]
 
 
 def expects_agent(task: Task, flow: Flow, plan: list[PlannedStep]) -> bool:
     """Return whether an agent will run: the deploy interface boots one, and the plan has the step that does."""
-    if task.driver.deploy is None or flow.kind is None:
-        return False
     boots = any(step.key == flow.collect_after for step in plan)
-    return boots and bool(task.driver.deploy.runs_agent(task, flow.kind))
+    return bool(boots and flow.kind and task.driver.deploy and task.driver.deploy.runs_agent(task, flow.kind))
 
 
 def check_node_templates(task: Task, flow: Flow, traits: Collection[str], report: Report) -> None:
     """Check that the node supports the templates of traits, requested or not (specification 003)."""
     comes = expects_agent(task, flow, plan_at_start(task, flow, lambda _exc: None))
-    offers = _read_offers(task, "deploy", None if comes else [])
+    offers = read_offers(task, "deploy", None if comes else [])
     report = report if comes else _report_without_agent(report)
     for step in _check_all(offers, _template_steps(task, traits), report):
         _check_priority(step, report)
@@ -116,26 +103,16 @@ def _report_without_agent(report: Report) -> Report:
     return explain
 
 
-def _drop_in_band(flow: Flow, steps: list[PlannedStep], report: Report) -> list[PlannedStep]:
+def _drop_in_band(steps: list[PlannedStep], report: Report) -> list[PlannedStep]:
     """Return the steps of a deployment that can run without an agent; a requested one that cannot is reported."""
-    if flow.kind != "deploy":
-        return steps
-    in_band = [step for step in steps if step.requires_ramdisk and not _is_core(step)]
+    in_band = [step for step in steps if step.requires_ramdisk and not _is_core(step.key)]
     for step in in_band:
         if step.origin != "driver":
             report(errors.UnknownStep(field=f"deploy step of {step.origin}", value=step.label, allowed=_NO_AGENT))
     return [step for step in steps if step not in in_band]
 
 
-# The steps of each flow: what its record has as ``plan``
-
-
-def automated_clean(task: Task, in_band: list[StepJson] | None, _report: Report) -> list[PlannedStep]:
-    return default_steps(task, "clean", in_band)
-
-
-def verify(task: Task, in_band: list[StepJson] | None, _report: Report) -> list[PlannedStep]:
-    return default_steps(task, "verify", in_band)
+# The steps of flows: what their records have as ``plan``
 
 
 def manual_clean(task: Task, in_band: list[StepJson] | None, report: Report) -> list[PlannedStep]:
@@ -157,25 +134,20 @@ def deploy(task: Task, in_band: list[StepJson] | None, report: Report) -> list[P
     While a rolling upgrade is pinned to a release without deploy steps, only the driver's default steps.
     """
     if not task.services.uses_deploy_steps:
-        _check_pinned(task, report)
+        if pinned := task.node.request.get("deploy_steps"):
+            report(
+                errors.Invalid(
+                    field="deploy_steps",
+                    value=[get_label(step) for step in pinned],
+                    allowed="There are none while pin_release_version names a release without them: leave them out, or "
+                    "unpin once all conductors are of a newer release.",
+                )
+            )
         return default_steps(task, "deploy", [])
-    offers, requests = _read_offers(task, "deploy", in_band), deploy_requests(task)
+    offers, requests = read_offers(task, "deploy", in_band), deploy_requests(task)
     requested = {get_key(step) for step, _origin in requests}
     defaults = [offer.step for key, offer in offers.steps.items() if key not in requested]
     return _order(_check_priority(step, report) for step in [*_check_all(offers, requests, report), *defaults])
-
-
-def _check_pinned(task: Task, report: Report) -> None:
-    requested = task.node.request.get("deploy_steps")
-    if requested:
-        report(
-            errors.Invalid(
-                field="deploy_steps",
-                value=[get_label(step) for step in requested],
-                allowed="There are none while pin_release_version names a release without them: leave them out, or "
-                "unpin once all conductors are of a newer release.",
-            )
-        )
 
 
 def deploy_requests(task: Task) -> list[tuple[StepRequest, str]]:
@@ -203,9 +175,9 @@ def _order(steps: Iterable[PlannedStep]) -> list[PlannedStep]:
     return sorted(enabled, key=lambda step: (-step.priority, interfaces.TIE_ORDER[step.interface]))
 
 
-def default_steps(task: Task, kind: str, in_band: Iterable[StepJson] | None) -> list[PlannedStep]:
+def default_steps(task: Task, kind: str, in_band: list[StepJson] | None) -> list[PlannedStep]:
     """Return the enabled steps of driver and agent, in order: what runs unless something else is requested."""
-    return _order(offer.step for offer in read_offered_steps(task, kind, in_band or []).values())
+    return _order(offer.step for offer in read_offers(task, kind, in_band).steps.values())
 
 
 def _plan_requested_order(
@@ -213,42 +185,14 @@ def _plan_requested_order(
 ) -> list[PlannedStep]:
     """Return the steps of a request, in its order: those that are to run on child nodes, on them."""
     origin = task.node.request.get("origin", "request")
-    offers = _read_offers(task, kind, in_band)
-    steps: list[PlannedStep] = []
-    for requested in requests:
-        if requested.get("execute_on_child_nodes"):
-            steps.append(_plan_on_children(task, kind, requested, origin, report))
-        else:
-            steps.append(
-                _check_step(offers, requested, origin, report) or _build_placeholder(offers, requested, origin)
-            )
-    if task.node.request.get("disable_ramdisk"):
-        _check_without_ramdisk(steps, report)
-    return steps
-
-
-def _plan_on_children(task: Task, kind: str, requested: StepRequest, origin: str, report: Report) -> PlannedStep:
-    """Return a step that runs on child nodes, checked against the driver of each."""
-    step = dataclasses.replace(
-        _plan_step(requested, origin, Runner.CHILDREN),
-        priority=0,
-        abortable=True,
-        idempotent=True,
-        only=requested.get("limit_child_node_execution") or None,
-    )
-    for child in children.list_chosen(task, step):
-        on_child = Task(task.services, task.context, nodes.get(task.db, child.uuid))
-        if reason := children.unavailable_reason(child):
-            report(errors.Invalid(f"Child node {child.uuid} {reason}"))
-        try:
-            _plan_requested(_read_offers(on_child, kind, []), requested, origin)
-        except errors.IngotError as exc:
-            report(errors.Invalid(f"Child node {child.uuid}: {exc.message}"))
-    return step
-
-
-def _check_without_ramdisk(steps: list[PlannedStep], report: Report) -> None:
-    for step in steps:
+    offers = read_offers(task, kind, in_band)
+    steps = [
+        _plan_on_children(task, kind, requested, origin, report)
+        if requested.get("execute_on_child_nodes")
+        else _check_step(offers, requested, origin, report) or _build_placeholder(offers, requested, origin)
+        for requested in requests
+    ]
+    for step in steps if task.node.request.get("disable_ramdisk") else ():
         if step.requires_ramdisk:
             report(
                 errors.Invalid(
@@ -257,6 +201,22 @@ def _check_without_ramdisk(steps: list[PlannedStep], report: Report) -> None:
                     allowed=f"Step {step.label} runs with the agent's ramdisk only: leave out one of the two.",
                 )
             )
+    return steps
+
+
+def _plan_on_children(task: Task, kind: str, requested: StepRequest, origin: str, report: Report) -> PlannedStep:
+    """Return a step that runs on child nodes, checked against the driver of each."""
+    only = requested.get("limit_child_node_execution") or None
+    step = dataclasses.replace(_plan_step(requested, origin, Runner.CHILDREN), priority=0, only=only)
+    for child in children.list_chosen(task, step):
+        on_child = Task(task.services, task.context, nodes.get(task.db, child.uuid))
+        if reason := children.unavailable_reason(child):
+            report(errors.Invalid(f"Child node {child.uuid} {reason}"))
+        try:
+            _plan_requested(read_offers(on_child, kind, []), requested, origin)
+        except errors.IngotError as exc:
+            report(errors.Invalid(f"Child node {child.uuid}: {exc.message}"))
+    return step
 
 
 # What driver and agent offer
@@ -269,7 +229,7 @@ class StepOffer(NamedTuple):
     argsinfo: base.ArgsInfo | None
 
 
-class _Offers(NamedTuple):
+class Offers(NamedTuple):
     """What a node's driver and agent offer.
 
     :param has_agents: whether the agent's steps are among them. If not, an unknown step may be one of those.
@@ -280,11 +240,7 @@ class _Offers(NamedTuple):
     has_agents: bool
 
 
-def _read_offers(task: Task, kind: str, in_band: list[StepJson] | None) -> _Offers:
-    return _Offers(kind, read_offered_steps(task, kind, in_band or []), in_band is not None)
-
-
-def read_offered_steps(task: Task, kind: str, in_band: Iterable[StepJson]) -> dict[Key, StepOffer]:
+def read_offers(task: Task, kind: str, in_band: list[StepJson] | None) -> Offers:
     """Return every step of a kind that driver or agent offer for the node, with the priorities of the configuration.
 
     A step that an interface declares wins over one of the same name that the agent offers: the interface's calls the
@@ -295,7 +251,7 @@ def read_offered_steps(task: Task, kind: str, in_band: Iterable[StepJson]) -> di
     for interface in task.driver.all_interfaces:
         for offered in getattr(interface, f"get_{kind}_steps")(task):
             found[get_key(offered)] = _plan_offer(offered, Runner.DRIVER)
-    for offered in in_band:
+    for offered in in_band or []:
         # A repeated call of one of these finds the command that was posted, and posts none twice.
         offer = found.get(get_key(offered)) or _plan_offer({**offered, "idempotent": True}, Runner.AGENT)
         reboot = bool(offered.get("reboot_requested"))  # the agent's to say, whatever calls its step
@@ -305,7 +261,7 @@ def read_offered_steps(task: Task, kind: str, in_band: Iterable[StepJson]) -> di
             step = dataclasses.replace(step, priority=overrides[step.label])
             _check_core(step.key, step.priority)
             found[key] = StepOffer(step, argsinfo)
-    return found
+    return Offers(kind, found, in_band is not None)
 
 
 def _plan_offer(offered: StepJson, runner: Runner) -> StepOffer:
@@ -313,8 +269,10 @@ def _plan_offer(offered: StepJson, runner: Runner) -> StepOffer:
 
 
 def _plan_step(step: StepJson | StepRequest, origin: str, runner: Runner) -> PlannedStep:
-    """Return an offered or requested step as the plan keeps it."""
+    """Return an offered or requested step as the plan keeps it. One that the conductor runs may be aborted while it
+    waits, and repeated."""
     facts: Mapping[str, Any] = step
+    is_own = runner in (Runner.RESERVED, Runner.CHILDREN)
     return PlannedStep(
         interface=step["interface"],
         step=step["step"],
@@ -322,8 +280,8 @@ def _plan_step(step: StepJson | StepRequest, origin: str, runner: Runner) -> Pla
         runner=runner,
         priority=step.get("priority", 0),
         args=dict(step.get("args") or {}),
-        abortable=bool(facts.get("abortable")),
-        idempotent=bool(facts.get("idempotent")),
+        abortable=is_own or bool(facts.get("abortable")),
+        idempotent=is_own or bool(facts.get("idempotent")),
         requires_ramdisk=bool(facts.get("requires_ramdisk", runner is Runner.AGENT)),
         reboot_requested=bool(facts.get("reboot_requested")),
     )
@@ -332,13 +290,13 @@ def _plan_step(step: StepJson | StepRequest, origin: str, runner: Runner) -> Pla
 # What is requested, checked against what is offered
 
 
-def _check_all(offers: _Offers, requests: Iterable[tuple[StepRequest, str]], report: Report) -> list[PlannedStep]:
+def _check_all(offers: Offers, requests: Iterable[tuple[StepRequest, str]], report: Report) -> list[PlannedStep]:
     """Return those of (step, origin) that are known and right."""
     checked = (_check_step(offers, requested, origin, report) for requested, origin in requests)
     return [step for step in checked if step is not None]
 
 
-def _check_step(offers: _Offers, requested: StepRequest, origin: str, report: Report) -> PlannedStep | None:
+def _check_step(offers: Offers, requested: StepRequest, origin: str, report: Report) -> PlannedStep | None:
     """Return a requested step as the plan keeps it; None if it is wrong, which is reported, or if nothing offers it yet
     and it may be one of the agent's."""
     try:
@@ -351,16 +309,14 @@ def _check_step(offers: _Offers, requested: StepRequest, origin: str, report: Re
     return None
 
 
-def _build_placeholder(offers: _Offers, requested: StepRequest, origin: str) -> PlannedStep:
+def _build_placeholder(offers: Offers, requested: StepRequest, origin: str) -> PlannedStep:
     """Return what a plan shows of a step that is wrong, or that nothing offers yet: that one may be the agent's."""
     if get_key(requested) in offers.steps:
         return dataclasses.replace(offers.steps[get_key(requested)].step, origin=origin)
-    if requested["step"] in reserved.STEPS:
-        return reserved.as_step(requested, origin)
-    return _plan_step(requested, origin, Runner.AGENT)
+    return _plan_step(requested, origin, Runner.RESERVED if requested["step"] in reserved.STEPS else Runner.AGENT)
 
 
-def _plan_requested(offers: _Offers, requested: StepRequest, origin: str) -> PlannedStep:
+def _plan_requested(offers: Offers, requested: StepRequest, origin: str) -> PlannedStep:
     """Return a requested step, checked against what is offered.
 
     :raises Invalid: nothing offers it, or its arguments are wrong; the message names step and argument.
@@ -373,9 +329,9 @@ def _plan_requested(offers: _Offers, requested: StepRequest, origin: str) -> Pla
         return dataclasses.replace(offered, args=args, priority=priority, origin=origin)
     if requested["step"] in reserved.STEPS:
         rule = reserved.STEPS[requested["step"]]
-        _check_args(get_label(requested), args, rule.argsinfo or {})
+        _check_args(get_label(requested), args, rule.argsinfo)
         rule.check(args)
-        return reserved.as_step(requested, origin)
+        return _plan_step(requested, origin, Runner.RESERVED)
     interface = requested["interface"]
     known = ", ".join(sorted(one.step.label for one in offers.steps.values() if one.step.interface == interface))
     raise errors.UnknownStep(
@@ -399,16 +355,15 @@ def _check_args(label: str, args: Json, argsinfo: base.ArgsInfo) -> None:
         raise errors.MissingParameter(where=f"arguments of step {label}", names=", ".join(missing))
 
 
-def _is_core(step: PlannedStep) -> bool:
+def _is_core(key: Key) -> bool:
     """Return whether a step is one of the core steps of a deployment."""
-    return step.interface == "deploy" and step.step in base.CORE_DEPLOY_STEPS
+    return key[0] == "deploy" and key[1] in base.CORE_DEPLOY_STEPS
 
 
 def _check_core(key: Key, priority: float) -> None:
-    interface, name = key
-    if interface == "deploy" and name in base.CORE_DEPLOY_STEPS and priority != 0:
+    if _is_core(key) and priority != 0:
         raise errors.Invalid(
-            field=f"priority of core step {interface}.{name}",
+            field=f"priority of core step {'.'.join(key)}",
             value=priority,
             allowed="A core step's priority can only be overridden by 0, which disables it.",
         )
@@ -418,7 +373,7 @@ def _check_priority(step: PlannedStep, report: Report) -> PlannedStep:
     """Return the step; it is reported if it is an in-band deploy step outside of their range (specification 000)."""
     allowed = base.IN_BAND_DEPLOY_PRIORITIES
     is_inside = allowed.start <= step.priority <= allowed.stop - 1  # agents may have fractions
-    if step.requires_ramdisk and not _is_core(step) and step.priority and not is_inside:
+    if step.requires_ramdisk and not _is_core(step.key) and step.priority and not is_inside:
         report(
             errors.Invalid(
                 field=f"priority of in-band step {step.label}",

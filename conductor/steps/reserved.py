@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable
 
 from ingot.common import errors, states
-from ingot.common.json_types import Json, StepRequest
-from ingot.common.steps import PlannedStep, Runner
+from ingot.common.json_types import Json
 from ingot.conductor.task.task_manager import Task
 from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
@@ -26,13 +25,8 @@ class ReservedStep:
     """
 
     run: Callable[..., Answer]
-    argsinfo: ArgsInfo | None = None
+    argsinfo: ArgsInfo = dataclasses.field(default_factory=dict)
     check: Callable[[Json], None] = lambda _args: None
-
-
-def _hold(_task: Task) -> results.Result:
-    """Stand still until an operator says unhold."""
-    return results.HOLD
 
 
 def _wait(task: Task, seconds: float | None = None) -> results.Result:
@@ -65,12 +59,11 @@ def _power_on(task: Task) -> results.Result:
 
 
 def _power_off(task: Task) -> results.Result:
-    return results.run_phases(task, power_control.power_off, _forget_agent)
+    def forget_agent(task: Task) -> None:
+        if not task.node.disable_power_off:  # such a machine is on all the same, and its agent sends its heartbeats
+            session.forget_connection(task)
 
-
-def _forget_agent(task: Task) -> None:
-    if not task.node.disable_power_off:  # such a machine is on all the same, and its agent goes on with its heartbeats
-        session.forget_connection(task)
+    return results.run_phases(task, power_control.power_off, forget_agent)
 
 
 def _reboot(task: Task) -> results.Result:
@@ -81,7 +74,7 @@ def _reboot(task: Task) -> results.Result:
 
 
 STEPS: dict[str, ReservedStep] = {
-    "hold": ReservedStep(_hold),
+    "hold": ReservedStep(lambda _task: results.HOLD),  # until an operator says unhold
     "wait": ReservedStep(
         _wait,
         {"seconds": {"description": "How long; without it, until the agent's next heartbeat."}},
@@ -91,17 +84,3 @@ STEPS: dict[str, ReservedStep] = {
     "power_off": ReservedStep(_power_off),
     "reboot": ReservedStep(_reboot),
 }
-
-
-def as_step(requested: StepRequest, origin: str) -> PlannedStep:
-    """Return a reserved step as the plan keeps it. It may be aborted while it waits, and repeated."""
-    return PlannedStep(
-        interface=requested["interface"],
-        step=requested["step"],
-        origin=origin,
-        runner=Runner.RESERVED,
-        priority=requested.get("priority", 0),
-        args=dict(requested.get("args") or {}),
-        abortable=True,
-        idempotent=True,
-    )

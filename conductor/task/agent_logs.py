@@ -16,7 +16,6 @@ LOG = log.getLogger(__name__)
 _KEPT = {"always": (True, False), "on_failure": (True,), "never": ()}
 """By [agent] deploy_logs_collect: whether the logs of runs that have ``failed`` (or not) are kept."""
 
-
 _PATIENCE = 5.0
 """Seconds to wait for a slot, see ``Services.log_slots``: longer than a good answer takes."""
 
@@ -29,18 +28,18 @@ def collect(task: Task, flow_name: str, run_id: str, failed: bool) -> None:
 
     :param failed: whether the run ends badly, which is what ``[agent] deploy_logs_collect`` looks at.
     """
-    if _is_kept(task, failed) and session.is_alive(task) and task.driver.deploy is not None:
+    if (
+        failed in _KEPT[task.conf.agent.deploy_logs_collect]
+        and session.is_alive(task)
+        and task.driver.deploy is not None
+    ):
         _keep(task, flow_name, run_id, lambda: _collect_from_agent(task))
 
 
 def keep(task: Task, flow_name: str, run_id: str, content: bytes, failed: bool) -> None:
     """Keep logs that an agent has sent on its own; as :func:`collect`."""
-    if _is_kept(task, failed):
+    if failed in _KEPT[task.conf.agent.deploy_logs_collect]:
         _keep(task, flow_name, run_id, lambda: content)
-
-
-def _is_kept(task: Task, failed: bool) -> bool:
-    return failed in _KEPT[task.conf.agent.deploy_logs_collect]
 
 
 def _keep(task: Task, flow_name: str, run_id: str, get: Callable[[], bytes | None]) -> None:
@@ -50,7 +49,12 @@ def _keep(task: Task, flow_name: str, run_id: str, get: Callable[[], bytes | Non
         if not content:
             return
         if len(content) > options.deploy_logs_max_size:
-            _note_dropped(task, flow_name, len(content))
+            event = (
+                f"The agent's logs of flow {flow_name} were not kept: they have {len(content)} bytes, and [agent] "
+                f"deploy_logs_max_size is {options.deploy_logs_max_size}."
+            )
+            LOG.warning("Node %s: %s", task.node.uuid, event)
+            node_history.add_entry(task.db, task.node.id, task.build_history_entry("logs", "INFO", event))
             return
         new: node_history.NewLog = {"run_id": run_id, "flow": flow_name, "content": content}
         uuid = node_history.add_log(task.db, task.node.id, new, options.deploy_logs_max_per_node)
@@ -87,13 +91,3 @@ def _collect_from_agent(task: Task) -> bytes | None:
         return answer.result(limit)
     except concurrent.futures.TimeoutError:
         raise errors.AgentUnreachable(what="The agent, asked for its logs,", reason=f"not within {limit} s") from None
-
-
-def _note_dropped(task: Task, flow_name: str, size: int) -> None:
-    limit = task.conf.agent.deploy_logs_max_size
-    event = (
-        f"The agent's logs of flow {flow_name} were not kept: they have {size} bytes, and [agent] deploy_logs_max_size "
-        f"is {limit}."
-    )
-    LOG.warning("Node %s: %s", task.node.uuid, event)
-    node_history.add_entry(task.db, task.node.id, task.build_history_entry("logs", "INFO", event))

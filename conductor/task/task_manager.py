@@ -52,9 +52,8 @@ def make_storable(text: str) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 
 
-def _boot_time() -> float:
-    """Return seconds that go on while the process is frozen, and while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
+_boot_time = functools.partial(time.clock_gettime, time.CLOCK_BOOTTIME)
+"""Return seconds that go on while the process is frozen, and while the machine sleeps."""
 
 
 class Lease:
@@ -91,13 +90,13 @@ class Services:
     """What all tasks of a conductor share.
 
     :ivar host: name of this conductor, in locks and step runs.
+    :ivar heartbeat_timeout: seconds without a heartbeat after which a conductor counts as dead.
     :ivar uses_deploy_steps: see :func:`ingot.rpcapi.versions.uses_deploy_steps`.
     :ivar notify: wakes up for a node (a record with uuid, driver and conductor_group) for a reason. It is a hint: work
         in the database is found without it.
     :ivar lease: how long this conductor may rely on its locks being its own.
     :ivar leaving: set while this conductor begins nothing: it is being stopped, or was drained. What runs is finished,
         and handed over before the next step.
-    :ivar dead_hosts: the conductors that the last sweep found dead.
     :ivar log_slots: one for each agent that may be asked for its logs at a time: a few of the workers at most wait for
         agents that hang.
     :ivar circuit_breakers: which BMCs do not answer.
@@ -108,24 +107,15 @@ class Services:
         self.db = db
         self.hardware = hardware
         self.host: str = conf.host
+        self.group: str = conf.conductor.conductor_group.lower()
+        self.heartbeat_timeout = float(conf.conductor.heartbeat_timeout)
         self.uses_deploy_steps = versions.uses_deploy_steps(conf)
         self.lease = Lease(conf)
         self.notify: Callable[[models.Node, str], None] = lambda _node, _why: None
         first, longest = conf.conductor.sync_power_state_interval, conf.conductor.silent_bmc_longest_pause
         self.circuit_breakers = CircuitBreakers(first, longest)
         self.leaving = threading.Event()
-        self.dead_hosts: frozenset[str] = frozenset()
         self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))
-
-    @property
-    def heartbeat_timeout(self) -> float:
-        """Seconds without a heartbeat after which a conductor counts as dead."""
-        return float(self.conf.conductor.heartbeat_timeout)
-
-    @property
-    def group(self) -> str:
-        """This conductor's group."""
-        return str(self.conf.conductor.conductor_group.lower())
 
     def serves(self, node: models.Node) -> bool:
         """Return whether a node may be this conductor's, whichever others there are."""
@@ -203,7 +193,7 @@ class Task:
         return None if found is None or clock.iso(found.inspected_at) == before else found
 
     def configdrive(self) -> str | None:
-        return nodes.read_configdrive(self.db, self.node)
+        return nodes.get(self.db, self.node.uuid, ("configdrive",)).configdrive
 
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
         facts.BIOS.replace(self.db, self.node, read)
@@ -257,27 +247,23 @@ class Task:
         if self.shared:
             raise RuntimeError(f"a shared task must not write {sorted(self._dirty)}")
         if self._dirty or step_runs or history or self._extra_writes:
-            self._write(self._dirty, step_runs, history)
-            self._written = self.node.as_dict()
+            self._write({}, step_runs, history)
 
     def release(self, step_runs: Rows = (), history: Rows = ()) -> None:
         """Write what was collected, and release the lock, in one statement: the last write of the task."""
-        self._write({**self._dirty, **nodes.UNLOCKED}, step_runs, history)
+        self._write(nodes.UNLOCKED, step_runs, history)
         self.released = True
 
-    def _write(
-        self,
-        values: Mapping[str, object],
-        step_runs: Rows,
-        history: Rows,
-    ) -> None:
+    def _write(self, more: Mapping[str, object], step_runs: Rows, history: Rows) -> None:
         events = [
             *map(nodes.build_step_event, step_runs),
             *nodes.build_events(self._dirty, self._written),
             *self._new_events,
         ]
+        values = {**self._dirty, **more}
         nodes.write_locked(self.db, self.node, values, step_runs, history, events, self._extra_writes)
         self._dirty, self._new_events, self._extra_writes = {}, [], []
+        self._written = self.node.as_dict()
 
     def build_history_entry(
         self, event_type: str, severity: str, message: str, seconds: float | None = None

@@ -10,9 +10,12 @@ move, 1 there is more, run it again; 2 a migration failed, the log says which. 2
 """
 
 import argparse
+import enum
 import importlib.metadata
+import logging
 import sys
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from oslo_config import cfg
 from oslo_log import log
@@ -20,21 +23,76 @@ from oslo_log import log
 from ingot.common import errors
 from ingot.common.conf import loader
 from ingot.db import conductors, schema
-from ingot.db.cmd import online_data
 from ingot.db.engine import Database
 
-_Command = Callable[[Database, cfg.ConfigOpts], int]
+LOG = logging.getLogger(__name__)
+
+_BATCH = 500  # rows moved at a time
 
 
-def _upgrade(db: Database, conf: cfg.ConfigOpts) -> int:
-    if conf.command.revision is None:
-        schema.expand(db)
-    else:
-        schema.upgrade(db, conf.command.revision)
-    return 0
+class Migration(NamedTuple):
+    """Data that a release moves while its services run: migrations of the schema only add, and this may take hours.
+
+    A later release drops the old place, after ``ingot-status upgrade check`` found nothing left to move.
+
+    :param name: what an operator sees.
+    :param left: how many rows are still to be moved.
+    :param move: moves at most that many rows and says how many it did; each call is a transaction of its own.
+    """
+
+    name: str
+    left: Callable[[Database], int]
+    move: Callable[[Database, int], int]
 
 
-def _contract(db: Database, conf: cfg.ConfigOpts) -> int:
+MIGRATIONS: Sequence[Migration] = ()
+"""In order; this release has nothing to move."""
+
+
+class Outcome(enum.IntEnum):
+    """The outcome of ``online_data_migrations``; its value is the exit status."""
+
+    DONE = 0
+    MORE = 1
+    FAILED = 2
+
+
+_EXPLANATIONS = {
+    Outcome.DONE: "Nothing is left to move.",
+    Outcome.MORE: "There is more to move: run it again.",
+    Outcome.FAILED: "A migration failed: see the log.",
+}
+
+
+def list_unfinished(db: Database) -> list[str]:
+    """Return the names of the migrations that have something left to move."""
+    return [migration.name for migration in MIGRATIONS if migration.left(db)]
+
+
+def move_rows(db: Database, migrations: Sequence[Migration], max_count: int | None) -> Outcome:
+    """Move what is left.
+
+    :param max_count: rows to move at most in all; None moves everything.
+    :returns: FAILED if a migration raised an error; it is logged, and those after it were still run.
+    """
+    outcome = Outcome.DONE
+    budget = sys.maxsize if max_count is None else max_count
+    for migration in migrations:
+        before = budget
+        try:
+            while batch := migration.move(db, min(_BATCH, budget)):
+                budget -= batch
+            unfinished = migration.left(db) > 0
+        except Exception:
+            LOG.exception("Migration %s failed; correct the cause and run it again", migration.name)
+            outcome = Outcome.FAILED
+            continue
+        LOG.info("Migration %s moved %d rows", migration.name, before - budget)
+        outcome = max(outcome, Outcome.MORE if unfinished else Outcome.DONE)
+    return outcome
+
+
+def _contract(db: Database, conf: cfg.ConfigOpts) -> None:
     if schema.is_behind(db):
         raise errors.Conflict(reason="The schema lacks what this release needs: run ingot-dbsync expand first.")
     if conf.pin_release_version is not None:
@@ -43,20 +101,15 @@ def _contract(db: Database, conf: cfg.ConfigOpts) -> int:
             value=conf.pin_release_version,
             allowed="Unset it and restart all services first: after this, services of other releases are refused.",
         )
-    if older := _list_older_conductors(db, conf.conductor.heartbeat_timeout):
+    own = _series(importlib.metadata.version("ingot"))
+    online = conductors.list_versions(db, conf.conductor.heartbeat_timeout)
+    if older := [f"{one.hostname} ({one.release})" for one in online if _series(one.release) < own]:
         raise errors.Conflict(
             reason=f"Conductors of older releases are online, replace them first: {', '.join(older)}."
         )
-    if left := online_data.list_unfinished(db):
+    if left := list_unfinished(db):
         raise errors.Conflict(reason=f"Run ingot-dbsync online_data_migrations first; to do: {', '.join(left)}.")
     schema.upgrade(db)
-    return 0
-
-
-def _list_older_conductors(db: Database, timeout: float) -> list[str]:
-    own = _series(importlib.metadata.version("ingot"))
-    online = conductors.list_versions(db, timeout)
-    return [f"{one.hostname} ({one.release})" for one in online if _series(one.release) < own]
 
 
 def _series(release: str) -> tuple[int, ...]:
@@ -64,26 +117,28 @@ def _series(release: str) -> tuple[int, ...]:
     return tuple(int(part) for part in release.split(".")[:2])
 
 
-def _version(db: Database, _conf: cfg.ConfigOpts) -> int:
-    needed, head = schema.required_revision(), schema.head()
-    print(f"{schema.version(db) or 'empty'} (this release: {needed}, after contract: {head})")
+def _run(db: Database, conf: cfg.ConfigOpts) -> int:
+    """Run the command that the command line names, and return its exit status."""
+    command = conf.command
+    match command.name:
+        case "upgrade" | "expand" if command.revision is None:
+            schema.expand(db)
+        case "upgrade" | "expand":
+            schema.upgrade(db, command.revision)
+        case "contract":
+            _contract(db, conf)
+        case "version":
+            needed, head = schema.required_revision(), schema.head()
+            print(f"{schema.version(db) or 'empty'} (this release: {needed}, after contract: {head})")
+        case "stamp":
+            schema.stamp(db, command.revision)
+        case "revision":
+            print(schema.draft(db, command.message))
+        case "online_data_migrations":
+            outcome = move_rows(db, MIGRATIONS, command.max_count)
+            print(_EXPLANATIONS[outcome])
+            return outcome
     return 0
-
-
-def _stamp(db: Database, conf: cfg.ConfigOpts) -> int:
-    schema.stamp(db, conf.command.revision)
-    return 0
-
-
-def _revision(db: Database, conf: cfg.ConfigOpts) -> int:
-    print(schema.draft(db, conf.command.message))
-    return 0
-
-
-def _online_data_migrations(db: Database, conf: cfg.ConfigOpts) -> int:
-    outcome = online_data.run(db, online_data.MIGRATIONS, conf.command.max_count)
-    print(outcome.explanation)
-    return int(outcome)
 
 
 def _parse_rows(text: str) -> int:
@@ -93,22 +148,18 @@ def _parse_rows(text: str) -> int:
 
 
 def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    def add(name: str, run: _Command, explanation: str, *aliases: str) -> argparse.ArgumentParser:
-        parser = subparsers.add_parser(name, help=explanation, description=explanation, aliases=aliases)
-        parser.set_defaults(run=run)
-        return parser
+    def add(name: str, explanation: str, *aliases: str) -> argparse.ArgumentParser:
+        return subparsers.add_parser(name, help=explanation, description=explanation, aliases=aliases)
 
-    upgrade = add(
-        "upgrade", _upgrade, "Create the schema, or add what this release needs. May run while services do.", "expand"
-    )
+    upgrade = add("upgrade", "Create the schema, or add what this release needs. May run while services do.", "expand")
     upgrade.add_argument("--revision", help="revision to stop at; default: the one that this release needs")
-    add("contract", _contract, "End an upgrade: remove what only the release before needs. There is no way back.")
-    add("version", _version, "Print the schema's revision and the one that this release needs.")
-    stamp = add("stamp", _stamp, "Note a revision without changing tables, after a repair by hand.")
+    add("contract", "End an upgrade: remove what only the release before needs. There is no way back.")
+    add("version", "Print the schema's revision and the one that this release needs.")
+    stamp = add("stamp", "Note a revision without changing tables, after a repair by hand.")
     stamp.add_argument("revision")
-    revision = add("revision", _revision, "For developers: draft a migration from models to the current schema.")
+    revision = add("revision", "For developers: draft a migration from models to the current schema.")
     revision.add_argument("message", help="what it is for, in one sentence")
-    online = add("online_data_migrations", _online_data_migrations, "Move data to its new places while services run.")
+    online = add("online_data_migrations", "Move data to its new places while services run.")
     online.add_argument("--max-count", type=_parse_rows, metavar="ROWS", help="move at most so many rows, then stop")
 
 
@@ -121,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         conf = loader.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-dbsync", cli_opts=[command])
         log.setup(conf, "ingot")
-        return int(conf.command.run(Database(conf), conf))
+        return _run(Database(conf), conf)
     except errors.IngotError as exc:
         print(f"ingot-dbsync: {exc}", file=sys.stderr)
         return 1

@@ -18,16 +18,14 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from ingot.common import errors, interfaces
 from ingot.common.conf import broker, loader
 from ingot.db import conductors, models, nodes, schema
-from ingot.db.cmd import online_data
+from ingot.db.cmd import dbsync
 from ingot.db.engine import Database
 
 _EXAMPLES = 5
 
 _Enabled = Collection[tuple[str, str, str, str]]  # conductor group, hardware type, interface type, its name
 
-
-def _success() -> Result:
-    return Result(Code.SUCCESS)
+_SUCCESS = Result(Code.SUCCESS)
 
 
 class Checks(upgradecheck.UpgradeCommands):
@@ -53,12 +51,12 @@ class Checks(upgradecheck.UpgradeCommands):
             return Result(Code.FAILURE, advice)
         if found not in (required, schema.head()):
             return Result(Code.WARNING, f"The schema is {found}, of a later release: this one's is {schema.head()}.")
-        return _success()
+        return _SUCCESS
 
     def _data(self) -> Result:
-        if left := online_data.list_unfinished(self.db):
+        if left := dbsync.list_unfinished(self.db):
             return Result(Code.FAILURE, f"Run ingot-dbsync online_data_migrations; to do: {', '.join(left)}.")
-        return _success()
+        return _SUCCESS
 
     def _drivers(self) -> Result:
         online = conductors.enabled_interfaces(self.db, self.conf.conductor.heartbeat_timeout)
@@ -70,12 +68,12 @@ class Checks(upgradecheck.UpgradeCommands):
             for offer in online
         }
         fixed = {(group.lower(), name) for _hostname, group, name in classic}
-        nodes_of_types = [
-            node for node in _list_nodes(self.db) if (node.conductor_group.lower(), node.driver) not in fixed
-        ]
-        homeless = [(node, lacking) for node in nodes_of_types if (lacking := _list_lacking(node, offers))]
+        names = ("uuid", "driver", "conductor_group", *interfaces.FIELDS)
+        every = self.db.read_all(models.Node, sa.select(*models.columns(nodes.NODES, names)))
+        of_types = (node for node in every if (node.conductor_group.lower(), node.driver) not in fixed)
+        homeless = [(node, lacking) for node in of_types if (lacking := _list_lacking(node, offers))]
         if not homeless:
-            return _success()
+            return _SUCCESS
         examples = "; ".join(
             f"node {node.uuid} (group '{node.conductor_group}') needs {', '.join(lacking)}"
             for node, lacking in homeless[:_EXAMPLES]
@@ -88,12 +86,12 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _broker(self) -> Result:
         if self.conf.rpc_transport != "oslo":
-            return _success()
+            return _SUCCESS
         try:
             problems = list(broker.find_problems(self.conf))
         except errors.ConfigurationError as exc:
             return Result(Code.FAILURE, exc.message)
-        return Result(Code.WARNING, " ".join(problems)) if problems else _success()
+        return Result(Code.WARNING, " ".join(problems)) if problems else _SUCCESS
 
     @staticmethod
     def _after_schema(check: Callable[["Checks"], Result]) -> Callable[["Checks"], Result]:
@@ -112,11 +110,6 @@ class Checks(upgradecheck.UpgradeCommands):
         ("Drivers of nodes", _after_schema(_drivers)),
         ("Message broker", _broker),
     )
-
-
-def _list_nodes(db: Database) -> list[models.Node]:
-    names = ("uuid", "driver", "conductor_group", *interfaces.FIELDS)
-    return db.read_all(models.Node, sa.select(*models.columns(nodes.NODES, names)))
 
 
 def _list_lacking(node: models.Node, offers: _Enabled) -> list[str]:

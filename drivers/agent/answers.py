@@ -22,16 +22,12 @@ class Command(TypedDict):
     command_result: object
 
 
-_SHOWN = 120
-
-
 class Malformed(ValueError):
     """The answer cannot be used; the text names the place in it, what stands there and what should."""
 
     def __init__(self, place: str, value: object, allowed: str) -> None:
-        shown = repr(value)
-        if len(shown) > _SHOWN:
-            shown = f"{shown[:_SHOWN]}..."
+        text = repr(value)
+        shown = text if len(text) <= 120 else f"{text[:120]}..."
         super().__init__(f"its answer has {shown} as {place}; {allowed}")
 
 
@@ -79,10 +75,6 @@ class StepOffer(NamedTuple):
 
     steps: tuple[StepJson, ...]
     versions: dict[str, object] | None
-
-
-NO_STEPS = StepOffer((), None)
-"""Of an agent that is older than deploy steps."""
 
 
 def read_offer(answer: object, kind: str) -> StepOffer:
@@ -146,13 +138,9 @@ def _read_argsinfo(place: str, value: object) -> dict[str, dict[str, object]] | 
     """Return the arguments; None: the agent does not describe them, and checks them itself."""
     if value is None:
         return None
-    return {
-        name: _read_argument(f"{place}, argument {name}", about) for name, about in read_object(place, value).items()
-    }
-
-
-def _read_argument(place: str, about: object) -> dict[str, object]:
-    argument = dict(read_object(place, about))
-    if "required" in argument:
-        argument["required"] = _read_flag(f"{place}, required", argument["required"], False)
-    return argument
+    argsinfo = {}
+    for name, about in read_object(place, value).items():
+        argument = argsinfo[name] = dict(read_object(f"{place}, argument {name}", about))
+        if "required" in argument:
+            argument["required"] = _read_flag(f"{place}, argument {name}, required", argument["required"], False)
+    return argsinfo

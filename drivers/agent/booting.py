@@ -1,12 +1,15 @@
 """Boots a machine into the agent's ramdisk, and takes it down again, as phases of steps."""
 
+from collections.abc import Callable
+from functools import partial
+
 from oslo_log import log
 from oslo_utils import strutils
 
 from ingot.common import errors
 from ingot.drivers.agent import client, session
 from ingot.drivers.interfaces import power_control, results
-from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.base import BaseInterface, get_interface
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.power import PowerInterface
 from ingot.drivers.interfaces.results import Phase
@@ -17,43 +20,36 @@ LOG = log.getLogger(__name__)
 FORCE_OUT_OF_BAND = "deploy_forces_oob_reboot"
 """Key of driver_info: true for machines on which an agent that switches off leaves something behind."""
 
-PROPERTIES = dict.fromkeys(("deploy_kernel", "deploy_ramdisk"), "See the boot interface.")
-
 _ASKED = "told"
 """Key of ``task.memory``, as other releases know it: whether the agent was asked to power its machine off."""
 
-_PATIENCE = 30.0
+
+class AgentBooter(BaseInterface):
+    """What interfaces have in common that boot the agent."""
+
+    def get_properties(self) -> dict[str, str]:
+        return dict.fromkeys(("deploy_kernel", "deploy_ramdisk"), "See the boot interface.")
+
+    def validate(self, task: Task) -> None:
+        get_interface(task, BootInterface).validate(task)
 
 
 def run_unless_running(task: Task, *phases: Phase) -> results.Result:
     """Run the phases that prepare the machine for the agent or boot it, unless an agent runs that can be used.
 
-    That is fast track, ``[deploy] fast_track``. That it was used is noted: see :func:`was_found_running`.
+    That is fast track, ``[deploy] fast_track``. That it was used is noted, until the agent is forgotten.
     """
-    if not results.has_begun(task) and _can_use_running(task):
-        session.note_facts(task, used_as_found=True)
-        return results.DONE
+    if not results.has_begun(task) and session.can_fast_track(task):
+        try:
+            client.AgentClient(task).commands()
+        except errors.AgentError as exc:
+            LOG.warning(
+                "Node %s: its agent called lately but does not answer, so one is booted: %s", task.node.uuid, exc
+            )
+        else:
+            session.note_facts(task, used_as_found=True)
+            return results.DONE
     return results.run_phases(task, *phases)
-
-
-def was_found_running(task: Task) -> bool:
-    """Return whether the machine was left where its agent was found.
-
-    Then a new one must be given its networks first: the agent may be gone by the time it is asked again.
-    """
-    return session.read_facts(task).get("used_as_found", False)
-
-
-def _can_use_running(task: Task) -> bool:
-    """Return whether the agent that called lately still answers."""
-    if not session.can_fast_track(task):
-        return False
-    try:
-        client.AgentClient(task).commands()
-    except errors.AgentError as exc:
-        LOG.warning("Node %s: its agent called lately but does not answer, so one is booted: %s", task.node.uuid, exc)
-        return False
-    return True
 
 
 def prepare_instance(task: Task) -> None:
@@ -66,25 +62,16 @@ def wait_for_agent(task: Task) -> results.Result:
     return results.DONE if session.is_alive(task) else results.WaitForAgent()
 
 
-def _prepare(task: Task) -> None:
-    session.forget(task)
-    _prepare_ramdisk(task)
-
-
-def _prepare_again(task: Task) -> None:
-    session.forget_connection(task)
-    _prepare_ramdisk(task)
-
-
-def _prepare_ramdisk(task: Task) -> None:
+def _prepare(task: Task, forget: Callable[[Task], None]) -> None:
+    forget(task)
     get_interface(task, BootInterface).prepare_ramdisk(task, {})
     task.save()  # before the machine starts: its agent's first heartbeat must not be overwritten
 
 
-BOOT: tuple[Phase, ...] = (_prepare, power_control.power_on, wait_for_agent)
+BOOT: tuple[Phase, ...] = (partial(_prepare, forget=session.forget), power_control.power_on, wait_for_agent)
 """What follows when a machine is off: on from the network, and a wait until a new agent calls."""
 
-REBOOT: tuple[Phase, ...] = (power_control.power_off, _prepare_again, power_control.power_on, wait_for_agent)
+REBOOT: tuple[Phase, ...] = (power_control.power_off, partial(_prepare, forget=session.forget_connection), *BOOT[1:])
 """Off and the same, between two steps of one flow: what the agent offered, and in which versions, stays known."""
 
 
@@ -93,7 +80,7 @@ def _switch_off(task: Task) -> results.Result:
     if _ASKED not in task.memory:
         task.memory[_ASKED] = _ask_to_power_off(task)
     if task.memory[_ASKED] and get_interface(task, PowerInterface).sees_changes:
-        return power_control.watch_off(task, _PATIENCE)
+        return power_control.watch_off(task, patience=30.0)
     return power_control.power_off(task)
 
 
@@ -102,7 +89,7 @@ def _ask_to_power_off(task: Task) -> bool:
     agent = client.AgentClient(task)
     try:
         agent.ask("standby.sync", {})
-        if task.node.disable_power_off or _is_forced_out_of_band(task):
+        if task.node.disable_power_off or strutils.bool_from_string(task.node.driver_info.get(FORCE_OUT_OF_BAND)):
             return False
         agent.start("standby.power_off", {})
     except errors.AgentError as exc:
@@ -111,17 +98,13 @@ def _ask_to_power_off(task: Task) -> bool:
     return True
 
 
-def _is_forced_out_of_band(task: Task) -> bool:
-    """Return whether the operator wants the BMC, and not the agent, to switch this machine off."""
-    return strutils.bool_from_string(task.node.driver_info.get(FORCE_OUT_OF_BAND), default=False)
-
-
-def _forget(task: Task) -> None:
+def forget_agent(task: Task) -> None:
+    """Forget the agent and what its ramdisk was booted with, as a phase."""
     session.forget(task)
     get_interface(task, BootInterface).clean_up_ramdisk(task)
 
 
-SHUT_DOWN: tuple[Phase, ...] = (_switch_off, _forget)
+SHUT_DOWN: tuple[Phase, ...] = (_switch_off, forget_agent)
 """Lets the agent end cleanly, makes sure that the machine is off and forgets the agent.
 
 A machine that may not be switched off (``disable_power_off``) has its disks synced and goes on running.

@@ -8,18 +8,20 @@ The protocol, as measured from the real agent: ``POST /v1/commands/?wait=...&age
 all commands since the agent's start.
 """
 
+import functools
+import logging
+import re
 import ssl
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 import requests
-from oslo_config import cfg
+from requests import adapters
 
 from ingot.common import errors, masking
 from ingot.common.json_types import Json
-from ingot.db import models
-from ingot.drivers.agent import answers, connection
+from ingot.drivers.agent import answers
 from ingot.drivers.interfaces.task import Task
 
 Answer = TypeVar("Answer")
@@ -50,22 +52,84 @@ They are read for each command and not kept with the node, so a changed option h
 
 _COMMANDS = "/v1/commands/"
 
+_DROPPED = (ConnectionResetError, BrokenPipeError)
+"""Causes of an open connection that breaks at once, as a kept one does that the agent closes just then."""
 
-def node_for_agent(node: models.Node, conf: cfg.ConfigOpts) -> Json:
-    """Return the node's record as commands carry it.
+_REFUSED = (ConnectionRefusedError, ssl.SSLCertVerificationError)
+"""Causes if the machine answers, but not the agent whose address and certificate are known.
+
+A connection that is taken and closed may be that agent, or something on the way to it."""
+
+
+def build_node_params(task: Task) -> Json:
+    """Return the parameters that tell an agent of its node and the ports.
 
     Secrets are masked, the plan of the flow is left out, and the operator's options that agents look for are in it.
     """
-    record = {name: getattr(node, name) for name in _NODE_FIELDS}
-    kept = {key: value for key, value in node.driver_internal_info.items() if not key.endswith("_steps")}
-    record["driver_internal_info"] = kept | {key: conf.deploy[option] for key, option in _ERASE_OPTIONS.items()}
-    masked: Json = masking.mask(record)
-    return masked
+    node = {name: getattr(task.node, name) for name in _NODE_FIELDS}
+    kept = {key: value for key, value in task.node.driver_internal_info.items() if not key.endswith("_steps")}
+    options = {key: task.conf.deploy[option] for key, option in _ERASE_OPTIONS.items()}
+    ports = [{name: getattr(port, name) for name in _PORT_FIELDS} for port in task.ports]
+    return {"node": masking.mask(node | {"driver_internal_info": kept | options}), "ports": ports}
 
 
-def port_for_agent(port: models.Port) -> Json:
-    """Return a port's record as commands carry it."""
-    return {name: getattr(port, name) for name in _PORT_FIELDS}
+_TOKEN = re.compile(r"(agent_token=)[^&\s\"']+")
+
+
+def mask_token(text: str) -> str:
+    """Return the text with the value of an agent token in a URL masked."""
+    return _TOKEN.sub(rf"\1{masking.MASK}", text)
+
+
+class _TokenFilter(logging.Filter):
+    """Masks tokens: urllib3 logs the paths it requests, and the agent's protocol has the token there."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = mask_token(record.getMessage()), ()
+        return True
+
+
+logging.getLogger("urllib3.connectionpool").addFilter(_TokenFilter())
+
+
+class _PinnedAdapter(adapters.HTTPAdapter):
+    """Verifies servers with the one certificate of its TLS context.
+
+    A context and not ``verify``: that would need a file for each agent, and is overridden by variables of the
+    environment.
+    """
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        super().__init__()
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: object) -> None:
+        super().init_poolmanager(connections, maxsize, block, ssl_context=self._context, **options)
+
+    def cert_verify(self, conn: object, url: str, verify: object, cert: object) -> None:
+        """Do nothing: the base class would add the public certificate authorities to the context."""
+
+
+@functools.lru_cache(maxsize=256)
+def open_session(url: str, certificate: str | None) -> requests.Session:
+    """Return the session for an agent: the one that is open, if any; of many, the least used ones are dropped.
+
+    :param certificate: PEM that the agent announced; None: the system's authorities decide.
+    :raises AgentError: the certificate cannot be read.
+    """
+    session = requests.Session()
+    session.trust_env = False  # neither proxies nor certificate bundles of this host are meant for agents
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        try:
+            context.load_verify_locations(cadata=certificate)
+        except (ssl.SSLError, ValueError) as exc:
+            raise errors.AgentError(
+                what=f"Calling the agent at {url}", reason=f"its certificate cannot be read: {exc}"
+            ) from exc
+        session.mount("https://", _PinnedAdapter(context))
+    return session
 
 
 class CommandNotFound(errors.AgentError):
@@ -112,59 +176,54 @@ class AgentClient:
 
         :param read: raises Malformed, which says what is wrong with the result.
         """
-        return self._parse(f"command {name}", self.ask(name, params), read)
+        try:
+            return read(self.ask(name, params))
+        except answers.Malformed as exc:
+            raise errors.AgentError(what=self._describe(f"command {name}"), reason=str(exc)) from None
 
     def commands(self) -> list[answers.Command]:
         """Return all commands since the agent started, oldest first."""
-        label = "request for its commands"
-        return self._parse(label, self._request(label, "GET"), answers.read_commands)
-
-    def command(self, ident: str) -> answers.Command | None:
-        """Return a command by its id; None if the agent, perhaps restarted, does not know it."""
-        return next((command for command in self.commands() if command["id"] == ident), None)
+        return self._request("request for its commands", answers.read_commands)
 
     def _post(self, name: str, params: Mapping[str, object], wait: bool) -> answers.Command:
         self._confirm_lock()
-        label, body = f"command {name}", {"name": name, "params": params}
-        return self._parse(label, self._request(label, "POST", body, wait), answers.read_command)
-
-    def _parse(self, label: str, answer: object, read: Callable[[object], Answer]) -> Answer:
-        try:
-            return read(answer)
-        except answers.Malformed as exc:
-            raise errors.AgentError(what=self._describe(label), reason=str(exc)) from None
+        body = {"name": name, "params": params}
+        return self._request(f"command {name}", answers.read_command, body, wait)
 
     def _describe(self, label: str) -> str:
         return f"Agent {label} at {self._where}"
 
-    def _request(self, label: str, method: str, body: Json | None = None, wait: bool | None = None) -> object:
+    def _request(
+        self, label: str, read: Callable[[object], Answer], body: Json | None = None, wait: bool = True
+    ) -> Answer:
         what = self._describe(label)
         if not self._url:
             raise errors.AgentUnreachable(what=what, reason="no agent has called for this node")
         if self._options.require_tls and not self._url.startswith("https://"):
             raise errors.AgentError(what=what, reason="it does not use TLS, which [agent] require_tls asks for")
         try:
-            response = self._send(method, body, wait)
+            response = self._send(body, wait)
         except requests.RequestException as exc:
             # Without a cause: it has the URL, and with it the token.
-            unreachable = errors.AgentRefused if _is_refused(exc) else errors.AgentUnreachable
+            unreachable = errors.AgentRefused if _is_caused_by(exc, _REFUSED) else errors.AgentUnreachable
             raise unreachable(what=what, reason=self._reason(exc)) from None
         if not response.ok:
             error_class = _ERRORS.get(response.status_code, errors.AgentError)
             raise error_class(what=what, reason=f"HTTP {response.status_code}: {_fault_text(response)}")
         try:
-            answer: object = response.json()
+            return read(response.json())
+        except answers.Malformed as exc:
+            raise errors.AgentError(what=what, reason=str(exc)) from None
         except ValueError:
             raise errors.AgentError(what=what, reason="its answer is not JSON") from None
-        return answer
 
-    def _send(self, method: str, body: Json | None, wait: bool | None) -> requests.Response:
+    def _send(self, body: Json | None, wait: bool) -> requests.Response:
         """Send a request, and once more if the connection broke and that does no harm: all but a start of a command."""
-        query = {"agent_token": self._token} | ({} if wait is None else {"wait": str(wait).lower()})
+        query = {"agent_token": self._token} | ({} if body is None else {"wait": str(wait).lower()})
 
         def attempt() -> requests.Response:
-            return connection.open_session(self._url, self._certificate).request(
-                method,
+            return open_session(self._url, self._certificate).request(
+                "GET" if body is None else "POST",
                 self._url + _COMMANDS,
                 params=query,
                 json=body,
@@ -175,13 +234,13 @@ class AgentClient:
         try:
             return attempt()
         except requests.ConnectionError as exc:
-            if wait is False or not _is_dropped(exc):
+            if not wait or not _is_caused_by(exc, _DROPPED):
                 raise
             return attempt()
 
     def _reason(self, exc: requests.RequestException) -> str:
         *_outer, root = _causes(exc)
-        text = connection.mask_token(str(root) or type(root).__name__)
+        text = mask_token(str(root) or type(root).__name__)
         return text.replace(self._token, masking.MASK) if self._token else text
 
 
@@ -193,20 +252,11 @@ def _fault_text(response: requests.Response) -> str:
         text = response.json()["faultstring"]
     except (ValueError, KeyError, TypeError):
         text = response.text[:200] or response.reason
-    return connection.mask_token(str(text))
+    return mask_token(str(text))
 
 
-def _is_dropped(exc: requests.ConnectionError) -> bool:
-    """Return whether an open connection broke at once, as a kept one does that the agent closes just then."""
-    return any(isinstance(cause, ConnectionResetError | BrokenPipeError) for cause in _causes(exc))
-
-
-def _is_refused(exc: requests.RequestException) -> bool:
-    """Return whether the machine answered, but not the agent whose address and certificate are known.
-
-    A connection that is taken and closed may be that agent, or something on the way to it.
-    """
-    return any(isinstance(cause, ConnectionRefusedError | ssl.SSLCertVerificationError) for cause in _causes(exc))
+def _is_caused_by(exc: BaseException, types: tuple[type[OSError], ...]) -> bool:
+    return any(isinstance(cause, types) for cause in _causes(exc))
 
 
 def _causes(exc: BaseException) -> Iterator[BaseException]:

@@ -1,4 +1,4 @@
-"""What deploy interfaces that boot the agent have in common: cleaning, servicing, the agent's steps, its logs."""
+"""Deploy interfaces that boot the agent: what they have in common, and ``ramdisk``, which adds little to that."""
 
 import base64
 import binascii
@@ -8,80 +8,70 @@ from oslo_log import log
 from ingot.common import errors
 from ingot.common.steps import StepJson
 from ingot.drivers.agent import answers, booting, client, commands, session
-from ingot.drivers.interfaces import power_control, results
+from ingot.drivers.images import glance_images
+from ingot.drivers.interfaces import base, power_control, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.deploy import DeployInterface
+from ingot.drivers.interfaces.features import StorageInterface
 from ingot.drivers.interfaces.network import NetworkInterface
-from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.loading import priorities
 
 LOG = log.getLogger(__name__)
 
 
-class AgentDeploy(DeployInterface):
-    """The base of ``direct`` and ``ramdisk``."""
-
-    def get_properties(self) -> dict[str, str]:
-        return booting.PROPERTIES
+class AgentDeploy(booting.AgentBooter, DeployInterface):
+    """The base of ``direct`` and ``ramdisk``: cleaning, servicing, the agent's steps, its logs."""
 
     def prepare_cleaning(self, task: Task) -> results.Result:
-        enter = (power_control.power_off, self._enter_cleaning_network)
-        return booting.run_unless_running(task, *enter, *booting.BOOT)
+        def enter_network(task: Task) -> None:
+            get_interface(task, NetworkInterface).add_cleaning_network(task)
 
-    @staticmethod
-    def _enter_cleaning_network(task: Task) -> None:
-        get_interface(task, NetworkInterface).add_cleaning_network(task)
+        return booting.run_unless_running(task, power_control.power_off, enter_network, *booting.BOOT)
 
     def tear_down_cleaning(self, task: Task) -> results.Result:
         """With fast track the agent stays, for what comes next."""
+
+        def leave(task: Task) -> None:
+            booting.forget_agent(task)
+            get_interface(task, NetworkInterface).remove_cleaning_network(task)
+
         if not results.has_begun(task) and session.can_fast_track(task):
             return results.DONE
-        return results.run_phases(task, power_control.power_off, self._leave_cleaning)
-
-    @staticmethod
-    def _leave_cleaning(task: Task) -> None:
-        session.forget(task)
-        get_interface(task, BootInterface).clean_up_ramdisk(task)
-        get_interface(task, NetworkInterface).remove_cleaning_network(task)
+        return results.run_phases(task, power_control.power_off, leave)
 
     def prepare_service(self, task: Task) -> results.Result:
         """The user's system is asked to shut down before it is cut off."""
-        enter = (power_control.soft_power_off, self._enter_servicing_network)
-        return booting.run_unless_running(task, *enter, *booting.BOOT)
 
-    @staticmethod
-    def _enter_servicing_network(task: Task) -> None:
-        network = get_interface(task, NetworkInterface)
-        network.unconfigure_tenant_networks(task)
-        network.add_servicing_network(task)
+        def enter_network(task: Task) -> None:
+            network = get_interface(task, NetworkInterface)
+            network.unconfigure_tenant_networks(task)
+            network.add_servicing_network(task)
+
+        return booting.run_unless_running(task, power_control.soft_power_off, enter_network, *booting.BOOT)
 
     def tear_down_service(self, task: Task) -> results.Result:
-        return results.run_phases(task, *booting.SHUT_DOWN, self._return_to_user, power_control.power_on)
+        def return_to_user(task: Task) -> None:
+            get_interface(task, NetworkInterface).remove_servicing_network(task)
+            self.adopt(task)
 
-    @staticmethod
-    def _return_to_user(task: Task) -> None:
-        network = get_interface(task, NetworkInterface)
-        network.remove_servicing_network(task)
-        network.configure_tenant_networks(task)
-        get_interface(task, BootInterface).prepare_instance(task)
+        return results.run_phases(task, *booting.SHUT_DOWN, return_to_user, power_control.power_on)
 
     def adopt(self, task: Task) -> None:
         get_interface(task, NetworkInterface).configure_tenant_networks(task)
         get_interface(task, BootInterface).prepare_instance(task)
 
     def tear_down(self, task: Task) -> results.Result:
-        return results.run_phases(task, power_control.power_off, self._leave_networks)
+        def leave(task: Task) -> None:
+            session.forget(task)
+            network = get_interface(task, NetworkInterface)
+            network.remove_provisioning_network(task)
+            network.remove_servicing_network(task)
+            network.unconfigure_tenant_networks(task)
+            get_interface(task, StorageInterface).detach_volumes(task)
 
-    @staticmethod
-    def _leave_networks(task: Task) -> None:
-        session.forget(task)
-        network = get_interface(task, NetworkInterface)
-        network.remove_provisioning_network(task)
-        network.remove_servicing_network(task)
-        network.unconfigure_tenant_networks(task)
-        get_interface(task, StorageInterface).detach_volumes(task)
+        return results.run_phases(task, power_control.power_off, leave)
 
     def clean_up(self, task: Task) -> None:
         boot = get_interface(task, BootInterface)
@@ -104,15 +94,61 @@ class AgentDeploy(DeployInterface):
         return commands.execute_step(task, kind, step)
 
     def collect_logs(self, task: Task) -> bytes | None:
+        def read(result: object) -> bytes:
+            logs = answers.read_object("result", result).get("system_logs")
+            return base64.b64decode(answers.read_text("system_logs", logs))
+
         if not session.is_alive(task):
             return None
         try:
-            return client.AgentClient(task).ask_for("log.collect_system_logs", {}, _read_logs)
+            return client.AgentClient(task).ask_for("log.collect_system_logs", {}, read)
         except (errors.AgentError, binascii.Error) as exc:
             LOG.warning("Node %s: no logs from its agent: %s", task.node.uuid, exc)
             return None
 
 
-def _read_logs(result: object) -> bytes:
-    logs = answers.read_object("result", result).get("system_logs")
-    return base64.b64decode(answers.read_text("system_logs", logs))
+class RamdiskDeploy(AgentDeploy):
+    """The deploy interface ``ramdisk``: the machine boots what the user gives from the network, every time.
+
+    Its disks stay as they are. Deployments run without the agent; cleaning is done by the agent.
+    """
+
+    def validate(self, task: Task) -> None:
+        super().validate(task)
+        info = task.node.instance_info
+        missing = [key for key in ("kernel", "ramdisk") if not info.get(key)]
+        if missing:
+            raise errors.MissingParameter(
+                where="instance_info",
+                names=f"{' and '.join(missing)} (URL, or id in Glance, of what the machine boots)",
+            )
+        if info.get("image_source"):
+            raise errors.Invalid(
+                field="instance_info.image_source",
+                value=info["image_source"],
+                allowed="The deploy interface ramdisk writes no image: leave it out, or use deploy interface direct.",
+            )
+        for key in ("kernel", "ramdisk"):
+            glance_images.read_permitted_image(task, f"instance_info.{key}", info[key])
+
+    def prepare(self, task: Task) -> results.Result:
+        def attach_volumes(task: Task) -> None:
+            session.forget(task)
+            get_interface(task, StorageInterface).attach_volumes(task)
+
+        return results.run_phases(task, power_control.power_off, attach_volumes)
+
+    @base.deploy_step(priority=100, idempotent=True)
+    def deploy(self, task: Task) -> None:
+        """Note what the machine boots from now on."""
+        get_interface(task, BootInterface).prepare_instance(task)
+
+    @base.deploy_step(priority=30, idempotent=True)
+    def switch_to_tenant_network(self, task: Task) -> None:
+        """Connect the machine to the networks of the user."""
+        get_interface(task, NetworkInterface).configure_tenant_networks(task)
+
+    @base.deploy_step(priority=20, idempotent=True)
+    def boot_instance(self, task: Task) -> results.Result:
+        """Switch the machine on."""
+        return power_control.power_on(task)

@@ -5,21 +5,15 @@ core steps are those of specification 000, with its priorities. Each looks at wh
 another conductor can repeat it.
 """
 
-import functools
-
 from ingot.common import errors
-from ingot.common.json_types import Json
 from ingot.drivers.agent import answers, booting, client, commands, session
 from ingot.drivers.agent.deploy import AgentDeploy
-from ingot.drivers.images import instance_image, sources
+from ingot.drivers.images import instance_image
 from ingot.drivers.interfaces import base, boot, power_control, results
 from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.features import StorageInterface
 from ingot.drivers.interfaces.network import NetworkInterface
-from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
-
-_NOT_WITH_A_VOLUME = ("image_source", "kernel", "ramdisk")
 
 
 def _writes_image(task: Task) -> bool:
@@ -27,23 +21,12 @@ def _writes_image(task: Task) -> bool:
     return get_interface(task, StorageInterface).should_write_image(task)
 
 
-def _check_no_image(instance_info: Json) -> None:
-    for key in _NOT_WITH_A_VOLUME:
-        if instance_info.get(key):
-            raise errors.Invalid(
-                field=f"instance_info.{key}",
-                value=instance_info[key],
-                allowed="The node boots from a volume, and nothing is written: leave it out, or delete the volume "
-                "target with boot index 0.",
-            )
-
-
 class DirectDeploy(AgentDeploy):
     """The deploy interface ``direct``."""
 
     def get_properties(self) -> dict[str, str]:
         return {
-            **booting.PROPERTIES,
+            **super().get_properties(),
             booting.FORCE_OUT_OF_BAND: "Whether the BMC, and not the agent, switches the machine off after a "
             "deployment. Optional, default false.",
         }
@@ -52,24 +35,31 @@ class DirectDeploy(AgentDeploy):
         return super().runs_agent(task, kind) or (kind == "deploy" and _writes_image(task))
 
     def validate(self, task: Task) -> None:
-        get_interface(task, BootInterface).validate(task)
+        super().validate(task)
         boot.find_boot_mode(task)
         if _writes_image(task):
             instance_image.read_requested_image(task)
-        else:
-            _check_no_image(task.node.instance_info)
+            return
+        for key in ("image_source", "kernel", "ramdisk"):
+            if task.node.instance_info.get(key):
+                raise errors.Invalid(
+                    field=f"instance_info.{key}",
+                    value=task.node.instance_info[key],
+                    allowed="The node boots from a volume, and nothing is written: leave it out, or delete the volume "
+                    "target with boot index 0.",
+                )
 
     def prepare(self, task: Task) -> results.Result:
-        prepare = self._prepare_for_agent if _writes_image(task) else self._prepare_without_agent
-        return results.run_phases(task, prepare, self._attach_volumes)
+        def prepare_machine(task: Task) -> results.Result:
+            if _writes_image(task):
+                return booting.run_unless_running(task, power_control.power_off, self._enter_networks)
+            # an agent that was left running from before is not used either
+            return results.run_phases(task, power_control.power_off, booting.forget_agent)
 
-    @staticmethod
-    def _attach_volumes(task: Task) -> None:
-        get_interface(task, StorageInterface).attach_volumes(task)
+        def attach_volumes(task: Task) -> None:
+            get_interface(task, StorageInterface).attach_volumes(task)
 
-    @staticmethod
-    def _prepare_for_agent(task: Task) -> results.Result:
-        return booting.run_unless_running(task, power_control.power_off, DirectDeploy._enter_networks)
+        return results.run_phases(task, prepare_machine, attach_volumes)
 
     @staticmethod
     def _enter_networks(task: Task) -> None:
@@ -78,51 +68,40 @@ class DirectDeploy(AgentDeploy):
         network.add_provisioning_network(task)
         session.forget(task)  # last: until then it is known that this has to be done
 
-    @staticmethod
-    def _prepare_without_agent(task: Task) -> results.Result:
-        return results.run_phases(task, power_control.power_off, DirectDeploy._end_agent)
-
-    @staticmethod
-    def _end_agent(task: Task) -> None:
-        """An agent that was left running from before is not used either."""
-        session.forget(task)
-        get_interface(task, BootInterface).clean_up_ramdisk(task)
-
     def clean_up(self, task: Task) -> None:
-        sources.withdraw(task)
+        instance_image.withdraw(task)
         super().clean_up(task)
 
     @base.deploy_step(priority=100, idempotent=True)
     def deploy(self, task: Task) -> results.Result:
         """Boot the agent and wait for it, unless one is there already or none is needed."""
+
+        def prepare_machine(task: Task) -> results.Result:
+            """Also connect to the networks that :meth:`prepare` did not enter for an agent that has gone since."""
+            networks = (self._enter_networks,) if session.read_facts(task).get("used_as_found") else ()
+            return results.run_phases(task, power_control.power_off, *networks)
+
         if not _writes_image(task):
             return results.DONE
-        return booting.run_unless_running(task, self._power_off_and_enter_networks, *booting.BOOT)
-
-    @staticmethod
-    def _power_off_and_enter_networks(task: Task) -> results.Result:
-        """Also connect to the networks that :meth:`prepare` did not enter for an agent that has gone since."""
-        networks = (DirectDeploy._enter_networks,) if booting.was_found_running(task) else ()
-        return results.run_phases(task, power_control.power_off, *networks)
+        return booting.run_unless_running(task, prepare_machine, *booting.BOOT)
 
     @base.deploy_step(priority=80, requires_ramdisk=True, idempotent=True)
     def write_image(self, task: Task) -> results.Result:
         """Have the agent write image and config drive, as a step of its own if it knows that step."""
+
+        def build_args() -> dict[str, object]:
+            return {"image_info": instance_image.build_image_info(task), "configdrive": task.configdrive()}
+
         if not _writes_image(task):
             return results.DONE
-        args = functools.partial(self._write_image_args, task)
-        if commands.is_offered(task, "deploy", "deploy", "write_image"):
-            result = commands.execute_by_name(task, "deploy", "deploy", "write_image", args)
+        if "deploy.write_image" in commands.read_offered(task, "deploy"):
+            result = commands.execute_by_name(task, "deploy", "deploy", "write_image", build_args)
         else:
-            result = commands.run(task, "standby.prepare_image", args)
+            result = commands.run(task, "standby.prepare_image", build_args)
         if not isinstance(result, results.Done):
             return result
-        sources.withdraw(task)
+        instance_image.withdraw(task)
         return results.DONE  # without the agent's result, which repeats the config drive
-
-    @staticmethod
-    def _write_image_args(task: Task) -> dict[str, object]:
-        return {"image_info": instance_image.build_image_info(task), "configdrive": task.configdrive()}
 
     @base.deploy_step(priority=60, requires_ramdisk=True, idempotent=True)
     def prepare_instance_boot(self, task: Task) -> results.Result:
@@ -132,20 +111,20 @@ class DirectDeploy(AgentDeploy):
     @staticmethod
     def _install_bootloader(task: Task) -> results.Result:
         """Only UEFI firmware needs an entry for a whole-disk image, which brings its own loader."""
-        mode = boot.find_boot_mode(task)
-        if mode != "uefi" or not _writes_image(task):
-            return results.DONE
 
         def build_params() -> dict[str, object]:
-            uuids = client.AgentClient(task).ask_for("standby.get_partition_uuids", {}, _read_uuids)
+            ask = client.AgentClient(task).ask_for
+            uuids = ask("standby.get_partition_uuids", {}, lambda answer: answers.read_object("result", answer or {}))
             return {
                 "root_uuid": uuids.get("root uuid"),
                 "efi_system_part_uuid": uuids.get("efi system partition uuid"),
                 "prep_boot_part_uuid": None,
-                "target_boot_mode": mode,
+                "target_boot_mode": "uefi",
                 "ignore_bootloader_failure": False,
             }
 
+        if boot.find_boot_mode(task) != "uefi" or not _writes_image(task):
+            return results.DONE
         return commands.run(task, "image.install_bootloader", build_params)
 
     @base.deploy_step(priority=40, idempotent=True)
@@ -164,7 +143,3 @@ class DirectDeploy(AgentDeploy):
     def boot_instance(self, task: Task) -> results.Result:
         """Switch the machine on."""
         return power_control.power_on(task)
-
-
-def _read_uuids(result: object) -> dict[str, object]:
-    return dict(answers.read_object("result", result or {}))

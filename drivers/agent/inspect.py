@@ -6,22 +6,19 @@ from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
-from ingot.drivers.interfaces.inspect import InspectInterface
+from ingot.drivers.interfaces.features import InspectInterface
 from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.task import Task
 
 
-class AgentInspect(InspectInterface):
+class AgentInspect(booting.AgentBooter, InspectInterface):
     """The inspect interface ``agent``."""
 
-    def get_properties(self) -> dict[str, str]:
-        return booting.PROPERTIES
-
-    def validate(self, task: Task) -> None:
-        get_interface(task, BootInterface).validate(task)
-
     def inspect_hardware(self, task: Task) -> results.Result:
-        boot = (power_control.power_off, self._prepare, power_control.power_on, self._wait)
+        def wait_for_inventory(task: Task) -> results.Result:
+            return results.WaitForAgent() if task.inventory() is None else results.DONE
+
+        boot = (power_control.power_off, self._prepare, power_control.power_on, wait_for_inventory)
         return results.run_phases(task, *boot, power_control.power_off, self._leave)
 
     def _prepare(self, task: Task) -> None:
@@ -37,13 +34,8 @@ class AgentInspect(InspectInterface):
         task.save()  # before the machine starts: what its agent causes must not be overwritten
 
     @staticmethod
-    def _wait(task: Task) -> results.Result:
-        return results.WaitForAgent() if task.inventory() is None else results.DONE
-
-    @staticmethod
     def _leave(task: Task) -> None:
-        session.forget(task)
-        get_interface(task, BootInterface).clean_up_ramdisk(task)
+        booting.forget_agent(task)
         get_interface(task, NetworkInterface).remove_inspection_network(task)
 
     def clean_up(self, task: Task) -> None:

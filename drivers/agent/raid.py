@@ -20,7 +20,6 @@ _APPLY = {
         "required": False,
     },
 }
-_DEFAULTS: dict[str, Json] = {"apply_configuration": {"delete_existing": True}}
 
 
 class AgentRAID(RAIDInterface):
@@ -32,8 +31,9 @@ class AgentRAID(RAIDInterface):
 
     def run_declared(self, task: Task, kind: str, step: StepJson) -> results.Result:
         super().run_declared(task, kind, step)
-        args = {**_DEFAULTS.get(step["step"], {}), **(step.get("args") or {})}
-        return commands.execute_by_name(task, kind, self.interface_type, step["step"], args)
+        defaults = {"delete_existing": True} if step["step"] == "apply_configuration" else {}
+        args = {**defaults, **(step.get("args") or {})}
+        return commands.execute_by_name(task, kind, "raid", step["step"], lambda: args)
 
     @base.service_step(argsinfo=_APPLY)
     @base.deploy_step(priority=0, argsinfo=_APPLY, requires_ramdisk=True, idempotent=True)

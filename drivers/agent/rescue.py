@@ -1,38 +1,29 @@
 """Rescues with the agent's ramdisk: the agent sets the password of its user and ends, and the user logs in."""
 
+from functools import partial
+
 from ingot.drivers.agent import booting, client, session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.features import RescueInterface
 from ingot.drivers.interfaces.network import NetworkInterface
-from ingot.drivers.interfaces.rescue import RescueInterface
 from ingot.drivers.interfaces.task import Task
 
 
-class AgentRescue(RescueInterface):
+class AgentRescue(booting.AgentBooter, RescueInterface):
     """The rescue interface ``agent``."""
-
-    def get_properties(self) -> dict[str, str]:
-        return booting.PROPERTIES
-
-    def validate(self, task: Task) -> None:
-        get_interface(task, BootInterface).validate(task)
 
     def rescue(self, task: Task, password_hash: str) -> results.Result:
         """The user's system is asked to shut down before it is cut off."""
 
-        def send_password(task: Task) -> results.Result:
-            return _send_password(task, password_hash)
+        def leave_user(task: Task) -> None:
+            network = get_interface(task, NetworkInterface)
+            network.unconfigure_tenant_networks(task)
+            network.remove_servicing_network(task)  # of a service that has failed
+            network.add_rescuing_network(task)
 
-        enter = (power_control.soft_power_off, self._leave_user)
-        return results.run_phases(task, *enter, *booting.BOOT, send_password, self._give_to_user)
-
-    @staticmethod
-    def _leave_user(task: Task) -> None:
-        network = get_interface(task, NetworkInterface)
-        network.unconfigure_tenant_networks(task)
-        network.remove_servicing_network(task)  # of a service that has failed
-        network.add_rescuing_network(task)
+        boot = (power_control.soft_power_off, leave_user, *booting.BOOT)
+        return results.run_phases(task, *boot, partial(_send_password, password_hash=password_hash), self._give_to_user)
 
     def _give_to_user(self, task: Task) -> None:
         self.clean_up(task)
@@ -43,8 +34,7 @@ class AgentRescue(RescueInterface):
         return results.run_phases(task, *leave, booting.prepare_instance, power_control.power_on)
 
     def clean_up(self, task: Task) -> None:
-        session.forget(task)
-        get_interface(task, BootInterface).clean_up_ramdisk(task)
+        booting.forget_agent(task)
         get_interface(task, NetworkInterface).remove_rescuing_network(task)
 
 
@@ -54,12 +44,11 @@ def _send_password(task: Task, password_hash: str) -> results.Result:
     An agent that got it has ended. If that is not known, because a conductor was lost or the answer did not come,
     another agent is booted.
     """
+    is_lost = results.has_begun(task)
     if session.read_facts(task).get("was_told_the_password"):
         session.note_facts(task, was_told_the_password=False)
         results.restart_phases(task)  # the agent that another conductor had booted got it too
         is_lost = True
-    else:
-        is_lost = results.has_begun(task)
     if is_lost:
         result = results.run_phases(task, power_control.power_off, *booting.BOOT)
         if not isinstance(result, results.Done):

@@ -7,10 +7,8 @@ Address, token, certificate and version are columns that heartbeats fill. What t
 from typing import Unpack
 
 from ingot.common import clock, states
-from ingot.common.internal_info import AgentFacts
+from ingot.common.json_types import AgentFacts
 from ingot.drivers.interfaces.task import Task
-
-_KEY = "agent"
 
 _COLUMNS: dict[str, None] = dict.fromkeys(
     ("agent_url", "agent_token", "agent_version", "agent_verify_ca", "agent_status", "agent_last_heartbeat")
@@ -24,17 +22,12 @@ def read_facts(task: Task) -> AgentFacts:
 
 def note_facts(task: Task, **facts: Unpack[AgentFacts]) -> None:
     """Note facts about the agent; they are written with the next write of the task."""
-    task.set(driver_internal_info={**task.node.driver_internal_info, _KEY: {**read_facts(task), **facts}})
-
-
-def wants_reboot(task: Task, kind: str, label: str) -> bool | None:
-    """Return whether the agent wants a reboot after the step ``interface.step``; None: it did not offer that step."""
-    return read_facts(task).get("offered", {}).get(kind, {}).get(label)
+    task.set(driver_internal_info={**task.node.driver_internal_info, "agent": {**read_facts(task), **facts}})
 
 
 def forget(task: Task) -> None:
     """Forget the agent: the machine is off, or runs something else, and the next agent gets a new token."""
-    left = {key: value for key, value in task.node.driver_internal_info.items() if key != _KEY}
+    left = {key: value for key, value in task.node.driver_internal_info.items() if key != "agent"}
     task.set(driver_internal_info=left, **_COLUMNS)
 
 

@@ -11,25 +11,9 @@ from typing import Unpack
 from oslo_log import log
 
 from ingot.common import errors, states
-from ingot.common.internal_info import InternalInfo
-from ingot.common.json_types import Json
+from ingot.common.json_types import InternalInfo, Json
 from ingot.drivers.generic.hardware_type import GenericHardwareType
-from ingot.drivers.interfaces import (
-    base,
-    bios,
-    boot,
-    console,
-    deploy,
-    firmware,
-    inspect,
-    management,
-    noop,
-    power,
-    raid,
-    rescue,
-    results,
-    vendor,
-)
+from ingot.drivers.interfaces import base, boot, deploy, features, management, noop, power, raid, results, vendor
 from ingot.drivers.interfaces.hardware_type import Supported
 from ingot.drivers.interfaces.task import Task
 
@@ -139,33 +123,25 @@ class FakeDeploy(deploy.DeployInterface):
     def prepare(self, task: Task) -> None:
         pass
 
-    def tear_down(self, task: Task) -> None:
-        pass
+    tear_down = prepare
 
 
 _SETTINGS = {"settings": {"description": "List of objects with name and value.", "required": True}}
 
 _DELIVERED: dict[str, dict[str, object]] = {
     "virtualization": {
-        "name": "virtualization",
         "value": "on",
         "attribute_type": "Enumeration",
         "allowable_values": ["on", "off"],
         "read_only": False,
     },
-    "boot_timeout": {
-        "name": "boot_timeout",
-        "value": "5",
-        "attribute_type": "Integer",
-        "lower_bound": 0,
-        "upper_bound": 60,
-    },
-    "asset_tag": {"name": "asset_tag", "value": "", "attribute_type": "String", "min_length": 0, "max_length": 32},
+    "boot_timeout": {"value": "5", "attribute_type": "Integer", "lower_bound": 0, "upper_bound": 60},
+    "asset_tag": {"value": "", "attribute_type": "String", "min_length": 0, "max_length": 32},
 }
 """The settings of a new machine. It accepts any others too."""
 
 
-class FakeBIOS(bios.BIOSInterface):
+class FakeBIOS(features.BIOSInterface):
     @base.service_step(argsinfo=_SETTINGS, requires_ramdisk=False)
     @base.deploy_step(priority=0, argsinfo=_SETTINGS, idempotent=True)
     @base.clean_step(priority=0, argsinfo=_SETTINGS, requires_ramdisk=False)
@@ -188,26 +164,23 @@ class FakeBIOS(bios.BIOSInterface):
 
     @base.verify_step(priority=10)
     def cache_bios_settings(self, task: Task) -> None:
-        applied = _recall(task).get("fake_bios_settings", {})
-        settings = dict(_DELIVERED)
-        for name, value in applied.items():
-            text = None if value is None else str(value)
-            settings[name] = {**settings.get(name, {"name": name}), "value": text}
+        settings = {name: {"name": name, **about} for name, about in _DELIVERED.items()}
+        for name, value in _recall(task).get("fake_bios_settings", {}).items():
+            settings[name] = {**settings.get(name, {"name": name}), "value": None if value is None else str(value)}
         task.keep_bios_settings(settings.values())
 
 
-class FakeConsole(console.ConsoleInterface):
+class FakeConsole(features.ConsoleInterface):
     def start_console(self, task: Task) -> None:
         pass
 
-    def stop_console(self, task: Task) -> None:
-        pass
+    stop_console = start_console
 
-    def get_console(self, task: Task) -> console.ConsoleInfo:
+    def get_console(self, task: Task) -> features.ConsoleInfo:
         return {"type": "fake", "url": f"fake://{task.node.uuid}"}
 
 
-class FakeGraphicalConsole(console.ConsoleInterface):
+class FakeGraphicalConsole(features.ConsoleInterface):
     """Has a screen as interfaces with real ones do; its address is one for examples (RFC 5737)."""
 
     def start_console(self, task: Task) -> None:
@@ -217,7 +190,7 @@ class FakeGraphicalConsole(console.ConsoleInterface):
         left = {key: value for key, value in _recall(task).items() if key not in ("vnc_host", "vnc_port")}
         task.set(driver_internal_info=left)
 
-    def get_console(self, task: Task) -> console.ConsoleInfo:
+    def get_console(self, task: Task) -> features.ConsoleInfo:
         host, port = _recall(task).get("vnc_host"), _recall(task).get("vnc_port")
         return {"type": "vnc", "url": f"vnc://{host}:{port}/{task.node.uuid}"}
 
@@ -225,10 +198,8 @@ class FakeGraphicalConsole(console.ConsoleInterface):
 _UPDATES = {"settings": {"description": "List of objects with component and url.", "required": True}}
 
 
-class FakeFirmware(firmware.FirmwareInterface):
+class FakeFirmware(features.FirmwareInterface):
     """Each update leads to the version after: v1, v2 ..."""
-
-    _COMPONENTS = ("bios", "bmc")
 
     @base.service_step(argsinfo=_UPDATES, requires_ramdisk=False)
     @base.deploy_step(priority=0, argsinfo=_UPDATES, idempotent=True)
@@ -241,18 +212,19 @@ class FakeFirmware(firmware.FirmwareInterface):
     def cache_firmware_components(self, task: Task) -> None:
         updates = _recall(task).get("fake_firmware", [])
         flashed = [update.get("component") for update in updates if isinstance(update, dict)]
-        task.keep_firmware_components([self._component(name, flashed.count(name)) for name in self._COMPONENTS])
+        versions = {name: 1 + flashed.count(name) for name in ("bios", "bmc")}
+        task.keep_firmware_components(
+            {
+                "component": name,
+                "initial_version": "v1",
+                "current_version": f"v{version}",
+                "last_version_flashed": f"v{version}" if version > 1 else None,
+            }
+            for name, version in versions.items()
+        )
 
-    def _component(self, name: str, updates: int) -> dict[str, object]:
-        return {
-            "component": name,
-            "initial_version": "v1",
-            "current_version": f"v{1 + updates}",
-            "last_version_flashed": f"v{1 + updates}" if updates else None,
-        }
 
-
-class FakeInspect(inspect.InspectInterface):
+class FakeInspect(features.InspectInterface):
     """Finds a small machine, unless the properties say what there is."""
 
     def inspect_hardware(self, task: Task) -> None:
@@ -285,7 +257,7 @@ class FakeRAID(raid.RAIDInterface):
         task.set(raid_config=raid_config)
 
 
-class FakeRescue(rescue.RescueInterface):
+class FakeRescue(features.RescueInterface):
     def rescue(self, task: Task, password_hash: str) -> None:
         pass
 

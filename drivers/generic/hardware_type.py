@@ -1,10 +1,10 @@
 """The base of hardware types for machines that boot from the network and run the agent."""
 
 from ingot.common import iscsi
-from ingot.drivers.agent import direct, inspect, raid, ramdisk, rescue
+from ingot.drivers.agent import deploy, direct, inspect, raid, rescue
 from ingot.drivers.interfaces import noop
+from ingot.drivers.interfaces.features import StorageInterface
 from ingot.drivers.interfaces.hardware_type import AbstractHardwareType, Supported
-from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.pxe import ipxe
 
@@ -22,10 +22,9 @@ class ExternalStorage(StorageInterface):
             iscsi.boot_volume(target, task.volume_connectors)
 
     def attach_volumes(self, task: Task) -> None:
-        """Do nothing: the machine was given access where the volumes are exported."""
+        """Do nothing: the machine is given access where the volumes are exported, and it is revoked there."""
 
-    def detach_volumes(self, task: Task) -> None:
-        """Do nothing: the machine is off, and access is revoked where the volumes are exported."""
+    detach_volumes = attach_volumes
 
     def should_write_image(self, task: Task) -> bool:
         return iscsi.boot_target(task.volume_targets) is None
@@ -35,7 +34,7 @@ class GenericHardwareType(AbstractHardwareType):
     """Machines that boot from the network and run the agent: what nearly all have in common."""
 
     supported_boot_interfaces: Supported = (ipxe.IPXEBoot,)
-    supported_deploy_interfaces: Supported = (direct.DirectDeploy, ramdisk.RamdiskDeploy)
+    supported_deploy_interfaces: Supported = (direct.DirectDeploy, deploy.RamdiskDeploy)
     supported_inspect_interfaces: Supported = (inspect.AgentInspect, noop.NoInspect)
     supported_raid_interfaces: Supported = (raid.AgentRAID, noop.NoRAID)
     supported_rescue_interfaces: Supported = (rescue.AgentRescue, noop.NoRescue)

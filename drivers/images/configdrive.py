@@ -81,16 +81,12 @@ def _build_files(parts: Mapping[str, object], node: models.Node) -> dict[str, by
         raise errors.Invalid(
             field="keys of configdrive", value=", ".join(unknown), allowed=f"Its keys are: {', '.join(_FILES)}."
         )
-    defaults = {"uuid": node.instance_uuid or node.uuid, "name": node.instance_name or node.name}
-    known = {"network_data": node.network_data or None, **parts}
-    known["meta_data"] = _add_defaults(parts.get("meta_data"), defaults)
-    return {_FILES[key]: _encode(key, part) for key, part in known.items() if part is not None}
-
-
-def _add_defaults(meta_data: object, defaults: Mapping[str, object]) -> object:
+    meta_data = parts.get("meta_data")
     if meta_data is None or isinstance(meta_data, Mapping):
-        return {**{key: value for key, value in defaults.items() if value}, **(meta_data or {})}
-    return meta_data
+        names = {"uuid": node.instance_uuid or node.uuid, "name": node.instance_name or node.name}
+        meta_data = {**{key: name for key, name in names.items() if name}, **(meta_data or {})}
+    known = {"network_data": node.network_data or None, **parts, "meta_data": meta_data}
+    return {_FILES[key]: _encode(key, part) for key, part in known.items() if part is not None}
 
 
 def _encode(key: str, part: object) -> bytes:

@@ -97,16 +97,13 @@ def offer_image(task: Task, source: str) -> str:
 
 def withdraw_image(task: Task) -> None:
     """Revoke the link that :func:`offer_image` returned, if any."""
-    links = task.node.boot_config.get("links", {})
-    if "image" in links:
-        _save_links(task, {name: link for name, link in links.items() if name != "image"})
+    links = dict(task.node.boot_config.get("links", {}))
+    if links.pop("image", None):
+        task.set(boot_config={**task.node.boot_config, "links": links})
 
 
 def _create_link(task: Task, name: str, source: str) -> str:
     link = f"{secrets.token_urlsafe(32)}/{glance.ident(source)}"
-    _save_links(task, {**task.node.boot_config.get("links", {}), name: link})
-    return f"{loader.agent_api_url(task.conf)}/boot/images/{task.node.uuid}/{link}"
-
-
-def _save_links(task: Task, links: dict[str, str]) -> None:
+    links = {**task.node.boot_config.get("links", {}), name: link}
     task.set(boot_config={**task.node.boot_config, "links": links})
+    return f"{loader.agent_api_url(task.conf)}/boot/images/{task.node.uuid}/{link}"

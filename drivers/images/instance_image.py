@@ -1,14 +1,23 @@
-"""The image of a deployment: what ``instance_info`` says, checked, and what the agent gets of it."""
+"""The image of a deployment: what ``instance_info`` says, checked, where it comes from, and what the agent gets of it.
 
-import dataclasses
+A file of the conductor's host (``file://``) is linked where a web server serves it to machines. The operator says which
+directories such files may be in.
+"""
+
+import contextlib
+import os
 import re
+import shutil
 import urllib.parse
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 import requests
 
 from ingot.common import errors, masking
 from ingot.common.json_types import Json
-from ingot.drivers.images import sources
+from ingot.drivers.images import glance_images
 from ingot.drivers.interfaces import boot
 from ingot.drivers.interfaces.task import Task
 
@@ -17,12 +26,14 @@ _LENGTHS = {64: "sha256", 128: "sha512"}
 _CHECKSUM_FILE_LIMIT = 1024 * 1024
 _TIMEOUT = 30
 
+_FILE = "file://"
+_FOLDER = "ingot-images"
+
 _BSD_LINE = re.compile(r"^(SHA\d+)\s*\((?P<name>.+)\)\s*=\s*(?P<value>[0-9a-fA-F]+)$")
 _GNU_LINE = re.compile(r"^(?P<value>[0-9a-fA-F]+)(?:\s+\*?(?P<name>.+))?$")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """A whole-disk image.
 
     :param checksum: hexadecimal, or the URL of a file of checksums.
@@ -50,7 +61,7 @@ def read_requested_image(task: Task) -> Image:
             where="instance_info", names="image_source (URL, or id in Glance, of the image to write)"
         )
     source = str(source)
-    info = {**sources.find_source(source).check(task, source), **task.node.instance_info}
+    info = {**_find_source(source).check(task, source), **task.node.instance_info}
     if info.get("kernel") or info.get("image_type") == "partition":
         raise errors.Invalid(
             field="instance_info.image_type",
@@ -77,7 +88,7 @@ def _read_checksum(instance_info: Json) -> tuple[str, str | None]:
             "image_os_hash_value",
         )
     if "://" in str(checksum):
-        sources.check_url("image_checksum", checksum, "An http or https URL.")
+        _check_url("image_checksum", checksum, "An http or https URL.")
         return checksum, None
     return _check_hexadecimal("image_checksum", checksum, None), None
 
@@ -122,7 +133,7 @@ def build_image_info(task: Task) -> dict[str, object]:
     raw = image.disk_format == "raw"
     return {
         "id": image.source.rpartition("/")[2] or image.source,
-        "urls": [sources.find_source(image.source).offer(task, image.source)],
+        "urls": [_find_source(image.source).offer(task, image.source)],
         "disk_format": image.disk_format,
         "container_format": "bare",
         "image_type": "whole-disk",
@@ -152,6 +163,110 @@ def _find_checksum(url: str, source: str) -> str:
     return max(values, key=len)
 
 
+class _Source(NamedTuple):
+    """A type of source.
+
+    :param matches: whether an image is from a source of this type.
+    :param check: checks it before a deployment, and returns what is known of it in the words of ``instance_info``.
+    :param offer: the URL at which the node's machine can fetch it from then on. Safe to repeat.
+    """
+
+    matches: Callable[[str], bool]
+    check: Callable[[Task, str], Json]
+    offer: Callable[[Task, str], str]
+
+
+def _check_url(key: str, value: object, allowed: str) -> None:
+    """Check that a value of ``instance_info`` is an http or https URL.
+
+    :raises Invalid: it is not.
+    """
+    try:
+        parts = urllib.parse.urlsplit(str(value))
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        is_url = False
+    if not is_url:
+        raise errors.Invalid(field=f"instance_info.{key}", value=value, allowed=allowed)
+
+
+def _check_web(_task: Task, source: str) -> Json:
+    _check_url("image_source", source, "An http, https or file URL, or the id of an image of Glance.")
+    return {}
+
+
+def _check_file(task: Task, source: str) -> Json:
+    _find_file(task, source)
+    return {}
+
+
+def _find_file(task: Task, source: str) -> Path:
+    """Return the file of a ``file://`` URL, links resolved, so that none leads out of where files may be."""
+    options, allowed = task.conf.deploy, None
+    path = Path(os.path.realpath(urllib.parse.unquote(source.removeprefix(_FILE))))
+    if not (options.http_root and options.http_url):
+        allowed = "An http or https URL; file:// needs the options [deploy] http_root and http_url."
+    elif not any(path.is_relative_to(os.path.realpath(place)) for place in options.file_url_allowed_paths):
+        allowed = f"A file in {', '.join(options.file_url_allowed_paths)} ([deploy] file_url_allowed_paths)."
+    if allowed is not None:
+        raise errors.Invalid(field="instance_info.image_source", value=source, allowed=allowed)
+    return path
+
+
+def _publish_file(task: Task, source: str) -> str:
+    """Link a file where a web server serves it, and return its address there.
+
+    :raises ImageError: there is no such file on this host, or it cannot be linked.
+    """
+    path = _find_file(task, source)
+    if not path.is_file():
+        raise errors.ImageError(f"image_source: there is no file {path} on this conductor's host")
+    link = _node_folder(task) / path.name
+    try:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        try:
+            os.link(path, link)
+        except OSError:  # another file system, or one without hard links
+            link.symlink_to(path)
+    except OSError as exc:
+        raise errors.ImageError(
+            f"image_source: {path} cannot be published at {link} ([deploy] http_root): {exc}"
+        ) from exc
+    return f"{task.conf.deploy.http_url.rstrip('/')}/{_FOLDER}/{task.node.uuid}/{urllib.parse.quote(path.name)}"
+
+
+def _node_folder(task: Task) -> Path:
+    return Path(task.conf.deploy.http_root, _FOLDER, task.node.uuid)
+
+
+_SOURCES = (
+    _Source(lambda source: source.startswith(_FILE), _check_file, _publish_file),
+    _Source(glance_images.is_glance_image, glance_images.read_instance_info, glance_images.offer_image),
+    _Source(lambda _source: True, _check_web, lambda _task, source: source),
+)
+
+
+def _find_source(image: str) -> _Source:
+    """Return the type of source that an image is from; what is of no other type must be a URL."""
+    return next(source for source in _SOURCES if source.matches(image))
+
+
+def withdraw(task: Task) -> None:
+    """Withdraw whatever image was offered to the node.
+
+    :raises ImageError: a link cannot be removed.
+    """
+    if task.conf.deploy.http_root:
+        folder = _node_folder(task)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(folder)
+        except OSError as exc:
+            raise errors.ImageError(f"{folder} cannot be removed ([deploy] http_root): {exc.strerror}") from exc
+    glance_images.withdraw_image(task)
+
+
 def fetch(url: str, limit: int, what: str) -> bytes:
     """Return the content of a URL.
 
@@ -159,7 +274,8 @@ def fetch(url: str, limit: int, what: str) -> bytes:
     :param what: the field that has the URL, for messages.
     :raises ImageError: it cannot be fetched, or is longer than ``limit``.
     """
-    shown = _mask_password(url)
+    password = urllib.parse.urlsplit(url).password
+    shown = url.replace(f":{password}@", f":{masking.MASK}@", 1) if password else url
     try:
         with requests.get(url, timeout=_TIMEOUT, stream=True) as response:
             if not response.ok:
@@ -172,10 +288,3 @@ def fetch(url: str, limit: int, what: str) -> bytes:
             return bytes(content)
     except requests.RequestException as exc:
         raise errors.ImageError(f"{what}: {shown} cannot be fetched: {type(exc).__name__}") from None
-
-
-def _mask_password(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
-    if not parts.password:
-        return url
-    return url.replace(f":{parts.password}@", f":{masking.MASK}@", 1)

@@ -40,8 +40,8 @@ class DeclaredStep:
     :param abortable: whether the step may be cut off while it waits.
     :param argsinfo: None: it takes no arguments.
     :param requires_ramdisk: whether the agent must be running.
-    :param idempotent: whether each of its calls may be repeated, with the memory of the last answer: after a conductor
-        died in it, or hardware did not answer. Otherwise that ends the flow.
+    :param idempotent: whether each of its calls may be repeated, with the memory of the last answer, when a conductor
+        died in it or hardware did not answer. Otherwise that ends the flow.
     """
 
     priority: Priority
@@ -70,26 +70,19 @@ def from_option(group: str, name: str) -> Callable[[cfg.ConfigOpts], int | None]
 
 
 def _declare(kind: str, declared: DeclaredStep) -> Callable[[Function], Function]:
-    _check_argsinfo(declared.argsinfo)
     if not callable(declared.priority) and (isinstance(declared.priority, bool) or declared.priority < 0):
         raise errors.Invalid(field="priority", value=declared.priority, allowed="It must be an integer of at least 0.")
+    for name, about in (declared.argsinfo or {}).items():
+        unknown = set(about) - {"description", "required"}
+        if unknown or not about.get("description") or not isinstance(about.get("required", False), bool):
+            allowed = "It must have a description, and may have required (true or false)."
+            raise errors.Invalid(field=f"argsinfo[{name}]", value=about, allowed=allowed)
 
     def mark(function: Function) -> Function:
         function.__dict__.setdefault("ingot_steps", {})[kind] = declared
         return function
 
     return mark
-
-
-def _check_argsinfo(argsinfo: ArgsInfo | None) -> None:
-    for name, about in (argsinfo or {}).items():
-        unknown = set(about) - {"description", "required"}
-        if unknown or not about.get("description") or not isinstance(about.get("required", False), bool):
-            raise errors.Invalid(
-                field=f"argsinfo[{name}]",
-                value=about,
-                allowed="It must have a description, and may have required (true or false).",
-            )
 
 
 def deploy_step(
@@ -178,9 +171,8 @@ class BaseInterface:
 
     def declared_steps(self, kind: str) -> list[StepJson]:
         """Return the steps of this interface of one kind: highest priority first."""
-        steps = [
-            declared.as_step(self.interface_type, name, self.conf) for name, declared in self._declared[kind].items()
-        ]
+        declared = self._declared[kind].items()
+        steps = [one.as_step(self.interface_type, name, self.conf) for name, one in declared]
         return sorted(steps, key=lambda step: (-step["priority"], step["step"]))
 
     def run_declared(self, task: Task, kind: str, step: StepJson) -> Answer:

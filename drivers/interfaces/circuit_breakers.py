@@ -1,7 +1,6 @@
 """Which BMCs do not answer, and when housekeeping may call them again: a circuit breaker for each BMC.
 
-Only housekeeping is held off. What users request and what flows need is always tried, and the first answer closes the
-circuit for housekeeping, too.
+Only housekeeping is held off. What users and flows need is always tried, and the first answer closes the circuit.
 """
 
 import contextlib
@@ -21,8 +20,7 @@ class _Pause(NamedTuple):
 class CircuitBreakers:
     """Of all BMCs that one conductor calls; in memory, as a restart may begin to count anew.
 
-    :param first: seconds for which housekeeping leaves a BMC alone that did not answer. Each time that it does not
-        answer after such a pause, the next one is twice as long.
+    :param first: seconds for which housekeeping leaves a silent BMC alone. Each pause in a row is twice as long.
     :param longest: seconds that a pause has at most.
     :param now: a clock that does not jump.
     """

@@ -1,14 +1,12 @@
 """Hardware types and classic drivers: which interfaces machines are composed of (specification 004).
 
 A hardware type is a class with one list of interface classes for each type of interface, in order of preference. The
-first of a list that the operator has enabled is the default. To add one, subclass
-``ingot.drivers.generic.hardware_type.GenericHardwareType``, register it as an entry point ``ingot.hardware.types`` and
-enable it with ``enabled_hardware_types``.
+first of a list that the operator has enabled is the default. To add one, subclass ``GenericHardwareType`` of
+``drivers/generic``, register it as an entry point ``ingot.hardware.types`` and enable it in ``enabled_hardware_types``.
 
-Hardware types let an operator choose; a classic driver, which has one implementation of each type of interface in its
-code, does not. It is for a machine that works in exactly one combination, and for drivers that were written before
-there were hardware types. To add one, subclass :class:`ClassicDriver`, register it as an entry point ``ingot.drivers``
-and enable it with ``enabled_drivers``.
+Hardware types let an operator choose; a classic driver, with one implementation of each type of interface, does not.
+It is for a machine that works in one combination only, and for drivers that are older than hardware types. To add one,
+subclass :class:`ClassicDriver`, register it as an entry point ``ingot.drivers`` and enable it in ``enabled_drivers``.
 """
 
 import abc

@@ -70,8 +70,7 @@ class NetworkInterface(BaseInterface):
     def attach_vif(self, task: Task, vif: Json) -> None:
         """Note that a port of the machine is to be on a VIF's network, and connect it if its user has the machine.
 
-        :param vif: ``id``, and what else the user sent: ``port_uuid`` or ``portgroup_uuid``, and anything that the
-            network service understands.
+        :param vif: ``id``, and what else the user sent: ``port_uuid``, ``portgroup_uuid``, keys of the network service.
         :raises Conflict: it is attached already.
         :raises Invalid: no port is free for it.
         """

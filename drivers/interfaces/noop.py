@@ -4,18 +4,7 @@ What a user starts is refused with an error that says so; what flows call does n
 """
 
 from ingot.common.json_types import Json
-from ingot.drivers.interfaces import (
-    bios,
-    console,
-    firmware,
-    inspect,
-    management,
-    network,
-    raid,
-    rescue,
-    storage,
-    vendor,
-)
+from ingot.drivers.interfaces import features, management, network, raid, vendor
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.task import Task
 
@@ -29,20 +18,20 @@ class _Unsupported(BaseInterface):
         raise self.not_supported(self.interface_type)
 
 
-class NoBIOS(_Unsupported, bios.BIOSInterface):
+class NoBIOS(_Unsupported, features.BIOSInterface):
     pass
 
 
-class NoConsole(_Unsupported, console.ConsoleInterface):
+class NoConsole(_Unsupported, features.ConsoleInterface):
     def stop_console(self, task: Task) -> None:
         """Do nothing: flows stop the consoles of all nodes."""
 
 
-class NoFirmware(_Unsupported, firmware.FirmwareInterface):
+class NoFirmware(_Unsupported, features.FirmwareInterface):
     pass
 
 
-class NoInspect(_Unsupported, inspect.InspectInterface):
+class NoInspect(_Unsupported, features.InspectInterface):
     pass
 
 
@@ -54,7 +43,7 @@ class NoRAID(_Unsupported, raid.RAIDInterface):
         raise self.not_supported("raid_config")
 
 
-class NoRescue(_Unsupported, rescue.RescueInterface):
+class NoRescue(_Unsupported, features.RescueInterface):
     pass
 
 
@@ -94,7 +83,7 @@ class NoopNetwork(network.NetworkInterface):
         pass
 
 
-class NoopStorage(storage.StorageInterface):
+class NoopStorage(features.StorageInterface):
     """For machines without volumes: images go to local disks."""
 
     def attach_volumes(self, task: Task) -> None:

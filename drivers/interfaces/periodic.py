@@ -68,9 +68,8 @@ def periodic(spacing: Spacing) -> Callable[[Function], Function]:
         @periodic(spacing=base.from_option("example", "watch_interval"))
         def watch(self, fleet: Fleet) -> None: ...
 
-    It runs once a round on each conductor that has the interface enabled, however many hardware types and classic
-    drivers use it, in a pool of its own; rounds of one method never overlap. What it raises is logged, and the next
-    round comes all the same.
+    It runs once a round on each conductor that has the interface enabled, however many drivers use it, in a pool of its
+    own. Rounds of one method never overlap. What it raises is logged, and the next round comes all the same.
 
     :param spacing: seconds between two rounds, or a function of the configuration that returns them; 0 or None: never.
     """
@@ -92,11 +91,8 @@ def list_periodic_methods(interface: BaseInterface, conf: cfg.ConfigOpts) -> lis
         declared = getattr(getattr(type(interface), method), "ingot_periodic", None)
         spacing: object = declared(conf) if callable(declared) else declared
         if isinstance(spacing, bool) or not isinstance(spacing, int | float | None) or (spacing or 0) < 0:
-            raise errors.ConfigurationError(
-                option=f"spacing of {method} of {interface.interface_type} interface {interface.name}",
-                value=spacing,
-                allowed="A number of seconds; 0 for never.",
-            )
+            option = f"spacing of {method} of {interface.interface_type} interface {interface.name}"
+            raise errors.ConfigurationError(option=option, value=spacing, allowed="A number of seconds; 0 for never.")
         if spacing:
             methods.append(PeriodicMethod(interface, method, float(spacing)))
     return methods

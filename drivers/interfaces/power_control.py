@@ -1,8 +1,7 @@
 """Brings a machine to a power state and reports when it is there, without ever waiting in a thread.
 
 Level-triggered: every call reads the state from the hardware, sends the command if that was not done yet, and answers
-``DONE`` or ``PollAfter``. What was sent, and until when it must have worked, is in ``task.memory``, so another
-conductor can go on with it.
+``DONE`` or ``PollAfter``. What was sent, and when, is in ``task.memory``, so another conductor can go on with it.
 """
 
 import time
@@ -45,10 +44,8 @@ def ensure(task: Task, target: str) -> results.Result:
         del task.memory["power"]
         return results.DONE
     if expired:
-        raise errors.StepFailed(
-            f"the machine is still in state {state!r} {waited:.0f} s after the command {target!r} "
-            "([conductor] power_state_change_timeout)"
-        )
+        late = f"{waited:.0f} s after the command {target!r} ([conductor] power_state_change_timeout)"
+        raise errors.StepFailed(f"the machine is still in state {state!r} {late}")
     return _poll_after(waited)
 
 
@@ -133,11 +130,9 @@ def change(task: Task, target: str) -> results.Result:
     """
     supported = get_interface(task, PowerInterface).get_supported_power_states(task)
     if target not in _PHASES or target not in supported:
-        raise errors.Invalid(
-            field="target", value=target, allowed=f"This machine's power interface has: {', '.join(supported)}."
-        )
+        allowed = f"This machine's power interface has: {', '.join(supported)}."
+        raise errors.Invalid(field="target", value=target, allowed=allowed)
     if task.node.disable_power_off and target not in (states.POWER_ON, states.REBOOT):
-        raise errors.Invalid(
-            field="target", value=target, allowed="Powering off is disabled for this node (disable_power_off)."
-        )
+        allowed = "Powering off is disabled for this node (disable_power_off)."
+        raise errors.Invalid(field="target", value=target, allowed=allowed)
     return results.run_phases(task, *_PHASES[target])

@@ -39,16 +39,13 @@ class RAIDInterface(BaseInterface):
         """
         disks = raid_config.get("logical_disks") if isinstance(raid_config, Mapping) else None
         if not isinstance(disks, list) or not disks:
-            raise errors.Invalid(
-                field="raid_config", value=raid_config, allowed="It needs logical_disks, a list of at least one object."
-            )
+            allowed = "It needs logical_disks, a list of at least one object."
+            raise errors.Invalid(field="raid_config", value=raid_config, allowed=allowed)
         for number, disk in enumerate(disks):
             self._check_disk(f"raid_config.logical_disks[{number}]", disk)
-        roots = [disk for disk in disks if disk.get("is_root_volume")]
-        if len(roots) > 1:
-            raise errors.Invalid(
-                field="raid_config.logical_disks", value=disks, allowed="Only one of them can be the root volume."
-            )
+        if sum(bool(disk.get("is_root_volume")) for disk in disks) > 1:
+            allowed = "Only one of them can be the root volume."
+            raise errors.Invalid(field="raid_config.logical_disks", value=disks, allowed=allowed)
 
     def _check_disk(self, where: str, disk: object) -> None:
         known = self.get_logical_disk_properties()

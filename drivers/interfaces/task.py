@@ -100,8 +100,7 @@ class Task(Protocol):
     def set(self, **columns: object) -> None:
         """Change columns of the node.
 
-        They are visible in ``node`` at once and are written, fenced, with the next write of the task, which is at the
-        end of the step at the latest.
+        They are visible in ``node`` at once, and are written, fenced, by the end of the step at the latest.
 
         :raises LockLost: at the write, when the lock was taken over.
         """

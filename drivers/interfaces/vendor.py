@@ -1,19 +1,16 @@
 """The vendor interface: what only one vendor's machines can do, as steps and as methods that users call by name.
 
 ``GET /v1/nodes/<node>/vendor_passthru/methods`` lists those for a node, ``.../vendor_passthru?method=<method>`` calls
-one. Those for no node in particular are under ``/v1/drivers/<name>``; a hardware type is represented by its default
-vendor interface (specification 004).
+one. Those for no node are under ``/v1/drivers/<name>``; a hardware type has those of its default interface (004).
 """
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ingot.common import context, errors
-from ingot.drivers.interfaces.base import BaseInterface
+from ingot.drivers.interfaces.base import BaseInterface, Function
 from ingot.drivers.interfaces.task import Task
-
-Function = TypeVar("Function", bound=Callable[..., object])
 
 HTTP_METHODS: tuple[str, ...] = ("GET", "POST", "PUT", "DELETE", "PATCH")
 
@@ -59,9 +56,8 @@ def node_method(
 ) -> Callable[[Function], Function]:
     """Declare a method ``method(self, task, **arguments)`` of a vendor interface as one that users may call for a node.
 
-    Otherwise it is as :func:`driver_method`; see :class:`VendorMethod` for ``returns_result`` and ``exclusive``. A
-    request is answered when the method has ended, so that no failure goes unseen. Work that takes minutes is for a
-    step.
+    It is as :func:`driver_method`; see :class:`VendorMethod` for ``returns_result`` and ``exclusive``. A request is
+    answered when the method has ended, so that no failure goes unseen. Work that takes minutes is for a step.
     """
     return _declare(_OF_NODE, VendorMethod(http_methods, description, returns_result, exclusive))
 
@@ -92,12 +88,8 @@ def describe_node_methods(interface: BaseInterface) -> dict[str, dict[str, objec
 
 
 def _describe(method: VendorMethod) -> dict[str, object]:
-    return {
-        "http_methods": list(method.http_methods),
-        "description": method.description,
-        "async": not method.returns_result,
-        "attach": False,
-    }
+    shown = {"http_methods": list(method.http_methods), "description": method.description}
+    return {**shown, "async": not method.returns_result, "attach": False}
 
 
 class VendorCall(NamedTuple):
@@ -117,7 +109,7 @@ def call_driver_method(interface: BaseInterface, ctx: context.RequestContext, ca
     :raises Invalid: there is none of the name, it does not answer to the HTTP method, or the arguments are not its own.
     """
     _check(interface, _OF_DRIVER, ctx, call)
-    return _method(interface, call)(ctx, **call.arguments)
+    return getattr(interface, call.name)(ctx, **call.arguments)
 
 
 def find_node_method(interface: BaseInterface, task: Task, call: VendorCall) -> VendorMethod:
@@ -133,13 +125,8 @@ def call_node_method(interface: BaseInterface, task: Task, call: VendorCall) -> 
 
     :raises Invalid: as in :func:`call_driver_method`.
     """
-    _check(interface, _OF_NODE, task, call)
-    return _method(interface, call)(task, **call.arguments)
-
-
-def _method(interface: BaseInterface, call: VendorCall) -> Callable[..., object]:
-    method: Callable[..., object] = getattr(interface, call.name)
-    return method
+    find_node_method(interface, task, call)
+    return getattr(interface, call.name)(task, **call.arguments)
 
 
 def _check(interface: BaseInterface, mark: str, first: object, call: VendorCall) -> VendorMethod:
@@ -152,7 +139,7 @@ def _check(interface: BaseInterface, mark: str, first: object, call: VendorCall)
         allowed = f"Method {name} answers to: {', '.join(methods[name].http_methods)}."
         raise errors.Invalid(field="HTTP method", value=call.http_method, allowed=allowed)
     try:
-        inspect.signature(_method(interface, call)).bind(first, **arguments)
+        inspect.signature(getattr(interface, name)).bind(first, **arguments)
     except TypeError as exc:
         raise errors.Invalid(field=f"arguments of method {name}", value=sorted(arguments), allowed=f"{exc}.") from exc
     return methods[name]

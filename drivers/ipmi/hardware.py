@@ -60,27 +60,31 @@ def read_address(driver_info: Json) -> session.Address:
     """
     if not driver_info.get("ipmi_address"):
         raise errors.MissingParameter(where="driver_info", names="ipmi_address (of the machine's BMC)")
+    kg, privilege = driver_info.get("ipmi_hex_kg_key"), driver_info.get("ipmi_priv_level")
+    if kg is not None and not re.fullmatch("[0-9a-fA-F]{40}", str(kg)):
+        raise errors.Invalid(field="driver_info.ipmi_hex_kg_key", value="(not shown)", allowed="40 hexadecimal digits.")
+    if privilege not in (None, *_PRIVILEGES):
+        raise errors.Invalid(
+            field="driver_info.ipmi_priv_level", value=privilege, allowed=f"One of {', '.join(_PRIVILEGES)}."
+        )
     return session.Address(
         host=_read_text(driver_info, "ipmi_address", 255),
         port=_read_port(driver_info.get("ipmi_port")),
         username=_read_text(driver_info, "ipmi_username", 16),
         password=_read_text(driver_info, "ipmi_password", 20),
-        kg=_read_key(driver_info.get("ipmi_hex_kg_key")),
-        privilege=_read_privilege(driver_info.get("ipmi_priv_level")),
+        kg=None if kg is None else bytes.fromhex(str(kg)),
+        privilege=None if privilege is None else _PRIVILEGES[privilege],
     )
 
 
 def _read_text(driver_info: Json, key: str, most: int) -> str:
     value = driver_info.get(key)
-    text = "" if value is None else value
-    if not isinstance(text, str) or len(text.encode()) > most:
-        secret = "password" in key
-        raise errors.Invalid(
-            field=f"driver_info.{key}",
-            value="(not shown)" if secret else value,
-            allowed=f"A string of at most {most} bytes.",
-        )
-    return text
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value.encode()) > most:
+        shown = "(not shown)" if "password" in key else value
+        raise errors.Invalid(field=f"driver_info.{key}", value=shown, allowed=f"A string of at most {most} bytes.")
+    return value
 
 
 def _read_port(value: int | str | None) -> int:
@@ -91,22 +95,6 @@ def _read_port(value: int | str | None) -> int:
     if isinstance(value, bool) or not 0 < port < 65536:
         raise errors.Invalid(field="driver_info.ipmi_port", value=value, allowed="An integer from 1 to 65535.")
     return port
-
-
-def _read_key(value: object) -> bytes | None:
-    if value is None:
-        return None
-    if not re.fullmatch("[0-9a-fA-F]{40}", str(value)):
-        raise errors.Invalid(field="driver_info.ipmi_hex_kg_key", value="(not shown)", allowed="40 hexadecimal digits.")
-    return bytes.fromhex(str(value))
-
-
-def _read_privilege(value: str | None) -> int | None:
-    if value is not None and value not in _PRIVILEGES:
-        raise errors.Invalid(
-            field="driver_info.ipmi_priv_level", value=value, allowed=f"One of {', '.join(_PRIVILEGES)}."
-        )
-    return None if value is None else _PRIVILEGES[value]
 
 
 def _call(task: Task, *requests: Request) -> list[bytes]:

@@ -50,11 +50,14 @@ class Unresponsive(Exception):
 
 
 class RequestRefused(Exception):
-    """The BMC answered with a completion code other than 0; the text is pyghmi's."""
+    """The BMC answered with a completion code other than 0; the text is pyghmi's.
 
-    def __init__(self, code: int, text: str) -> None:
+    :ivar request: network function and command.
+    """
+
+    def __init__(self, request: str, code: int, text: str) -> None:
         super().__init__(text)
-        self.code = code
+        self.request, self.code = request, code
 
 
 class Session(simplesession.Session):
@@ -95,7 +98,7 @@ class Session(simplesession.Session):
         """
         answer = self.raw_command(netfn=netfn, command=command, data=data)
         if "error" in answer:
-            raise RequestRefused(answer["code"], answer["error"])
+            raise RequestRefused(f"{netfn:#x}/{command:#x}", answer["code"], answer["error"])
         return bytes(answer["data"])
 
     def close(self) -> None:
@@ -116,18 +119,13 @@ class Session(simplesession.Session):
             raise Unresponsive(self._unanswered_names)
         if loop.wait_readable(self.socket, min(left, _RETRANSMIT)):
             self.process_pktqueue()
-        elif self.lastpayload:
+        elif self.lastpayload and self.sessioncontext in ("EXPECTINGRAKP2", "EXPECTINGRAKP4"):
             self._unanswered_names += self.sessioncontext == "EXPECTINGRAKP2"
-            self._send_again()
-
-    def _send_again(self) -> None:
-        if self.sessioncontext in ("EXPECTINGRAKP2", "EXPECTINGRAKP4"):
-            # a BMC accepts these messages of a log-in only once
-            self._relog()
-        elif self.sessioncontext == "OPENSESSION":
+            self._relog()  # a BMC accepts these messages of a log-in only once
+        elif self.lastpayload and self.sessioncontext == "OPENSESSION":
             self.lastpayload = None
             self._open_rmcpplus_request()
-        else:
+        elif self.lastpayload:
             self.send_payload()
 
     def process_pktqueue(self) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import socket
 import time
 import weakref
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple
 
 from ingot.common import errors
@@ -63,7 +63,7 @@ async def _hold_lock(address: Address, deadline: float) -> AsyncIterator[None]:
     """Allow one call to a BMC at a time: they are small computers."""
     lock = _locks.setdefault((address.host, address.port), asyncio.Lock())
     try:
-        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+        async with asyncio.timeout_at(deadline):
             await lock.acquire()
     except TimeoutError:
         raise errors.HardwareUnreachable(
@@ -88,10 +88,16 @@ def call(address: Address, timeout: float, *requests: Request) -> list[bytes]:
 async def call_async(address: Address, timeout: float, *requests: Request) -> list[bytes]:
     """Do the same as :func:`call`, on the loop of :mod:`ingot.drivers.ipmi.loop`: for reading many machines at once."""
     deadline = time.monotonic() + timeout
+    login = (address.host, address.username, address.password, address.port, address.kg)
     with _translate_errors(address, timeout):
         async with _hold_lock(address, deadline):
             places = await _resolve(address, deadline)
-            return await loop.run_in_loop(lambda: _exchange(address, places, deadline, requests))
+
+            def exchange() -> list[bytes]:
+                with contextlib.closing(pyghmi_session.Session(login, address.privilege, places, deadline)) as session:
+                    return [session.send(*request) for request in requests]
+
+            return await loop.run_in_loop(exchange)
 
 
 async def _resolve(address: Address, deadline: float) -> list[pyghmi_session.SocketAddress]:
@@ -104,30 +110,12 @@ async def _resolve(address: Address, deadline: float) -> list[pyghmi_session.Soc
         found = socket.getaddrinfo(host, port, family=family, type=socket.SOCK_DGRAM, flags=numeric)
     except socket.gaierror:
         try:
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                found = await asyncio.get_running_loop().getaddrinfo(
-                    host, port, family=family, type=socket.SOCK_DGRAM, flags=mapped
-                )
+            async with asyncio.timeout_at(deadline):
+                look_up = asyncio.get_running_loop().getaddrinfo
+                found = await look_up(host, port, family=family, type=socket.SOCK_DGRAM, flags=mapped)
         except TimeoutError:
             raise socket.gaierror("name servers did not answer in time") from None
     return [place[-1] for place in found]
-
-
-def _exchange(
-    address: Address, places: Sequence[pyghmi_session.SocketAddress], deadline: float, requests: Sequence[Request]
-) -> list[bytes]:
-    login = (address.host, address.username, address.password, address.port, address.kg)
-    with contextlib.closing(pyghmi_session.Session(login, address.privilege, places, deadline)) as session:
-        return [_send(session, address, request) for request in requests]
-
-
-def _send(session: pyghmi_session.Session, address: Address, request: Request) -> bytes:
-    try:
-        return session.send(*request)
-    except pyghmi_session.RequestRefused as exc:
-        error_class = errors.HardwareUnreachable if exc.code in _TRY_LATER else errors.HardwareError
-        what = f"IPMI request {request.netfn:#x}/{request.command:#x} to BMC {address.where}"
-        raise error_class(what=what, reason=str(exc)) from None
 
 
 @contextlib.contextmanager
@@ -136,6 +124,9 @@ def _translate_errors(address: Address, timeout: float) -> Iterator[None]:
     bmc = f"BMC {address.where}"
     try:
         yield
+    except pyghmi_session.RequestRefused as exc:
+        error_class = errors.HardwareUnreachable if exc.code in _TRY_LATER else errors.HardwareError
+        raise error_class(what=f"IPMI request {exc.request} to {bmc}", reason=str(exc)) from None
     except pyghmi_session.Unresponsive as exc:
         if exc.at_user_name >= _MEANS_THE_NAME:
             raise errors.HardwareError(

@@ -48,16 +48,12 @@ def select(source: Source, group: str, option: str, names: list[str]) -> list[En
     for entry_point in source(group):
         other = known.setdefault(entry_point.name, entry_point)
         if other.value != entry_point.value and entry_point.name in names:
-            raise errors.ConfigurationError(
-                option=option,
-                value=entry_point.name,
-                allowed=f"Two installed packages use this name: {other.value} and {entry_point.value}. Remove one.",
-            )
+            both = f"Two installed packages use this name: {other.value} and {entry_point.value}. Remove one."
+            raise errors.ConfigurationError(option=option, value=entry_point.name, allowed=both)
     for name in names:
         if name not in known:
-            raise errors.ConfigurationError(
-                option=option, value=name, allowed=f"Installed are: {', '.join(sorted(known)) or 'none'}."
-            )
+            choices = f"Installed are: {', '.join(sorted(known)) or 'none'}."
+            raise errors.ConfigurationError(option=option, value=name, allowed=choices)
     return [known[name] for name in dict.fromkeys(names)]
 
 

@@ -5,6 +5,8 @@ hardware type supports is not loaded; the default interface of a type is the exp
 hardware type's list that is enabled. Each class is made once, whichever hardware types and classic drivers use it.
 """
 
+from collections.abc import Sequence
+
 from oslo_config import cfg
 from oslo_log import log
 
@@ -50,11 +52,8 @@ class Hardware:
         self.classic_drivers = self._load_classic()
         self.drivers: frozenset[str] = frozenset((*self.hardware_types, *self.classic_drivers))
         """All names that a node's ``driver`` may have here."""
-        self.periodics = [
-            method
-            for interface in self._singletons.values()
-            for method in periodic.list_periodic_methods(interface, conf)
-        ]
+        made = self._singletons.values()
+        self.periodics = [method for one in made for method in periodic.list_periodic_methods(one, conf)]
 
     def list_enabled(self) -> list[EnabledInterface]:
         """Return what the conductor registers: each enabled interface of each enabled hardware type."""
@@ -95,13 +94,11 @@ class Hardware:
 
         :raises InterfaceNotFound: it is not enabled here.
         """
-        try:
-            return self._interfaces[interface_type][name]
-        except KeyError:
-            enabled = ", ".join(self._interfaces[interface_type]) or "none"
-            raise errors.InterfaceNotFound(
-                interface_type=interface_type, name=name, driver="any", enabled=enabled
-            ) from None
+        known = self._interfaces[interface_type]
+        if name not in known:
+            enabled = ", ".join(known) or "none"
+            raise errors.InterfaceNotFound(interface_type=interface_type, name=name, driver="any", enabled=enabled)
+        return known[name]
 
     def compose(self, node: models.Node) -> tuple[BareDriver, dict[str, str]]:
         """Return the driver of a node, and for each interface that it cannot have the reason."""
@@ -117,10 +114,8 @@ class Hardware:
             if name in enabled:
                 links[interface_type] = enabled[name]
             else:
-                missing = errors.InterfaceNotFound(
-                    interface_type=interface_type, name=name, driver=node.driver, enabled=", ".join(enabled)
-                )
-                reasons[interface_type] = missing.message
+                about = {"interface_type": interface_type, "name": name, "driver": node.driver}
+                reasons[interface_type] = errors.InterfaceNotFound(**about, enabled=", ".join(enabled)).message
         return _link(node.driver, links), reasons
 
     def drivers_using(self, interface: BaseInterface) -> list[str]:
@@ -152,19 +147,15 @@ class Hardware:
             raise errors.ConfigurationError(option=_TYPES, value=[], allowed="Name at least one hardware type.")
         for name in classic:
             if name in types:
-                raise errors.ConfigurationError(
-                    option=_CLASSIC,
-                    value=name,
-                    allowed=f"Classic driver {name} and hardware type {name} of {_TYPES} have one name, and a node's "
-                    "driver could be either. Remove one of the two.",
-                )
+                both = f"Classic driver {name} and hardware type {name} of {_TYPES} have one name"
+                allowed = f"{both}, and a node's driver could be either. Remove one of the two."
+                raise errors.ConfigurationError(option=_CLASSIC, value=name, allowed=allowed)
 
     def _load_types(self) -> dict[str, AbstractHardwareType]:
-        types: dict[str, AbstractHardwareType] = {}
-        for entry_point in entry_points.select(self._source, entry_points.TYPES, _TYPES, self._conf[_TYPES]):
-            cls = entry_points.load(entry_point, _TYPES, AbstractHardwareType)
-            types[entry_point.name] = entry_points.construct(cls, _TYPES, entry_point.name)
-        return types
+        return {
+            one.name: entry_points.construct(entry_points.load(one, _TYPES, AbstractHardwareType), _TYPES, one.name)
+            for one in entry_points.select(self._source, entry_points.TYPES, _TYPES, self._conf[_TYPES])
+        }
 
     def _load_classic(self) -> dict[str, Links]:
         drivers: dict[str, Links] = {}
@@ -182,27 +173,19 @@ class Hardware:
     def _load_interfaces(self, interface_type: str) -> None:
         option = f"enabled_{interfaces.FIELD[interface_type]}s"
         group = entry_points.interface_group(interface_type)
-        supported = {
-            entry_points.class_path(cls)
-            for hardware_type in self.hardware_types.values()
-            for cls in hardware_type.list_supported(interface_type)
-        }
+        supported = {name: of.list_supported(interface_type) for name, of in self.hardware_types.items()}
+        paths = {entry_points.class_path(cls) for listed in supported.values() for cls in listed}
         classes: dict[str, type[BaseInterface]] = {}
         for entry_point in entry_points.select(self._source, group, option, self._conf[option]):
-            if entry_point.value in supported:
+            if entry_point.value in paths:
                 classes[entry_point.name] = entry_points.load(entry_point, option, BaseInterface)
             else:
                 LOG.info("%s %s is not loaded: no enabled hardware type supports it", option, entry_point.name)
         links = {name: self._singleton(cls, option, name, name) for name, cls in classes.items()}
         self._interfaces[interface_type] = links
-        for name, hardware_type in self.hardware_types.items():
+        for name, listed in supported.items():
             # In the hardware type's order of preference, whatever the option's.
-            enabled = {
-                entry: links[entry]
-                for cls in hardware_type.list_supported(interface_type)
-                for entry in classes
-                if classes[entry] is cls
-            }
+            enabled = {entry: links[entry] for cls in listed for entry in classes if classes[entry] is cls}
             self._enabled[name, interface_type] = enabled
             self._defaults[name, interface_type] = self._calculate_default(name, interface_type, enabled)
 
@@ -219,8 +202,13 @@ class Hardware:
 
     def _entry_point_name(self, interface_type: str, cls: type[BaseInterface]) -> str:
         """Return what messages call an interface of a classic driver: its entry point, if it has one."""
+        return next(iter(self._list_installed(interface_type, [cls])), cls.__name__)
+
+    def _list_installed(self, interface_type: str, classes: Sequence[type[BaseInterface]]) -> list[str]:
+        """Return the entry points that interface classes are installed under."""
+        paths = {entry_points.class_path(cls) for cls in classes}
         group = self._source(entry_points.interface_group(interface_type))
-        return next((one.name for one in group if one.value == entry_points.class_path(cls)), cls.__name__)
+        return [entry_point.name for entry_point in group if entry_point.value in paths]
 
     def _calculate_default(self, hardware_type: str, interface_type: str, enabled: Links) -> str:
         """:param enabled: in the hardware type's order of preference."""
@@ -233,16 +221,10 @@ class Hardware:
         if explicit is not None:
             choices = f"Enabled and supported by hardware type {hardware_type}: {', '.join(enabled) or 'none'}."
             raise errors.ConfigurationError(option=f"default_{field}", value=explicit, allowed=choices)
-        supported = {
-            entry_points.class_path(cls) for cls in self.hardware_types[hardware_type].list_supported(interface_type)
-        }
-        group = self._source(entry_points.interface_group(interface_type))
-        names = sorted(entry_point.name for entry_point in group if entry_point.value in supported)
-        raise errors.ConfigurationError(
-            option=f"enabled_{field}s",
-            value=self._conf[f"enabled_{field}s"],
-            allowed=f"Hardware type {hardware_type} needs at least one of: {', '.join(names)}.",
-        )
+        option, supported = f"enabled_{field}s", self.hardware_types[hardware_type].list_supported(interface_type)
+        names = ", ".join(sorted(self._list_installed(interface_type, supported)))
+        choices = f"Hardware type {hardware_type} needs at least one of: {names}."
+        raise errors.ConfigurationError(option=option, value=self._conf[option], allowed=choices)
 
 
 def _link(name: str, links: Links) -> BareDriver:
@@ -264,7 +246,9 @@ def adapt_single_step(cls: type[BaseInterface]) -> type[BaseInterface]:
 
     :raises TypeError: a deploy interface has neither steps nor a method ``deploy``.
     """
-    if not issubclass(cls, DeployInterface) or _has_steps(cls):
+    if not issubclass(cls, DeployInterface) or cls.get_deploy_steps is not BaseInterface.get_deploy_steps:
+        return cls
+    if any("deploy" in getattr(getattr(cls, name), "ingot_steps", {}) for name in dir(cls)):
         return cls
     if not callable(getattr(cls, "deploy", None)):
         raise TypeError(f"{cls.__qualname__} has neither deploy steps nor a method deploy")
@@ -274,9 +258,3 @@ def adapt_single_step(cls: type[BaseInterface]) -> type[BaseInterface]:
         cls.__qualname__,
     )
     return type(cls.__name__, (SingleDeployStep, cls), {"__module__": cls.__module__})
-
-
-def _has_steps(cls: type[BaseInterface]) -> bool:
-    if cls.get_deploy_steps is not BaseInterface.get_deploy_steps:
-        return True
-    return any("deploy" in getattr(getattr(cls, name), "ingot_steps", {}) for name in dir(cls))

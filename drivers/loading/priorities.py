@@ -28,19 +28,13 @@ def check_overrides(conf: cfg.ConfigOpts) -> None:
     """
     for name in _OPTIONS:
         for label, priority in conf.conductor[name].items():
-            interface_type, dot, step = label.partition(".")
-            if interface_type not in interfaces.TYPES or not dot or not step:
-                raise _option_error(
-                    name,
-                    f"{label}:{priority}",
-                    f"Name steps as interface.step:priority; interfaces are {', '.join(interfaces.TYPES)}.",
-                )
+            interface_type, _, step = label.partition(".")
+            if interface_type not in interfaces.TYPES or not step:
+                allowed = f"Name steps as interface.step:priority; interfaces are {', '.join(interfaces.TYPES)}."
+                raise _option_error(name, f"{label}:{priority}", allowed)
             if priority and name.startswith("deploy") and interface_type == "deploy" and step in base.CORE_DEPLOY_STEPS:
-                raise _option_error(
-                    name,
-                    f"{label}:{priority}",
-                    f"{label} is a core step: its priority can only be 0, which disables it.",
-                )
+                allowed = f"{label} is a core step: its priority can only be 0, which disables it."
+                raise _option_error(name, f"{label}:{priority}", allowed)
     for interface_type in interfaces.TYPES:
         _check_order(conf, interface_type, f"{interface_type} interfaces", {})
 
@@ -65,12 +59,9 @@ def _check_order(conf: cfg.ConfigOpts, interface_type: str, owner: str, declared
         if priority and count > 1:
             clashing = sorted(step for step, value in priorities.items() if value == priority)
             options = "".join(f", or [deploy] {step}_priority" for step in clashing if step in erasing)
-            raise _option_error(
-                "clean_step_priority_override",
-                overrides,
-                f"Clean steps {', '.join(clashing)} of {owner} have the same priority {priority}. Give them different "
-                f"ones, or 0, with this option{options}.",
-            )
+            clash = f"Clean steps {', '.join(clashing)} of {owner} have the same priority {priority}."
+            allowed = f"{clash} Give them different ones, or 0, with this option{options}."
+            raise _option_error("clean_step_priority_override", overrides, allowed)
 
 
 def _option_error(option: str, value: object, allowed: str) -> errors.ConfigurationError:

@@ -10,8 +10,8 @@ from ingot.common.conf import loader
 from ingot.drivers.images import glance_images
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
+from ingot.drivers.interfaces.features import StorageInterface
 from ingot.drivers.interfaces.management import ManagementInterface
-from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 
 _RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")
@@ -31,10 +31,6 @@ def _check_command_part(name: str, value: object) -> str:
             field=name, value=value, allowed="It must be one line of text, without the words ||, && and ; of iPXE."
         )
     return value
-
-
-def _set_boot_device(task: Task, device: str, persistent: bool) -> None:
-    get_interface(task, ManagementInterface).set_boot_device(task, device, persistent=persistent)
 
 
 class IPXEBoot(BootInterface):
@@ -64,7 +60,7 @@ class IPXEBoot(BootInterface):
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         agent = {"ipa-api-url": loader.agent_api_url(self.conf), **kernel_parameters}
         self._boot(task, "ramdisk", self._ramdisk(task), agent)
-        _set_boot_device(task, "pxe", persistent=False)
+        get_interface(task, ManagementInterface).set_boot_device(task, "pxe", persistent=False)
 
     def clean_up_ramdisk(self, task: Task) -> None:
         if task.node.boot_config.get("target") == "ramdisk":
@@ -72,15 +68,15 @@ class IPXEBoot(BootInterface):
 
     def prepare_instance(self, task: Task) -> None:
         """A deployed image boots from disk; a user's ramdisk, in ``instance_info``, and a volume from the network."""
-        info = task.node.instance_info
+        info, device = task.node.instance_info, "pxe"
         if info.get("kernel") and info.get("ramdisk"):
             self._boot(task, "instance", (info["kernel"], info["ramdisk"]), {})
-            _set_boot_device(task, "pxe", persistent=True)
-            return
-        from_disk = get_interface(task, StorageInterface).should_write_image(task)
-        target, device = ("disk", "disk") if from_disk else ("volume", "pxe")
-        task.set(boot_config={"target": target})
-        _set_boot_device(task, device, persistent=True)
+        elif get_interface(task, StorageInterface).should_write_image(task):
+            device = "disk"
+            task.set(boot_config={"target": "disk"})
+        else:
+            task.set(boot_config={"target": "volume"})
+        get_interface(task, ManagementInterface).set_boot_device(task, device, persistent=True)
 
     def clean_up_instance(self, task: Task) -> None:
         if task.node.boot_config.get("target") in ("instance", "volume", "disk"):
@@ -99,14 +95,12 @@ class IPXEBoot(BootInterface):
     def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
         task.set(boot_config={"target": target})  # links to what was fetched for the last boot end
         config = {name: glance_images.link_file(task, name, given) for name, given in zip(_FILES, files, strict=True)}
-        arguments = [self._append_params(task, target), *(f"{name}={value}" for name, value in parameters.items())]
+        default: str = self.conf.pxe.kernel_append_params or ""
+        # a user's ramdisk has parameters of its own; the node's are for the agent
+        place = task.node.instance_info if target == "instance" else task.node.driver_info
+        own = place.get("kernel_append_params")
+        params = default if own is None else str(own).replace("%default%", default)
+        arguments = [params, *(f"{name}={value}" for name, value in parameters.items())]
         config["kernel_args"] = " ".join([*filter(None, arguments), _BOOTIF])
         checked = {name: _check_command_part(name, value) for name, value in config.items()}
         task.set(boot_config={**task.node.boot_config, **checked})
-
-    def _append_params(self, task: Task, target: str) -> str:
-        """A user's ramdisk has parameters of its own; the node's are for the agent."""
-        default: str = self.conf.pxe.kernel_append_params or ""
-        place = task.node.instance_info if target == "instance" else task.node.driver_info
-        own = place.get("kernel_append_params")
-        return default if own is None else str(own).replace("%default%", default)

@@ -102,7 +102,7 @@ class Bench(fixtures.Fixture):
 
     def _deploy(self, uuid: str) -> None:
         accepted = {"provision_state": states.DEPLOYING, "flow": "deploy", "run_id": None, "due_at": clock.now()}
-        calls.retry_if_changed(lambda: nodes.compare_and_set(self.db, nodes.get(self.db, uuid), accepted))
+        calls.repeat_if_changed(lambda: nodes.compare_and_set(self.db, nodes.get(self.db, uuid), accepted))()
         self.conductor.queues.notify(uuid, "deploy")
 
 

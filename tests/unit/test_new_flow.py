@@ -22,13 +22,11 @@ EDITS = (
     ("common/states.py", 'VERIFYING = "verifying"\n', 'POLISHING = "polishing"\nPOLISHFAIL = "polish failed"\n'),
     (
         "common/states.py",
-        '        (MANAGEABLE, "adopt", ADOPTING),\n',
-        '        (MANAGEABLE, "polish", POLISHING),\n'
-        '        (POLISHING, "done", MANAGEABLE),\n'
-        '        (POLISHING, "fail", POLISHFAIL),\n'
-        '        (POLISHFAIL, "manage", MANAGEABLE),\n',
+        "TRANSITIONS: dict[str, dict[str, str]] = {\n",
+        '    POLISHING: {"done": MANAGEABLE, "fail": POLISHFAIL},\n    POLISHFAIL: {"manage": MANAGEABLE},\n',
     ),
-    ("common/states.py", "    ADOPTING: ACTIVE,\n", "    POLISHING: MANAGEABLE,\n    POLISHFAIL: MANAGEABLE,\n"),
+    ("common/states.py", "    MANAGEABLE: {", '"polish": POLISHING, '),
+    ("common/states.py", "    **dict.fromkeys((INSPECTFAIL, ", "POLISHING, POLISHFAIL, "),
     ("common/states.py", "WORKING = frozenset((", "POLISHING, "),
     ("common/states.py", "FAILED = frozenset((", "POLISHFAIL, "),
     (

@@ -75,7 +75,7 @@ KEPT: tuple[Kept, ...] = (
     Kept("journal", "tests/gate/faults/results/*.md", "", "results as they were recorded"),
     Kept("nobody", "devstack/servers.py", '"nobody"', "the account of Unix"),
     Kept("told", "tests/unit/test_house.py", "begun|chosen", "a pattern of names that are refused"),
-    Kept("told", "common/internal_info.py", "was_told_the_password", "a key that is persisted in nodes"),
+    Kept("told", "common/json_types.py", "was_told_the_password", "a key that is persisted in nodes"),
     Kept("told", "drivers/agent/rescue.py", "was_told_the_password", "a key that is persisted in nodes"),
     Kept("told", "drivers/agent/booting.py", '"told"', "a key that is persisted in the memory of steps"),
 )

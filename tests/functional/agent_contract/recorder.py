@@ -18,7 +18,7 @@ from typing import Any
 import fixtures
 import requests
 
-from ingot.drivers.agent import connection
+from ingot.drivers.agent import client
 from ingot.rack import tls
 from tests import patience
 from tests.functional.agent_contract.recordings import Exchange, Recording
@@ -105,7 +105,7 @@ class Recorder(fixtures.Fixture):
     def _relay(self, url: str, certificate: str) -> tuple[str, str]:
         """A way to an agent: its address and its certificate."""
         context, own = tls.create(self._directory, "127.0.0.1", None)
-        port = self._listen(lambda: (connection.open_session(url, certificate), url), _as_it_is, context)
+        port = self._listen(lambda: (client.open_session(url, certificate), url), _as_it_is, context)
         return f"https://127.0.0.1:{port}", own
 
 

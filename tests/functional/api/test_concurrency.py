@@ -110,7 +110,7 @@ class Concurrency(api_case.ApiCase):
         self.good("PATCH", "/v1/nodes/n", [{"op": "add", "path": "/extra/count", "value": 0}])
 
         def count(client: Client) -> None:
-            for _number in range(500):
+            for _number in range(150):
                 read = client.send("GET", "/v1/nodes/n?fields=extra")
                 client.add(
                     "/v1/nodes/n", "count", read.json()["extra"]["count"] + 1, **{"If-Match": read.headers["ETag"]}
@@ -118,7 +118,7 @@ class Concurrency(api_case.ApiCase):
 
         answers = self.together(count)
         self.assertLessEqual(set(answers), {200, 412}, answers)
-        self.assertEqual(1000, answers.total())
+        self.assertEqual(CLIENTS * 150, answers.total())
         self.assertEqual(answers[200], self.good("GET", "/v1/nodes/n")["extra"]["count"])
 
     def test_two_clients_patch_everything_else(self) -> None:
@@ -137,7 +137,7 @@ class Concurrency(api_case.ApiCase):
             for client in self.clients:
                 client.answers.clear()
                 client.written.clear()
-            self.adds_keys(f"/v1/{name}/{created['uuid']}", 50)
+            self.adds_keys(f"/v1/{name}/{created['uuid']}", 20)
 
     def test_two_clients_add_traits(self) -> None:
         self.good("POST", "/v1/runbooks", {"name": "r", "steps": [IN_RUNBOOK]})

@@ -1,4 +1,4 @@
-"""Live events from two API processes of one database: while fifty machines are deployed, readers that come and go, an
+"""Live events from two API processes of one database: while machines are deployed, readers that come and go, an
 API that is killed, and readers that do not read.
 """
 
@@ -19,7 +19,7 @@ from tests import database, patience
 from tests.functional import services
 from tests.functional.deployment import lab
 
-NODES = 50
+NODES = 25
 _FAKES = {f"{kind}_interface": "fake" for kind in ("power", "management", "boot", "deploy")}
 _OPTIONS = {
     "DEFAULT": {"debug": False},

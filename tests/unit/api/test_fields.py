@@ -5,7 +5,7 @@ from typing import Any
 import testtools
 
 from ingot.api.nodes import node_fields
-from ingot.api.resources import chassis, conductors, deploy_templates, drivers, portgroups, ports, runbooks
+from ingot.api.resources import chassis, conductors, drivers, ports, step_lists
 from ingot.api.web import fields, tables
 from ingot.common import errors
 from tests import api_case
@@ -26,10 +26,10 @@ class EveryField(api_case.ApiCase):
             (node_fields.TABLE, f"/v1/nodes/{node}"),
             (node_fields.STATES_TABLE, f"/v1/nodes/{node}/states"),
             (ports.TABLE, f"/v1/ports/{port}"),
-            (portgroups.TABLE, f"/v1/portgroups/{portgroup}"),
+            (ports.PORTGROUP_TABLE, f"/v1/portgroups/{portgroup}"),
             (chassis.TABLE, f"/v1/chassis/{self.good('POST', '/v1/chassis', {})['uuid']}"),
-            (deploy_templates.TABLE, "/v1/deploy_templates/CUSTOM_T"),
-            (runbooks.TABLE, "/v1/runbooks/CUSTOM_R"),
+            (step_lists.TEMPLATE_TABLE, "/v1/deploy_templates/CUSTOM_T"),
+            (step_lists.RUNBOOK_TABLE, "/v1/runbooks/CUSTOM_R"),
             (drivers.TABLE, "/v1/drivers/fake-hardware"),
             (conductors.TABLE, f"/v1/conductors/{api_case.HOST}"),
         ]
@@ -98,7 +98,7 @@ class NodeValues(api_case.ApiCase):
 
 class Body(testtools.TestCase):
     def body(self, *declared: fields.Field) -> fields.Body:
-        return fields.Body("thing", declared)
+        return fields.Body("thing", *declared)
 
     def refused(self, body: fields.Body, value: Any, minor: int = 1) -> str:
         return self.assertRaises(errors.Invalid, body.check, value, minor).message

@@ -83,7 +83,7 @@ unittest.main(argv=["colour"])
 """
 
 VERSION = ("api/web/versions.py", "\n}\n\nMIN = 1", f'\n    {NEW}: "colour",\n}}\n\nMIN = 1')
-FIELD = f'        Field("colour", {NEW}, fields.text(20), sortable=True),\n'
+FIELD = f'    Field("colour", {NEW}, fields.text(20), sortable=True),\n'
 COLUMN = "    colour: Mapped[str | None] = mapped_column(string(20))\n"
 
 
@@ -116,22 +116,22 @@ class NewField(testtools.TestCase):
 
     def test_of_nodes(self) -> None:
         name = "    instance_name: Mapped[str | None]\n"
-        row = '        Field("health", 109, sortable=True),\n'
+        row = '    Field("health", 109, sortable=True),\n'
         self.prove(
             "nodes",
             "/v1/nodes",
             {"driver": "fake-hardware"},
-            ("db/models/node.py", name, name + COLUMN),
+            ("db/models.py", name, name + COLUMN),
             ("api/nodes/node_fields.py", row, FIELD + row),
         )
 
     def test_of_ports(self) -> None:
-        row = '        Field("extra", type=fields.OBJECT),\n'
+        row = '    Field("extra", type=fields.OBJECT),\n'
         column = '    __tablename__ = "ports"\n\n'
         self.prove(
             "ports",
             "/v1/ports",
             {"node_uuid": "", "address": "52:54:00:00:00:01"},
-            ("db/models/port.py", column, column + COLUMN),
+            ("db/models.py", column, column + COLUMN),
             ("api/resources/ports.py", row, row + FIELD),
         )

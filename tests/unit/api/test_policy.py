@@ -83,7 +83,7 @@ class Questions(PolicyCase):
 "baremetal:node:delete": "project_id:%(node.owner)s%(node.lessee)s"
 """
 
-    def persons(self) -> list[access.Identity]:
+    def persons(self) -> list[enforcer.Identity]:
         named = [identity(person) for person in ("system admin", "owner member", "lessee reader", "stranger none")]
         return [*named, identity_with("ADMIN", project_id="p'q"), identity_with("reader", project_id="lessee")]
 
@@ -120,13 +120,13 @@ class Routes(testtools.TestCase):
         without = [
             f"{method} {route.path}"
             for route in routes.ROUTES
-            for method in route.operations
-            if not route.public and route.rule(method) not in rules.RULES
+            for method, operation in route.operations.items()
+            if not route.public and operation.rule not in rules.RULES
         ]
-        self.assertEqual([], without, "say policy= in the table of routes, with a rule of api/auth/rules.py")
+        self.assertEqual([], without, "say which in the table of routes, with a rule of api/auth/rules.py")
 
     def test_every_rule_is_for_a_request(self) -> None:
-        used = {route.rule(method) for route in routes.ROUTES for method in route.operations}
+        used = {operation.rule for route in routes.ROUTES for operation in route.operations.values()}
         self.assertEqual([], [rule.name for rule in rules.RULES.values() if (rule.beside or rule.name) not in used])
 
     def test_every_rule_is_documented_with_its_requests(self) -> None:

@@ -9,7 +9,7 @@ import sys
 import fixtures
 import requests
 
-from ingot.api import cmd, server, service
+from ingot.api import cmd, server
 from ingot.common import errors
 from ingot.rack import ports
 from tests import api_case
@@ -92,12 +92,12 @@ class ServerTests(api_case.ApiCase):
 class Starting(api_case.ApiCase):
     def test_an_api_of_its_own_needs_a_bus(self) -> None:
         self.conf.set_override("rpc_transport", "none")
-        self.assertIn("rpc_transport", self.assertRaises(errors.ConfigurationError, service.build, self.conf).message)
+        self.assertIn("rpc_transport", self.assertRaises(errors.ConfigurationError, cmd.build, self.conf).message)
 
     def test_a_pin_to_an_unknown_release_is_refused_at_the_start(self) -> None:
         self.conf.set_override("rpc_transport", "oslo")
         self.conf.set_override("pin_release_version", "0.1")
-        error = self.assertRaises(errors.ConfigurationError, service.build, self.conf)
+        error = self.assertRaises(errors.ConfigurationError, cmd.build, self.conf)
         for part in ("pin_release_version", "0.1", "Known releases"):
             self.assertIn(part, error.message)
 

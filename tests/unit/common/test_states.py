@@ -15,13 +15,13 @@ class TestTable(testtools.TestCase):
             self.assertEqual(set(), one & other)
 
     def test_transitions_are_sorted_and_unique(self) -> None:
-        keys = [(row.state, row.event) for row in states.TRANSITIONS]
+        keys = [(state, event) for state, events in states.TRANSITIONS.items() for event in events]
         self.assertEqual(sorted(set(keys)), keys)
 
     def test_every_state_can_be_reached(self) -> None:
         reached = {states.ENROLL, states.AVAILABLE}
         while True:
-            more = {row.next for row in states.TRANSITIONS if row.state in reached} - reached
+            more = {next_state for state in reached for next_state in states.TRANSITIONS[state].values()} - reached
             if not more:
                 break
             reached |= more

@@ -132,7 +132,7 @@ class NothingIsLost(AllocatorCase):
     def test_a_conductor_that_dies_on_the_way_leaves_nothing_half_done(self) -> None:
         node = self.machine()
         wish = self.wish()
-        with mock.patch.object(allocations.rows, "update", side_effect=SystemExit):
+        with mock.patch.object(allocations.rows.Rows, "write", side_effect=SystemExit):
             self.notify(wish)
             self.idle(wish)
         self.assertEqual((allocations.ALLOCATING, None), (self.now(wish).state, self.now(wish).node_uuid))

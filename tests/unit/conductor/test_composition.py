@@ -53,7 +53,7 @@ class TestClassic(ClassicCase):
         node = database.make_node(self.db, driver="fixed", provision_state=states.ACTIVE)
         power = self.conductor.services.hardware.interface("power", "fake")
         power.get_power_state = lambda _task: states.POWER_ON  # type: ignore[attr-defined]
-        self.conductor.sweeper.sync_power()
+        self.conductor.synchronizer.sync_power()
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).power_state == states.POWER_ON, "it is noted")
 
 

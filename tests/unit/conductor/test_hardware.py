@@ -66,10 +66,10 @@ class Turns(HardwareCase):
         busy = threading.Event()
         self.addCleanup(busy.set)
         self.conductor.queues.submit(self.known.uuid, busy.wait)
-        self.bus.limits = transport.Limits(answer=0.1)
+        self.bus.patience = 0.1
         message = self.refused(503, "PUT", "states/console", {"enabled": True})
         self.assertIn("switching the console has not begun", message)
-        self.bus.limits = transport.Limits()
+        self.bus.patience = transport.PATIENCE_S
         busy.set()
         self.good(202, "PUT", "states/boot_mode", {"target": "uefi"})
         self.assertEqual(("uefi", False), (self.node.boot_mode, self.node.console_enabled))

@@ -12,10 +12,9 @@ from testtools import matchers
 
 from ingot.api.resources import inspection_rules as api_rules
 from ingot.common import states
-from ingot.common.conf import inspector
-from ingot.conductor.inspection.actions import ACTIONS
-from ingot.conductor.inspection.conditions import TESTS
-from ingot.conductor.inspection.hooks import HOOKS
+from ingot.common.conf.deploy import INSPECTION_HOOKS
+from ingot.conductor.inspection.operators import ACTIONS, TESTS
+from ingot.conductor.inspection.process import HOOKS
 from ingot.conductor.inspection.rules import PHASE
 from ingot.db import inventory, models, nodes, ports
 from tests import conductor_case, database
@@ -134,7 +133,7 @@ class TestHooks(InspectionCase):
         self.assertIsNone(self.run_flow(self.node, "inspect", states.INSPECTING).last_error)
 
     def test_all_that_can_be_configured_is_there(self) -> None:
-        self.assertEqual(inspector.HOOKS, tuple(HOOKS))
+        self.assertEqual(INSPECTION_HOOKS, tuple(HOOKS))
         self.conf.set_override("hooks", ["boot-mode"], group="inspector")
         node = self.inspect(properties={"capabilities": "a:b"})
         self.assertEqual({"capabilities": "a:b,boot_mode:uefi"}, node.properties)

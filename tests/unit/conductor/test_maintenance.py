@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from ingot.common import context, errors, states
-from ingot.conductor import power_sync
+from ingot.conductor import power
 from ingot.db import maintenance, models, node_lists, nodes
 from tests import conductor_case, database
 
@@ -27,7 +27,7 @@ class PowerFault(conductor_case.ConductorCase):
         self.silent = True
         self.asked = 0
         self.conductor.services.hardware.interface("power", "fake").get_power_state = self.reads  # type: ignore[attr-defined]
-        self.synchroniser = power_sync.PowerSynchronizer(self.conductor.services)
+        self.synchroniser = power.PowerSynchronizer(self.conductor.services, self.conductor.membership.owns)
         self.addCleanup(self.synchroniser.stop)
 
     def reads(self, _task: object) -> str:
@@ -40,7 +40,7 @@ class PowerFault(conductor_case.ConductorCase):
         for _round in range(number):
             found = node_lists.list_for_power_sync(self.db, "", ["fake-hardware"])
             self.synchroniser.read([node.uuid for node in found])
-            conductor_case.eventually(lambda: not self.synchroniser.busy, "all are read")
+            conductor_case.eventually(lambda: not self.synchroniser.running, "all are read")
         return nodes.get(self.db, self.node.uuid)
 
     def flag(self, node: models.Node) -> tuple[Any, ...]:

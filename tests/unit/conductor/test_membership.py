@@ -15,7 +15,7 @@ import sqlalchemy as sa
 import testtools
 
 from ingot.common import clock, errors, states
-from ingot.conductor import dispatcher, host_name_conflict
+from ingot.conductor import dispatcher, membership
 from ingot.conductor.cmd import signals
 from ingot.conductor.task import task_manager
 from ingot.db import conductors, models, nodes
@@ -121,14 +121,14 @@ class TestHostNameConflicts(conductor_case.ConductorCase):
 
     def test_one_that_works_on_this_host_keeps_its_name_until_it_is_killed(self) -> None:
         with subprocess.Popen(["/bin/sleep", "60"]) as other:
-            name = host_name_conflict.identify_process(other.pid)
+            name = membership.identify_process(other.pid)
             self.registered(name)
             refused = self.assertRaises(errors.ConfigurationError, self.conductor.membership.claim_name)
             for part in ("conductor-1", str(other.pid), "name of its own"):
                 self.assertIn(part, refused.message)
             other.kill()
             began = time.monotonic()
-            conductor_case.eventually(lambda: not host_name_conflict.is_running(name), "it is gone")
+            conductor_case.eventually(lambda: not membership.is_running(name), "it is gone")
             self.conductor.membership.claim_name()  # its parent has not even asked how it ended
         self.conductor.membership.claim_name()
         self.assertLess(time.monotonic() - began, 2)

@@ -125,7 +125,7 @@ class TestSilence(OddCase):
         ears = socket.create_server(("127.0.0.1", 0))  # the kernel takes connections, no server answers
         self.addCleanup(ears.close)
         self.declare("clean", "bios", "ask", base.clean_step(priority=10, requires_ramdisk=False))
-        self.put(self.interface("bios"), "ask", lambda task: commands.run(task, "clean.something", {}))
+        self.put(self.interface("bios"), "ask", lambda task: commands.run(task, "clean.something", dict))
         silent = {"agent_url": f"https://127.0.0.1:{ears.getsockname()[1]}", "agent_token": "t"}
         cleaned = [database.make_node(self.db, provision_state=states.MANAGEABLE, **silent) for _ in range(9)]
         for node in cleaned:

@@ -6,7 +6,7 @@ from concurrent import futures
 from typing import Any
 
 from ingot.common import errors, states
-from ingot.conductor import power_sync
+from ingot.conductor import power
 from ingot.db import models, node_crud, node_lists, nodes
 from ingot.drivers.generic import fake
 from ingot.drivers.interfaces.power import Reading
@@ -28,7 +28,7 @@ class SyncCase(conductor_case.ConductorCase):
         self.services = self.conductor.services
         self.services.circuit_breakers._now = lambda: self.time
         self.power: Any = self.services.hardware.interface("power", "fake")
-        self.synchroniser = power_sync.PowerSynchronizer(self.services)
+        self.synchroniser = power.PowerSynchronizer(self.services, self.conductor.membership.owns)
         self.addCleanup(self.synchroniser.stop)
 
     def node(self, **values: Any) -> models.Node:
@@ -45,7 +45,7 @@ class SyncCase(conductor_case.ConductorCase):
         self.time += 60
 
     def ended(self) -> None:
-        conductor_case.eventually(lambda: not self.synchroniser.busy, "all are read")
+        conductor_case.eventually(lambda: not self.synchroniser.running, "all are read")
 
     def answers(self, answer: Callable[[Any], Reading]) -> None:
         """Has readings begun that have ended with this at once."""
@@ -174,14 +174,14 @@ class TestSilentBMCs(SyncCase):
     def test_failures_of_nodes_that_are_gone_are_forgotten_and_of_no_others(self) -> None:
         self.answers(self.silent)
         self.start(self.conductor)
-        synchronizer, sweeper = self.conductor.sweeper._synchronizer, self.conductor.sweeper
+        synchronizer = self.conductor.synchronizer
         gone, stays, locked = self.node(), self.node(), self.node()
-        sweeper.sync_power()
-        conductor_case.eventually(lambda: not synchronizer.busy, "all are read")
+        synchronizer.sync_power()
+        conductor_case.eventually(lambda: not synchronizer.running, "all are read")
         node_crud.delete(self.db, nodes.get(self.db, gone.uuid))
         nodes.set_always(self.db, locked.uuid, {"reservation": "conductor-1"})
-        sweeper.sync_power()
-        self.assertEqual({stays.uuid, locked.uuid}, synchronizer.failing)
+        synchronizer.sync_power()
+        self.assertEqual({stays.uuid, locked.uuid}, set(synchronizer.failures))
 
     def test_hardware_that_is_read_in_threads_is_held_off_too(self) -> None:
         asked: list[str] = []

@@ -13,7 +13,7 @@ import fixtures
 import testtools
 
 from ingot.db import conductors, schema
-from ingot.db.cmd import online_data, status
+from ingot.db.cmd import dbsync, status
 from ingot.db.conductors import EnabledInterface
 from ingot.db.engine import Database
 from tests import database
@@ -200,28 +200,28 @@ class _Rows:
         self.count -= moved
         return moved
 
-    def migration(self, name: str = "rows") -> online_data.Migration:
-        return online_data.Migration(name, self.left, self.move)
+    def migration(self, name: str = "rows") -> dbsync.Migration:
+        return dbsync.Migration(name, self.left, self.move)
 
 
 class OnlineData(database.TestCase):
     def test_everything_is_moved_without_a_limit(self) -> None:
         rows = [_Rows(1200), _Rows(3)]
 
-        outcome = online_data.run(self.db, [r.migration() for r in rows], None)
+        outcome = dbsync.move_rows(self.db, [r.migration() for r in rows], None)
 
-        self.assertEqual((online_data.Outcome.DONE, [0, 0]), (outcome, [r.count for r in rows]))
+        self.assertEqual((dbsync.Outcome.DONE, [0, 0]), (outcome, [r.count for r in rows]))
 
     def test_a_limit_holds_for_all_together(self) -> None:
         rows = [_Rows(6), _Rows(6)]
 
-        outcome = online_data.run(self.db, [r.migration() for r in rows], 8)
+        outcome = dbsync.move_rows(self.db, [r.migration() for r in rows], 8)
 
-        self.assertEqual((online_data.Outcome.MORE, [0, 4]), (outcome, [r.count for r in rows]))
+        self.assertEqual((dbsync.Outcome.MORE, [0, 4]), (outcome, [r.count for r in rows]))
 
     def test_one_that_fails_does_not_stop_the_others(self) -> None:
         rows = [_Rows(6, defect=True), _Rows(6)]
 
-        outcome = online_data.run(self.db, [r.migration() for r in rows], None)
+        outcome = dbsync.move_rows(self.db, [r.migration() for r in rows], None)
 
-        self.assertEqual((online_data.Outcome.FAILED, [6, 0]), (outcome, [r.count for r in rows]))
+        self.assertEqual((dbsync.Outcome.FAILED, [6, 0]), (outcome, [r.count for r in rows]))

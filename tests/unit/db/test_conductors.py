@@ -148,8 +148,8 @@ class ConductorsOnSQLite(database.TestCase):
             conductors.classic_drivers(self.db, 30),
         )
         self.assertEqual([("two", "west", "fixed")], conductors.classic_drivers(self.db, 30, "west"))
-        known = conductors.drivers_by_id(self.db)
-        self.assertEqual(["fake-hardware", "fixed", "ipmi", "solid"], known[conductors.get(self.db, "one", 30).id])
+        known = conductors.drivers_by_host(self.db)
+        self.assertEqual(["fake-hardware", "fixed", "ipmi", "solid"], known["one"])
 
     def test_classic_drivers_go_with_their_conductor(self) -> None:
         for leave in (conductors.withdraw, conductors.unregister):

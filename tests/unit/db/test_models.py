@@ -5,6 +5,7 @@ import pickle
 
 import sqlalchemy as sa
 
+from ingot.common import interfaces
 from ingot.db import models, node_lists, nodes, ports
 from tests import database
 
@@ -41,6 +42,9 @@ class Records(database.TestCase):
 
     def test_do_not_show_secrets(self) -> None:
         self.assertEqual(f"<{self.node.uuid}>", repr(self.node))
+
+    def test_of_nodes_have_a_column_for_each_type_of_interface(self) -> None:
+        self.assertLessEqual(set(interfaces.FIELDS), set(models.table(models.Node).c.keys()))
 
     def test_cost_no_instrumentation(self) -> None:
         self.assertIsNone(sa.inspect(models.Node, raiseerr=False))

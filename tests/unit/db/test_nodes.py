@@ -50,7 +50,7 @@ class NodesOnSQLite(database.TestCase):
         node = database.make_node(self.db, configdrive="x" * 3_000_000)
 
         self.assertNotIn("configdrive", node.as_dict())
-        self.assertEqual(3_000_000, len(nodes.read_configdrive(self.db, node) or ""))
+        self.assertEqual(3_000_000, len(nodes.get(self.db, node.uuid, ("configdrive",)).configdrive or ""))
 
     def test_moments_keep_their_microseconds(self) -> None:
         moment = datetime.datetime(2026, 2, 3, 4, 5, 6, 789123)

@@ -11,8 +11,10 @@ from ingot.db import engine
 
 _PRODUCT = pathlib.Path(engine.__file__).parent
 _LOCKS = re.compile(r"with_for_update|for\s+update|lock\s+in\s+share\s+mode|for\s+share|lock\s+table", re.IGNORECASE)
-_CONNECTS = re.compile(r"\bdb\.(transaction|single)\(\)")
-_WRITES = re.compile(r"\bsa\.(insert|update|delete)\(|\b(insert|update|delete|append)\(connection|_change_node\(")
+_CONNECTS = re.compile(r"\b(db|self)\.(transaction|single)\(\)")
+_WRITES = re.compile(
+    r"\bsa\.(insert|update|delete|UpdateBase)\b|\b(insert|write|remove|append)\(connection|_change_node\("
+)
 _AGAIN = {"retry_transaction", "retry_numbering", "events.retry_numbering"}
 
 
@@ -40,5 +42,6 @@ class Statements(testtools.TestCase):
     def test_that_write_are_tried_again_after_a_deadlock(self) -> None:
         writers = dict(_writers())
 
-        self.assertLess(30, len(writers))
+        self.assertIn("engine.write", writers)  # which a dozen functions use
+        self.assertLess(25, len(writers))
         self.assertEqual([], [name for name, decorators in writers.items() if decorators.isdisjoint(_AGAIN)])

@@ -104,7 +104,7 @@ class ClientTest(AgentTestCase):
 
     def test_the_node_is_sent_without_secrets(self) -> None:
         self.subject.set(driver_info={"ipmi_password": "hush", "ipmi_address": "a"})
-        sent = client.node_for_agent(self.subject.node, self.subject.conf)
+        sent = client.build_node_params(self.subject)["node"]
         self.assertNotIn("hush", str(sent))
         self.assertNotIn(http_agent.TOKEN, str(sent))
         self.assertEqual(self.subject.node.uuid, sent["uuid"])
@@ -193,8 +193,8 @@ class StepsOfAgentTest(OfferingTestCase):
         self.offer("deploy", {"interface": "deploy", "step": "burn", "priority": 5}, A="1")
         offered = commands.get_steps(self.subject, "deploy")
         self.assertEqual(["deploy.burn"], [steps.get_label(step) for step in offered])
-        self.assertTrue(commands.is_offered(self.subject, "deploy", "deploy", "burn"))
-        self.assertFalse(commands.is_offered(self.subject, "clean", "deploy", "burn"))
+        self.assertIn("deploy.burn", commands.read_offered(self.subject, "deploy"))
+        self.assertNotIn("deploy.burn", commands.read_offered(self.subject, "clean"))
         self.assertEqual({"A": "1"}, session.read_facts(self.subject).get("versions"))
 
     def test_a_malformed_answer_is_the_agents_error(self) -> None:
@@ -212,9 +212,9 @@ class StepsOfAgentTest(OfferingTestCase):
         for kind in ("clean", "deploy", "service"):
             self.offer(kind, {"interface": "bios", "step": "flash"}, A="2")
             commands.get_steps(self.subject, kind)
-            commands.execute_by_name(self.subject, kind, "bios", "flash", {"hot": True})
+            commands.execute_by_name(self.subject, kind, "bios", "flash", lambda: {"hot": True})
             self.agent.end()
-            commands.execute_by_name(self.subject, kind, "bios", "flash", {"hot": True})
+            commands.execute_by_name(self.subject, kind, "bios", "flash", lambda: {"hot": True})
             self.subject.memory.clear()
             asked, run = self.agent.posted[-2:]
             self.assertEqual((f"{kind}.get_{kind}_steps", f"{kind}.execute_{kind}_step"), (asked[0], run[0]))
@@ -272,7 +272,7 @@ class RebootTest(OfferingTestCase):
         commands.get_steps(self.subject, "clean")
 
     def call(self) -> results.Result:
-        return commands.execute_by_name(self.subject, "clean", "raid", "flash", {})
+        return commands.execute_by_name(self.subject, "clean", "raid", "flash", dict)
 
     def come_back(self, **columns: Any) -> results.Result:
         """Lets the step end, the machine boot, and its agent call."""

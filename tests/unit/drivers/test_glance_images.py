@@ -4,7 +4,7 @@ import hashlib
 from typing import Any, ClassVar
 
 from ingot.common import context, errors
-from ingot.drivers.images import instance_image, sources
+from ingot.drivers.images import instance_image
 from tests import image_service
 from tests.unit.drivers import fakes
 
@@ -126,7 +126,7 @@ class LinksTest(GlanceCase):
         ticket = task.node.boot_config["links"]["image"]
         self.assertEqual(f"http://10.0.0.1:6385/boot/images/{task.node.uuid}/{ticket}", url)
         self.assertTrue(ticket.endswith(f"/{ident}"))
-        sources.withdraw(task)
+        instance_image.withdraw(task)
         self.assertEqual({"links": {}}, task.node.boot_config)
 
     def test_kernel_and_ramdisk_have_links_while_they_may_be_booted(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import fixtures
 
 from ingot.common import errors
-from ingot.drivers.images import file_images, instance_image
+from ingot.drivers.images import instance_image
 from tests.unit.drivers import fakes
 from tests.unit.drivers.file_server import FileServer
 
@@ -125,7 +125,7 @@ class FileTest(fakes.DriverTestCase):
         served = self.root / "www" / url.removeprefix("http://files:8080/")
         self.assertEqual(b"image", served.read_bytes())
         for _ in range(2):
-            file_images.withdraw(task)
+            instance_image.withdraw(task)
         self.assertEqual([], list((self.root / "www" / "ingot-images").iterdir()))
 
     def test_what_cannot_be_withdrawn_is_named(self) -> None:
@@ -133,7 +133,7 @@ class FileTest(fakes.DriverTestCase):
         instance_image.build_image_info(task)
         (self.root / "www" / "ingot-images").rename(self.root / "www" / "moved")
         (self.root / "www" / "ingot-images").touch()  # whose files cannot be removed
-        error = self.assertRaises(errors.ImageError, file_images.withdraw, task)
+        error = self.assertRaises(errors.ImageError, instance_image.withdraw, task)
         for part in (task.node.uuid, "http_root"):
             self.assertIn(part, error.message)
 

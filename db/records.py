@@ -197,10 +197,11 @@ class Row(Timestamps, Base):
 
 
 def forget_declarations() -> None:
-    """Take the declared columns off the classes that are no tables, which the ORM leaves there.
+    """Have the ORM let go of all classes, once all are declared.
 
-    Otherwise a column of theirs that was not read would look like one that was.
+    On the classes that are no tables it leaves the declared columns, and one that was not read would look as if it was.
     """
+    Base.registry.dispose()
     for base in (Timestamps, Row):
         for name, declared in list(vars(base).items()):
             if isinstance(declared, MappedColumn):

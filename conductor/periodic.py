@@ -1,0 +1,185 @@
+"""Periodic work: what a conductor sweeps, what periodic methods of interfaces are given, the timers that call both."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterable
+from concurrent import futures
+from typing import NamedTuple
+
+import futurist
+from futurist import periodics
+from oslo_log import log
+
+from ingot.common import clock, context, errors, interfaces
+from ingot.conductor.allocations import Allocator
+from ingot.conductor.dispatcher import NodeQueues
+from ingot.conductor.membership import Membership
+from ingot.conductor.task import task_manager
+from ingot.conductor.task.task_manager import Services, Task
+from ingot.db import events, maintenance, models, node_history, node_lists, nodes
+from ingot.drivers.interfaces.base import BaseInterface
+
+LOG = log.getLogger(__name__)
+
+_SWEEP_LIMIT = 10_000
+"""Nodes with work that a sweep sees, those of all conductors of the group: with fewer, one that has died with much work
+would keep the others from theirs."""
+
+_COLUMNS = (
+    *("uuid", "name", "driver", "conductor_group", "power_state", "provision_state", "reservation"),
+    *maintenance.FLAG,
+)
+
+
+class Sweeper:
+    """The level-triggered side of a conductor: it finds work whether or not a wake-up for it was received."""
+
+    def __init__(self, services: Services, membership: Membership, queues: NodeQueues, allocator: Allocator) -> None:
+        self._services = services
+        self._membership = membership
+        self._queues = queues
+        self._allocator = allocator
+
+    def sweep(self) -> None:
+        """Find the nodes of this conductor with work, whatever the reason: a lost wake-up, a wait that is over, a lock
+        whose holder is dead. Its cost grows with the work there is, not with the fleet."""
+        services = self._services
+        locked = node_lists.list_locked(services.db)
+        # The hosts after the locks: a conductor that has joined in between is not dead.
+        self._membership.judge({node.reservation for node in locked if node.reservation})
+        due = node_lists.list_to_check(
+            services.db, clock.now(), _SWEEP_LIMIT, services.group, services.hardware.drivers
+        )
+        for node in locked:
+            self._check_lock(node)
+        for node in due:
+            if self._membership.owns(node):
+                self._queues.notify(node.uuid, "sweep")
+        self._allocator.sweep()
+
+    def _check_lock(self, node: models.Node) -> None:
+        """Take over the work of a lock that no living thread holds."""
+        is_dead = node.reservation in self._membership.dead_hosts
+        # One of this conductor's own, from a moment when the database was away and it could not be released.
+        is_forgotten = node.reservation == self._services.host and not self._queues.is_busy(node.uuid)
+        if is_forgotten or (is_dead and self._membership.owns(node)):
+            self._queues.notify(node.uuid, "sweep")
+        elif is_dead and self._membership.owner(node) is None:
+            LOG.warning("Node %s was locked by dead conductor %s; no conductor owns it", node.uuid, node.reservation)
+            nodes.release_stale(self._services.db, str(node.reservation), node.uuid)
+
+    def collect_events(self) -> None:
+        """Keep outboxes short while no client reads the feed of events; its readers collect more often."""
+        events.collect(self._services.db, self._services.heartbeat_timeout)
+
+    def prune(self) -> None:
+        """Delete old history and events."""
+        options = self._services.conf.conductor
+        node_history.prune(self._services.db, options.node_history_max_entries)
+        events.prune(self._services.db, options.events_max_entries)
+
+
+class Fleet:
+    """The nodes of this conductor that use an interface; see ``ingot.drivers.interfaces.periodic.Fleet``.
+
+    :param owns: whether a node is this conductor's.
+    """
+
+    def __init__(
+        self, services: Services, queues: NodeQueues, owns: Callable[[models.Node], bool], interface: BaseInterface
+    ) -> None:
+        self.conf = services.conf
+        self.context = context.admin()
+        self._services = services
+        self._queues = queues
+        self._owns = owns
+        self._interface = interface
+
+    def nodes(self) -> list[models.Node]:
+        hardware, interface = self._services.hardware, self._interface
+        columns = (*_COLUMNS, interfaces.FIELD[interface.interface_type])
+        candidates = node_lists.list_of_drivers(self._services.db, hardware.drivers_using(interface), columns)
+        mine = [node for node in candidates if hardware.has_interface(node, interface) and self._owns(node)]
+        return [node for node in mine if not maintenance.pauses_sync(node)]
+
+    def acquire_shared(self, node: models.Node) -> contextlib.AbstractContextManager[Task]:
+        return task_manager.acquire(self._services, self.context, node.uuid, self._interface.name, shared=True)
+
+    def change(self, node: models.Node, purpose: str, work: Callable[[Task], None]) -> None:
+        def run() -> None:
+            with task_manager.acquire(self._services, self.context, node.uuid, purpose) as task:
+                work(task)
+
+        def log_end(future: "futures.Future[None]") -> None:
+            error = future.exception()
+            if isinstance(error, errors.IngotError):
+                LOG.warning("Node %s: %s was not done: %s", node.uuid, purpose, error.message)
+            elif error is not None:
+                LOG.error("Node %s: %s failed unexpectedly", node.uuid, purpose, exc_info=error)
+
+        self._queues.submit(node.uuid, run).add_done_callback(log_end)
+
+
+class Timer(NamedTuple):
+    """What is called when.
+
+    :param name: for logs.
+    :param spacing: seconds from the end of one call to the beginning of the next.
+    """
+
+    name: str
+    work: Callable[[], object]
+    spacing: float
+    immediately: bool = False
+
+
+class TimerPool:
+    """Calls timers in threads of its own until it is stopped.
+
+    :param threads: how many calls there may be at a time; a timer never overlaps with itself.
+    """
+
+    def __init__(self, timers: Iterable[Timer], threads: int = 1) -> None:
+        timers = list(timers)
+        self.names = ", ".join(timer.name for timer in timers)
+        self._changed = threading.Condition()
+        self._running = 0
+        self._stopped = False
+        self._worker = periodics.PeriodicWorker(
+            [(self._guard(timer), (), {}) for timer in timers],
+            executor_factory=lambda: futurist.ThreadPoolExecutor(max_workers=threads),
+        )
+        threading.Thread(target=self._worker.start, kwargs={"allow_empty": True}, name="timers", daemon=True).start()
+
+    def stop(self) -> None:
+        """Begin no call anymore."""
+        with self._changed:
+            self._stopped = True
+        self._worker.stop()
+
+    def wait(self, timeout: float) -> None:
+        """Wait for the calls that run, at most ``timeout`` seconds; those that have not ended then are logged."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._running, timeout):
+                LOG.warning("Periodic work did not end in time: %s", self.names)
+
+    def _guard(self, timer: Timer) -> Callable[[], None]:
+        @periodics.periodic(spacing=timer.spacing, run_immediately=timer.immediately)
+        def call() -> None:
+            with self._changed:
+                if self._stopped:
+                    return
+                self._running += 1
+            try:
+                timer.work()
+            except errors.ServiceUnavailable as exc:
+                LOG.warning("%s was put off: %s", timer.name, exc.message)
+            except BaseException:  # the edge of a timer, and perhaps code of a plug-in's
+                LOG.exception("%s failed unexpectedly", timer.name)
+            finally:
+                with self._changed:
+                    self._running -= 1
+                    self._changed.notify_all()
+
+        call.__name__ = timer.name
+        return call
