@@ -25,9 +25,9 @@ from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
 from ingot.api.web import faults, fields, operations, preconditions, versions
 from ingot.api.web.call import Call, Reply
-from ingot.api.web.downloads import Downloads
-from ingot.api.web.feed import Feed
 from ingot.api.web.operations import Operation, Route
+from ingot.api.web.preconditions import Preconditions
+from ingot.api.web.streams import Downloads, Feed
 from ingot.common import context, errors
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
@@ -114,7 +114,7 @@ class Api:
         if request.method == "OPTIONS":
             return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
         operation = _find_operation(route, request)
-        access = _EVERYTHING if route.public else self._authenticate(request)
+        access = self._authenticate(route, request)
         flask.g.minor = _read_minor(route, request)
         if flask.g.minor < operation.since:
             if route.first:
@@ -157,9 +157,12 @@ class Api:
         finally:
             self._waiting_slots.release()
 
-    def _authenticate(self, request: flask.Request) -> Access:
-        """Find out who sends a request, and return what they may do."""
+    def _authenticate(self, route: Route, request: flask.Request) -> Access:
+        """Find out who sends a request, unless it is public, and return what they may do."""
         ids = _read_ids(request)
+        if route.public:
+            flask.g.ctx = context.RequestContext(**ids)
+            return _EVERYTHING
         if self._auth is None:  # what a client says goes into the history of the node
             user, project = (request.headers.get(f"X-{name}-Id", "")[:_LONGEST_NAME] for name in ("User", "Project"))
             flask.g.ctx = context.RequestContext(user_id=user or None, project_id=project or None, **ids)
@@ -168,18 +171,14 @@ class Api:
         return self._auth.access(flask.g.ctx)
 
     def _call(
-        self,
-        operation: Operation,
-        request: flask.Request,
-        access: Access,
-        conditions: preconditions.Preconditions | None,
+        self, operation: Operation, request: flask.Request, access: Access, conditions: Preconditions | None
     ) -> Call:
         minor: int = flask.g.minor
         return Call(
             conf=self._conf,
             db=self._db,
             client=self._client,
-            ctx=_get_context(request),
+            ctx=flask.g.ctx,
             access=access,
             rule=operation.rule,
             feed=self.feed,
@@ -253,23 +252,13 @@ def _read_minor(route: Route, request: flask.Request) -> int:
     return versions.negotiate(request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version"))
 
 
-def _get_context(request: flask.Request) -> context.RequestContext:
-    """Return the context of a request; without a user where it is public, or was refused before."""
-    if "ctx" not in flask.g:
-        flask.g.ctx = context.RequestContext(**_read_ids(request))
-    ctx: context.RequestContext = flask.g.ctx
-    return ctx
-
-
 def _read_ids(request: flask.Request) -> identity.RequestIds:
     """Return what the context of a request gets, whatever the user."""
     given = request.headers.get("X-OpenStack-Request-ID", "")
     return {"global_request_id": given if _GLOBAL_REQUEST_ID.fullmatch(given) else None, "overwrite": False}
 
 
-def _build_response(
-    reply: Reply, media: str, method: str, conditions: preconditions.Preconditions | None
-) -> flask.Response:
+def _build_response(reply: Reply, media: str, method: str, conditions: Preconditions | None) -> flask.Response:
     body: Any = reply.body
     if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
         as_it_is = flask.Response(body, reply.status, reply.headers, mimetype="text/plain" if media == _JSON else media)
@@ -295,7 +284,9 @@ def _refuse(exc: Exception) -> flask.Response:
 
 def _sign(response: flask.Response) -> flask.Response:
     """Add the headers of every answer."""
-    request_id = _get_context(flask.request).request_id
+    if "ctx" not in flask.g:  # refused before its user was known
+        flask.g.ctx = context.RequestContext(**_read_ids(flask.request))
+    request_id = flask.g.ctx.request_id
     response.headers.update({"OpenStack-Request-Id": request_id, "X-OpenStack-Request-Id": request_id})
     if "minor" in flask.g:
         spoken = {versions.HEADER: f"1.{flask.g.minor}", "Vary": f"{versions.HEADER}, OpenStack-API-Version"}

@@ -10,7 +10,7 @@ from oslo_log import log
 
 from ingot.api import app, server
 from ingot.common import errors
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.db import schema
 from ingot.db.engine import Database
 from ingot.rpcapi import client, transport, versions
@@ -22,7 +22,7 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stopped.set())
     try:
-        conf = loader.load(sys.argv[1:], prog="ingot-api", into=cfg.CONF)
+        conf = opts.load(sys.argv[1:], prog="ingot-api", into=cfg.CONF)
         log.setup(conf, "ingot")
         web = server.Server(conf, build(conf))
         web.start()

@@ -5,7 +5,7 @@ from oslo_policy import policy
 from ingot.api import routes
 from ingot.api.auth import enforcer, rules
 from ingot.api.web import description
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 
 
 def list_rules() -> list[policy.RuleDefault]:
@@ -27,4 +27,4 @@ def list_rules() -> list[policy.RuleDefault]:
 
 def get_enforcer() -> policy.Enforcer:
     """Return the rules in force by the configuration of ingot-api, for the commands of oslo.policy."""
-    return enforcer.Enforcer(loader.load([], prog="ingot-api")).rules
+    return enforcer.Enforcer(opts.load([], prog="ingot-api")).rules

@@ -44,6 +44,8 @@ _NOT_ACCEPTABLE = {"*": 406}
 _ACTIONS = {"GET": "get", "POST": "create", "PATCH": "update", "DELETE": "delete"}
 """By method, the action in the name of the rule for it."""
 
+_TRAITS = {"GET": "node:traits:list", "PUT": "node:traits:set", "DELETE": "node:traits:delete"}
+
 
 def serve(
     path: str,
@@ -159,20 +161,8 @@ ROUTES: tuple[Route, ...] = (
     ),
     serve("nodes/<node>/validate", {"GET": management.validate}, "node:validate"),
     serve("nodes/<node>/cleaning/steps", {"GET": management.list_cleaning_steps}, "ingot:node:clean_steps:get"),
-    serve(
-        "nodes/<node>/traits",
-        nodes.TRAITS.every,
-        {"GET": "node:traits:list", "PUT": "node:traits:set", "DELETE": "node:traits:delete"},
-        37,
-        _HIDDEN_406,
-    ),
-    serve(
-        "nodes/<node>/traits/<trait>",
-        nodes.TRAITS.one,
-        {"PUT": "node:traits:set", "DELETE": "node:traits:delete"},
-        37,
-        _HIDDEN_406,
-    ),
+    serve("nodes/<node>/traits", nodes.TRAITS.every, _TRAITS, 37, _HIDDEN_406),
+    serve("nodes/<node>/traits/<trait>", nodes.TRAITS.one, _TRAITS, 37, _HIDDEN_406),
     serve("nodes/<node>/history", {"GET": history.index}, "node:history:get", 78),
     serve("nodes/<node>/history/<uuid>", {"GET": history.show}, "node:history:get", 78),
     serve("nodes/<node>/bios", {"GET": inventory.list_bios}, "node:bios:get", inventory.BIOS_SINCE),
@@ -246,12 +236,7 @@ ROUTES: tuple[Route, ...] = (
         {"GET": "runbook:get", "PUT": "runbook:update", "DELETE": "runbook:update"},
         112,
     ),
-    serve(
-        "runbooks/<ident>/traits/<trait>",
-        step_lists.TRAITS.one,
-        "runbook:update",
-        112,
-    ),
+    serve("runbooks/<ident>/traits/<trait>", step_lists.TRAITS.one, "runbook:update", 112),
     # drivers and conductors
     serve("drivers", {"GET": drivers.index}, "driver:get"),
     serve("drivers/<name>", {"GET": drivers.show}, "driver:get"),

@@ -10,10 +10,10 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.api import cmd
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 
 _named = [name for name in os.environ.get("INGOT_CONFIG_FILES", "").split(os.pathsep) if name]
-_conf = loader.load([], prog="ingot-api", files=_named or None, into=cfg.CONF)
+_conf = opts.load([], prog="ingot-api", files=_named or None, into=cfg.CONF)
 log.setup(_conf, "ingot")
 
 application = cmd.build(_conf)

@@ -54,15 +54,12 @@ def boot_volume(target: Any, connectors: Sequence[Any]) -> BootVolume:
     """
     about = f"volume target {target.uuid}"
     if target.volume_type != _PROTOCOL:
-        raise errors.Invalid(
-            field=f"volume_type of {about}", value=target.volume_type, allowed=f"Machines can boot from: {_PROTOCOL}."
-        )
+        allowed = f"Machines can boot from: {_PROTOCOL}."
+        raise errors.Invalid(field=f"volume_type of {about}", value=target.volume_type, allowed=allowed)
     initiators = [connector.connector_id for connector in connectors if connector.type == _INITIATOR]
     if not initiators:
-        raise errors.MissingParameter(
-            where="volume connector of the node",
-            names=f"one of type {_INITIATOR}, with the iSCSI name by which the target knows the machine",
-        )
+        names = f"one of type {_INITIATOR}, with the iSCSI name by which the target knows the machine"
+        raise errors.MissingParameter(where="volume connector of the node", names=names)
     properties = target.properties
     _require(("target_iqn", "target_portal"), properties, about)
     host, port = _parse_portal(properties["target_portal"])
@@ -81,9 +78,8 @@ def _require(keys: Sequence[str], properties: Json, about: str) -> None:
 def _check_name(key: str, value: object) -> str:
     """Return the iSCSI name of an initiator or a target (RFC 3720)."""
     if not isinstance(value, str) or len(value) > 223 or not _NAME.fullmatch(value):
-        raise errors.Invalid(
-            field=key, value=value, allowed="Expected an iSCSI name, like iqn.2026-01.org.example:volume1."
-        )
+        allowed = "Expected an iSCSI name, like iqn.2026-01.org.example:volume1."
+        raise errors.Invalid(field=key, value=value, allowed=allowed)
     return value
 
 
@@ -126,9 +122,6 @@ def _check_word(key: str, value: object) -> str:
     """Return a credential as it may stand in a boot script, where nothing can be quoted."""
     is_word = isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value
     if not isinstance(value, str) or not is_word or "${" in value or value in IPXE_OPERATORS:
-        raise errors.Invalid(
-            field=key,
-            value="(not shown)",
-            allowed="iPXE takes one word of printable ASCII characters without ${, and not ||, && or ;.",
-        )
+        allowed = "iPXE takes one word of printable ASCII characters without ${, and not ||, && or ;."
+        raise errors.Invalid(field=key, value="(not shown)", allowed=allowed)
     return value

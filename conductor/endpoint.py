@@ -247,7 +247,7 @@ class Endpoint:
     @question
     def get_node_methods(self, task: Task) -> dict[str, dict[str, object]]:
         """Return the methods of the node's vendor interface that users may call by name."""
-        return vendor.describe_node_methods(validation.require_interface(task, "vendor"))
+        return vendor.describe_methods(validation.require_interface(task, "vendor"), vendor.OF_NODE)
 
     @serve
     def call_node_method(
@@ -260,12 +260,12 @@ class Endpoint:
         call = VendorCall(vendor_method, http_method, arguments)
 
         def find(task: Task) -> vendor.VendorMethod:
-            return vendor.find_node_method(validation.require_interface(task, "vendor"), task, call)
+            return vendor.find_method(validation.require_interface(task, "vendor"), vendor.OF_NODE, task, call)
 
         found = cast(vendor.VendorMethod, self._run_shared(ctx, node_uuid, find))
 
         def run(task: Task) -> Json:
-            result = vendor.call_node_method(validation.require_interface(task, "vendor"), task, call)
+            result = vendor.call_method(validation.require_interface(task, "vendor"), vendor.OF_NODE, task, call)
             return {"tells": found.returns_result, "result": result if found.returns_result else None}
 
         if found.exclusive:
@@ -275,7 +275,7 @@ class Endpoint:
     @serve
     def get_driver_methods(self, _ctx: Json, driver: str) -> dict[str, dict[str, object]]:
         """Return the driver methods of its vendor interface."""
-        return vendor.describe_driver_methods(self._services.hardware.driver_interface(driver, "vendor"))
+        return vendor.describe_methods(self._services.hardware.driver_interface(driver, "vendor"), vendor.OF_DRIVER)
 
     @serve
     def call_driver_method(
@@ -284,7 +284,8 @@ class Endpoint:
         """Call one of them."""
         interface = self._services.hardware.driver_interface(driver, "vendor")
         requester = context.RequestContext.from_dict(ctx)
-        return vendor.call_driver_method(interface, requester, VendorCall(vendor_method, http_method, arguments))
+        call = VendorCall(vendor_method, http_method, arguments)
+        return vendor.call_method(interface, vendor.OF_DRIVER, requester, call)
 
     # What drivers say of themselves
 

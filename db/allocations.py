@@ -50,7 +50,6 @@ _UNUSED = sa.and_(
     _NODES.c.power_state.is_not(None),  # without one it is not known whether the machine can be reached
 )
 
-
 _ROWS = rows.Rows(SOURCE)
 
 create = _ROWS.create
@@ -243,10 +242,7 @@ def resolve_candidates(db: Database, idents: Collection[str], project: str | Non
 
     :param project: only of nodes that it owns or leases; None for all.
     """
-    found = [
-        (node.uuid, node.name)
-        for node in node_lists.find_named(db, idents)
-        if project is None or project in (node.owner, node.lessee)
-    ]
-    known = {name: uuid for uuid, name in found if name is not None} | {uuid: uuid for uuid, _name in found}
+    found = node_lists.find_named(db, idents)
+    own = [node for node in found if project is None or project in (node.owner, node.lessee)]
+    known = {node.name: node.uuid for node in own if node.name is not None} | {node.uuid: node.uuid for node in own}
     return {ident: known[ident] for ident in idents if ident in known}

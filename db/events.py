@@ -15,7 +15,6 @@ and one of the few conductors. One that finds something, six statements, however
 """
 
 import datetime
-import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import ParamSpec, TypeVar
 
@@ -31,8 +30,6 @@ from ingot.db.engine import Database, Deadlock
 Row = Mapping[str, object]
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
-
-LOG = logging.getLogger(__name__)
 
 _EVENTS = models.table(models.Event)
 _NODES = nodes.NODES

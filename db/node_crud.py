@@ -72,15 +72,6 @@ def delete(db: Database, node: models.Node) -> None:
         raise nodes.refused_write_error(db, node.uuid)
 
 
-def resolve(db: Database, ident: str) -> tuple[int, str]:
-    """Return id and uuid of the node that a uuid or name stands for.
-
-    :raises NotFound: there is no such node.
-    """
-    node = nodes.get(db, ident, ("id", "uuid"))
-    return node.id, node.uuid
-
-
 @retry_transaction
 def change_traits(
     db: Database,

@@ -229,7 +229,6 @@ class ConductorClient:
             self._cap_read_at = time.monotonic()
         since, highest = versions.METHODS[method], pinned.rpc if pinned else self._cap
         if versions.version_tuple(since) > versions.version_tuple(highest):
-            raise errors.ServiceUnavailable(
-                what=f"RPC method {method}", reason=f"it needs RPC {since}, conductors with {highest} are online"
-            )
+            reason = f"it needs RPC {since}, conductors with {highest} are online"
+            raise errors.ServiceUnavailable(what=f"RPC method {method}", reason=reason)
         return highest

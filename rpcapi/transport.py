@@ -95,9 +95,8 @@ def answer(ctx: Mapping[str, Any], method: Callable[..., object], *args: object,
         return {"error": {"type": type(exc).__name__, "message": exc.message}}
     except Exception:
         LOG.exception("RPC method %s failed unexpectedly", method.__qualname__)
-        return {
-            "error": {"type": "IngotError", "message": "Unexpected error on the conductor; its log has the details."}
-        }
+        message = "Unexpected error on the conductor; its log has the details."
+        return {"error": {"type": "IngotError", "message": message}}
 
 
 def unpack(envelope: Json) -> Any:
@@ -188,7 +187,7 @@ def _send(wakeup: Callable[[], None]) -> None:
 class OsloTransport:
     """oslo.messaging: RabbitMQ by ``transport_url``. Each conductor is a server of the topic.
 
-    :param conf: must be oslo.config's global object, see ``ingot.common.conf.loader.load``.
+    :param conf: must be oslo.config's global object, see ``ingot.common.conf.opts.load``.
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:

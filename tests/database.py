@@ -24,7 +24,7 @@ import testtools
 from oslo_config import cfg
 
 from ingot.common import states
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.db import models, nodes, rows, schema
 from ingot.db.engine import Database
 
@@ -37,7 +37,7 @@ SERVERS: Mapping[str, str] = {"mysql": "INGOT_TEST_MYSQL_URL", "postgresql": "IN
 
 def configuration(url: str) -> cfg.ConfigOpts:
     """Ingot's options at their defaults, with a database."""
-    conf = loader.load([], prog="ingot-tests", files=[])
+    conf = opts.load([], prog="ingot-tests", files=[])
     conf.set_override("connection", url, group="database")
     # What a power cut would lose is no test's business.
     conf.set_override("sqlite_synchronous", False, group="database")

@@ -3,7 +3,7 @@
 The rules of driver composition (specification 004), on the tables that the conductors fill: no conductor is asked.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ingot.api.web.call import Call
@@ -26,13 +26,12 @@ class InterfaceOffer(NamedTuple):
     defaults: Mapping[str, str]
 
 
-def build_offer(rows: Iterable[conductors.InterfaceOnline]) -> InterfaceOffer:
+def build_offer(rows: Sequence[conductors.InterfaceOnline]) -> InterfaceOffer:
     """Return the offer that rows of enabled interfaces, of one hardware type, amount to."""
-    hosts: set[str] = set()
+    hosts = {row.hostname for row in rows}
     hosts_with: dict[tuple[str, str], set[str]] = {}
     defaults: dict[str, str] = {}
     for row in rows:
-        hosts.add(row.hostname)
         hosts_with.setdefault((row.interface_type, row.interface_name), set()).add(row.hostname)
         if row.default:
             defaults.setdefault(row.interface_type, row.interface_name)

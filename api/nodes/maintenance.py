@@ -17,7 +17,6 @@ _SHOWN = fields.complete_schema(
         **dict.fromkeys(("reason", "since", "user", "project", "fault", "conductor"), fields.OPTIONAL_TEXT_SCHEMA),
     }
 )
-_HOLD = Answer(shows=Plain(_SHOWN))
 _REASON = Field("reason", type=fields.LONG_TEXT)
 
 
@@ -27,7 +26,7 @@ def index(call: Call, node: str) -> Reply:
     return Reply({"holds": maintenance.read_holds(nodes.read(call, node, *maintenance.FLAG))})
 
 
-@operation(answer=_HOLD)
+@operation(answer=Answer(shows=Plain(_SHOWN)))
 def show(call: Call, node: str, hold: str) -> Reply:
     return Reply(_find_hold(call, node, hold))
 

@@ -10,17 +10,14 @@ from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors
 from ingot.common.json_types import Json
-from ingot.db import models
 
-
-def _read_served(call: Call, node: str) -> models.Node:
-    """Return the node that a URL means, with what finding its conductor needs."""
-    return nodes.read(call, node, "uuid", "driver", "conductor_group")
+_SERVED = ("uuid", "driver", "conductor_group")
+"""What finding a node's conductor needs."""
 
 
 def ask(call: Call, node: str, method: str, **arguments: object) -> Any:
     """Ask the conductor that owns a node; see :meth:`ingot.rpcapi.client.ConductorClient.call`."""
-    return call.client.call(call.ctx, _read_served(call, node), method, **arguments)
+    return call.client.call(call.ctx, nodes.read(call, node, *_SERVED), method, **arguments)
 
 
 def _order(call: Call, node: str, method: str, shown_at: str = "", **arguments: object) -> Reply:
@@ -28,7 +25,7 @@ def _order(call: Call, node: str, method: str, shown_at: str = "", **arguments: 
 
     :param shown_at: where its effect can be seen, for the answer 202 that clients expect of some.
     """
-    found = _read_served(call, node)
+    found = nodes.read(call, node, *_SERVED)
     call.client.call(call.ctx, found, method, **arguments)
     return calls.accepted_reply(call, f"/v1/nodes/{found.uuid}/{shown_at}") if shown_at else calls.NO_CONTENT
 
@@ -145,7 +142,7 @@ _STATE_REQUEST = fields.Body("indicator request", Field("state", type=_STATE, re
 
 @operation(answer=Answer(shows=Plain(fields.list_schema("indicators", _INDICATOR))))
 def list_indicators(call: Call, node: str) -> Reply:
-    found = _read_served(call, node)
+    found = nodes.read(call, node, *_SERVED)
     indicators: list[Json] = call.client.call(call.ctx, found, "get_indicators")
     for indicator in indicators:
         indicator["name"] = name = f"{indicator['name']}@{indicator['component']}"

@@ -9,7 +9,6 @@ from ingot.api.web import fields, operations, tables
 from ingot.api.web.call import Call
 from ingot.api.web.fields import PATCH, POST, Field
 from ingot.common import interfaces, masking, states
-from ingot.common.json_types import Json
 from ingot.db import models
 
 _NETWORK_SCHEMA = fields.Schema(
@@ -27,12 +26,7 @@ _NETWORK_SCHEMA = fields.Schema(
 )
 
 
-def _check_network_data(_name: str, value: Json) -> Json:
-    _NETWORK_SCHEMA.check(value)
-    return value
-
-
-_NETWORK_DATA = fields.FieldType(fields.OBJECT.schema, _check_network_data, {})
+_NETWORK_DATA = fields.FieldType(fields.OBJECT.schema, _NETWORK_SCHEMA.parse, {})
 _GROUP = fields.FieldType(fields.TEXT.schema, operations.parse_lower_case, "")
 
 
@@ -147,10 +141,10 @@ TABLE = tables.Table(
         Field(interfaces.FIELD[name], INTERFACE_SINCE[name], fields.TEXT, sortable=True, edit=_EDIT_INTERFACES)
         for name in interfaces.TYPES
     ),
-    tables.sub_links_field("ports", "nodes"),
-    tables.sub_links_field("states", "nodes", 14),
-    tables.sub_links_field("portgroups", "nodes", 24),
-    tables.sub_links_field("volume", "nodes", 32),
+    tables.links_field("nodes", below="ports"),
+    tables.links_field("nodes", below="states", since=14),
+    tables.links_field("nodes", below="portgroups", since=24),
+    tables.links_field("nodes", below="volume", since=32),
     always=("owner", "lessee"),
 )
 

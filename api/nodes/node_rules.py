@@ -234,6 +234,5 @@ def refuse_protected(node: models.Node, done: str) -> None:
 
 
 def _busy_error(node: models.Node, done: str, allowed: Collection[str], more: str = "") -> errors.NodeBusy:
-    return errors.NodeBusy(
-        node=node.uuid, done=done, state=node.provision_state, allowed=", ".join(sorted(allowed)) + more
-    )
+    listed = ", ".join(sorted(allowed)) + more
+    return errors.NodeBusy(node=node.uuid, done=done, state=node.provision_state, allowed=listed)

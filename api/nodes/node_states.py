@@ -23,6 +23,9 @@ _POWER_TARGETS: dict[str, tuple[str, int]] = {
     states.SOFT_POWER_OFF: (states.POWER_OFF, 27),
 }
 
+TARGET = Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True)
+"""What a power or provision request asks for."""
+
 LOCK = ("uuid", "driver", "conductor_group", "revision", "reservation", "lock_purpose", "locked_at")
 """What accepting any request for a conductor needs to know of a node."""
 
@@ -35,11 +38,7 @@ def show(call: Call, node: str) -> Reply:
 
 
 @operation(
-    body=fields.Body(
-        "power request",
-        Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
-        Field("timeout", 27, fields.whole_number(1)),
-    ),
+    body=fields.Body("power request", TARGET, Field("timeout", 27, fields.whole_number(1))),
     answer=operations.EMPTY_202,
 )
 @calls.repeat_if_changed
@@ -77,8 +76,6 @@ def _refuse_power(call: Call, node: models.Node, requested: str | None) -> None:
 
 # RAID
 
-_RAID_LEVELS = ("JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0")
-
 _LOGICAL_DISK = fields.object_schema(
     {
         "controller": {"type": "string"},
@@ -87,7 +84,7 @@ _LOGICAL_DISK = fields.object_schema(
         "is_root_volume": {"type": "boolean"},
         "number_of_physical_disks": {"type": "integer", "minimum": 1},
         "physical_disks": {"type": "array", "items": {"type": ["string", "object"]}, "minItems": 1},
-        "raid_level": {"enum": list(_RAID_LEVELS)},
+        "raid_level": {"enum": ["JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0"]},
         "share_physical_disks": {"type": "boolean"},
         "size_gb": {"anyOf": [{"type": "integer", "minimum": 0}, {"enum": ["MAX"]}]},
         "volume_name": {"type": "string", "maxLength": 64},
@@ -97,9 +94,7 @@ _LOGICAL_DISK = fields.object_schema(
 
 _RAID_CONFIG = fields.Schema(
     "target_raid_config",
-    fields.object_schema(
-        {"logical_disks": {"type": "array", "items": _LOGICAL_DISK, "minItems": 1}}, ("logical_disks",)
-    ),
+    fields.complete_schema({"logical_disks": {"type": "array", "items": _LOGICAL_DISK, "minItems": 1}}),
 )
 
 

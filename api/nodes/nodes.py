@@ -199,17 +199,15 @@ def _choose_owner(call: Call, requested: str | None) -> str | None:
     :raises Invalid: it may not create them for others.
     """
     own_rule = "baremetal:node:create:self_owned_node"
-    if not (call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule)):
-        call.access.require(call.rule)
+    own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule)
+    call.access.require(own_rule if own else call.rule)
+    if not own or call.ctx.system_scope == "all":
         return requested
-    call.access.require(own_rule)
-    own = call.ctx.project_id
-    if call.ctx.system_scope == "all":
-        return requested
-    if requested not in (None, "", own):
+    project: str | None = call.ctx.project_id
+    if requested not in (None, "", project):
         allowed = "A new node belongs to the project of the request; only a system-scoped request may name another."
         raise errors.Invalid(field="owner", value=requested, allowed=allowed)
-    return own
+    return project
 
 
 @operation(Param("reset_interfaces", fields.parse_flag, 45), body=tables.PATCH_BODY, answer=_NODE)

@@ -5,7 +5,6 @@ One statement accepts a request: from then on the work is in the database. The m
 
 import base64
 import binascii
-from collections.abc import Collection
 from typing import cast
 
 from passlib.hash import sha512_crypt
@@ -17,7 +16,6 @@ from ingot.api.nodes.verbs import ARGUMENTS, VERBS, Columns, Verb, enter, find_a
 from ingot.api.web import call as calls
 from ingot.api.web import fields, operations
 from ingot.api.web.call import Call, Reply
-from ingot.api.web.fields import Field
 from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import clock, errors, states
 from ingot.common.json_types import FlowRequest, Json
@@ -26,11 +24,7 @@ from ingot.db import models, nodes
 _SHADOW = sha512_crypt.using(rounds=100_000)
 """How /etc/shadow of every ramdisk may have a password: guessing is dear, and a request takes some 50 ms."""
 
-_BODY = fields.Body(
-    "provision request",
-    Field("target", type=fields.FieldType({"type": ["string", "null"], "maxLength": 80}), required=True),
-    *ARGUMENTS.values(),
-)
+_BODY = fields.Body("provision request", node_states.TARGET, *ARGUMENTS.values())
 
 _READ = (*node_states.LOCK, "provision_state", "target_provision_state", "last_error", "flow", "run_id", "parent_node",
          "maintenance", "maintenance_reason", "protected", "protected_reason", "retired", "retired_reason")  # fmt: skip
@@ -222,7 +216,9 @@ def create_plan(call: Call, node: str) -> Reply:
     if "flow" not in call.query:
         raise errors.Invalid(f"Say what to plan: send flow=, one of {', '.join(sorted(_PLANS))}.")
     flow, body = call.query["flow"], call.body or {}
-    verb = _find_planned_verb(flow, body)
+    planned = [verb for verb in VERBS.values() if verb.plan == flow]
+    # An empty body plans the verb that takes no arguments, where there is one.
+    verb = (max if body else min)(planned, key=lambda verb: len(verb.arguments))
     arguments = _check_arguments(call, verb, body)
     found = api_nodes.read(call, node, "uuid", "driver", "conductor_group")
     request = _build_request(call, found, verb, arguments)
@@ -236,9 +232,3 @@ def create_plan(call: Call, node: str) -> Reply:
 def show_plan(call: Call, node: str) -> Reply:
     """Show the plan of a request without arguments."""
     return create_plan.handler(call, node)
-
-
-def _find_planned_verb(flow: str, body: Collection[str]) -> Verb:
-    """Return the verb that is planned: for an empty body the one that takes no arguments, where there is one."""
-    choose = max if body else min
-    return choose((verb for verb in VERBS.values() if verb.plan == flow), key=lambda verb: len(verb.arguments))

@@ -13,6 +13,7 @@ from ingot.api.web.fields import POST, Field
 from ingot.api.web.operations import Param, operation
 from ingot.common import errors, states
 from ingot.common.json_types import Json
+from ingot.common.trait_names import parse_trait
 from ingot.db import allocations as rows
 from ingot.db import listing, models, node_crud, nodes
 from ingot.db.allocations import AllocationOfNode
@@ -30,7 +31,7 @@ def _list_type(parse: Callable[[str, str], str], most: int) -> fields.FieldType:
     return fields.FieldType(schema, lambda name, value: list(dict.fromkeys(parse(name, item) for item in value)), [])
 
 
-_TRAITS = _list_type(trait_names.parse_trait, node_crud.MOST_TRAITS)
+_TRAITS = _list_type(parse_trait, node_crud.MOST_TRAITS)
 _NODES = _list_type(fields.parse_ident, 1000)
 _OWNER = fields.FieldType(fields.TEXT.schema, lambda name, value: fields.parse_text(name, value) or None)
 

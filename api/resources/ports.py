@@ -35,11 +35,6 @@ _LINK = fields.Schema(
 )
 
 
-def _parse_link(_name: str, value: Json) -> Json:
-    _LINK.check(value)
-    return value
-
-
 # A real boolean only: other fields take words as well.
 _AVAILABLE = fields.FieldType({"type": "boolean"}, empty=True)
 
@@ -52,7 +47,7 @@ TABLE = tables.Table(
     Field("node_ident", 94, fields.IDENT, write=POST, hidden=True),
     Field("extra", type=fields.OBJECT),
     Field("internal_info", 18),
-    Field("local_link_connection", 19, fields.FieldType(fields.OBJECT.schema, _parse_link, {})),
+    Field("local_link_connection", 19, fields.FieldType(fields.OBJECT.schema, _LINK.parse, {})),
     Field("pxe_enabled", 19, fields.FLAG_ON, sortable=True),
     Field("portgroup_uuid", 24, fields.UUID),
     Field("physical_network", 34, fields.text(64, shortest=1), sortable=True),
@@ -83,7 +78,7 @@ PORTGROUP_TABLE = tables.Table(
     Field("physical_network", 102, fields.text(64), sortable=True, patch_since=23, post_since=23),
     Field("category", 103, fields.text(80), sortable=True, patch_since=23, post_since=23),
     Field("dynamic_portgroup", 111, sortable=True),
-    tables.sub_links_field("ports", "portgroups", 24),
+    tables.links_field("portgroups", below="ports", since=24),
 )
 
 _FILTERS = (

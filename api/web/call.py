@@ -10,9 +10,8 @@ from oslo_config import cfg
 from werkzeug.datastructures import Headers
 
 from ingot.api.auth.access import Access
-from ingot.api.web.downloads import Downloads
-from ingot.api.web.feed import Feed
 from ingot.api.web.preconditions import Preconditions
+from ingot.api.web.streams import Downloads, Feed
 from ingot.common import context, errors
 from ingot.common.json_types import Json
 from ingot.db.engine import Database

@@ -66,9 +66,13 @@ class One(NamedTuple):
     column_schema: Callable[[str], Json | None] = lambda _name: None
 
     def schema(self, named: Json) -> Json:
-        """See :class:`ingot.api.web.operations.Shape`."""
+        """See :class:`ingot.api.web.operations.Shape`. No key is required: ``fields=`` and versions choose."""
         name = self.table.noun.replace("'", "").title().replace(" ", "")
-        named[name] = named.get(name) or self.table.shown_schema(self.column_schema)
+        properties = {}
+        for field in (field for field in self.table.fields.values() if not field.hidden):
+            known = field.schema or self.column_schema(field.name) or (field.type and field.type.schema) or {}
+            properties[field.name] = {**known, **fields.version_extension(field.since)}
+        named[name] = fields.object_schema(properties)
         return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -88,17 +92,12 @@ class Page(NamedTuple):
 
 
 def index(
-    call: Call,
-    collection: Collection[AnyModel],
-    where: Iterable[listing.Condition] = (),
-    detail: bool = False,
-    key: str | None = None,
+    call: Call, collection: Collection[AnyModel], where: Iterable[listing.Condition], detail: bool = False
 ) -> Reply:
     """Answer with a page of a list.
 
     :param where: conditions beside those of the filters in the query.
     :param detail: show everything, as .../detail does.
-    :param key: the key of the list in the answer, where an alias of the resource has its own.
     """
     query = call.query
     selection = read_selection(call, collection.table, detail)
@@ -116,7 +115,7 @@ def index(
     )
     found = listing.page(call.db, collection.source, selection.columns_of(collection.source), page)
     collection.complete(call, found, selection)
-    body: Json = {key or collection.name: [selection.render(record, call) for record in found]}
+    body: Json = {collection.name: [selection.render(record, call) for record in found]}
     if len(found) == limit:
         body["next"] = _next_link(call, collection, selection, found[-1], limit)
     return Reply(body)

@@ -102,8 +102,7 @@ class Crud(Generic[AnyRow]):
         return calls.created_reply(call, self._render(call, record), path, record.version)
 
     def _update(self, call: Call, ident: str) -> Reply:
-        record = self.read(call, self._change(call, ident))
-        return Reply(self._render(call, record), version=record.version)
+        return self._show(call, self._change(call, ident))
 
     @calls.repeat_if_changed
     def _change(self, call: Call, ident: str) -> str:

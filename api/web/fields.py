@@ -25,9 +25,6 @@ POST = 1
 PATCH = 2
 BOTH = POST | PATCH
 
-NODE_NAMES_SINCE = 5
-"""Minor version from which nodes are found by name."""
-
 
 class Schema:
     """A compiled JSON schema.
@@ -56,6 +53,11 @@ class Schema:
         elif error.validator in _UNEXPLAINED:
             message += f"; allowed is: {_describe_form(error.schema)}"
         raise errors.Invalid(": ".join(filter(None, (f"Schema error for {self.noun}", where, message))))
+
+    def parse(self, _name: str, value: Json) -> Json:
+        """Return a field's value as it is, checked."""
+        self.check(value)
+        return value
 
 
 _UNEXPLAINED = ("anyOf", "maxItems", "maxLength", "maxProperties", "minItems", "minLength", "minProperties")
@@ -177,20 +179,16 @@ def parse_uuid(name: str, value: str) -> str:
 def parse_mac(name: str, value: str) -> str:
     """Return a MAC address in lower case."""
     if not _MAC.fullmatch(value):
-        raise errors.Invalid(
-            field=name, value=value, allowed="Expected a MAC address: six pairs of hex digits with colons."
-        )
+        allowed = "Expected a MAC address: six pairs of hex digits with colons."
+        raise errors.Invalid(field=name, value=value, allowed=allowed)
     return value.lower()
 
 
 def parse_name(name: str, value: str) -> str:
     """Return a name that can stand in a URL."""
     if not is_logical_name(value):
-        raise errors.Invalid(
-            field=name,
-            value=value,
-            allowed="A name has 1 to 255 characters of A-Z a-z 0-9 - . _ ~ and is not a UUID.",
-        )
+        allowed = "A name has 1 to 255 characters of A-Z a-z 0-9 - . _ ~ and is not a UUID."
+        raise errors.Invalid(field=name, value=value, allowed=allowed)
     return value
 
 
@@ -213,7 +211,7 @@ def parse_node_ident(call: Call, given: str) -> str:
     :raises Invalid: no node can have this name.
     :raises NotFound: it is a name, and the request's version does not know names.
     """
-    if call.minor < NODE_NAMES_SINCE and not uuidutils.is_uuid_like(given):
+    if call.minor < 5 and not uuidutils.is_uuid_like(given):
         raise errors.NotFound(noun="Node", ident=given[:80])
     return parse_ident("node", given)
 
@@ -292,10 +290,6 @@ class Field(NamedTuple):
     see: str | None = None
     edit: str | None = None
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.needs or (() if self.compute else (self.name,))
-
     def parse(self, value: object) -> object:
         """Return a written value in the form that is stored."""
         assert self.type is not None  # noqa: S101 - only writable fields get here
@@ -314,7 +308,6 @@ class Body:
         self._newer = newer
         self.declared = declared
         self._fields = {field.name: field for field in self.declared}
-        self._needs_version = [field for field in self.declared if field.since > 1]
         properties = {
             field.name: field.type.schema | version_extension(field.since) for field in self.declared if field.type
         }
@@ -329,7 +322,7 @@ class Body:
         """
         body: Any = {} if value is None else value
         if isinstance(body, dict):
-            refuse_newer((field for field in self._needs_version if field.name in body), minor, self._newer)
+            refuse_newer((field for field in self.declared if field.name in body), minor, self._newer)
         self.schema.check(body)
         return {name: self._fields[name].parse(given) for name, given in body.items()}
 

@@ -6,6 +6,7 @@ and PATCH accept, and the answer 406 for what is newer than the request all deri
 
 import copy
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -116,10 +117,10 @@ class Table:
             ]
         else:
             chosen = self._list_named((*names, "links"), minor)
-        columns = dict.fromkeys((*(column for field in chosen for column in field.columns), *self._always))
+        needed = (field.needs or (() if field.compute else (field.name,)) for field in chosen)
         return Selection(
             frozenset(field.name for field in chosen),
-            tuple(columns),
+            tuple(dict.fromkeys(itertools.chain(*needed, self._always))),
             tuple(field.name for field in chosen if field.compute is None),
             tuple((field.name, field.compute) for field in chosen if field.compute),
             tuple((field.name, field.see) for field in chosen if field.see),
@@ -136,17 +137,6 @@ class Table:
         fields.refuse_newer(chosen, minor)
         return chosen
 
-    def shown_schema(self, column_schema: Callable[[str], Json | None]) -> Json:
-        """Return the JSON schema of an object in answers. It requires no key: ``fields=`` and versions choose.
-
-        :param column_schema: returns the JSON schema of a column; None for what is no column.
-        """
-        properties = {}
-        for field in (field for field in self.fields.values() if not field.hidden):
-            known = field.schema or column_schema(field.name) or (field.type and field.type.schema) or {}
-            properties[field.name] = {**known, **fields.version_extension(field.since)}
-        return fields.object_schema(properties)
-
 
 LINKS: Json = {
     "type": "array",
@@ -154,27 +144,21 @@ LINKS: Json = {
 }
 
 
-def links_field(collection: str, column: str = "uuid") -> Field:
-    """Return the field ``links`` of a resource: its own address and the bookmark."""
+def links_field(collection: str, column: str = "uuid", below: str = "", since: int = 1) -> Field:
+    """Return the field ``links`` of a resource: its own address and the bookmark.
+
+    :param below: a sub-resource; the field has its name and its links.
+    """
 
     def compute(record: models.Record, call: Call) -> list[dict[str, str]]:
-        return build_links(call, f"{collection}/{getattr(record, column)}")
+        return build_links(call, f"{collection}/{getattr(record, column)}/{below}".rstrip("/"))
 
-    return Field("links", compute=compute, needs=(column,), brief=True, schema=LINKS)
+    return Field(below or "links", since, compute=compute, needs=(column,), brief=not below, schema=LINKS)
 
 
 def record_fields(collection: str, since: int = 1) -> tuple[Field, ...]:
     """Return what most resources show of their rows: their links, and when they were created and changed."""
     return (links_field(collection), *(Field(name, since, sortable=True) for name in ("created_at", "updated_at")))
-
-
-def sub_links_field(name: str, collection: str, since: int = 1) -> Field:
-    """Return a field with the links of a sub-resource."""
-
-    def compute(record: models.Row, call: Call) -> list[dict[str, str]]:
-        return build_links(call, f"{collection}/{record.uuid}/{name}")
-
-    return Field(name, since, compute=compute, needs=("uuid",), schema=LINKS)
 
 
 def build_links(call: Call, path: str) -> list[dict[str, str]]:
@@ -205,9 +189,8 @@ def _build_patch_schema(path: str) -> fields.Schema:
 class _PatchBody:
     """The body of a PATCH request (RFC 6902): checked here for its form, in :func:`apply_patch` for its meaning."""
 
-    def __init__(self) -> None:
-        self._plain = _build_patch_schema(r"^(/[\w-]+)+$")
-        self.schema = _build_patch_schema(r"^(/([\w-]|~[01])+)+$")
+    schema = _build_patch_schema(r"^(/([\w-]|~[01])+)+$")
+    _plain = _build_patch_schema(r"^(/[\w-]+)+$")
 
     def check(self, value: object, minor: int) -> object:
         (self._plain if minor < _ESCAPES_SINCE else self.schema).check(value)

@@ -1,20 +1,12 @@
 """Traits, wherever a client writes them: those of nodes and of runbooks, and as names of deploy templates."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ingot.api.web import fields, operations
 from ingot.api.web.call import NO_CONTENT, Call, Reply
 from ingot.api.web.operations import Operation, operation
-from ingot.common import errors, trait_names
-
-
-def parse_trait(name: str, value: str) -> str:
-    """Return a trait's name, a standard or a custom one."""
-    if not trait_names.is_trait(value):
-        raise errors.Invalid(field=name, value=value, allowed=f"A trait is {trait_names.FORM}.")
-    return value
-
+from ingot.common.trait_names import parse_trait
 
 TYPE = fields.FieldType({"type": "string", "minLength": 1, "maxLength": 255}, parse_trait)
 
@@ -33,28 +25,25 @@ class TraitOperations(NamedTuple):
     one: Mapping[str, Operation]
 
 
-def build_operations(
-    noun: str,
-    show: Callable[..., Reply],
-    change: Callable[[Call, str, Collection[str], Collection[str] | None], str],
-) -> TraitOperations:
+def build_operations(noun: str, show: Callable[..., Reply], change: Callable[..., str]) -> TraitOperations:
     """Return the requests for the traits of something.
 
     :param noun: its collection in URLs.
     :param show: answers with the list.
-    :param change: adds the one and removes the other traits, for None all others; returns the uuid of what has them.
+    :param change: adds the traits ``added`` and removes ``removed``, for None all others; returns the uuid of what has
+        them.
     """
 
     @operation(body=_LIST, answer=operations.EMPTY_204)
     def replace(call: Call, **of: str) -> Reply:
         """Replace all traits."""
-        change(call, *of.values(), call.body["traits"], None)
+        change(call, added=call.body["traits"], removed=None, **of)
         return NO_CONTENT
 
     @operation(answer=operations.EMPTY_204)
     def clear(call: Call, **of: str) -> Reply:
         """Remove all traits."""
-        change(call, *of.values(), (), None)
+        change(call, added=(), removed=None, **of)
         return NO_CONTENT
 
     @operation(body=fields.Body("trait request"), answer=operations.EMPTY_204)
@@ -62,13 +51,13 @@ def build_operations(
         """Add a trait."""
         _IN_URL.check(trait)
         name = parse_trait("trait", trait)
-        uuid = change(call, *of.values(), (name,), ())
+        uuid = change(call, added=(name,), removed=(), **of)
         return NO_CONTENT._replace(headers={"Location": f"{call.base}/v1/{noun}/{uuid}/traits/{name}"})
 
     @operation(answer=operations.EMPTY_204)
     def remove(call: Call, trait: str, **of: str) -> Reply:
         """Remove a trait."""
-        change(call, *of.values(), (), (trait,))
+        change(call, added=(), removed=(trait,), **of)
         return NO_CONTENT
 
     return TraitOperations(

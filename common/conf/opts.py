@@ -1,8 +1,15 @@
-"""The list of all option groups: what oslo-config-generator and the loader read."""
+"""All option groups, for oslo-config-generator, and how a command reads them: once, from files and command line."""
+
+import importlib.metadata
+import pathlib
+from collections.abc import Sequence
 
 from keystoneauth1 import loading
 from oslo_config import cfg
+from oslo_db import options as db_options
+from oslo_log import log
 
+from ingot.common import errors
 from ingot.common.conf import api, conductor, default, deploy
 
 _GLANCE: list[cfg.Opt] = [
@@ -37,3 +44,52 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     To [glance] it adds the options of auth_type = password; the plugin registers its own when it is loaded.
     """
     return sorted({**GROUPS, "glance": [*_GLANCE, *loading.get_auth_plugin_conf_options("password")]}.items())
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register all of Ingot's groups with an options object; nothing is read."""
+    for group, options in GROUPS.items():
+        conf.register_opts(options, group=None if group == "DEFAULT" else group)
+    # Connections are used for milliseconds; a pool smaller than the threads would open and close them all the time.
+    db_options.set_defaults(conf, max_pool_size=30, max_overflow=100)
+    log.register_options(conf)
+
+
+def load(
+    arguments: Sequence[str],
+    prog: str,
+    files: Sequence[str] | None = None,
+    cli_opts: Sequence[cfg.Opt] = (),
+    into: cfg.ConfigOpts | None = None,
+) -> cfg.ConfigOpts:
+    """Read what a command was started with.
+
+    :param arguments: the command line without the program's name, with --config-file and --config-dir if need be.
+    :param prog: name of the command; ``ingot.conf`` in the usual places (~/.ingot, /etc/ingot) is its default file.
+    :param files: configuration files to read instead of the default ones.
+    :param cli_opts: further options of this command's command line.
+    :param into: the options object to fill; a new one by default. Processes on RabbitMQ give ``cfg.CONF``: parts of
+        oslo.messaging register their options nowhere else, whatever object they are given.
+    :raises ConfigurationError: options contradict each other.
+    """
+    conf = cfg.ConfigOpts() if into is None else into
+    register(conf)
+    conf.register_cli_opts(list(cli_opts))
+    version = importlib.metadata.version("ingot")
+    read = None if files is None else list(files)
+    conf(list(arguments), project="ingot", prog=prog, version=version, default_config_files=read)
+    if conf.conductor.heartbeat_timeout < 3 * conf.conductor.heartbeat_interval:
+        raise errors.ConfigurationError(
+            option="[conductor] heartbeat_timeout",
+            value=conf.conductor.heartbeat_timeout,
+            allowed=f"It must be at least three times heartbeat_interval ({conf.conductor.heartbeat_interval} s).",
+        )
+    if not conf.database.connection:
+        conf.set_default("connection", f"sqlite:///{pathlib.Path(conf.state_path) / 'ingot.sqlite'}", group="database")
+    return conf
+
+
+def agent_api_url(conf: cfg.ConfigOpts) -> str:
+    """Return the address of the API for machines on the provisioning network, without a slash at the end."""
+    url = conf.service_catalog.endpoint_override or conf.api.public_endpoint
+    return (url or f"http://{conf.my_ip}:{conf.api.port}").rstrip("/")

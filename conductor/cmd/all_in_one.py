@@ -7,7 +7,7 @@ from oslo_log import log
 
 from ingot.api import app, server
 from ingot.common import errors
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.conductor import manager
 from ingot.conductor.cmd import signals
 from ingot.db import schema
@@ -18,7 +18,7 @@ from ingot.rpcapi import client, transport
 def main() -> int:
     """Entry point. Creates or upgrades its database. Exit code 0 after an orderly stop, 1 when it cannot
     start or its name was taken."""
-    conf = loader.load(sys.argv[1:], prog="ingot")
+    conf = opts.load(sys.argv[1:], prog="ingot")
     log.setup(conf, "ingot")
     stopped = threading.Event()
     try:

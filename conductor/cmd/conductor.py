@@ -8,7 +8,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.conductor import manager
 from ingot.conductor.cmd import drain, signals, workers
 from ingot.db import schema
@@ -23,7 +23,7 @@ def main() -> int:
     """Entry point. Exit code 0 after an orderly stop or when a command is done; 1 when it cannot start or its
     name was taken, or when a command failed."""
     try:
-        conf = loader.load(sys.argv[1:], prog="ingot-conductor", cli_opts=drain.OPTIONS, into=cfg.CONF)
+        conf = opts.load(sys.argv[1:], prog="ingot-conductor", cli_opts=drain.OPTIONS, into=cfg.CONF)
         log.setup(conf, "ingot")
         if conf.command in drain.COMMANDS:
             drain.COMMANDS[conf.command](Database(conf), conf)

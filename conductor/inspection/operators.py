@@ -149,9 +149,7 @@ def _log(draft: Draft, msg: str, level: str = "info") -> None:
 
 
 def _add_trait(draft: Draft, name: str) -> None:
-    if not trait_names.is_trait(name):
-        raise errors.Invalid(field="name", value=name, allowed=f"A trait is {trait_names.FORM}.")
-    draft.traits.add(name)
+    draft.traits.add(trait_names.parse_trait("name", name))
 
 
 def _api_call(

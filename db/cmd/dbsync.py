@@ -21,7 +21,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.db import conductors, schema
 from ingot.db.engine import Database
 
@@ -170,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     command = cfg.SubCommandOpt("command", title="commands", handler=_add_parsers)
     try:
-        conf = loader.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-dbsync", cli_opts=[command])
+        conf = opts.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-dbsync", cli_opts=[command])
         log.setup(conf, "ingot")
         return _run(Database(conf), conf)
     except errors.IngotError as exc:

@@ -16,7 +16,7 @@ from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from ingot.common import errors, interfaces
-from ingot.common.conf import broker, loader
+from ingot.common.conf import broker, opts
 from ingot.db import conductors, models, nodes, schema
 from ingot.db.cmd import dbsync
 from ingot.db.engine import Database
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     command = cfg.SubCommandOpt("command", title="commands", handler=add_parsers)
     try:
-        conf = loader.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-status", cli_opts=[command])
+        conf = opts.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-status", cli_opts=[command])
         checks.conf = upgradecheck.CONF = conf  # the library's own CONF decides between table and JSON
         checks.db = Database(conf)
         return int(upgradecheck.run(conf))

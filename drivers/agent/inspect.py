@@ -1,7 +1,7 @@
 """Inspects machines in-band: the agent collects what its machine is made of and sends it to the API."""
 
 from ingot.common import states
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
@@ -25,7 +25,7 @@ class AgentInspect(booting.AgentBooter, InspectInterface):
         """The URL names the node: whatever network cards the agent finds, it speaks of this machine."""
         session.forget(task)
         get_interface(task, NetworkInterface).add_inspection_network(task)
-        callback = f"{loader.agent_api_url(self.conf)}/v1/continue_inspection?node_uuid={task.node.uuid}"
+        callback = f"{opts.agent_api_url(self.conf)}/v1/continue_inspection?node_uuid={task.node.uuid}"
         parameters = {
             "ipa-inspection-callback-url": callback,
             "ipa-inspection-collectors": ",".join(self.conf.inspector.collectors),

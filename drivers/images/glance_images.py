@@ -8,7 +8,7 @@ of the node's ``boot_config``, which is never shown and which nothing that a use
 import secrets
 
 from ingot.common import glance
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces.task import Task
 
@@ -106,4 +106,4 @@ def _create_link(task: Task, name: str, source: str) -> str:
     link = f"{secrets.token_urlsafe(32)}/{glance.ident(source)}"
     links = {**task.node.boot_config.get("links", {}), name: link}
     task.set(boot_config={**task.node.boot_config, "links": links})
-    return f"{loader.agent_api_url(task.conf)}/boot/images/{task.node.uuid}/{link}"
+    return f"{opts.agent_api_url(task.conf)}/boot/images/{task.node.uuid}/{link}"

@@ -8,9 +8,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from ingot.common import context, errors
+from ingot.common import errors
 from ingot.drivers.interfaces.base import BaseInterface, Function
-from ingot.drivers.interfaces.task import Task
 
 HTTP_METHODS: tuple[str, ...] = ("GET", "POST", "PUT", "DELETE", "PATCH")
 
@@ -34,7 +33,7 @@ class VendorMethod(NamedTuple):
     exclusive: bool = True
 
 
-_OF_DRIVER, _OF_NODE = "ingot_driver_method", "ingot_node_method"
+OF_DRIVER, OF_NODE = "ingot_driver_method", "ingot_node_method"
 
 
 def driver_method(*http_methods: str, description: str) -> Callable[[Function], Function]:
@@ -48,7 +47,7 @@ def driver_method(*http_methods: str, description: str) -> Callable[[Function], 
 
     :param http_methods: those it answers to.
     """
-    return _declare(_OF_DRIVER, VendorMethod(http_methods, description))
+    return _declare(OF_DRIVER, VendorMethod(http_methods, description))
 
 
 def node_method(
@@ -59,7 +58,7 @@ def node_method(
     It is as :func:`driver_method`; see :class:`VendorMethod` for ``returns_result`` and ``exclusive``. A request is
     answered when the method has ended, so that no failure goes unseen. Work that takes minutes is for a step.
     """
-    return _declare(_OF_NODE, VendorMethod(http_methods, description, returns_result, exclusive))
+    return _declare(OF_NODE, VendorMethod(http_methods, description, returns_result, exclusive))
 
 
 def _declare(mark: str, method: VendorMethod) -> Callable[[Function], Function]:
@@ -74,22 +73,18 @@ def _declare(mark: str, method: VendorMethod) -> Callable[[Function], Function]:
     return declare
 
 
-def describe_driver_methods(interface: BaseInterface) -> dict[str, dict[str, object]]:
-    """Return the driver methods of an interface as the API shows them."""
-    return {name: _describe(method) for name, method in _methods(interface, _OF_DRIVER).items()}
+def describe_methods(interface: BaseInterface, mark: str) -> dict[str, dict[str, object]]:
+    """Return the methods of an interface as the API shows them.
+
+    :param mark: :data:`OF_DRIVER` or :data:`OF_NODE`, here and below.
+    """
+    return {name: _describe(method, mark) for name, method in _methods(interface, mark).items()}
 
 
-def describe_node_methods(interface: BaseInterface) -> dict[str, dict[str, object]]:
-    """Return the methods of an interface for a node as the API shows them."""
-    return {
-        name: {**_describe(method), "require_exclusive_lock": method.exclusive}
-        for name, method in _methods(interface, _OF_NODE).items()
-    }
-
-
-def _describe(method: VendorMethod) -> dict[str, object]:
+def _describe(method: VendorMethod, mark: str) -> dict[str, object]:
     shown = {"http_methods": list(method.http_methods), "description": method.description}
-    return {**shown, "async": not method.returns_result, "attach": False}
+    lock = {"require_exclusive_lock": method.exclusive} if mark == OF_NODE else {}
+    return {**shown, "async": not method.returns_result, "attach": False, **lock}
 
 
 class VendorCall(NamedTuple):
@@ -103,33 +98,12 @@ class VendorCall(NamedTuple):
     arguments: Mapping[str, object]
 
 
-def call_driver_method(interface: BaseInterface, ctx: context.RequestContext, call: VendorCall) -> object:
-    """Call a driver method and return its result.
+def find_method(interface: BaseInterface, mark: str, first: object, call: VendorCall) -> VendorMethod:
+    """Return what is declared of a method that can be called as requested.
 
+    :param first: the method's first argument: the context of the request, or the task of the node.
     :raises Invalid: there is none of the name, it does not answer to the HTTP method, or the arguments are not its own.
     """
-    _check(interface, _OF_DRIVER, ctx, call)
-    return getattr(interface, call.name)(ctx, **call.arguments)
-
-
-def find_node_method(interface: BaseInterface, task: Task, call: VendorCall) -> VendorMethod:
-    """Return what is declared of a method for a node that can be called as requested.
-
-    :raises Invalid: as in :func:`call_driver_method`.
-    """
-    return _check(interface, _OF_NODE, task, call)
-
-
-def call_node_method(interface: BaseInterface, task: Task, call: VendorCall) -> object:
-    """Call a method for a node and return its result.
-
-    :raises Invalid: as in :func:`call_driver_method`.
-    """
-    find_node_method(interface, task, call)
-    return getattr(interface, call.name)(task, **call.arguments)
-
-
-def _check(interface: BaseInterface, mark: str, first: object, call: VendorCall) -> VendorMethod:
     methods = _methods(interface, mark)
     name, arguments = call.name, call.arguments
     if name not in methods:
@@ -143,6 +117,12 @@ def _check(interface: BaseInterface, mark: str, first: object, call: VendorCall)
     except TypeError as exc:
         raise errors.Invalid(field=f"arguments of method {name}", value=sorted(arguments), allowed=f"{exc}.") from exc
     return methods[name]
+
+
+def call_method(interface: BaseInterface, mark: str, first: object, call: VendorCall) -> object:
+    """Call a method and return its result; as :func:`find_method`."""
+    find_method(interface, mark, first, call)
+    return getattr(interface, call.name)(first, **call.arguments)
 
 
 def _methods(interface: BaseInterface, mark: str) -> dict[str, VendorMethod]:

@@ -164,10 +164,11 @@ class Hardware:
             cls = entry_points.load(entry_point, _CLASSIC, ClassicDriver)
             driver: ClassicDriver = entry_points.construct(cls, _CLASSIC, name)
             classes = entry_points.construct(driver.implementations, _CLASSIC, name)
-            drivers[name] = {
-                interface_type: self._singleton(one, _CLASSIC, name, self._entry_point_name(interface_type, one))
-                for interface_type, one in classes.items()
-            }
+            links = drivers[name] = {}
+            for interface_type, one in classes.items():
+                # Messages call it by its entry point, if it has one.
+                called = next(iter(self._list_installed(interface_type, [one])), one.__name__)
+                links[interface_type] = self._singleton(one, _CLASSIC, name, called)
         return drivers
 
     def _load_interfaces(self, interface_type: str) -> None:
@@ -199,10 +200,6 @@ class Hardware:
             priorities.check_clean_steps(self._conf, interface)
             self._singletons[cls] = interface
         return self._singletons[cls]
-
-    def _entry_point_name(self, interface_type: str, cls: type[BaseInterface]) -> str:
-        """Return what messages call an interface of a classic driver: its entry point, if it has one."""
-        return next(iter(self._list_installed(interface_type, [cls])), cls.__name__)
 
     def _list_installed(self, interface_type: str, classes: Sequence[type[BaseInterface]]) -> list[str]:
         """Return the entry points that interface classes are installed under."""

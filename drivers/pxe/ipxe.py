@@ -6,7 +6,7 @@ The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>`
 """
 
 from ingot.common import errors, iscsi
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.drivers.images import glance_images
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
@@ -46,7 +46,7 @@ class IPXEBoot(BootInterface):
         }
 
     def validate(self, task: Task) -> None:
-        for key, value in zip(_RAMDISK_KEYS, self._ramdisk(task), strict=True):
+        for key, value in zip(_RAMDISK_KEYS, self._read_ramdisk(task), strict=True):
             from_user = bool(task.node.driver_info.get(key))
             read = glance_images.read_permitted_image if from_user else glance_images.read_image
             read(task, key, value)
@@ -58,8 +58,8 @@ class IPXEBoot(BootInterface):
             )
 
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
-        agent = {"ipa-api-url": loader.agent_api_url(self.conf), **kernel_parameters}
-        self._boot(task, "ramdisk", self._ramdisk(task), agent)
+        agent = {"ipa-api-url": opts.agent_api_url(self.conf), **kernel_parameters}
+        self._boot(task, "ramdisk", self._read_ramdisk(task), agent)
         get_interface(task, ManagementInterface).set_boot_device(task, "pxe", persistent=False)
 
     def clean_up_ramdisk(self, task: Task) -> None:
@@ -82,7 +82,7 @@ class IPXEBoot(BootInterface):
         if task.node.boot_config.get("target") in ("instance", "volume", "disk"):
             task.set(boot_config={})
 
-    def _ramdisk(self, task: Task) -> tuple[str, str]:
+    def _read_ramdisk(self, task: Task) -> tuple[str, str]:
         files = {key: task.node.driver_info.get(key) or self.conf.deploy[key] for key in _RAMDISK_KEYS}
         missing = [key for key, value in files.items() if not value]
         if missing:

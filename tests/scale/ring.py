@@ -19,7 +19,7 @@ import fixtures
 import sqlalchemy as sa
 
 from ingot.common import clock
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.db import conductors, nodes
 from ingot.rpcapi import client
 from tests.scale import cluster, results
@@ -29,7 +29,7 @@ _DUE = nodes.NODES.c.due_at.is_not(None)
 
 def _owners(hosts: Collection[str], uuids: Collection[str]) -> dict[str, str]:
     members = [conductors.RingMember(host, "", "fake-hardware") for host in hosts]
-    conf = loader.load([], prog="ingot-tests", files=[])
+    conf = opts.load([], prog="ingot-tests", files=[])
     rings = client.Rings(lambda: members, lambda: 0.0, 5, conf.hash_partition_exponent)
     return {uuid: rings.owner(uuid, "", "fake-hardware") for uuid in uuids}
 

@@ -3,6 +3,7 @@
 Databases of that release have this revision already; the tables are made for new ones only.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,8 +18,8 @@ branch_labels = None
 depends_on = None
 
 # Columns of one type are a group, "names: type options"; the options are those of sqlalchemy.Column. A type with a dot
-# is a reference; rows whose reference is not nullable are deleted with what it names. A line that ends with a semicolon
-# is continued. Constraints and indexes get their names by the convention of ``models.Base``.
+# is a reference; rows whose reference is not nullable are deleted with what it names. An indented line continues the
+# one before. Constraints and indexes get their names by the convention of ``models.Base``.
 _TABLES = """
 chassis = id; uuid; description: string nullable; extra: text; times
 conductors = id; hostname: string unique; conductor_group: string; online: boolean; heartbeat_at: moment index;
@@ -140,9 +141,9 @@ def _build_columns(group: str) -> Iterator[sa.Column[Any]]:
 
 
 def upgrade() -> None:
-    for line in _TABLES.replace(";\n", "; ").replace("\n    ", " ").strip().splitlines():
+    for line in re.sub(r"\n +", " ", _TABLES).strip().splitlines():
         table, _, described = line.partition(" = ")
-        groups = "; ".join(_SHORT.get(group, group) for group in described.split("; ")).split("; ")
-        columns = [column for group in groups for column in _build_columns(group.strip())]
+        groups = [part for group in described.split("; ") for part in _SHORT.get(group, group).split("; ")]
+        columns = [column for group in groups for column in _build_columns(group)]
         more = [_OF_SEVERAL[table]] if table in _OF_SEVERAL else []
         op.create_table(table, *columns, *more, **_OPTIONS)

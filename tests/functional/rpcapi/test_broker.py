@@ -15,7 +15,7 @@ from oslo_config import cfg
 from oslo_config import fixture as config
 
 from ingot.common import context, errors
-from ingot.common.conf import broker, loader
+from ingot.common.conf import broker, opts
 from ingot.rpcapi import transport, versions
 from tests.functional import proxy, queues, services
 from tests.functional.deployment import lab
@@ -52,7 +52,7 @@ class Bus(testtools.TestCase):
         file = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "ingot.conf"
         file.write_text("\n".join(lines))
         self.useFixture(config.Config(cfg.CONF))  # which forgets it at the end
-        conf = loader.load(["--config-file", str(file)], prog="ingot-tests", into=cfg.CONF)
+        conf = opts.load(["--config-file", str(file)], prog="ingot-tests", into=cfg.CONF)
         made = transport.OsloTransport(conf)
         self.addCleanup(made.close)
         return made

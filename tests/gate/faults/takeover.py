@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from oslo_utils import uuidutils
 
 from ingot.common import states
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.db import conductors
 from ingot.rpcapi import client
 from tests.gate.faults.invariants import Evidence
@@ -46,7 +46,7 @@ def play(site: Site, work: Workload) -> Killed:
 
 def _owned_by(victim: str, names: list[str]) -> Iterator[str]:
     """Uuids of nodes that are a conductor's."""
-    exponent = loader.load([], prog="ingot-tests", files=[]).hash_partition_exponent
+    exponent = opts.load([], prog="ingot-tests", files=[]).hash_partition_exponent
     members = [conductors.RingMember(name, "", "ipmi") for name in names]
     rings = client.Rings(lambda: members, time.monotonic, float("inf"), exponent)
     while True:

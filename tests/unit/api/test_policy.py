@@ -12,7 +12,7 @@ from ingot.api import policy_sample, routes
 from ingot.api.auth import access, enforcer, rules
 from ingot.api.auth import identity as auth
 from ingot.common import errors
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from tests import identity_case
 from tests.policy_table import MEASURED, identity, identity_with, who_may
 
@@ -24,7 +24,7 @@ class PolicyCase(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.conf = loader.load(["--config-dir", str(self.folder)], prog="ingot-tests", files=[])
+        self.conf = opts.load(["--config-dir", str(self.folder)], prog="ingot-tests", files=[])
 
     def enforcer(self) -> enforcer.Enforcer:
         return enforcer.Enforcer(self.conf)
@@ -174,5 +174,5 @@ class Files(PolicyCase):
         cfgfile = self.folder / "a.conf"
         cfgfile.write_text("[oslo_policy]\npolicy_file = missing.yaml\n[DEFAULT]\nauth_strategy = keystone\n"
                            "[keystone_authtoken]\nauth_type = none\n")  # fmt: skip
-        conf = loader.load(["--config-file", str(cfgfile)], prog="ingot-tests")
+        conf = opts.load(["--config-file", str(cfgfile)], prog="ingot-tests")
         self.assertRaises(errors.ConfigurationError, auth.load_strategy, conf)

@@ -7,7 +7,7 @@ import threading
 import fixtures
 
 from ingot.common import clock, errors, states
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.conductor.cmd import drain
 from ingot.db import conductors, nodes
 from tests import conductor_case, database
@@ -25,7 +25,7 @@ class DrainCase(conductor_case.ConductorCase):
 
         :raises IngotError: it fails.
         """
-        conf = loader.load(words, prog="ingot-conductor", files=[], cli_opts=drain.OPTIONS)
+        conf = opts.load(words, prog="ingot-conductor", files=[], cli_opts=drain.OPTIONS)
         conf.set_override("host", "conductor-1")
         output = io.StringIO()
         with contextlib.redirect_stdout(output):

@@ -10,7 +10,7 @@ import textwrap
 import fixtures
 import testtools
 
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.conductor.cmd import workers
 from tests import conductor_case
 
@@ -31,9 +31,9 @@ note("stopped")
 
 SUPERVISOR = """
 import sys
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.conductor.cmd import workers
-conf = loader.load([], prog="test", files=[])
+conf = opts.load([], prog="test", files=[])
 conf.set_override("host", "rack")
 conf.set_override("workers", 3, group="conductor")
 sys.exit(workers.Supervisor(conf, sys.argv[1:]).run())
@@ -101,7 +101,7 @@ class TestSupervisor(testtools.TestCase):
 
 class TestNames(testtools.TestCase):
     def test_the_first_has_the_name_that_one_alone_has(self) -> None:
-        conf = loader.load([], prog="test", files=[])
+        conf = opts.load([], prog="test", files=[])
         conf.set_override("host", "rack")
         self.assertEqual(["rack"], workers.names(conf))
         conf.set_override("workers", 3, group="conductor")
@@ -112,5 +112,5 @@ class TestNames(testtools.TestCase):
         place.write_text("[DEFAULT]\nhost = rack\n[conductor]\nworkers = 3\n")
         self.useFixture(fixtures.EnvironmentVariable("OS_DEFAULT__HOST", "rack-2"))
         self.useFixture(fixtures.EnvironmentVariable("OS_CONDUCTOR__WORKERS", "1"))
-        conf = loader.load(["--config-file", str(place)], prog="test")
+        conf = opts.load(["--config-file", str(place)], prog="test")
         self.assertEqual(["rack-2"], workers.names(conf))

@@ -8,7 +8,7 @@ import testtools
 from oslo_config import cfg
 
 from ingot.common import context, interfaces, states
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.common.steps import PlannedStep
 from ingot.db import models, rows
 from ingot.drivers.interfaces import circuit_breakers, results
@@ -17,7 +17,7 @@ from ingot.drivers.loading import factory
 
 def configuration(**options: Any) -> cfg.ConfigOpts:
     """Real options with defaults; ``group__name=value`` or ``name=value`` sets some."""
-    conf = loader.load([], prog="ingot-tests", files=[])
+    conf = opts.load([], prog="ingot-tests", files=[])
     for key, value in options.items():
         group, _, name = key.rpartition("__")
         conf.set_override(name, value, group=group or None)

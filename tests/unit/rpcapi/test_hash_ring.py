@@ -9,12 +9,12 @@ import uuid
 import testtools
 
 from ingot.common import errors
-from ingot.common.conf import loader
+from ingot.common.conf import opts
 from ingot.db import conductors
 from ingot.rpcapi import client
 from tests import patience
 
-POINTS = loader.load([], prog="ingot-tests", files=[]).hash_partition_exponent
+POINTS = opts.load([], prog="ingot-tests", files=[]).hash_partition_exponent
 PATIENCE = patience.seconds(10)
 
 

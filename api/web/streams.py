@@ -1,12 +1,6 @@
-"""Streams of events: one thread a process reads new events, once for all streams.
+"""Answers that last: streams of events, and downloads of images. Each waits in the thread of its request.
 
-A stream waits in the thread of its request. It holds no connection of the database meanwhile, and touches the database
-only to catch up, page by page, when it comes back after a while or has been too slow. What is new all streams take
-from one short memory. A slow reader blocks only its own thread. The web server has as many threads
-beside those for requests as there may be streams (``[api] max_event_streams``); one more stream is refused.
-
-The thread runs while there are streams. It begins with the first, in the process that serves it, so that a server
-which forks after loading the application is no special case.
+The web server has as many threads beside those for requests as there may be of both; one more is refused.
 """
 
 import collections
@@ -16,10 +10,12 @@ import time
 from collections.abc import Callable, Iterator
 
 import orjson
+import requests
 from oslo_config import cfg
 from oslo_log import log
+from werkzeug.datastructures import Headers
 
-from ingot.common import errors
+from ingot.common import errors, glance
 from ingot.db import events, models
 from ingot.db.engine import Database
 
@@ -30,11 +26,22 @@ _PAGE = 500  # events a statement, and a write to a client
 _LONGEST_S = 3600  # of a stream; a client that comes back is authenticated anew
 _RETRY_MS = 2000  # after which a browser comes back
 
+_CHUNK = 256 * 1024  # bytes of an image
+_ANSWER_HEADERS = ("Accept-Ranges", "Content-Length", "Content-Range")
+
 Filter = Callable[[models.Event], bool]
 
 
 class Feed:
-    """The events of a database, for the streams of this process."""
+    """The events of a database, for the streams of this process; at most ``[api] max_event_streams`` at once.
+
+    One thread reads new events, once for all streams, into a short memory from which they take what is new. A stream
+    touches the database only to catch up, page by page, when it comes back after a while or has been too slow. It holds
+    no connection meanwhile, and a slow reader blocks only its own thread.
+
+    The thread runs while there are streams. It begins with the first, in the process that serves it, so that a server
+    which forks after loading the application is no special case.
+    """
 
     def __init__(self, conf: cfg.ConfigOpts, db: Database) -> None:
         self._most: int = conf.api.max_event_streams
@@ -183,3 +190,62 @@ def _format_event(event: models.Event) -> bytes:
     data = {"id": event.id, "kind": event.kind, "at": event.created_at, **node, **event.data}
     text = orjson.dumps(data, option=orjson.OPT_NAIVE_UTC).decode()
     return f"id: {event.id}\nevent: {event.kind}\ndata: {text}\n\n".encode()
+
+
+class Downloads:
+    """Images of Glance on their way to machines; at most ``[api] max_image_downloads`` at once.
+
+    They are read while they are sent, so that nothing of them lies on any disk.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+        self._slots = threading.Semaphore(conf.api.max_image_downloads)
+
+    def open(self, ident: str, headers: Headers) -> "Download":
+        """Start a download; the caller closes it.
+
+        :param headers: of the request; a range is passed on.
+        :raises ServiceUnavailable: there are as many as there may be.
+        :raises IngotError: Glance does not give the image; see :class:`ingot.common.glance.Image`.
+        """
+        if not self._slots.acquire(blocking=False):
+            raise errors.ServiceUnavailable(
+                what="Another download of an image",
+                reason="this process has as many already as [api] max_image_downloads allows",
+            )
+        try:
+            passed = {"Range": headers["Range"]} if "Range" in headers else {}
+            return Download(glance.Image(self._conf, "image", ident).content(passed), self._slots)
+        except BaseException:
+            self._slots.release()
+            raise
+
+
+class Download:
+    """
+    :param answer: Glance's.
+    :param slots: where one is given back at the end.
+    :ivar status: that of the answer.
+    :ivar headers: what a client must know of it.
+    """
+
+    def __init__(self, answer: requests.Response, slots: threading.Semaphore) -> None:
+        self._answer = answer
+        self._slots: threading.Semaphore | None = slots
+        self.status = answer.status_code
+        self.headers = {name: answer.headers[name] for name in _ANSWER_HEADERS if name in answer.headers}
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Return the content. If Glance stops before its end, so does this, and the connection.
+
+        The machine sees by the Content-Length that something is missing.
+        """
+        yield from self._answer.iter_content(_CHUNK)
+
+    def close(self) -> None:
+        """End it; safe to repeat."""
+        slots, self._slots = self._slots, None
+        self._answer.close()
+        if slots:
+            slots.release()
