@@ -17,7 +17,7 @@ from ingot.conductor.task import task_manager
 from ingot.conductor.task.task_manager import Services, Task
 from ingot.drivers.interfaces import vendor
 from ingot.drivers.interfaces.base import BaseInterface
-from ingot.drivers.interfaces.features import ConsoleInterface
+from ingot.drivers.interfaces.console import ConsoleInterface
 from ingot.drivers.interfaces.management import BootDevice, Indicator, ManagementInterface
 from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.raid import RAIDInterface

@@ -20,7 +20,8 @@ from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.deploy import DeployInterface
-from ingot.drivers.interfaces.features import InspectInterface, RescueInterface
+from ingot.drivers.interfaces.inspect import InspectInterface
+from ingot.drivers.interfaces.rescue import RescueInterface
 from ingot.drivers.interfaces.results import Answer
 
 LOG = log.getLogger(__name__)

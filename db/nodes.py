@@ -125,12 +125,6 @@ def ident_condition(ident: str) -> sa.ColumnElement[bool]:
     return NODES.c.uuid == ident if uuidutils.is_uuid_like(ident) else NODES.c.name == ident
 
 
-def node_columns(table: sa.Table, *names: str) -> dict[str, AnyColumn]:
-    """Return columns of the node, as ``node_<name>``, for a table whose rows belong to nodes."""
-    own = NODES.c.id == table.c.node_id
-    return {f"node_{name}": sa.select(NODES.c[name]).where(own).scalar_subquery() for name in names}
-
-
 def get(db: Database, ident: str, columns: Collection[str] | None = None) -> ShownNode:
     """Return a node by uuid or name.
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from ingot.common import errors
 from ingot.db import listing, models, nodes, rows
 from ingot.db.engine import Database, retry_transaction
+from ingot.db.records import AnyColumn
 
 _PORTS = models.table(models.Port)
 _PORTGROUPS = models.table(models.Portgroup)
@@ -31,6 +32,12 @@ class PortOfNode(models.Port, nodes.OfNode):
 
 
 AnyOfNode = TypeVar("AnyOfNode", bound=nodes.OfNode)
+
+
+def node_columns(table: sa.Table, *names: str) -> dict[str, AnyColumn]:
+    """Return columns of the node, as ``node_<name>``, for a table whose rows belong to nodes."""
+    own = nodes.NODES.c.id == table.c.node_id
+    return {f"node_{name}": sa.select(nodes.NODES.c[name]).where(own).scalar_subquery() for name in names}
 
 
 def node_is_free(node_id: sa.ColumnElement[int]) -> sa.ColumnElement[bool]:
@@ -119,13 +126,13 @@ _SHOWN = ("uuid", "owner", "lessee", "shard", "conductor_group")
 _OWN_PORTGROUP = sa.select(_PORTGROUPS.c.uuid).where(_PORTGROUPS.c.id == _PORTS.c.portgroup_id)
 
 PORTGROUPS = _RowsOfNode(
-    listing.Source("Portgroup", PortgroupOfNode, nodes.node_columns(_PORTGROUPS, *_SHOWN)), "ports. Take them out"
+    listing.Source("Portgroup", PortgroupOfNode, node_columns(_PORTGROUPS, *_SHOWN)), "ports. Take them out"
 )
 PORTS = Ports(
     listing.Source(
         "Port",
         PortOfNode,
-        {**nodes.node_columns(_PORTS, *_SHOWN), "portgroup_uuid": _OWN_PORTGROUP.scalar_subquery()},
+        {**node_columns(_PORTS, *_SHOWN), "portgroup_uuid": _OWN_PORTGROUP.scalar_subquery()},
     )
 )
 

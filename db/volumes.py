@@ -29,7 +29,7 @@ class Volumes(rows.Rows[AnyVolume]):
 
     def __init__(self, noun: str, model: type[AnyVolume], sorted_by: str) -> None:
         super().__init__(
-            listing.Source(noun, model, nodes.node_columns(models.table(model), "uuid", "owner", "lessee"))
+            listing.Source(noun, model, ports.node_columns(models.table(model), "uuid", "owner", "lessee"))
         )
         self._sorted_by = sorted_by
 

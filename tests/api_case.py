@@ -71,7 +71,7 @@ class FakeConductor:
 
 
 def enabled(hardware_type: str, **names: list[str]) -> list[conductors.EnabledInterface]:
-    """Interfaces of a hardware type, ``fake`` of each type by default; the first is the default."""
+    """Return the interfaces of a hardware type, ``fake`` of each type by default; the first is the default."""
     return [
         conductors.EnabledInterface(hardware_type, kind, name, name == offered[0])
         for kind in interfaces.TYPES
@@ -154,16 +154,16 @@ class ApiCase(database.TestCase):
         """Override to set options before the application is made."""
 
     def application(self) -> flask.Flask:
-        """A new application with the configuration as it is now."""
+        """Make a new application with the current configuration."""
         return create_app(self.conf, self.db, self.client)
 
     def register(self, host: str, offered: list[conductors.EnabledInterface], group: str = "") -> None:
-        """Enters an online conductor."""
+        """Add an online conductor."""
         about = {"conductor_group": group, "release": "0.1", "rpc_version": versions.RPC_VERSION}
         conductors.register(self.db, host, about, offered)
 
     def api(self, method: str, path: str, body: Any = None, version: str | None = LATEST, **headers: str) -> Answer:
-        """Sends a request, and compares the answer with the API's description.
+        """Send a request and compare the answer with the API's description.
 
         :param body: sent as JSON; bytes are sent as they are.
         """
@@ -174,7 +174,7 @@ class ApiCase(database.TestCase):
     def unchecked(
         self, method: str, path: str, body: Any = None, version: str | None = LATEST, **headers: str
     ) -> Answer:
-        """Sends a request; as :meth:`api`, but compares nothing."""
+        """Send a request like :meth:`api`, but compare nothing."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if version is not None:
             sent["X-OpenStack-Ironic-API-Version"] = version
@@ -182,7 +182,7 @@ class ApiCase(database.TestCase):
         return Answer(self.http.open(path, method=method, data=data, headers=sent, content_type="application/json"))
 
     def good(self, method: str, path: str, body: Any = None, version: str | None = LATEST) -> Any:
-        """Sends a request that must succeed.
+        """Send a request that must succeed.
 
         :returns: the JSON of the answer; None for an empty one.
         """
@@ -191,7 +191,7 @@ class ApiCase(database.TestCase):
         return answer.json if answer.text else None
 
     def refused(self, status: int, method: str, path: str, body: Any = None, version: str | None = LATEST) -> str:
-        """Sends a request that must be refused.
+        """Send a request that must be refused.
 
         :returns: the message.
         """
@@ -200,6 +200,6 @@ class ApiCase(database.TestCase):
         return answer.message
 
     def node(self, **values: Any) -> dict[str, Any]:
-        """Creates a node through the API."""
+        """Create a node through the API."""
         created: dict[str, Any] = self.good("POST", "/v1/nodes", {**NODE, **values})
         return created

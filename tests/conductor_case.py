@@ -19,7 +19,7 @@ _FAKE = ("bios", "boot", "console", "deploy", "firmware", "inspect", "management
 
 
 def fake_hardware(conf: Any) -> None:
-    """Configures fake-hardware with its fakes only, and no periodic work but sweeps."""
+    """Configure fake-hardware with its fakes only, and no periodic work but sweeps."""
     conf.set_override("enabled_hardware_types", ["fake-hardware"])
     for kind in _FAKE:
         conf.set_override(f"enabled_{kind}_interfaces", ["fake"])
@@ -28,7 +28,7 @@ def fake_hardware(conf: Any) -> None:
 
 
 def eventually(check: Callable[[], Any], what: str) -> Any:
-    """The first true answer of ``check``.
+    """Return the first true answer of ``check``.
 
     :raises AssertionError: there was none within :data:`PATIENCE` seconds.
     """
@@ -98,7 +98,7 @@ class ConductorCase(database.TestCase):
         return found
 
     def in_state(self, node: models.Node, state: str) -> models.Node:
-        """The node once it is in a provision state and unlocked."""
+        """Return the node once it is in a provision state and unlocked."""
 
         def look() -> models.Node | None:
             now = nodes.get(self.db, node.uuid)
@@ -108,7 +108,7 @@ class ConductorCase(database.TestCase):
         return found
 
     def step_runs(self, node: models.Node) -> list[models.StepRun]:
-        """The finished attempts of all of the node's runs, oldest first."""
+        """Return the finished attempts of all of the node's runs, oldest first."""
         table = models.table(models.StepRun)
         with self.db.single() as connection:
             rows = connection.execute(sa.select(table).where(table.c.node_id == node.id).order_by(table.c.id))

@@ -36,7 +36,7 @@ SERVERS: Mapping[str, str] = {"mysql": "INGOT_TEST_MYSQL_URL", "postgresql": "IN
 
 
 def configuration(url: str) -> cfg.ConfigOpts:
-    """Ingot's options at their defaults, with a database."""
+    """Return Ingot's options at their defaults, with a database."""
     conf = opts.load([], prog="ingot-tests", files=[])
     conf.set_override("connection", url, group="database")
     # What a power cut would lose is no test's business.
@@ -46,7 +46,7 @@ def configuration(url: str) -> cfg.ConfigOpts:
 
 @functools.cache
 def _template() -> pathlib.Path:
-    """A migrated SQLite file, made once a process."""
+    """Return a migrated SQLite file, made once per process."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="ingot-schema-"))
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     path = directory / "template.sqlite"
@@ -79,7 +79,7 @@ class DatabaseFixture(fixtures.Fixture):
         self.addCleanup(self.db.dispose)
 
     def another(self) -> Database:
-        """A second connection pool to the same database: what another process would have."""
+        """Open a second connection pool to the same database, as another process would."""
         db = Database(self.conf)
         self.addCleanup(db.dispose)
         return db
@@ -108,7 +108,7 @@ class DatabaseFixture(fixtures.Fixture):
         return created
 
     def _give_back(self, url: str) -> None:
-        """Keeps it for the next test; one whose schema is not what that expects goes."""
+        """Keep the database for the next test, or drop it if its schema has changed."""
         with _connected(url) as connection:
             version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
             _empty(connection)
@@ -138,7 +138,7 @@ def _connected(url: str) -> Iterator[sa.Connection]:
 
 
 def _empty(connection: sa.Connection) -> None:
-    """Deletes all rows of all tables."""
+    """Delete all rows of all tables."""
     tables = models.Base.metadata.sorted_tables
     rows = (sa.select(sa.literal(table.name)).where(sa.exists().select_from(table)) for table in tables)
     filled = set(connection.execute(sa.union_all(*rows)).scalars())
@@ -149,7 +149,7 @@ def _empty(connection: sa.Connection) -> None:
 
 @contextlib.contextmanager
 def statements(db: Database) -> Iterator[list[str]]:
-    """Collects the statements that are sent meanwhile, by any thread."""
+    """Collect the statements that any thread sends meanwhile."""
     sent: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
@@ -165,7 +165,7 @@ def statements(db: Database) -> Iterator[list[str]]:
 
 
 def make_node(db: Database, **values: Any) -> models.Node:
-    """Enters a node straight into its table: available, on fake hardware, by default.
+    """Insert a node straight into its table: available, on fake hardware, by default.
 
     :returns: the whole row but the config drive, as :func:`ingot.db.nodes.get` reads it.
     """
@@ -183,7 +183,7 @@ def make_node(db: Database, **values: Any) -> models.Node:
 
 
 def make_port(db: Database, node: models.Node, **values: Any) -> models.Port:
-    """Enters a port of a node straight into its table."""
+    """Insert a port of a node straight into its table."""
     table = models.table(models.Port)
     port = rows.json_defaults(table) | {
         "uuid": str(uuid.uuid4()),

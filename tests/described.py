@@ -14,13 +14,13 @@ from ingot.api.web import description
 
 @functools.cache
 def document() -> dict[str, Any]:
-    """The description of all routes."""
+    """Return the description of all routes."""
     return description.build_document(routes.ROUTES)
 
 
 @functools.cache
 def _validator(path: str, method: str, status: str) -> jsonschema.Draft202012Validator | None:
-    """What checks a JSON body; None where the description has no schema for it.
+    """Return the validator of a JSON body; None where the description has no schema for it.
 
     :raises KeyError: the description does not know such an answer.
     """
@@ -35,7 +35,7 @@ def _validator(path: str, method: str, status: str) -> jsonschema.Draft202012Val
 
 
 def objection(app: flask.Flask, method: str, url: str, answer: Any) -> str | None:
-    """What an answer has that the description does not say; None if nothing.
+    """Return what an answer has that the description does not mention; None if nothing.
 
     :param answer: its status and text.
     """

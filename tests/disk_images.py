@@ -9,7 +9,7 @@ _LINUX = uuid.UUID("0fc63daf-8483-4772-8e79-3d69d8477de4").bytes_le
 
 
 def mbr_image(size: int = 4 * 2**20, disk_id: int = 0x12345678) -> bytes:
-    """Return an image with an MBR and one partition of recognisable bytes behind the first MiB."""
+    """Return an image with an MBR and one partition of recognizable bytes behind the first MiB."""
     image = bytearray(size)
     image[440:444] = disk_id.to_bytes(4, "little")
     image[446:462] = struct.pack("<B3sB3sII", 0x80, b"\0\0\0", 0x83, b"\0\0\0", 2048, size // SECTOR - 2048)
@@ -19,7 +19,7 @@ def mbr_image(size: int = 4 * 2**20, disk_id: int = 0x12345678) -> bytes:
 
 
 def gpt_image(size: int = 4 * 2**20) -> bytes:
-    """Return an image with a GPT and one partition ``root`` of recognisable bytes behind the first MiB."""
+    """Return an image with a GPT and one partition ``root`` of recognizable bytes behind the first MiB."""
     image = bytearray(size)
     last = size // SECTOR - 1
     entry = struct.pack("<16s16sQQQ72s", _LINUX, uuid.uuid4().bytes, 2048, last - 34, 0, "root".encode("utf-16-le"))

@@ -74,8 +74,10 @@ class FileCounter:
         return self._places[code]
 
     def _is_conductors(self, frame: types.FrameType | None) -> bool:
-        """Return whether a function runs on behalf of the conductor, which a local transport calls in the thread of
-        the request."""
+        """Return whether a function runs on behalf of the conductor.
+
+        A local transport calls it in the thread of the request.
+        """
         while frame is not None and not self._place(frame).startswith("conductor/"):
             frame = frame.f_back
         return frame is not None

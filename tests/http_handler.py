@@ -11,11 +11,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def body(self) -> Any:
-        """The JSON document that was sent."""
+        """Return the JSON document of the request."""
         return json.loads(self.rfile.read(int(self.headers["Content-Length"])))
 
     def answer(self, status: int, content: Any = b"", **headers: str) -> None:
-        """
+        """Send an answer.
+
         :param content: bytes as they are; anything else becomes JSON.
         """
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -27,4 +28,4 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not worth a line in a test's output."""
+        """Drop the log of requests, to keep the test's output readable."""

@@ -28,7 +28,7 @@ PERSONS = (*(f"{where} {role}" for where in ("system", *PROJECTS) for role in RO
 
 
 def token_of(person: str) -> tokens.V3Token:
-    """What Keystone tells about the token of a person."""
+    """Return Keystone's description of a user's token."""
     where, _, role = person.rpartition(" ")
     token = tokens.V3Token(user_id=f"user-{person.replace(' ', '-')}", user_name=person)
     for name in ROLES[role]:
@@ -43,7 +43,7 @@ def token_of(person: str) -> tokens.V3Token:
 
 
 def configure(conf: cfg.ConfigOpts) -> None:
-    """Sets what an operator sets for Keystone; no server listens there."""
+    """Set what an operator sets for Keystone; no server listens there."""
     group = "keystone_authtoken"
     for name, options in (*auth_token.list_opts(), (group, loading.get_auth_plugin_conf_options("password"))):
         conf.register_opts(options, group=name)
@@ -77,5 +77,5 @@ class IdentityCase(api_case.ApiCase):
         return self.api(method, path, body, X_Auth_Token=person)
 
     def own_node(self, **values: Any) -> Any:
-        """A node with an owner and a lessee."""
+        """Return a node with an owner and a lessee."""
         return database.make_node(self.db, **{"owner": "owner", "lessee": "lessee", **values})

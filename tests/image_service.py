@@ -43,7 +43,7 @@ class ImageService(fixtures.Fixture):
         self.addCleanup(server.shutdown)
 
     def configure(self, conf: cfg.ConfigOpts) -> None:
-        """Has Ingot ask this one."""
+        """Point Ingot at this service."""
         conf.set_override("auth_type", "none", group="glance")
         conf.set_override("endpoint_override", self.url, group="glance")
 

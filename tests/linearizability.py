@@ -28,8 +28,9 @@ Model = Callable[[Any, Operation], Iterable[Any]]
 
 
 def explains(model: Model, first: Hashable, last: Hashable, history: Sequence[Operation]) -> bool:
-    """Whether there is an order of a history that the model allows, in which what had ended before something else began
-    comes before it.
+    """Return whether the model allows some order of a history.
+
+    What had ended before something else began comes before it in that order.
 
     :param first: the state before all.
     :param last: the state after all.

@@ -24,7 +24,7 @@ def identity_with(*roles: str, **values: str) -> enforcer.Identity:
 
 
 def who_may(rule: str, answers: enforcer.Enforcer) -> str:
-    """As the measured table tells it."""
+    """Return who may do something by a rule, in the form of the measured table."""
     kind = next((kind for kind in ("allocation", "runbook") if f":{kind}:" in rule), "node")
     facts = access.build_target(kind, owner="owner", lessee="lessee" if kind == "node" else None).facts
     found: dict[str, list[str]] = {}

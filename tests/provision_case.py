@@ -17,7 +17,7 @@ class ProvisionCase(api_case.ApiCase):
         self.uuid = self.node(name="n")["uuid"]
 
     def put(self, **values: Any) -> None:
-        """Writes columns of the node past the API; at rest no flow runs, by default."""
+        """Write columns of the node without the API; by default the node is at rest and no flow runs."""
         if values.get("provision_state") in states.STABLE | states.FAILED:
             values = {"flow": None, **values}
         with self.db.single() as connection:

@@ -58,7 +58,7 @@ def label(act: Act) -> Label:
 
 @some.composite
 def acts_of(draw: some.DrawFn, kind: str, ways: tuple[str, ...], most: int = 5, ties: bool = True) -> list[Act]:
-    """Steps of a kind. What needs the agent stands where a deployment has one.
+    """Draw steps of a kind; those that need the agent stand where a deployment has one.
 
     :param ties: whether steps of one interface may have one priority.
     """
@@ -76,7 +76,7 @@ def acts_of(draw: some.DrawFn, kind: str, ways: tuple[str, ...], most: int = 5, 
 
 
 def _priorities(needs_agent: bool) -> some.SearchStrategy[int]:
-    """Few different ones, so that there are ties."""
+    """Draw from a few different priorities, so that there are ties."""
     anywhere = (1, 20, 50, 80, 90, 100, 150)
     return some.sampled_from((0, *(number for number in anywhere if not needs_agent or number in WITH_AGENT)))
 
@@ -134,7 +134,7 @@ class StoryCase(scripted.ScriptedCase):
     tls = False
 
     def play(self, story: Story) -> models.Node:
-        """Runs the story to its end, with as many conductors as it takes."""
+        """Run the story to its end, with as many conductors as it takes."""
         for act in story.acts:
             act.fault = "raises" if act is story.fails else None
         self.stage.acts, self.stage.did = story.acts, []
@@ -177,12 +177,12 @@ class StoryCase(scripted.ScriptedCase):
         return False
 
     def abort(self, now: models.Node) -> None:
-        """What the API writes, without a lock."""
+        """Write an abort as the API does, without a lock."""
         self.left, self.aborted_in, self.done_before = None, scripted.current(now), list(self.stage.did)
         nodes.set_always(self.db, now.uuid, {"abort_requested": True, "due_at": clock.now()})
 
     def assert_scheduled(self, node: models.Node) -> None:
-        """What a sweep finds: a lock of the dead, or something due."""
+        """Assert that a sweep finds each unfinished flow: its node has a lock or a next check."""
         for one in map(self.now, (node, *self.kin)):
             if one.flow is not None:
                 self.assertTrue(one.reservation or one.due_at, one.as_dict())
@@ -210,7 +210,7 @@ class StoryCase(scripted.ScriptedCase):
         self.assertEqual(2 if well and story.flow == "delete" else 1, len(ended), str([entry.event for entry in ended]))
 
     def check_step_runs(self, node: models.Node, ends: set[str], fragile: set[Label]) -> None:
-        """In the plan's order; of each step one attempt is the last, and none is repeated that has ended.
+        """Check the plan's order: each step has one last attempt, and none is repeated that has ended.
 
         :param ends: how the last step of a run may have ended.
         :param fragile: steps that must not be repeated.
@@ -238,7 +238,10 @@ class StoryCase(scripted.ScriptedCase):
             self.assertEqual(0, did.total())
 
     def check_abort(self, story: Story, end: models.Node, well: bool) -> None:
-        """No step begins after an abort; the one that it met may end, or be repeated if its conductor died."""
+        """Check that no step begins after an abort.
+
+        The step that the abort met may end, or be repeated if its conductor died.
+        """
         begun = {(interface, step) for _uuid, interface, step, _args in self.stage.did[len(self.done_before) :]}
         self.assertLessEqual(begun, {self.aborted_in})
         if well and story.flow != "service":  # a service goes on, to give the machine back
@@ -248,7 +251,7 @@ class StoryCase(scripted.ScriptedCase):
             self.assertRegex(end.last_error, "was aborted|out of luck|not safe to repeat")
 
     def check_reason(self, story: Story, end: models.Node) -> None:
-        """A flow fails by the step that was to fail, or by one whose conductor died and that cannot be repeated."""
+        """Check that the failed step was to fail, or that its conductor died and it cannot be repeated."""
         if "not safe to repeat" in end.last_error:
             self.assertTrue(story.kills)
             self.assertFalse(all(act.idempotent for act in story.acts))

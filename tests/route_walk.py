@@ -112,7 +112,7 @@ class Walk(world.WorldCase):
         self.assertEqual({}, {what: counted[what] for what in least if counted[what] < least[what]}, counted)
 
     def newer(self, visit: Visit) -> Iterator[Newer]:
-        """Everything about an operation that needs a version."""
+        """Yield everything about an operation that needs a version."""
         route = visit.route
         if route.any_version:
             return
@@ -135,7 +135,7 @@ class Walk(world.WorldCase):
         yield from self._newer_of_answer(visit)
 
     def _newer_of_answer(self, visit: Visit) -> Iterator[Newer]:
-        """Fields that a list or an object is asked for or sorted by."""
+        """Yield requests that select or sort by a field."""
         if visit.method != "GET" or not visit.shown:
             return
         query = visit.operation.query

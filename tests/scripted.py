@@ -61,12 +61,12 @@ class ScriptedCase(conductor_case.ConductorCase):
         return conductor
 
     def retire(self) -> None:
-        """Gives back the threads and connections of the conductor that works now, or is dead."""
+        """Give back the threads and connections of the conductor that works now, or is dead."""
         self.conductor.queues.stop(conductor_case.PATIENCE)
         self._mortal.dispose()
 
     def machine(self, **columns: Any) -> models.Node:
-        """A node with a machine, and an agent for it."""
+        """Return a node with a machine, and an agent for it."""
         image = {"image_source": "http://images/os.raw", "image_checksum": "ab" * 32}
         node = database.make_node(self.db, **{"driver": "scripted", "instance_info": image, **columns})
         self.server.add(
@@ -102,7 +102,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         self.conductor.queues.submit(node.uuid, lambda: None).result(conductor_case.PATIENCE)
 
     def machine_turn(self, node: models.Node) -> None:
-        """If the conductor waits for the agent: it does its work, or boots, and sends a heartbeat."""
+        """Let the agent work or boot, and send a heartbeat, if the conductor waits for it."""
         now, agent = self.now(node), self.agent(node)
         if now.step_state not in ("waiting", "watching", "ending") or current(now) == self.stage.silent_in:
             return
@@ -124,7 +124,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         until: Callable[[models.Node], bool] = lambda _now: False,
         most: int = 100,
     ) -> models.Node:
-        """Until the flow has ended, the conductor is dead, or three turns have changed nothing.
+        """Take turns until the flow has ended, the conductor is dead, or three turns have changed nothing.
 
         :param sweeps: all wake-ups are lost.
         :param until: ends it earlier, before the machine's turn.
@@ -145,7 +145,7 @@ class ScriptedCase(conductor_case.ConductorCase):
         raise AssertionError(f"no end after {most} turns: {now.as_dict()}")
 
     def let_pass(self, node: models.Node, seconds: float) -> None:
-        """Time passes, as the node's row sees it."""
+        """Let time pass, as the node's row sees it."""
         now, ago = self.now(node), datetime.timedelta(seconds=seconds)
         of_agent = ("agent_last_heartbeat", "step_heard")
         names = ("provision_updated_at", "step_started_at", "step_deadline", "due_at", *of_agent)
@@ -154,12 +154,12 @@ class ScriptedCase(conductor_case.ConductorCase):
         nodes.set_always(self.db, node.uuid, {**values, "step_memory": memory})
 
     def another_conductor(self) -> None:
-        """The conductor that worked is dead; the next one gets no message and finds out."""
+        """Replace the dead conductor; the next one gets no message and finds out."""
         self.retire()
         self.conductor = self.make_conductor(self.db)
 
     def asked(self, node: models.Node, flow: str, state: str, **request: Any) -> None:
-        """What the API writes when it accepts a verb; a new request is no longer aborted."""
+        """Write what the API writes when it accepts a verb; a new request is no longer aborted."""
         nodes.set_always(self.db, node.uuid, {"abort_requested": False})
         self.accept(node, flow, state, **request)
 
@@ -172,7 +172,7 @@ class ScriptedCase(conductor_case.ConductorCase):
 
 
 def _earlier(memory: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """What a step remembers, with the moments of power changes in it moved back."""
+    """Return a step's memory with the moments of power changes in it moved back."""
     return {
         key: _earlier(value, seconds) if isinstance(value, dict) else value - seconds if key == "at" else value
         for key, value in memory.items()
@@ -180,7 +180,7 @@ def _earlier(memory: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 
 def current(now: models.Node) -> tuple[str, str]:
-    """Interface and name of the step that a node shows."""
+    """Return interface and name of the step that a node shows."""
     index = next((key for key in now.driver_internal_info if key.endswith("_step_index")), "")
     plan = now.driver_internal_info.get(f"{index.removesuffix('_step_index')}_steps") or [{}]
     step = plan[now.driver_internal_info.get(index, 0)] if now.flow else {}
@@ -188,5 +188,5 @@ def current(now: models.Node) -> tuple[str, str]:
 
 
 def some_run() -> str:
-    """An id for the run of a flow that a parent's step asked for."""
+    """Return an id for the run of a flow that a parent's step requested."""
     return str(uuid.uuid4())

@@ -47,24 +47,24 @@ class Agent:
         self.malformed = False
 
     def boot(self, db: Database, node: models.Node) -> None:
-        """The machine starts the agent: it knows nothing, looks its node up and is given a token."""
+        """Start the agent as the machine does: it knows nothing, looks its node up and is given a token."""
         self.commands = []
         self.token = agents.issue_token(db, nodes.get(db, node.uuid)) or self.token
 
     def tell(self, db: Database, node: models.Node) -> None:
-        """What it found in its machine, as the API has taken it."""
+        """Report the inventory of its machine, as the API writes it."""
         card = {"name": "eth0", "mac_address": "52:54:00:00:00:99", "ipv4_address": "10.0.0.9"}
         found = {"interfaces": [card], "cpu": {"architecture": "x86_64", "count": 4}, "memory": {"physical_mb": 512}}
         inventory.save(db, node.id, found, {})
         agents.record_inspection(db, node)
 
     def beat(self, db: Database, node: models.Node) -> None:
-        """A heartbeat that the API has taken."""
+        """Send a heartbeat that the API accepts."""
         values = {"agent_url": self.url, "agent_version": self.version, "agent_verify_ca": self.certificate}
         agents.record_heartbeat(db, nodes.get(db, node.uuid), {**values, "agent_status": None})
 
     def work(self) -> None:
-        """What runs ends, unless the script says that it hangs."""
+        """End what runs, unless the script says that it hangs."""
         for command in self.commands:
             fault = command.pop("fault", None)
             if command["command_status"] != _RUNNING:
@@ -92,7 +92,7 @@ class Agent:
     # What the conductor asks
 
     def take(self, name: str, params: dict[str, Any], wait: bool) -> tuple[int, dict[str, Any]]:
-        """A command."""
+        """Take a command; return status and document of the answer."""
         extension, _dot, verb = name.partition(".")
         if not wait and any(command["command_status"] == _RUNNING for command in self.commands):
             return 409, {"faultstring": "another command is running"}
@@ -121,7 +121,7 @@ class Agent:
         return {"system_logs": base64.b64encode(b"a tar file").decode()} if extension == "log" else None
 
     def describe(self, command: dict[str, Any]) -> dict[str, Any]:
-        """A command as the API shows it."""
+        """Return a command as the agent's API shows it."""
         hidden = ("fault", "kind", *(["command_status"] if self.malformed else []))
         return {name: value for name, value in command.items() if name not in hidden}
 
@@ -142,7 +142,7 @@ class Server:
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def add(self, node_uuid: str, **script: Any) -> Agent:
-        """The agent of a node; see :class:`Agent`."""
+        """Add the agent of a node; see :class:`Agent`."""
         agent = self.agents[node_uuid] = Agent(f"{self._url}/{node_uuid}", self.certificate, **script)
         return agent
 
@@ -176,7 +176,7 @@ class _Handler(http_handler.Handler):
             self.answer(*agent.take(body["name"], body["params"], wait))
 
     def _agent(self) -> Agent | None:
-        """The agent that is asked; None when that was refused."""
+        """Return the agent of the request; None when that was refused."""
         url = urlsplit(self.path)
         agent = self.agents[url.path.split("/")[1]]
         if parse_qs(url.query).get("agent_token") == [agent.token]:

@@ -46,7 +46,7 @@ class Life:
         self._ends: Callable[[], None] = self._die
 
     def end_after(self, accesses: int, ends: Callable[[], None] | None = None) -> None:
-        """It ends at an access from now on.
+        """End the life at an access from now on.
 
         :param ends: what ends it; by default it is killed.
         """
@@ -126,7 +126,7 @@ class Act:
         }
 
     def declared(self) -> dict[str, Any]:
-        """The step as an interface declares it."""
+        """Return the step as an interface declares it."""
         step = self.as_step() | {"idempotent": self.idempotent}
         del step["reboot_requested"]
         return step
@@ -162,8 +162,10 @@ class Stage:
         return [act.as_step() for act in self.acts if act.kind == kind and act.way == "agent"]
 
     def play(self, task: Any, act: Act) -> results.Result:
-        """One call of a step of an interface. What is done is done at its first call; it ends at the first or the
-        second."""
+        """Play one call of a step of an interface.
+
+        The work is done at the first call; the step ends at the first or the second.
+        """
         if "begun" not in task.memory:
             task.memory["begun"] = True
             step = task.step
@@ -186,7 +188,7 @@ class Stage:
             raise RuntimeError("out of mind")
 
     def play_entry(self, interface: str, method: str) -> results.Result | None:
-        """What goes wrong in a method that a flow calls around its steps; None: nothing does."""
+        """Play the fault of a method that a flow calls around its steps; return None if there is none."""
         act = self.find("flow", interface, method)
         if act is None or act.fault is None:
             return None
@@ -196,7 +198,7 @@ class Stage:
         return results.PollAfter(PAUSE)
 
     def play_on_agent(self, agent: scripted_agent.Agent, kind: str, step: dict[str, Any], node_uuid: str) -> str | None:
-        """A step begins on the machine.
+        """Begin a step on the machine.
 
         :returns: the fault with which it ends.
         """
@@ -231,7 +233,7 @@ class _Acts:
         return self.stage.play(task, act) if act else super().run_declared(task, kind, step)  # type: ignore[misc]
 
     def entry(self, task: Task, name: str, *args: Any) -> Any:
-        """A method that a flow calls around its steps: what goes wrong in it, or else what the interface does."""
+        """Play the fault of a method that a flow calls around its steps, or else call the interface's."""
         assert self.stage is not None
         answer = self.stage.play_entry(self.interface_type, name)
         return getattr(super(), name)(task, *args) if answer is None else answer
@@ -292,7 +294,10 @@ class Power(_Acts, fake.FakePower):
         self.stage.play_entry("power", "verify_power")
 
     def start_power_change(self, task: Task, target: str) -> None:
-        """Power changes go wrong in reserved steps only: those of the flows are not what is tested."""
+        """Start a power change, which goes wrong in reserved steps only.
+
+        Those of the flows are not what is tested.
+        """
         assert self.stage is not None
         self.stage.life.check()
         reserved = task.step is not None and task.step.step == target.replace(" ", "_")
@@ -338,7 +343,7 @@ class ScriptedHardware(FakeHardware):
 
 
 def _source(group: str) -> list[importlib.metadata.EntryPoint]:
-    """The entry points of an installation that has nothing but scripted hardware."""
+    """Return the entry points of an installation that has nothing but scripted hardware."""
     offered = {entry_points.TYPES: ScriptedHardware}
     offered |= {entry_points.interface_group(kind): cls for kind, cls in _CLASSES.items()}
     if group not in offered:
@@ -347,7 +352,7 @@ def _source(group: str) -> list[importlib.metadata.EntryPoint]:
 
 
 def hardware(conf: Any, stage: Stage) -> factory.Hardware:
-    """Scripted hardware as a conductor loads it.
+    """Load scripted hardware as a conductor does.
 
     :raises ConfigurationError: the script has steps without an order.
     """

@@ -43,7 +43,7 @@ def _literals(cell: str) -> list[str]:
 
 
 def rows_of(text: str) -> list[Row]:
-    """The rows of all list-tables of a page, without their header rows.
+    """Return the rows of all list-tables of a page, without their header rows.
 
     :raises ValueError: a row has more or fewer cells than columns.
     """
@@ -62,7 +62,7 @@ def rows_of(text: str) -> list[Row]:
 
 @functools.cache
 def defined_in(path: pathlib.Path) -> frozenset[str]:
-    """The classes, functions and variables of a module, and of its classes as Class.name."""
+    """Return the classes, functions and variables of a module, and of its classes as Class.name."""
     return frozenset(_defined(ast.parse(path.read_text()).body, ""))
 
 
@@ -79,7 +79,7 @@ def _defined(body: list[ast.stmt], prefix: str) -> list[str]:
 
 
 def exists(test: str) -> bool:
-    """Whether the method of a test's full name is there to be run."""
+    """Return whether the method of a test's full name is there to be run."""
     module, _, rest = test.rpartition(".")
     module, _, cls = module.rpartition(".")
     try:

@@ -27,7 +27,7 @@ class Counted:
 
 @contextlib.contextmanager
 def counting(db: Database) -> Iterator[Counted]:
-    """Counts until the block ends, on both engines of a database and in all threads."""
+    """Count until the block ends, on both engines of a database and in all threads."""
     counted = Counted()
 
     def statement(_c: Any, _cursor: Any, text: str, _p: Any, _context: Any, _many: bool) -> None:

@@ -26,7 +26,7 @@ class StepsCase(conductor_case.ConductorCase):
         return self.conductor.services.hardware.interface(kind, "fake")
 
     def declare(self, kind: str, interface: str, name: str, decorator: Any) -> None:
-        """Gives a fake interface one more step, until the end of the test."""
+        """Give a fake interface one more step, until the end of the test."""
 
         @decorator
         def method(_task: Any, **args: Any) -> None:
@@ -43,7 +43,7 @@ class StepsCase(conductor_case.ConductorCase):
         self.addCleanup(patch.stop)
 
     def agent(self, *offered: dict[str, Any]) -> None:
-        """The fake deploy interface gets an agent that offers these steps."""
+        """Give the fake deploy interface an agent that offers these steps."""
 
         def run(_task: Any, _kind: str, one: dict[str, Any]) -> results.Result:
             self.calls.append((f"{one['interface']}.{one['step']}", one["args"]))
@@ -59,13 +59,16 @@ class StepsCase(conductor_case.ConductorCase):
         step_lists.TEMPLATES.create(self.db, values)
 
     def deploy(self, *names: str, **request: Any) -> models.Node:
-        """Deploys a new node that has traits and asks for them. Its agent, if it has one, is there already."""
+        """Deploy a new node that has traits and requests them.
+
+        Its agent, if it has one, is there already.
+        """
         there = {"agent_url": "http://agent", "agent_last_heartbeat": clock.after(60)}
         self.node = database.make_node(self.db, instance_info={"traits": list(names)}, **there)
         node_crud.change_traits(self.db, self.node, add=names)
         return self.run_flow(self.node, "deploy", states.DEPLOYING, **request)
 
     def ran(self) -> list[tuple[str, int, str]]:
-        """(step, priority, origin) of what ran, without the flow's own entries."""
+        """Return (step, priority, origin) of what ran, without the flow's own entries."""
         rows = self.step_runs(self.node)
         return [(f"{row.interface}.{row.step}", row.priority, row.origin) for row in rows if row.origin != "flow"]

@@ -20,7 +20,7 @@ ADD = [{"op": "add", "path": "/extra/a", "value": 1}]
 
 
 def created(node: str) -> dict[str, dict[str, Any]]:
-    """By collection, the body of a POST that makes one; each can be sent once."""
+    """Return, by collection, the body of a POST that makes one object; each can be sent once."""
     ours = {"node_uuid": node}
     rule = {"conditions": [], "actions": [{"op": "set-attribute", "args": {"path": "/extra/a", "value": "b"}}]}
     return {
@@ -96,13 +96,13 @@ class WorldCase(api_case.ApiCase):
             connection.execute(found)
 
     def operations(self) -> Iterator[tuple[routes.Route, str, Operation]]:
-        """Every route with each of its methods."""
+        """Yield every route with each of its methods."""
         for route in routes.ROUTES:
             for method, operation in route.operations.items():
                 yield route, method, operation
 
     def url(self, path: str, query: str = "") -> str:
-        """A URL for the path of a route, with the query parameters that it cannot do without."""
+        """Return a URL for the path of a route, with the query parameters that it cannot do without."""
         known = max((made for made in self.made if path.startswith(f"{made}/<")), key=len, default=None)
         url = path
         if known is not None:
@@ -114,7 +114,7 @@ class WorldCase(api_case.ApiCase):
         return re.sub(r"<\w+>", "x", url) + ("?" + "&".join(queries) if queries else "")
 
     def body(self, path: str, method: str) -> Any:
-        """A body that fits; None where there is none."""
+        """Return a body that fits; None where there is none."""
         if method == "PATCH":
             return {} if "vendor_passthru" in path else ADD
         if method not in ("PUT", "POST"):

@@ -7,7 +7,7 @@ and PATCH accept, and the answer 406 for what is newer than the request all deri
 import copy
 import functools
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import jsonpatch

@@ -44,7 +44,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Entry point. Exit code 0 when everything was as it must be, 1 with the reason otherwise."""
+    """Run the quickstart; return 0 when everything was as it must be, 1 with the reason otherwise."""
     given = arguments()
     display = Display()
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -111,7 +111,7 @@ def clear_ends(write: Callable[[int, bytes], None], size: int) -> None:
 
 
 def _extents(fd: int, size: int) -> Iterator[tuple[int, int]]:
-    """Start and end of everything in a file that is not a hole."""
+    """Yield start and end of everything in a file that is not a hole."""
     end = 0
     while end < size and not _is_hole(fd, end, size - end):
         start = os.lseek(fd, end, os.SEEK_DATA)

@@ -111,7 +111,7 @@ def move_backup_to_end(storage: Storage) -> None:
 
 
 def write_config_drive(storage: Storage, data: bytes) -> Partition:
-    """Put ``data`` into the partition labelled config-2, adding it at the end of the disk if there is none.
+    """Put ``data`` into the partition labeled config-2, adding it at the end of the disk if there is none.
 
     :raises PartitionError: without a partition table, without room or without a free entry.
     """

@@ -48,7 +48,7 @@ def content_digest(path: str | Path, length: int) -> str:
 def config_drive(path: str | Path) -> bytes | None:
     """Return the content of a disk's config drive partition (an ISO 9660 image), None without one.
 
-    With a GPT that is the partition labelled config-2; an MBR has no labels, there it is the last one that
+    With a GPT that is the partition labeled config-2. An MBR has no labels: there it is the last partition that
     begins with an ISO 9660 volume of that name.
     """
     disk = DiskFile(path)

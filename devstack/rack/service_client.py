@@ -39,7 +39,7 @@ class ServiceClient:
         self._session.headers.update({"Accept": "application/json", "Content-Type": "application/json"})
 
     def close(self) -> None:
-        """From now on nothing is sent, not even what waits for a thread: a machine that is off says nothing."""
+        """Stop sending, even what waits for a thread: a machine that is off says nothing."""
         self._closed = True
         self._session.close()
 

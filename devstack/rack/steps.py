@@ -174,8 +174,8 @@ def offer_steps(agent: "Agent", kind: str) -> list[Step]:
 def versions(agent: "Agent") -> dict[str, str]:
     """Return the hardware managers' versions.
 
-    An agent of another release than the rack's usual one has another hardware manager, too: its version is
-    the agent's, so that steps planned with the old one are refused.
+    An agent of another release than the rack's usual one has another hardware manager, too. Its version is the
+    agent's, so that steps planned with the old one are refused.
     """
     usual = agent.version == agent.machine.site.config.agent_version
     ordered = agent.machine.faults.value("hardware_manager_version")
@@ -201,7 +201,10 @@ async def _execute_step(
     ports: list[dict[str, Any]],
     **planned: dict[str, str] | None,
 ) -> dict[str, Any]:
-    """:param planned: versions of hardware managers, as ``<kind>_version``."""
+    """Execute a step of an agent.
+
+    :param planned: versions of hardware managers, as ``<kind>_version``.
+    """
     agent.node = node or agent.node
     expected, found = planned.get(f"{kind}_version"), versions(agent)
     if expected and expected != found:

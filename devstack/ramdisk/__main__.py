@@ -19,7 +19,7 @@ def _link(name: Path, result: Path) -> None:
 
 
 def main() -> int:
-    """Entry point; exit code 1 with the reason on standard error."""
+    """Build the ramdisk; return 1 with the reason on standard error when that fails."""
     parser = argparse.ArgumentParser(prog="python3 -m ramdisk", description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=Path, help="where deploy and image lead to the results")
     parser.add_argument("--cache", type=Path, help="where results are kept by the hashes of what they are made from "

@@ -13,8 +13,8 @@ from ingot.drivers.interfaces import base, power_control, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.deploy import DeployInterface
-from ingot.drivers.interfaces.features import StorageInterface
 from ingot.drivers.interfaces.network import NetworkInterface
+from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.loading import priorities
 

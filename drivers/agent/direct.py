@@ -11,8 +11,8 @@ from ingot.drivers.agent.deploy import AgentDeploy
 from ingot.drivers.images import instance_image
 from ingot.drivers.interfaces import base, boot, power_control, results
 from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.features import StorageInterface
 from ingot.drivers.interfaces.network import NetworkInterface
+from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 
 

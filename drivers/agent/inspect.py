@@ -6,7 +6,7 @@ from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
-from ingot.drivers.interfaces.features import InspectInterface
+from ingot.drivers.interfaces.inspect import InspectInterface
 from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.task import Task
 

@@ -5,8 +5,8 @@ from functools import partial
 from ingot.drivers.agent import booting, client, session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.features import RescueInterface
 from ingot.drivers.interfaces.network import NetworkInterface
+from ingot.drivers.interfaces.rescue import RescueInterface
 from ingot.drivers.interfaces.task import Task
 
 

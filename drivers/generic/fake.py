@@ -13,7 +13,22 @@ from oslo_log import log
 from ingot.common import errors, states
 from ingot.common.json_types import InternalInfo, Json
 from ingot.drivers.generic.hardware_type import GenericHardwareType
-from ingot.drivers.interfaces import base, boot, deploy, features, management, noop, power, raid, results, vendor
+from ingot.drivers.interfaces import (
+    base,
+    bios,
+    boot,
+    console,
+    deploy,
+    firmware,
+    inspect,
+    management,
+    noop,
+    power,
+    raid,
+    rescue,
+    results,
+    vendor,
+)
 from ingot.drivers.interfaces.hardware_type import Supported
 from ingot.drivers.interfaces.task import Task
 
@@ -141,7 +156,7 @@ _DELIVERED: dict[str, dict[str, object]] = {
 """The settings of a new machine. It accepts any others too."""
 
 
-class FakeBIOS(features.BIOSInterface):
+class FakeBIOS(bios.BIOSInterface):
     @base.service_step(argsinfo=_SETTINGS, requires_ramdisk=False)
     @base.deploy_step(priority=0, argsinfo=_SETTINGS, idempotent=True)
     @base.clean_step(priority=0, argsinfo=_SETTINGS, requires_ramdisk=False)
@@ -170,17 +185,17 @@ class FakeBIOS(features.BIOSInterface):
         task.keep_bios_settings(settings.values())
 
 
-class FakeConsole(features.ConsoleInterface):
+class FakeConsole(console.ConsoleInterface):
     def start_console(self, task: Task) -> None:
         pass
 
     stop_console = start_console
 
-    def get_console(self, task: Task) -> features.ConsoleInfo:
+    def get_console(self, task: Task) -> console.ConsoleInfo:
         return {"type": "fake", "url": f"fake://{task.node.uuid}"}
 
 
-class FakeGraphicalConsole(features.ConsoleInterface):
+class FakeGraphicalConsole(console.ConsoleInterface):
     """Has a screen as interfaces with real ones do; its address is one for examples (RFC 5737)."""
 
     def start_console(self, task: Task) -> None:
@@ -190,7 +205,7 @@ class FakeGraphicalConsole(features.ConsoleInterface):
         left = {key: value for key, value in _recall(task).items() if key not in ("vnc_host", "vnc_port")}
         task.set(driver_internal_info=left)
 
-    def get_console(self, task: Task) -> features.ConsoleInfo:
+    def get_console(self, task: Task) -> console.ConsoleInfo:
         host, port = _recall(task).get("vnc_host"), _recall(task).get("vnc_port")
         return {"type": "vnc", "url": f"vnc://{host}:{port}/{task.node.uuid}"}
 
@@ -198,7 +213,7 @@ class FakeGraphicalConsole(features.ConsoleInterface):
 _UPDATES = {"settings": {"description": "List of objects with component and url.", "required": True}}
 
 
-class FakeFirmware(features.FirmwareInterface):
+class FakeFirmware(firmware.FirmwareInterface):
     """Each update leads to the version after: v1, v2 ..."""
 
     @base.service_step(argsinfo=_UPDATES, requires_ramdisk=False)
@@ -224,7 +239,7 @@ class FakeFirmware(features.FirmwareInterface):
         )
 
 
-class FakeInspect(features.InspectInterface):
+class FakeInspect(inspect.InspectInterface):
     """Finds a small machine, unless the properties say what there is."""
 
     def inspect_hardware(self, task: Task) -> None:
@@ -257,7 +272,7 @@ class FakeRAID(raid.RAIDInterface):
         task.set(raid_config=raid_config)
 
 
-class FakeRescue(features.RescueInterface):
+class FakeRescue(rescue.RescueInterface):
     def rescue(self, task: Task, password_hash: str) -> None:
         pass
 

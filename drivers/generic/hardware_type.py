@@ -3,8 +3,8 @@
 from ingot.common import iscsi
 from ingot.drivers.agent import deploy, direct, inspect, raid, rescue
 from ingot.drivers.interfaces import noop
-from ingot.drivers.interfaces.features import StorageInterface
 from ingot.drivers.interfaces.hardware_type import AbstractHardwareType, Supported
+from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.pxe import ipxe
 

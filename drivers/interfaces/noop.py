@@ -4,7 +4,18 @@ What a user starts is refused with an error that says so; what flows call does n
 """
 
 from ingot.common.json_types import Json
-from ingot.drivers.interfaces import features, management, network, raid, vendor
+from ingot.drivers.interfaces import (
+    bios,
+    console,
+    firmware,
+    inspect,
+    management,
+    network,
+    raid,
+    rescue,
+    storage,
+    vendor,
+)
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.task import Task
 
@@ -18,20 +29,20 @@ class _Unsupported(BaseInterface):
         raise self.not_supported(self.interface_type)
 
 
-class NoBIOS(_Unsupported, features.BIOSInterface):
+class NoBIOS(_Unsupported, bios.BIOSInterface):
     pass
 
 
-class NoConsole(_Unsupported, features.ConsoleInterface):
+class NoConsole(_Unsupported, console.ConsoleInterface):
     def stop_console(self, task: Task) -> None:
         """Do nothing: flows stop the consoles of all nodes."""
 
 
-class NoFirmware(_Unsupported, features.FirmwareInterface):
+class NoFirmware(_Unsupported, firmware.FirmwareInterface):
     pass
 
 
-class NoInspect(_Unsupported, features.InspectInterface):
+class NoInspect(_Unsupported, inspect.InspectInterface):
     pass
 
 
@@ -43,7 +54,7 @@ class NoRAID(_Unsupported, raid.RAIDInterface):
         raise self.not_supported("raid_config")
 
 
-class NoRescue(_Unsupported, features.RescueInterface):
+class NoRescue(_Unsupported, rescue.RescueInterface):
     pass
 
 
@@ -83,7 +94,7 @@ class NoopNetwork(network.NetworkInterface):
         pass
 
 
-class NoopStorage(features.StorageInterface):
+class NoopStorage(storage.StorageInterface):
     """For machines without volumes: images go to local disks."""
 
     def attach_volumes(self, task: Task) -> None:

@@ -10,8 +10,8 @@ from ingot.common.conf import opts
 from ingot.drivers.images import glance_images
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
-from ingot.drivers.interfaces.features import StorageInterface
 from ingot.drivers.interfaces.management import ManagementInterface
+from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 
 _RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")

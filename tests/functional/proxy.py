@@ -37,22 +37,22 @@ class Proxy(fixtures.Fixture):
         self.addCleanup(self.resume)
 
     def cut(self) -> None:
-        """Ends all connections and refuses new ones."""
+        """End all connections and refuse new ones."""
         for line in [self._listener, *self._lines]:
             with contextlib.suppress(OSError):
                 line.shutdown(socket.SHUT_RDWR)
             line.close()
 
     def restore(self) -> None:
-        """Accepts connections again."""
+        """Accept connections again."""
         self._listener = self._listen(self.port)
 
     def hold(self) -> None:
-        """From now on nothing comes through and no error is sent: a line that swallows everything."""
+        """Let nothing through from now on, without an error: a line that swallows everything."""
         self._flows.clear()
 
     def resume(self) -> None:
-        """What was held comes through, late."""
+        """Let held data through, late."""
         self._flows.set()
 
     def _listen(self, port: int) -> socket.socket:
@@ -71,7 +71,7 @@ class Proxy(fixtures.Fixture):
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        """One connection, from its beginning to its end; a silent line has none that begin."""
+        """Serve one connection from its beginning to its end; on a silent line none begins."""
         self._flows.wait()
         server = self._reach()
         if server is not None:

@@ -17,7 +17,7 @@ def listeners(name: str) -> int | None:
 
 
 def is_quorum(name: str) -> bool:
-    """Whether a queue that exists is a quorum queue."""
+    """Return whether an existing queue is a quorum queue."""
     address = services.broker_url().replace("rabbit://", "amqp://", 1)
     with kombu.Connection(address) as connection, connection.channel() as channel:
         try:

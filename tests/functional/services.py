@@ -14,7 +14,7 @@ RABBIT_TLS = "INGOT_TEST_RABBIT_TLS_URL"
 
 
 def broker_url(variable: str = RABBIT) -> str:
-    """The `transport_url` of the test broker, for oslo.messaging; without one the test or class is skipped.
+    """Return the `transport_url` of the test broker, for oslo.messaging; skip the test or class without one.
 
     Every test shares the broker with the others: it takes a `control_exchange` of its own (`unique_name`).
     """

@@ -33,7 +33,7 @@ class Cli:
     def run(
         self, words: str, *values: str, given: str | None = None, options: tuple[str, ...] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command to its end, whatever that is.
+        """Run a command to its end, successful or not.
 
         :param words: the command and its arguments, in one text; what has spaces in it follows in ``values``.
         :param given: what the command reads from its standard input.
@@ -53,18 +53,18 @@ class Cli:
         )
 
     def __call__(self, words: str, *values: str, given: str | None = None, options: tuple[str, ...] = ()) -> str:
-        """What a command prints, which must succeed."""
+        """Return the output of a command, which must succeed."""
         outcome = self.run(words, *values, given=given, options=options)
         if outcome.returncode:
             raise AssertionError(f"{words} ended with {outcome.returncode}:\n{outcome.stdout}\n{outcome.stderr}")
         return outcome.stdout
 
     def show(self, words: str, *values: str, given: str | None = None) -> Any:
-        """What a command prints that shows or lists something."""
+        """Return the parsed output of a command that shows or lists something."""
         return json.loads(self(words, *values, "-f", "json", given=given))
 
     def refused(self, words: str, *values: str) -> str:
-        """The complaint of a command, which must fail."""
+        """Return the error message of a command, which must fail."""
         outcome = self.run(words, *values)
         if not outcome.returncode:
             raise AssertionError(f"{words} should have failed; it said:\n{outcome.stdout}")
@@ -109,7 +109,7 @@ class Ingot(fixtures.Fixture):
         return Cli(environments.cached("client", *REQUIREMENTS), self.directory, self._credentials())
 
     def _credentials(self) -> dict[str, str]:
-        """The client's options that say who asks, and whom."""
+        """Return the client's options for its credentials and its server."""
         who = {"auth-type": "none"}
         if self._password is not None:
             who = {"auth-type": "http_basic", "username": USER, "password": self._password}
@@ -137,17 +137,17 @@ class Ingot(fixtures.Fixture):
         return settings
 
     def get(self, path: str) -> Any:
-        """What the API answers to a plain HTTP request."""
+        """Return the API's answer to a plain HTTP request."""
         answer = self.session.get(self.url + path, timeout=PATIENCE_S)
         answer.raise_for_status()
         return answer.json()
 
     def eventually(self, check: Any, what: str) -> Any:
-        """The first true answer of ``check``; after a while an error with the log."""
+        """Return the first true answer of ``check``; fail with the log after a while."""
         return lab.eventually(check, what, PATIENCE_S, lambda: self.process.log.read_text()[-5000:])
 
     def reach(self, node: str, state: str) -> dict[str, Any]:
-        """Waits until a node is in a provision state and unlocked."""
+        """Wait until a node is in a provision state and unlocked."""
 
         def check() -> dict[str, Any] | None:
             found: dict[str, Any] = self.get(f"/v1/nodes/{node}")

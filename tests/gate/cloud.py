@@ -114,7 +114,7 @@ class Keystone(fixtures.Fixture):
                 return
 
     def _settle(self) -> None:
-        """Projects, people, and what they may do."""
+        """Create projects, users and their roles."""
         admin = self.connect(ADMINISTRATOR, "system").identity
         roles = {role.name: role for role in admin.roles()}
         names = {where for where, _role in PEOPLE.values()} - {"system"}
@@ -130,13 +130,13 @@ class Keystone(fixtures.Fixture):
                 admin.assign_project_role_to_user(projects[where], user, roles[role])
 
     def publish(self, url: str, kind: str = "baremetal", name: str = "ingot") -> None:
-        """Enters a service into the catalog."""
+        """Enter a service into the catalog."""
         admin = self.connect(ADMINISTRATOR, "system").identity
         service = admin.create_service(type=kind, name=name)
         admin.create_endpoint(service_id=service.id, interface="public", region_id=REGION, url=url)
 
     def credentials(self, person: str, where: str | None = None) -> dict[str, str]:
-        """How a person authenticates, in the words of clients."""
+        """Return how a user authenticates, in the words of clients."""
         where = where or PEOPLE[person][0]
         scope = (
             {"system_scope": "all"} if where == "system" else {"project_name": where, "project_domain_id": "default"}
@@ -150,7 +150,7 @@ class Keystone(fixtures.Fixture):
         }
 
     def expired(self, token: str) -> str:
-        """A token that was valid and is not any more: one of Keystone's, made again with its key and another end."""
+        """Return an expired token: one of Keystone's, signed again with its key and an earlier end."""
         keys = self.directory / "fernet"
         newest = max(keys.iterdir(), key=lambda key: int(key.name))
         box = fernet.Fernet(newest.read_bytes())
@@ -160,7 +160,7 @@ class Keystone(fixtures.Fixture):
         return box.encrypt(msgpack.packb(payload)).rstrip(b"=").decode()
 
     def connect(self, person: str, where: str | None = None) -> connection.Connection:
-        """openstacksdk, as a person."""
+        """Return a connection of openstacksdk for a user."""
         made = openstack.connect(
             load_envvars=False,
             load_yaml_config=False,

@@ -19,7 +19,7 @@ _MARK = ".made-from"
 
 
 def run(*command: str | pathlib.Path, timeout: float = COMMAND_TIMEOUT_S, **options: object) -> str:
-    """The standard output of a command that must succeed; its complaint becomes the test's.
+    """Return the standard output of a command that must succeed; its error message becomes the test's.
 
     :param options: of ``subprocess.run``.
     """
@@ -32,7 +32,7 @@ def run(*command: str | pathlib.Path, timeout: float = COMMAND_TIMEOUT_S, **opti
 
 
 def make(place: pathlib.Path, *requirements: str | pathlib.Path) -> pathlib.Path:
-    """Makes an environment with what pip is given to install; whatever was there before is gone.
+    """Make an environment with what pip is given to install; remove what was there before.
 
     :returns: the directory of its programs.
     """
@@ -48,7 +48,7 @@ def _identify(requirement: str) -> str:
 
 
 def cached(name: str, *requirements: str) -> pathlib.Path:
-    """As :func:`make`, in the gate's directory, where it stays.
+    """Make an environment as :func:`make` does, in the gate's directory, where it stays.
 
     It is made again when the requirements, a wheel's content or the Python changed, or when making it did not finish.
     Of several test workers that want it at once, one makes it.
@@ -66,7 +66,7 @@ def cached(name: str, *requirements: str) -> pathlib.Path:
 
 
 def go_program(source: pathlib.Path, libraries: pathlib.Path) -> pathlib.Path:
-    """The program of a Go file, built in the gate's directory; nothing is downloaded.
+    """Build the program of a Go file in the gate's directory; nothing is downloaded.
 
     :param libraries: a GOPATH, where the packages are that the file imports.
     """

@@ -112,7 +112,7 @@ class Glance(fixtures.Fixture):
                 return
 
     def connect(self) -> Any:
-        """openstacksdk's image API, for a Glance without authentication."""
+        """Return openstacksdk's image API, for a Glance without authentication."""
         made = openstack.connect(
             load_envvars=False, load_yaml_config=False, auth_type="none", image_endpoint_override=self.url
         )
@@ -121,7 +121,7 @@ class Glance(fixtures.Fixture):
 
 
 def upload(images: Any, name: str, content: bytes, **more: Any) -> str:
-    """Makes an image with openstacksdk, and returns its id.
+    """Make an image with openstacksdk, and return its id.
 
     :param images: the image API of a connection.
     """

@@ -102,7 +102,7 @@ class Tempest(fixtures.Fixture):
         }
 
     def run(self) -> list[dict[str, Any]]:
-        """Runs the tests.
+        """Run the tests.
 
         :returns: of each test what :class:`testtools.StreamToDict` tells, with the name that it has in the source.
         """

@@ -22,7 +22,7 @@ LATE = [{**RESET, "priority": 110}]
 
 
 def text(*steps: dict[str, Any], **more: Any) -> str:
-    """Steps as an operator writes them on the command line, with ``more`` in each."""
+    """Return steps as an operator writes them on the command line, with ``more`` in each."""
     return json.dumps([{**step, **more} for step in steps])
 
 
@@ -51,7 +51,7 @@ class CliTest(testtools.TestCase):
         return [entry["event"] for entry in listed]
 
     def check_refusals(self, refusals: dict[str, tuple[str, ...]]) -> None:
-        """Runs commands that must be refused: each command line, and what its complaint must say.
+        """Run commands that must be refused: each command line, and what its error message must say.
 
         They run at once, as the client repeats for ten seconds what is refused as a conflict.
         """
@@ -206,7 +206,7 @@ class TestFlows(CliTest):
     password = PASSWORD
 
     def check_held(self, node: str, flow: str) -> None:
-        """The step that runs is shown, and so is the plan with its place in it."""
+        """Check that the running step is shown, and the plan with its place in it."""
         state, key = f"{flow} hold", f"{flow}_step"
         self.ingot.reach(node, state)
         shown = self.cli.show(f"node show {node} -c provision_state -c {key} -c driver_internal_info")

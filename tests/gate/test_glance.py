@@ -34,7 +34,7 @@ class GlanceTest(testtools.TestCase):
         return uuid
 
     def ask(self, uuid: str, source: str) -> requests.Response:
-        """A deployment of an image, of which nothing but its name is said."""
+        """Request a deployment with nothing but the name of its image."""
         self.bench.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": {"image_source": source}})
         return self.bench.user.request("PUT", f"/v1/nodes/{uuid}/states/provision", {"target": "active"})
 

@@ -32,7 +32,7 @@ class TestGunicorn(testtools.TestCase):
         self.site.wait_until_served()
 
     def start(self) -> "subprocess.Popen[bytes]":
-        """gunicorn of an environment of its own, with the product of this one."""
+        """Start gunicorn from an environment of its own, with this environment's product."""
         (packages,) = environments.cached("gunicorn", REQUIREMENT).parent.glob("lib/python*/site-packages")
         command = [sys.executable, "-W", "ignore", "-m", "gunicorn", "--workers", str(PROCESSES), *THREADS]
         command += ["--bind", self.site.url.removeprefix("http://"), "--graceful-timeout", "60", "--timeout", "120"]
@@ -52,13 +52,16 @@ class TestGunicorn(testtools.TestCase):
             self.gunicorn.wait()
 
     def served_by(self) -> set[int]:
-        """The ids of the processes that have answered."""
+        """Return the ids of the processes that have answered."""
         *lines, _unfinished = self.access.read_text().split("\n") if self.access.exists() else [""]
         return {int(line.split()[0].strip("<>")) for line in lines}
 
     def ask_until(self, count: int, beside: set[int]) -> None:
-        """Asks, each time on a new connection, until so many other processes than those have answered. One that ends
-        may close a connection that it has taken and not read: a balancer asks another one then, and so does this."""
+        """Send requests on new connections until ``count`` processes other than ``beside`` have answered.
+
+        A process that ends may close a connection that it has taken and not read. A load balancer retries with another
+        process then, and so does this.
+        """
 
         def asked() -> bool:
             lab.User(self.site.url).get("/v1/nodes")

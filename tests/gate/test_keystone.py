@@ -22,11 +22,11 @@ class KeystoneTest(testtools.TestCase):
         cls.ingot = cls.enterClassContext(cloud.Ingot(cls.keystone))
 
     def as_(self, person: str) -> Any:
-        """The bare-metal part of openstacksdk, as a person."""
+        """Return the bare-metal part of openstacksdk, for a user."""
         return self.keystone.connect(person).baremetal
 
     def node(self, name: str) -> Any:
-        """A node that is owned and leased."""
+        """Return a node with an owner and a lessee."""
         projects = self.keystone.projects
         made = self.as_("operator").create_node(
             driver="fake-hardware", name=name, owner=projects["owner"], driver_info={"ipmi_password": "secret"}
@@ -92,7 +92,7 @@ class KeystoneTest(testtools.TestCase):
         self.assertEqual(401, session.get(f"{self.ingot.url}/v1/nodes", timeout=client.PATIENCE_S).status_code)
 
     def ask(self, method: str, path: str, **tokens: str) -> requests.Response:
-        """A request with tokens: ``X_Auth_Token``, ``X_Service_Token``."""
+        """Send a request with tokens: ``X_Auth_Token``, ``X_Service_Token``."""
         headers = {"X-OpenStack-Ironic-API-Version": "1.115"} | {
             name.replace("_", "-"): value for name, value in tokens.items()
         }

@@ -28,7 +28,7 @@ class Metal3Case(testtools.TestCase):
         cls.program = environments.go_program(SOURCE, LIBRARIES)
 
     def outcome(self, visit: str, request: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-        """A visit of the operator, to its end, whatever that is."""
+        """Run a visit of the operator to its end, successful or not."""
         return subprocess.run(
             [str(self.program), visit],
             input=json.dumps(request),
@@ -40,13 +40,13 @@ class Metal3Case(testtools.TestCase):
         )
 
     def refused(self, visit: str, request: dict[str, Any]) -> str:
-        """The complaint of a visit, which must fail."""
+        """Return the error message of a visit, which must fail."""
         ended = self.outcome(visit, request)
         self.assertEqual(1, ended.returncode, f"{visit}: {ended.stdout}")
         return ended.stderr
 
     def visit(self, visit: str, request: dict[str, Any]) -> Any:
-        """What a visit of the operator found, which must succeed."""
+        """Return what a visit of the operator found, which must succeed."""
         ended = self.outcome(visit, request)
         self.assertEqual(0, ended.returncode, f"{visit}: {ended.stderr}")
         return json.loads(ended.stdout)

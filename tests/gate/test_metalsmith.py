@@ -34,13 +34,13 @@ class TestMetalsmith(testtools.TestCase):
         cls.bench = cls.enterClassContext(lab.Lab(machines=3))
 
     def enroll(self, index: int, **fields: Any) -> str:
-        """An available machine."""
+        """Return an available machine."""
         uuid = self.bench.enroll(index, resource_class=RESOURCE_CLASS, **fields)
         self.bench.make_available(uuid)
         return uuid
 
     def outcome(self, *command: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        """Runs a program of metalsmith's environment to its end, whatever that is."""
+        """Run a program of metalsmith's environment to its end, successful or not."""
         environment = {
             "PATH": os.defpath,
             "HOME": str(self.bench.directory),
@@ -62,13 +62,13 @@ class TestMetalsmith(testtools.TestCase):
         )
 
     def output(self, *command: str, given: str = "") -> str:
-        """What a command prints, which must succeed."""
+        """Return the output of a command, which must succeed."""
         ended = self.outcome(*command, given=given)
         self.assertEqual(0, ended.returncode, f"{ended.stdout}\n{ended.stderr}\n{self.bench.logs()}")
         return ended.stdout
 
     def ask(self, command: str, **request: Any) -> Any:
-        """What the program answers that uses metalsmith from Python."""
+        """Return the answer of the program that uses metalsmith from Python."""
         return json.loads(self.output("python", str(PROGRAM), command, given=json.dumps(request)))
 
     def test_a_machine_is_deployed_and_given_back_on_the_command_line(self) -> None:

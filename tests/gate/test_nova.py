@@ -119,7 +119,7 @@ class Nova(fixtures.Fixture):
         return f"\n{self.output.read_text()[-5000:]}"
 
     def ask(self, name: str, *arguments: Any) -> dict[str, Any]:
-        """What a call of the driver came to: a result or an error."""
+        """Return the outcome of a call of the driver: a result or an error."""
         if self._process.stdin is None or self._process.stdout is None:
             raise AssertionError("the process has no pipes")
         print(json.dumps([name, *arguments]), file=self._process.stdin, flush=True)
@@ -133,7 +133,7 @@ class Nova(fixtures.Fixture):
         return answer
 
     def __call__(self, name: str, *arguments: Any) -> Any:
-        """The result of a call of the driver."""
+        """Return the result of a call of the driver."""
         answer = self.ask(name, *arguments)
         if "error" in answer:
             raise AssertionError(f"{name}: {answer}{self._complaint()}")
@@ -156,7 +156,7 @@ class TestNova(testtools.TestCase):
         cls.nova = cls.enterClassContext(Nova(cls.bench.url))
 
     def enroll(self, index: int) -> str:
-        """An available machine."""
+        """Return an available machine."""
         properties = {"cpu_arch": "x86_64", "capabilities": "boot_mode:uefi"}
         uuid = self.bench.enroll(index, resource_class="metal", properties=properties, shard=SHARD)
         self.bench.user.put(f"/v1/nodes/{uuid}/traits/{TRAIT}", None)
@@ -167,17 +167,17 @@ class TestNova(testtools.TestCase):
         return uuid
 
     def make(self, node: str, image: str, name: str) -> str:
-        """Makes the instance that is talked about from here on."""
+        """Create the instance that later calls use."""
         uuid: str = self.nova("make", node, image, name, [TRAIT], USER_DATA)
         return uuid
 
     def failure(self, name: str) -> tuple[str, str]:
-        """The kind and the message of the error that a call of the driver ends in."""
+        """Return type and message of the error that a call of the driver ends in."""
         answer = self.nova.ask(name)
         return answer["error"], answer["message"]
 
     def check_report(self, node: str, reserved: int) -> None:
-        """What Placement and the scheduler get about a node."""
+        """Check what Placement and the scheduler get about a node."""
         found = self.nova("report", node)
         inventory = found["inventory"]["CUSTOM_METAL"]
         self.assertEqual((1, reserved, [TRAIT]), (inventory["total"], inventory["reserved"], found["traits"]))

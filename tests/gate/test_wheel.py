@@ -30,7 +30,7 @@ json.dump(failures, sys.stdout)
 
 
 def tracked_files() -> list[pathlib.PurePosixPath]:
-    """What git tracks and the checkout still has, relative to the root."""
+    """Return what git tracks and the checkout still has, relative to the root."""
     names = run("git", "-C", ROOT, "ls-files", "-z").split("\0")
     return [pathlib.PurePosixPath(name) for name in names if name and os.path.lexists(ROOT / name)]
 
@@ -54,7 +54,7 @@ class WheelTest(testtools.TestCase):
 
     @classmethod
     def build(cls) -> pathlib.Path:
-        """The wheel, made from a source distribution, made from a copy without anything that git does not track."""
+        """Build the wheel from a source distribution, itself made from a copy of all that git tracks."""
         source = cls.work / "source"
         for name in tracked_files():
             (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -65,16 +65,16 @@ class WheelTest(testtools.TestCase):
 
     @classmethod
     def install(cls) -> pathlib.Path:
-        """The directory of the programs of an environment that holds the wheel and what it requires, no more."""
+        """Install the wheel and what it requires, no more; return the directory of the programs."""
         return make(cls.work / "environment", cls.wheel)
 
     def names_in_wheel(self) -> set[str]:
-        """What goes where modules go."""
+        """Return what goes where modules go."""
         with zipfile.ZipFile(self.wheel) as archive:
             return {name for name in archive.namelist() if ".dist-info/" not in name and ".data/" not in name}
 
     def expected_names(self) -> set[str]:
-        """Every tracked file below a folder of package_dir, under the name of its package."""
+        """Return every tracked file below a folder of package_dir, under the name of its package."""
         lines = self.setup_cfg["options"]["package_dir"].strip().splitlines()
         folders = {folder.strip(): name.strip() for name, folder in (line.split("=") for line in lines)}
         return {
@@ -89,7 +89,7 @@ class WheelTest(testtools.TestCase):
         return [line.split("=")[0].strip() for line in lines]
 
     def configured(self) -> pathlib.Path:
-        """A configuration file with a migrated database: importing the WSGI module starts the API."""
+        """Write a configuration file with a migrated database: importing the WSGI module starts the API."""
         config = self.work / "ingot.conf"
         config.write_text(f"[DEFAULT]\nstate_path = {self.work}\ntransport_url = rabbit://127.0.0.1/\n")
         run(self.programs / "ingot-dbsync", "--config-file", config, "upgrade", cwd=self.work)

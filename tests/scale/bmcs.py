@@ -46,11 +46,11 @@ class _Chassis:
         return None
 
     def set_boot_setting(self, device: str, persistent: bool, efi: bool) -> None:
-        """It is not booted."""
+        """Ignore the setting: the machine is not booted."""
 
 
 def _play(machines: int, silent: int, pipe: Connection) -> None:
-    """Answers as all the BMCs, until it is ended.
+    """Answer as all the BMCs, until the process is ended.
 
     :param silent: every which one never answers; 0: none.
     """
@@ -72,7 +72,7 @@ def _play(machines: int, silent: int, pipe: Connection) -> None:
 
 @contextlib.contextmanager
 def played(machines: int, silent: int) -> Iterator[list[session.Address]]:
-    """The addresses of BMCs that another process plays."""
+    """Yield the addresses of BMCs that another process plays."""
     processes = multiprocessing.get_context("spawn")  # this process has threads
     here, there = processes.Pipe()
     player = processes.Process(target=_play, args=(machines, silent, there), daemon=True)
@@ -85,7 +85,7 @@ def played(machines: int, silent: int) -> Iterator[list[session.Address]]:
 
 
 def in_threads(number: int) -> Callable[[list[session.Address], int], list[float]]:
-    """Reads with a pool of threads, each of which waits for one BMC at a time."""
+    """Return a reader with a pool of threads, each of which waits for one BMC at a time."""
 
     def read(addresses: list[session.Address], timeout: int) -> list[float]:
         def one(address: session.Address) -> float | None:
@@ -102,7 +102,7 @@ def in_threads(number: int) -> Callable[[list[session.Address], int], list[float
 
 
 def at_once(addresses: list[session.Address], timeout: int) -> list[float]:
-    """Reads all of them at the same time, without a thread for any."""
+    """Read all of them at the same time, without a thread for any."""
     moments: list[float] = []
 
     def ended(reading: "futures.Future[Any]") -> None:
@@ -117,7 +117,7 @@ def at_once(addresses: list[session.Address], timeout: int) -> list[float]:
 
 
 def measured(read: Callable[[list[session.Address], int], list[float]], given: argparse.Namespace) -> Any:
-    """What one round costs."""
+    """Measure the cost of one round."""
     with played(given.machines, given.silent) as addresses:
         began, used = time.monotonic(), time.process_time()
         moments = read(addresses, given.timeout)

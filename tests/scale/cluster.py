@@ -25,8 +25,10 @@ PATIENCE = patience.seconds(300.0)
 
 
 def fleet(number: int) -> list[dict[str, Any]]:
-    """Rows of nodes as a site has them, half of them deployed, on fake hardware; of each tenth the power state is not
-    known yet."""
+    """Return rows of nodes as a site has them, half of them deployed, on fake hardware.
+
+    The power state of every tenth node is not known yet.
+    """
     empty = {column.name: {} for column in nodes.NODES.c if isinstance(column.type, models.JsonText)}
     return [{**empty, **_node(index)} for index in range(number)]
 
@@ -86,12 +88,12 @@ class Conductor:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
 
     def processor_seconds(self) -> float:
-        """Used so far, in user and kernel mode, by all its threads."""
+        """Return the time used so far, in user and kernel mode, by all its threads."""
         fields = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def statements(self) -> collections.Counter[str]:
-        """Sent so far: how often each text."""
+        """Return how often each text was sent so far."""
         self._statements.unlink(missing_ok=True)
         self._process.send_signal(signal.SIGUSR1)
         wait_for(self._statements.exists, f"{self.name} tells its statements")
@@ -127,7 +129,7 @@ class Cluster(fixtures.Fixture):
                 connection.execute(sa.insert(nodes.NODES), self.rows[first : first + 500])
 
     def start(self, name: str) -> Conductor:
-        """A conductor, once others see it."""
+        """Start a conductor, and wait until others see it."""
         groups: dict[str, dict[str, Any]] = {
             "DEFAULT": {
                 "host": f"{name}-{self._exchange}",
@@ -148,7 +150,8 @@ class Cluster(fixtures.Fixture):
 
 
 def wait_for(check: Any, what: str, interval: float = 0.1) -> None:
-    """
+    """Wait until a condition holds.
+
     :raises TimeoutError: it did not come true.
     """
     until = time.monotonic() + PATIENCE

@@ -41,7 +41,7 @@ class Rebooting(fake.FakeDeploy):
 
     @base.deploy_step(priority=100, idempotent=True)
     def deploy(self, task: Task) -> Any:
-        """The whole deployment."""
+        """Do the whole deployment."""
         return power_control.reboot(task)
 
 
@@ -80,7 +80,7 @@ class Bench(fixtures.Fixture):
         return database.make_node(self.db, driver="machine", driver_info={**info, "ipmi_password": "password"})
 
     def deploy(self, asked: dict[str, bool]) -> int:
-        """Deploys again and again; how many of the live ended.
+        """Deploy again and again; return how many deployments of live machines ended.
 
         :param asked: uuids, each with whether its BMC is alive.
         """
@@ -107,7 +107,7 @@ class Bench(fixtures.Fixture):
 
 
 def _fleet(given: argparse.Namespace, kind: str, ready: Any, results: Any) -> None:
-    """One kind of fleet, in a process of its own; tells how many deployments ended."""
+    """Deploy one kind of fleet in its own process; report how many deployments ended."""
     with bmcs.played(given.machines, given.dead) as addresses, Bench(given) as bench:
         asked = {bench.enroll(address).uuid: number % given.dead != 0 for number, address in enumerate(addresses)}
         circuit_breakers = bench.conductor.services.circuit_breakers

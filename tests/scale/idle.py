@@ -32,7 +32,7 @@ _PURPOSES = (
 
 
 def _explained(sent: collections.Counter[str], minutes: float) -> dict[str, float]:
-    """How many statements a minute each purpose takes."""
+    """Return how many statements per minute each purpose takes."""
     found: collections.Counter[str] = collections.Counter()
     for text, times in sent.items():
         flat = " ".join(text.split())
@@ -42,7 +42,7 @@ def _explained(sent: collections.Counter[str], minutes: float) -> dict[str, floa
 
 
 def _left(made: cluster.Cluster) -> int:
-    """Nodes whose power state was not read yet, or not written yet."""
+    """Count the nodes whose power state was not read yet, or not written yet."""
     columns = nodes.NODES.c
     unknown = sa.or_(columns.power_state.is_(None), columns.outbox_at.is_not(None))
     with made.db.single() as connection:

@@ -15,7 +15,7 @@ _FILES = _HERE / "results"
 
 
 def keep(name: str, figures: Mapping[str, Any]) -> None:
-    """Prints what was measured and writes ``results/<name>.json``, over what an earlier run left there."""
+    """Print what was measured and write ``results/<name>.json``, over what an earlier run left there."""
     record = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": _git("rev-parse", "--short=12", "HEAD") + ("+" if _git("status", "--porcelain", "-uno") else ""),

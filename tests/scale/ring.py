@@ -44,7 +44,7 @@ class Fleet:
         self.found: dict[str, Any] = {}
 
     def measure(self, what: str, change: Callable[[], None], before: Collection[str], after: Collection[str]) -> None:
-        """Makes the nodes due that change hands, and waits until each was looked at."""
+        """Schedule the nodes that change hands, and measure the time until each was reconciled."""
         theirs, then = _owners(before, self._uuids), _owners(after, self._uuids)
         moved = [uuid for uuid in self._uuids if theirs[uuid] != then[uuid]]
         began = time.monotonic()

@@ -31,7 +31,7 @@ HEAD = """.. Written by python -m tests.unit.test_differences; do not edit.
 
 
 def differences() -> Iterator[tuple[str, int, int, str]]:
-    """(request, measured status, our status, reason), but for what only a real conductor decides."""
+    """Yield (request, measured status, our status, reason), but for what only a real conductor decides."""
     for case in MEASURED:
         request = f"{case['method']} {case['url']}"
         found = intended_differences.difference(case["area"], case["case"], request, case["status"])
@@ -42,7 +42,7 @@ def differences() -> Iterator[tuple[str, int, int, str]]:
 
 
 def _plain(text: str) -> str:
-    """Text that reStructuredText takes as it is."""
+    """Return text that reStructuredText takes as it is."""
     return re.sub(r"([*`_|\\])", r"\\\1", text)
 
 

@@ -42,7 +42,10 @@ def request(verb: str, end: str, asked_at: float = 0.0) -> Request:
 
 
 def good() -> Evidence:
-    """A machine is provided and deployed. A conductor was killed, another took over."""
+    """Return evidence of a good run: one machine is provided and deployed.
+
+    A conductor was killed, another took over.
+    """
     deployment = ["engrave", *STEP_ORDER]
     return Evidence(
         requests=[request("provide", states.AVAILABLE), request("active", states.ACTIVE, 10)],

@@ -20,6 +20,17 @@ PARTICIPLE = re.compile(
 QUESTIONS = {"may", "who", "whose", "why"}
 FUNCTIONS_KEPT = {"shred": "it is a verb"}
 """Such names that stay, and why."""
+# First words of docstrings that state something or name a thing instead of saying what to do.
+NOT_VERBS = set(
+    "a all an another any as at both by each every everything few for from how if in interface it its neither no none "
+    "nor not nothing of on one or otherwise several some such text that the their them there these they this those "
+    "time to two until what whatever when where whether which while who whose why with without".split()
+)
+# Other forms of verbs: writes, writing, noted.
+NOT_BASE_FORM = re.compile(r"[a-z]+[^s]s|[a-z]+ing|[a-z]+[^e]ed")
+MAX_SENTENCE_WORDS = 30
+DESCRIBED = ("devstack", "tests")
+"""Folders whose docstrings are checked."""
 NOT_PACKAGED = {".pyc"}
 # Dependencies that nothing imports by name: they are loaded by an entry point or by a URL.
 LOADED_BY_NAME: set[str] = set()
@@ -34,19 +45,19 @@ def setup_cfg() -> configparser.ConfigParser:
 
 
 def listed(section: str, option: str) -> list[str]:
-    """The lines of a list in setup.cfg, without comments."""
+    """Return the lines of a list in setup.cfg, without comments."""
     lines = setup_cfg()[section][option].splitlines()
     return [line.strip() for line in lines if line.strip() and not line.strip().startswith("#")]
 
 
 def folders() -> dict[str, pathlib.Path]:
-    """Top-level packages and their folders, from package_dir."""
+    """Return top-level packages and their folders, from package_dir."""
     pairs = (line.split("=") for line in listed("options", "package_dir"))
     return {name.strip(): ROOT / folder.strip() for name, folder in pairs}
 
 
 def files() -> Iterator[tuple[str, pathlib.Path]]:
-    """Every file of the product with the package it belongs to."""
+    """Yield every file of the product with the package it belongs to."""
     for name, folder in folders().items():
         for path in sorted(folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and path.suffix not in NOT_PACKAGED:
@@ -58,7 +69,7 @@ def modules() -> list[pathlib.Path]:
 
 
 def module_path(name: str) -> pathlib.Path:
-    """The file of a module, by package_dir."""
+    """Return the file of a module, by package_dir."""
     for package, folder in folders().items():
         if name == package or name.startswith(f"{package}."):
             path = folder.joinpath(*name.removeprefix(package).strip(".").split("."))
@@ -67,7 +78,7 @@ def module_path(name: str) -> pathlib.Path:
 
 
 def imported(paths: list[pathlib.Path]) -> set[str]:
-    """The dotted names that modules import from outside the product and the standard library."""
+    """Return the dotted names that modules import from outside the product and the standard library."""
     names: set[str] = set()
     for path in paths:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -79,28 +90,44 @@ def imported(paths: list[pathlib.Path]) -> set[str]:
 
 
 def functions(path: pathlib.Path) -> Iterator[str]:
-    """The names of a module's functions and methods, without properties."""
+    """Yield the names of a module's functions and methods, without properties."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.FunctionDef):
             if not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
                 yield node.name
 
 
+def described() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, str]]:
+    """Yield each function that has a docstring, with its place; properties are not functions."""
+    for path in (path for folder in DESCRIBED for path in sorted((ROOT / folder).rglob("*.py"))):
+        for node in ast.walk(ast.parse(path.read_text())) if "build" not in path.parts else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (text := ast.get_docstring(node)):
+                if not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", node, text
+
+
+def is_imperative(docstring: str) -> bool:
+    """Return whether a docstring begins with one line whose first word is a verb in its base form, as far as seen."""
+    first = re.match(r"[A-Z][a-z]+\b", docstring)
+    word = first[0].lower() if first else "the"
+    return word not in NOT_VERBS and not NOT_BASE_FORM.fullmatch(word) and "\n" not in docstring.split("\n\n")[0]
+
+
 def says_nothing(name: str) -> bool:
-    """Whether a name is a bare participle or begins like a question."""
+    """Return whether a name is a bare participle or begins like a question."""
     first, _, more = name.strip("_").partition("_")
     return first in QUESTIONS or bool(not more and PARTICIPLE.fullmatch(first))
 
 
 def folder_of(name: str) -> str:
-    """The package that a module, or a name in a module, is in."""
+    """Return the package that a module, or a name in a module, is in."""
     while not (path := module_path(name)).exists():
         name = name.rpartition(".")[0]
     return name if path.name == "__init__.py" else name.rpartition(".")[0]
 
 
 def folder_arrows() -> Iterator[tuple[str, str]]:
-    """Which folder of a top-level package imports which other folder of the same package."""
+    """Yield which folder of a top-level package imports which other folder of the same package."""
     for package, path in files():
         for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ingot."):
@@ -111,7 +138,7 @@ def folder_arrows() -> Iterator[tuple[str, str]]:
 
 
 def normal(distribution: str) -> str:
-    """A distribution's name as package indexes compare it."""
+    """Return a distribution's name as package indexes compare it."""
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
@@ -121,13 +148,13 @@ def required() -> set[str]:
 
 @functools.cache
 def distributions() -> dict[str, set[str]]:
-    """The installed distributions of each top-level name."""
+    """Return the installed distributions of each top-level name."""
     found = importlib.metadata.packages_distributions()
     return {module: {normal(name) for name in names} for module, names in found.items()}
 
 
 def providers(module: str) -> set[str]:
-    """The installed distributions that a module's top-level name comes from."""
+    """Return the installed distributions that a module's top-level name comes from."""
     return distributions().get(module.split(".")[0], set())
 
 
@@ -217,6 +244,28 @@ class LayoutTest(testtools.TestCase):
             if says_nothing(name) and name not in FUNCTIONS_KEPT
         }
         self.assertEqual([], sorted(found), "a verb says what a function does: check_access, build_schema, is_locked")
+
+    def test_docstrings_of_functions_are_imperative(self) -> None:
+        found = [
+            f"{place}: {text.splitlines()[0]}"
+            for place, node, text in described()
+            if not node.name.startswith("test_") and not is_imperative(text)
+        ]
+        self.assertEqual([], found, "one line says what to do: Return ..., Check that ...; a test may state a fact")
+
+    def test_sentences_of_docstrings_are_short(self) -> None:
+        found = [
+            f"{place}: {sentence}"
+            for place, _, text in described()
+            for sentence in re.split(r"(?<=[.!?])\s|\n\n", re.split(r"^:\w+", text, flags=re.MULTILINE)[0])
+            if len(sentence.split()) >= MAX_SENTENCE_WORDS
+        ]
+        self.assertEqual([], found)
+
+    def test_what_is_no_imperative_is_noticed(self) -> None:
+        wrong = ("Returns a node.", "The node.", "Whether it runs.", ":param node: one.", "Return a\nnode.", "Noted.")
+        self.assertEqual([], [text for text in wrong if is_imperative(text)])
+        self.assertTrue(is_imperative("Process a node.\n\nIt has\ntwo lines."))
 
     def test_links_for_type_checkers_spell_every_folder(self) -> None:
         links = [ROOT / ".typing" / "ingot", ROOT / ".typing" / "devstack" / "ingot"]

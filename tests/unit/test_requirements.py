@@ -123,20 +123,20 @@ class Migrating(classic_case.ClassicCase):
 class SortedManagement(ManagementInterface):
     @base.clean_step(priority=10)
     def low(self, task: Any) -> None:
-        """Runs second."""
+        """Run second."""
 
     @base.clean_step(priority=30)
     def high(self, task: Any) -> None:
-        """Runs first."""
+        """Run first."""
 
     @base.clean_step(priority=0)
     def never(self, task: Any) -> None:
-        """Runs on request."""
+        """Run on request."""
 
 
 class OldDeploy(DeployInterface):
     def deploy(self, task: Any) -> None:
-        """From before there were steps."""
+        """Deploy as before there were steps."""
 
 
 class OldMachine(GenericHardwareType):

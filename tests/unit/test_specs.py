@@ -137,12 +137,12 @@ class TablesTest(testtools.TestCase):
 
 
 def page(name: str) -> str:
-    """A page of the guides, with its lines joined as a reader sees them."""
+    """Return a page of the guides, with its lines joined as a reader sees them."""
     return " ".join((GUIDES / name).read_text().split())
 
 
 def _ours(group: str) -> importlib.metadata.EntryPoints:
-    """What the product itself has of a group of entry points; other packages may be installed beside it."""
+    """Return the product's own part of a group of entry points; other packages may be installed beside it."""
     return importlib.metadata.distribution("ingot").entry_points.select(group=group)
 
 
@@ -214,7 +214,7 @@ class GuidesTest(testtools.TestCase):
 
 
 def examples(path: pathlib.Path, language: str) -> list[str]:
-    """The code blocks of a page."""
+    """Return the code blocks of a page."""
     found = re.findall(rf"^( *)\.\. code-block:: {language}\n\n((?:\1   .*\n|\n)+)", path.read_text(), re.MULTILINE)
     return [textwrap.dedent(block) for _indent, block in found]
 

@@ -37,7 +37,7 @@ class FileStorage:
 
 
 def iso(files: dict[str, bytes]) -> bytes:
-    """A config drive with these files below openstack/latest."""
+    """Return a config drive with these files below openstack/latest."""
     image, out = pycdlib.PyCdlib(), io.BytesIO()
     image.new(joliet=3, vol_ident="config-2", interchange_level=4)
     for folder in ("/openstack", "/openstack/latest"):

@@ -66,7 +66,7 @@ class ChildTest(DirectoryTest):
 
 
 def _runs(number: int) -> bool:
-    """Whether a process is there and not a zombie that waits to be reaped."""
+    """Return whether a process is there and not a zombie that waits to be reaped."""
     try:
         return pathlib.Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -7,7 +7,7 @@ from quickstart import timeline
 
 
 def step(name: str, second: float | None, took: float | None = 0.5, **more: Any) -> dict[str, Any]:
-    """An attempt as the API gives it: started after so many seconds, or only planned."""
+    """Return an attempt as the API gives it: started after that many seconds, or only planned."""
 
     def time(seconds: float | None) -> str | None:
         return None if seconds is None else f"2026-01-01T00:00:{seconds:09.6f}+00:00"

@@ -19,7 +19,7 @@ MIDDLE = 8 * 2**20
 
 class ErasingTest(testtools.TestCase):
     def machine(self, *kinds: str) -> SimulatedMachine:
-        """A machine with disks of these kinds, all of them used."""
+        """Return a machine with disks of these kinds, all of them used."""
         directory = tempfile.TemporaryDirectory()
         self.addCleanup(directory.cleanup)
         config = RackConfig(
@@ -45,7 +45,7 @@ class ErasingTest(testtools.TestCase):
         self.run_on(machine, erasing.erase_completely, {"driver_internal_info": info})
 
     def left(self, machine: SimulatedMachine) -> list[tuple[bool, bool]]:
-        """For each disk whether something is left at its start and in its middle."""
+        """Return for each disk whether something is left at its start and in its middle."""
         return [tuple(SECRET in disk.read(offset, 4096) for offset in (0, MIDDLE)) for disk in machine.disks]
 
     def said(self, machine: SimulatedMachine) -> str:

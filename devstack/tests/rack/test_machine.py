@@ -58,7 +58,7 @@ class _BootsFromDisk(http.server.BaseHTTPRequestHandler):
         self.wfile.write(b"#!ipxe\nsanboot --no-describe --drive 0x80\n")
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Not in a test's output."""
+        """Keep messages out of the test's output."""
 
 
 class MachineTest(testtools.TestCase):

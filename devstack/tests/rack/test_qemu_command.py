@@ -35,7 +35,7 @@ class QemuCommandTest(testtools.TestCase):
         return [value for word, value in itertools.pairwise(command) if word == option]
 
     def order(self, setting: BootSetting | None) -> list[str]:
-        """What is tried when the machine boots, first to last."""
+        """Return what is tried when the machine boots, first to last."""
         found = {}
         for device in self.after("-device", self.command(setting)):
             name, _, options = device.partition(",")

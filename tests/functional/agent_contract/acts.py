@@ -25,29 +25,29 @@ class Acts(testtools.TestCase):
     arguments: str
 
     def start(self, boot_mode: str, **fields: Any) -> None:
-        """Enrolls a machine.
+        """Enroll a machine.
 
         :param fields: further ones of its node.
         """
         raise NotImplementedError
 
     def ask(self, verb: str, state: str, **more: Any) -> None:
-        """Asks for a change of the provision state and waits for its end."""
+        """Request a change of the provision state and wait for its end."""
         raise NotImplementedError
 
     def choose_image(self, **more: Any) -> None:
-        """Asks for an image.
+        """Select an image for the node.
 
         :param more: what the instance_info has beside it.
         """
         raise NotImplementedError
 
     def wait_until_it_says(self, text: str) -> None:
-        """Waits for a text on the machine's console."""
+        """Wait for a text on the machine's console."""
         raise NotImplementedError
 
     def finish(self, act: str) -> None:
-        """Does something with what was said."""
+        """Process the recording of an act."""
         raise NotImplementedError
 
     def change(self, field: str, value: Any) -> None:

@@ -59,19 +59,19 @@ class Recorder(fixtures.Fixture):
         self.url = f"http://127.0.0.1:{self.port}"
 
     def recording(self) -> Recording:
-        """What was said until now."""
+        """Return what was exchanged so far."""
         with self._lock:
             return Recording.of(self._exchanges)
 
     def begin(self, exchange: Exchange) -> None:
-        """Notes a request in its turn; the answer is put in later."""
+        """Record a request in its turn; the answer is added later."""
         with self._lock:
             self._exchanges.append(exchange)
 
     def _listen(
         self, server: Callable[[], tuple[requests.Session, str]], change: Change, context: ssl.SSLContext | None
     ) -> int:
-        """Starts to forward.
+        """Start to forward.
 
         :param server: gives the session and the address to forward with.
         :param change: makes of the path and the body of a request the body that is forwarded.
@@ -90,7 +90,7 @@ class Recorder(fixtures.Fixture):
         return int(listener.server_address[1])
 
     def _announce_relay(self, path: str, body: bytes) -> bytes:
-        """A heartbeat with the recorder's address and certificate; one without a certificate as it is."""
+        """Put the recorder's address and certificate into a heartbeat; leave one without a certificate as it is."""
         heartbeat = json.loads(body) if path.startswith(_HEARTBEAT) else {}
         if not heartbeat.get("agent_verify_ca"):
             return body
@@ -103,7 +103,7 @@ class Recorder(fixtures.Fixture):
         return json.dumps({**heartbeat, "callback_url": url, "agent_verify_ca": certificate}).encode()
 
     def _relay(self, url: str, certificate: str) -> tuple[str, str]:
-        """A way to an agent: its address and its certificate."""
+        """Start a relay to an agent; return its address and its certificate."""
         context, own = tls.create(self._directory, "127.0.0.1", None)
         port = self._listen(lambda: (client.open_session(url, certificate), url), _as_it_is, context)
         return f"https://127.0.0.1:{port}", own
@@ -174,6 +174,6 @@ def _decoded(body: bytes) -> Any:
 
 
 def _chosen(headers: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Some headers, without the versions of programs."""
+    """Return some of the headers, without the versions of programs."""
     return {name: headers[name].partition("/")[0] if name == "user-agent" else headers[name]
             for name in names if name in headers}  # fmt: skip

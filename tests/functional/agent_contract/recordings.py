@@ -49,7 +49,7 @@ class Exchange:
         return is_first_lookup or self.path == "/v1/continue_inspection"
 
     def document(self) -> dict[str, Any]:
-        """What a shape is taken of."""
+        """Return the part that a shape is taken of."""
         request = {"query": self.query, "headers": self.headers, "body": self.body}
         return {"request": request, "answer": {"headers": self.answer_headers, "body": self.answer}}
 
@@ -71,7 +71,10 @@ class Recording:
 
     @classmethod
     def of(cls, exchanges: Iterable[Exchange]) -> Self:
-        """:param exchanges: in the order in which they began."""
+        """Make a recording of exchanges.
+
+        :param exchanges: in the order in which they began.
+        """
         found = cls()
         for exchange in exchanges:
             if exchange.status not in _ASKED_AGAIN:
@@ -105,7 +108,7 @@ class Recording:
         self._join(kind, exchange.document())
 
     def _see(self, command: Mapping[str, Any]) -> None:
-        """Notes what an agent tells of a command."""
+        """Record what an agent reports about a command."""
         name, status = self._names.get(command["id"], command["command_name"]), command["command_status"]
         self._join(f"{name} {status}", command)
         if status != "RUNNING" and command["id"] not in self._ended:
@@ -126,7 +129,10 @@ class Recording:
         return any(one.startswith(_LAST_WORDS) for one in self.lives[-1])
 
     def differences(self, other: Self) -> Iterator[tuple[str, str, str, str]]:
-        """(kind, place, what is there here, what is there in the other one); the order as a kind of its own."""
+        """Yield (kind, place, what is there here, what is there in the other one).
+
+        The order is a kind of its own.
+        """
         for kind in [*self.kinds, *(kind for kind in other.kinds if kind not in self.kinds)]:
             if kind in self.kinds and kind in other.kinds:
                 for difference in shapes.differences(self.kinds[kind], other.kinds[kind]):
@@ -148,7 +154,7 @@ class Recording:
 
     @classmethod
     def load(cls, path: pathlib.Path) -> Self:
-        """What :meth:`save` wrote."""
+        """Load what :meth:`save` wrote."""
         found, stored = cls(), json.loads(path.read_text())
         found.lives = stored["lives"]
         found.kinds = {
@@ -159,11 +165,11 @@ class Recording:
 
 
 def _command(body: Mapping[str, Any]) -> str:
-    """A command's name, with that of the step that it is to run."""
+    """Return a command's name, with that of the step that it is to run."""
     step = body["params"].get("step")
     return f"{body['name']}({step['interface']}.{step['step']})" if step else str(body["name"])
 
 
 def stored(act: str) -> Recording:
-    """What the real agent said in an act."""
+    """Load what the real agent said in an act."""
     return Recording.load(STORED / f"{act}.json")

@@ -41,7 +41,7 @@ _TYPES: dict[type, str] = {
 
 
 def of(value: Any, place: str = "", kept: bool = False) -> dict[str, frozenset[str]]:
-    """The shape of a decoded JSON value.
+    """Return the shape of a decoded JSON value.
 
     :param place: where it stands in a larger one.
     :param kept: whether its values belong to the protocol.
@@ -76,7 +76,7 @@ def _name(item: Any) -> str:
 
 
 def union(shapes: Iterable[Shape]) -> dict[str, frozenset[str]]:
-    """The shape of all that have one of some shapes."""
+    """Return the shape of all values that have one of some shapes."""
     result: dict[str, frozenset[str]] = {}
     for number, shape in enumerate(shapes):
         places = [*result, *(place for place in shape if place not in result)]
@@ -85,7 +85,7 @@ def union(shapes: Iterable[Shape]) -> dict[str, frozenset[str]]:
 
 
 def _within(shape: Shape, place: str) -> frozenset[str]:
-    """The types at a place; of a key that the object there does not have, ``absent``."""
+    """Return the types at a place; ``absent`` for a key that the object there does not have."""
     lacks = place not in shape and "object" in shape.get(_parent(place), ())
     return frozenset({"absent"}) if lacks else shape.get(place, frozenset())
 
@@ -95,7 +95,7 @@ def _parent(place: str) -> str:
 
 
 def differences(one: Shape, other: Shape) -> Iterator[tuple[str, str, str]]:
-    """(place, its types in the one, its types in the other); nothing from inside of what only one has."""
+    """Yield (place, types in the one, types in the other); nothing from inside of what only one has."""
     for place in sorted({*one, *other}):
         types = [shape.get(place, frozenset({"absent"})) for shape in (one, other)]
         parents = [shape.get(_parent(place), frozenset()) for shape in (one, other)]
@@ -104,5 +104,5 @@ def differences(one: Shape, other: Shape) -> Iterator[tuple[str, str, str]]:
 
 
 def join_types(types: Iterable[str]) -> str:
-    """Types as one text: ``null|string``."""
+    """Join types into one text: ``null|string``."""
     return "|".join(sorted(types))

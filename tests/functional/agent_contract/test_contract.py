@@ -65,7 +65,7 @@ class ContractTest(acts.Acts):
         self.lab.eventually(lambda: any(text in line for line in log(self.name)), f"the machine says {text!r}")
 
     def finish(self, act: str) -> None:
-        """The same was said as with the real agent, but for what is allowed; nothing is allowed in vain."""
+        """Check that the same was said as with the real agent, but for allowed differences, all of which occur."""
         allowed, needed, found = ALLOWED.get(act, ()), set(), []
         for kind, place, real, simulated in recordings.stored(act).differences(self.recorder.recording()):
             rows = {row for row in allowed if row.covers(kind, place)}

@@ -44,7 +44,7 @@ BEGIN = ["GET / 200", "GET /v1/lookup 200", "POST /v1/heartbeat/{uuid} 202"]
 
 class RecordingsTest(testtools.TestCase):
     def different(self, *exchanges: Exchange) -> list[tuple[str, str]]:
-        """Kinds and places in which these differ from :data:`LIFE`."""
+        """Return the kinds and places in which exchanges differ from :data:`LIFE`."""
         found = Recording.of(LIFE).differences(Recording.of(exchanges))
         return [(kind, place) for kind, place, _here, _there in found]
 

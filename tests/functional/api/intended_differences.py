@@ -89,7 +89,10 @@ CRASHES: dict[tuple[str, str], tuple[int, str]] = {
 
 
 def difference(area: str, case: str, url: str, measured: int) -> tuple[int, str] | None:
-    """The status that Ingot should answer instead of the measured one, and why; None: it should answer as measured."""
+    """Return the status that Ingot should answer instead of the measured one, and why.
+
+    None: it should answer as measured.
+    """
     if (area, case or url) in DIFFERENCES:
         return DIFFERENCES[area, case or url]
     crashes = (
@@ -101,6 +104,6 @@ def difference(area: str, case: str, url: str, measured: int) -> tuple[int, str]
 
 
 def expected(area: str, case: str, url: str, measured: int) -> int:
-    """The status that Ingot should answer."""
+    """Return the status that Ingot should answer."""
     found = difference(area, case, url, measured)
     return found[0] if found else measured

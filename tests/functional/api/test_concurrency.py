@@ -67,7 +67,7 @@ class Concurrency(api_case.ApiCase):
         nodes.set_always(self.db, self.uuid, {"power_state": states.POWER_OFF, "provision_state": states.MANAGEABLE})
 
     def together(self, work: Callable[[Client], None]) -> collections.Counter[int]:
-        """What all clients were answered while they did the same at the same time."""
+        """Do the same as all clients at the same time; count their answers."""
         start = threading.Barrier(CLIENTS)
 
         def run(client: Client) -> None:
@@ -87,7 +87,7 @@ class Concurrency(api_case.ApiCase):
         self.assertLessEqual(set(answers), {200, 202, 204, 409, 412}, answers)
 
     def adds_keys(self, path: str, each: int) -> None:
-        """Every client adds keys of its own to ``extra``: exactly those answered 200 are there afterwards."""
+        """Add keys of ``extra`` as every client; check that exactly those answered 200 are there afterwards."""
         before = set(self.good("GET", path)["extra"])
 
         def add(client: Client) -> None:

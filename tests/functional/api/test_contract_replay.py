@@ -85,7 +85,7 @@ class Replay(api_case.ApiCase):
         self.good("POST", "/v1/volume/connectors", {**ours, "type": "iqn", "connector_id": "errx"})
 
     def set_nodes(self, *names: str, **values: Any) -> None:
-        """Writes columns of nodes, all by default, past the API; no flow runs in a state that is written so."""
+        """Write columns of nodes, all by default, without the API; no flow runs in a state written this way."""
         if "provision_state" in values:
             values["flow"] = None
         statement = sa.update(nodes.NODES).values(values)
@@ -113,7 +113,7 @@ class Replay(api_case.ApiCase):
         return self.api(case["method"], url, self.body(case), case["version"])
 
     def arrange(self, case: dict[str, Any]) -> None:
-        """Puts the node in the state in which the request was measured."""
+        """Put the node in the state in which the request was measured."""
         if case["area"] in ("provision", "steps"):
             verb = case["body"].get("target") if case["method"] == "PUT" else None
             state = FROM.get(verb, states.MANAGEABLE)
@@ -189,14 +189,14 @@ class Replay(api_case.ApiCase):
 
 
 def long_as(case: dict[str, Any]) -> int:
-    """How long an abbreviated text was, as the case's name says."""
+    """Return the length of an abbreviated text, as given in the case's name."""
     if "MB" in case["case"] or "kB" in case["case"]:
         return int(case["case"].split()[1][:-2]) * (1024**2 if "MB" in case["case"] else 1000)
     return int(re.sub(r"\D", "", case["case"]) or 300)
 
 
 def long_text(short: str, length: int) -> str:
-    """A text of a length for its abbreviation: CUSTOM_A... or x..."""
+    """Expand the abbreviation of a text to a length: CUSTOM_A... or x..."""
     start = short.removesuffix("...")
     return start + start[-1] * (length - len(start))
 

@@ -67,7 +67,7 @@ class Reader(threading.Thread):
                     return
 
     def _blocks(self, answer: requests.Response) -> Iterator[None]:
-        """Reads on; comes back after each event, and after each silence."""
+        """Read on; yield after each event, and after each silence."""
         event: dict[str, str] = {}
         for line in answer.iter_lines(chunk_size=None, decode_unicode=True):
             name, _colon, value = line.partition(": ")
@@ -149,7 +149,7 @@ class _OnTwoApis:
         self.check_nodes(first.seen)
 
     def check_nodes(self: Any, seen: list[dict[str, Any]]) -> None:
-        """Each node came from enroll to active, and its steps began before they ended."""
+        """Check that each node went from enroll to active, and that its steps began before they ended."""
         for number in range(NODES):
             own = [event for event in seen if event["node_name"] == f"fake-{number}"]
             states = [event["provision_state"] for event in own if event["kind"] == "provision"]
@@ -175,7 +175,7 @@ class _OnTwoApis:
         site.lab.eventually(all_there, f"all are {state}")
 
     def ended(self: Any, reader: Reader, state: str) -> int:
-        """How many nodes a reader has seen come to a state."""
+        """Count the nodes that a reader has seen reach a state."""
         return len({event["node_uuid"] for event in list(reader.seen) if event.get("provision_state") == state})
 
     def test_readers_that_do_not_read_block_no_other_request(self: Any) -> None:
@@ -196,7 +196,7 @@ class _OnTwoApis:
         self.assertEqual(300, sum(event["kind"] == "maintenance" for event in reader.seen))
 
     def status(self: Any, url: str) -> int:
-        """The answer to a request for a stream."""
+        """Return the status of the answer to a request for a stream."""
         with requests.get(f"{url}/ingot/v1/events", stream=True, timeout=lab.PATIENCE) as answer:
             return int(answer.status_code)
 

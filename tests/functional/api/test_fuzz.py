@@ -93,11 +93,12 @@ class FuzzCase(world.WorldCase):
         self.conductor.answers |= CONDUCTOR
 
     def version(self) -> int:
-        """Another number whenever another connection wrote to the database."""
+        """Return a number that changes whenever another connection wrote to the database."""
         return int(self.raw.execute("PRAGMA data_version").fetchone()[0])
 
     def ask(self, method: str, url: str, send: Callable[[], api_case.Answer], sent: object = "") -> api_case.Answer:
-        """
+        """Send a request, which must not end in a server error.
+
         :param send: sends the request.
         :param sent: what of the request is not in the URL, for the message.
         """
@@ -119,7 +120,7 @@ class FuzzCase(world.WorldCase):
         return answer
 
     def many(self, strategy: st.SearchStrategy[Any], body: Callable[[Any], None], times: int = 1) -> None:
-        """Runs a check on many examples."""
+        """Run a check on many examples."""
         settings = hypothesis.settings(SETTINGS, max_examples=EACH * times)
         settings(hypothesis.given(strategy)(body))()
 
@@ -147,7 +148,7 @@ class Described(FuzzCase):
         self.assertGreater(self.asked, 0)
 
     def identifiers(self, route: routes.Route) -> list[dict[str, str] | None]:
-        """Those of what there is, and any (None)."""
+        """Return the identifiers of existing objects, and any (None)."""
         parts, values = route.path.split("/"), self.url(route.path).partition("?")[0].split("/")
         known = {part.strip("<>"): value for part, value in zip(parts, values, strict=True) if part.startswith("<")}
         return [known, None] if known else [None]

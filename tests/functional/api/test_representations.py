@@ -100,7 +100,7 @@ class Representations(world.WorldCase):
 
 
 def status(measured: dict[str, Any], minor: int) -> int:
-    """The measured status at a version."""
+    """Return the measured status at a version."""
     for code, span in measured["status"].items():
         first, last = (int(version.partition(".")[2]) for version in span.split("-"))
         if first <= minor <= last:
@@ -109,5 +109,5 @@ def status(measured: dict[str, Any], minor: int) -> int:
 
 
 def fits(value: Any, kind: str) -> bool:
-    """Whether a value is null or of a measured type; what was null there may be anything."""
+    """Return whether a value is null or of a measured type; a value measured as null may be anything."""
     return value is None or kind == "NoneType" or type(value) is TYPES[kind]

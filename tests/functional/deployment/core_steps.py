@@ -13,5 +13,5 @@ CORE = [
 
 
 def ran(steps: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """(step, priority) of what was done, without what the flow itself did."""
+    """Return (step, priority) of what was done, without what the flow itself did."""
     return [(row["step"], row["priority"]) for row in steps if row["state"] == "done" and row["origin"] != "flow"]

@@ -67,7 +67,7 @@ class Process:
         return self
 
     def wait(self) -> None:
-        """For a command that ends on its own.
+        """Wait for a command that ends on its own.
 
         :raises AssertionError: it ended badly, or not in time.
         """
@@ -75,12 +75,12 @@ class Process:
             raise AssertionError(self.log.read_text())
 
     def send(self, number: int) -> None:
-        """Sends a signal, if it runs."""
+        """Send a signal if the process runs."""
         if self._process is not None:
             self._process.send_signal(number)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """Sends a signal and waits for the end; kills what does not end."""
+        """Send a signal and wait for the end; kill a process that does not end."""
         if self._process is None:
             return 0
         self._process.send_signal(number)
@@ -97,7 +97,7 @@ class Process:
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not worth a line in a test's output."""
+        """Drop the log of requests, to keep the test's output readable."""
 
 
 class FileServer(fixtures.Fixture):
@@ -118,7 +118,7 @@ class FileServer(fixtures.Fixture):
 
 
 def image_info(files: str, checksum: str) -> dict[str, Any]:
-    """instance_info for the image of a file server.
+    """Return the instance_info for the image of a file server.
 
     :param files: its address.
     """
@@ -210,7 +210,7 @@ class Lab(fixtures.Fixture):
         self.process = self.apis["api-0"]
 
     def make(self, command: list[str], name: str, *arguments: str) -> Process:
-        """A process with a configuration of its own, not started yet; it ends with the lab."""
+        """Make a process with its own configuration, not started yet; it ends with the lab."""
         config = self.directory / f"{name}.conf"
         config.write_text(self._configuration(name))
         process = Process([*command, "--config-file", str(config), *arguments], self.directory / f"{name}.log")
@@ -250,11 +250,11 @@ class Lab(fixtures.Fixture):
         return "\n".join(lines) + "\n"
 
     def own_options(self, name: str) -> Mapping[str, Mapping[str, Any]]:
-        """Options that only one process has; for laboratories in which they differ."""
+        """Return options that only one process has; for laboratories in which they differ."""
         return {}
 
     def wait_until_served(self) -> None:
-        """Returns when the API answers and all conductors are alive."""
+        """Wait until the API answers and all conductors are alive."""
 
         def check() -> bool:
             known = self.user.get("/v1/conductors")["conductors"]
@@ -263,11 +263,11 @@ class Lab(fixtures.Fixture):
         self.eventually(check, "API and conductors are up")
 
     def eventually(self, check: Callable[[], Any], what: str) -> Any:
-        """As :func:`eventually`, with :data:`PATIENCE` and the ends of all logs."""
+        """Call :func:`eventually` with :data:`PATIENCE` and the ends of all logs."""
         return eventually(check, what, PATIENCE, self.logs)
 
     def logs(self, lines: int = 60) -> str:
-        """The ends of the logs of all processes and machines."""
+        """Return the ends of the logs of all processes and machines."""
         parts = []
         for log in sorted(self.directory.glob("*.log")):
             parts += [f"--- {log.name}", *log.read_text(errors="replace").splitlines()[-lines:]]
@@ -278,7 +278,7 @@ class Lab(fixtures.Fixture):
     # What a user does
 
     def access(self, index: int = 0) -> dict[str, Any]:
-        """The ``driver_info`` of a machine of the rack."""
+        """Return the ``driver_info`` of a machine of the rack."""
         machine = self.rack.machines[index]
         return {
             "ipmi_address": machine["bmc_address"],
@@ -288,7 +288,7 @@ class Lab(fixtures.Fixture):
         }
 
     def enroll(self, index: int = 0, **fields: Any) -> str:
-        """Enrolls a machine of the rack with its port; returns the node's uuid."""
+        """Enroll a machine of the rack with its port; return the node's uuid."""
         machine = self.rack.machines[index]
         body = {"name": machine["name"], "driver": "ipmi", "driver_info": self.access(index), **fields}
         uuid: str = self.user.post("/v1/nodes", body)["uuid"]
@@ -297,7 +297,7 @@ class Lab(fixtures.Fixture):
         return uuid
 
     def make_available(self, uuid: str) -> None:
-        """manage, and provide, which cleans."""
+        """Send the verbs manage and provide; the second one cleans."""
         self.user.provision(uuid, "manage")
         self.reach(uuid, "manageable")
         self.user.provision(uuid, "provide")
@@ -307,11 +307,11 @@ class Lab(fixtures.Fixture):
         self.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": self.image_info(**more)})
 
     def image_info(self, **more: Any) -> dict[str, Any]:
-        """instance_info for the lab's image."""
+        """Return the instance_info for the lab's image."""
         return {**image_info(self.files.url, self.checksum), **more}
 
     def reach(self, uuid: str, state: str) -> dict[str, Any]:
-        """Waits until a node is in a provision state; an error as soon as it failed instead.
+        """Wait until a node is in a provision state; fail as soon as the flow has failed instead.
 
         What was asked for before has begun by now: a verb is answered when the node's state says so.
         """
@@ -327,24 +327,24 @@ class Lab(fixtures.Fixture):
         return node
 
     def step_runs(self, uuid: str) -> list[dict[str, Any]]:
-        """The steps of the node's latest run, as its timeline tells."""
+        """Return the steps of the node's latest run, from its timeline."""
         steps: list[dict[str, Any]] = self.user.get(f"/ingot/v1/nodes/{uuid}/timeline")["steps"]
         return steps
 
     def ipmitool(self, *words: str, index: int = 0) -> str:
-        """Asks a machine's BMC with ipmitool; returns what it prints."""
+        """Query a machine's BMC with ipmitool; return the output."""
         machine = self.rack.machines[index]
         address = ["-H", machine["bmc_address"], "-p", str(machine["bmc_port"])]
         command = ["ipmitool", "-I", "lanplus", *address, "-U", "admin", "-P", "password", *words]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def holds_image(self, index: int, disk: int = 0) -> bool:
-        """Whether a disk of a machine holds the image, byte by byte."""
+        """Return whether a disk of a machine holds the image, byte by byte."""
         expected = readback.content_digest(self.directory / "files" / "original.raw", len(self.image))
         return readback.content_digest(self._disk(index, disk), len(self.image)) == expected
 
     def config_drive(self, index: int) -> bytes:
-        """The config drive on the first disk of a machine; empty without one."""
+        """Return the config drive on the first disk of a machine; empty without one."""
         return readback.config_drive(self._disk(index, 0)) or b""
 
     def _disk(self, index: int, disk: int) -> str:
@@ -353,8 +353,10 @@ class Lab(fixtures.Fixture):
 
 
 def eventually(check: Callable[[], Any], what: str, limit: float, logs: Callable[[], str]) -> Any:
-    """The first true answer of ``check``; after so many seconds an error with logs. While no process listens at the API
-    there is no answer."""
+    """Return the first true answer of ``check``; fail with logs after ``limit`` seconds.
+
+    While no process listens at the API there is no answer.
+    """
     until = time.monotonic() + limit
     while not (answer := _heard(check)):
         if time.monotonic() > until:

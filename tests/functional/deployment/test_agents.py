@@ -14,7 +14,7 @@ FLASH = {"step": "flash", "interface": "bios", "kinds": ["deploy", "service"], "
 
 class AgentsTestCase(testtools.TestCase):
     def available(self, *steps: dict[str, Any], **settings: Any) -> str:
-        """An available node with an image, on a lab of its own, whose agent offers ``steps`` beside its usual ones."""
+        """Return an available node with an image, on its own lab, whose agent offers ``steps``, too."""
         self.bench = self.useFixture(lab.Lab(rack={"steps": steps}, **settings))
         self.control = self.bench.rack.control
         uuid = self.bench.enroll()
@@ -24,7 +24,7 @@ class AgentsTestCase(testtools.TestCase):
         return uuid
 
     def commands(self, name: str) -> list[int]:
-        """In which boot of the machine its agent was given a command."""
+        """Return in which boots of the machine its agent was given a command."""
         return [row["boot"] for row in self.control.machine(MACHINE)["commands"] if row["command"] == name]
 
 

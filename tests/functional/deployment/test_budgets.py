@@ -73,7 +73,7 @@ class Bench(fixtures.Fixture):
         self.rack.start()
 
     def reach(self, uuid: str, state: str) -> None:
-        """Waits for a state without asking the API: what is counted is Ingot's own."""
+        """Wait for a state without a request to the API: only Ingot's own statements are counted."""
 
         def check() -> bool:
             node = nodes.get(self.db, uuid, ("provision_state", "reservation", "flow", "last_error"))
@@ -86,7 +86,7 @@ class Bench(fixtures.Fixture):
 
 class TestBudgets(testtools.TestCase):
     def deploy(self, bench: Bench, uuid: str) -> int:
-        """Deploys a node; returns how many statements Ingot needed."""
+        """Deploy a node; return how many statements Ingot needed."""
         with sql_counter.counting(bench.db) as counted:
             bench.user.provision(uuid, "active")
             bench.reach(uuid, states.ACTIVE)

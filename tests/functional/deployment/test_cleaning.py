@@ -22,13 +22,13 @@ CALLBACK = {"conductor": {"clean_callback_timeout": 10}}
 
 
 def in_band(step: str, priority: int, interface: str = "deploy", **more: Any) -> dict[str, Any]:
-    """A clean step that the rack's agents offer."""
+    """Return a clean step that the rack's agents offer."""
     return {"step": step, "interface": interface, "priority": priority, "kinds": ["clean"], **more}
 
 
 class CleaningTestCase(testtools.TestCase):
     def manageable(self, steps: tuple[dict[str, Any], ...] = (), **settings: Any) -> str:
-        """A manageable node, on a lab of its own, whose agent offers ``steps`` beside its usual ones."""
+        """Return a manageable node, on its own lab, whose agent offers ``steps``, too."""
         rack = {"steps": steps, **settings.pop("rack", {})}
         self.bench = self.useFixture(lab.Lab(rack=rack, **settings))
         self.control = self.bench.rack.control
@@ -50,7 +50,7 @@ class CleaningTestCase(testtools.TestCase):
         self.bench.eventually(check, f"step {step} waits for the agent")
 
     def ran(self, uuid: str) -> list[tuple[str, int, str]]:
-        """(step, priority, state) of the attempts of the latest run, without what the flow itself did."""
+        """Return (step, priority, state) of the attempts of the latest run, without what the flow itself did."""
         rows = self.bench.step_runs(uuid)
         return [(row["step"], row["priority"], row["state"]) for row in rows if row["origin"] != "flow"]
 
@@ -65,7 +65,7 @@ class CleaningTestCase(testtools.TestCase):
                     disk.write(SECRET)
 
     def left(self) -> list[tuple[bool, ...]]:
-        """For each disk whether the secret is left at its start and in its middle."""
+        """Return for each disk whether the secret is left at its start and in its middle."""
         found = []
         for path in self.disks():
             with path.open("rb") as disk:
@@ -77,7 +77,7 @@ class CleaningTestCase(testtools.TestCase):
         return found
 
     def said(self) -> str:
-        """What the machine's log says."""
+        """Return the machine's log."""
         return "\n".join(self.control.log(MACHINE))
 
 

@@ -101,7 +101,7 @@ class TestTable(testtools.TestCase):
 
 class TestEveryAccess(StoryCase):
     def die_everywhere(self, row: Row) -> None:
-        """Until the conductor lives to see the end."""
+        """Crash at one access later each time, until the conductor survives to the end."""
         self.row, self.died_in = row, set[str]()
         outcomes: Counter[str] = Counter()
         for accesses in range(1, _MOST):
@@ -126,7 +126,7 @@ class TestEveryAccess(StoryCase):
         return [step for step in steps if step]
 
     def take_turns(self, node: models.Node, *args: Any, **more: Any) -> models.Node:
-        """What is held goes on."""
+        """Take turns until the flow ends, and continue what is held."""
         now = super().take_turns(node, *args, **more)
         while now.provision_state in states.HELD and not self.stage.life.dead:
             reached = states.requested_state(now.provision_state, "unhold")
@@ -155,7 +155,7 @@ class TestEveryAccessBesideFlows(scripted.ScriptedCase):
     tls = False
 
     def die_everywhere(self, key: str, is_done: Callable[[], bool]) -> bool:
-        """Has conductors work on something, of which the first dies at one access later each time.
+        """Run conductors of which the first crashes at one access later each time.
 
         :param key: of the queue in which the work is done.
         :returns: whether the first has lived to see the end.
@@ -172,7 +172,7 @@ class TestEveryAccessBesideFlows(scripted.ScriptedCase):
         raise AssertionError(f"not done after {_MOST} lives")
 
     def turn(self, key: str) -> None:
-        """The conductor sweeps, and has done what it found."""
+        """Let the conductor sweep and finish what it found."""
         try:
             self.conductor.sweeper.sweep()
         except scripted.Killed:

@@ -28,7 +28,7 @@ class TestFaults(testtools.TestCase):
         return bench, uuid
 
     def fails(self, bench: lab.Lab, uuid: str, *expected: str) -> dict[str, Any]:
-        """Deploys into a fault: the failure must say all of ``expected``."""
+        """Deploy into a fault; check that the failure says all of ``expected``."""
         bench.user.provision(uuid, "active")
         node = bench.reach(uuid, "deploy failed")
         for words in expected:

@@ -30,7 +30,7 @@ class TestLeaving(testtools.TestCase):
             self.bench.set_image(uuid)
 
     def deploy_all(self) -> str:
-        """Deploys all machines; returns the conductor that owns most of them once it is in the middle of a step."""
+        """Deploy all machines; return the conductor that owns most of them once it is in the middle of a step."""
         owners = collections.Counter(self.bench.user.node(uuid)["conductor"] for uuid in self.uuids)
         ((busiest, _count),) = owners.most_common(1)
         for machine in self.bench.rack.machines:
@@ -47,8 +47,10 @@ class TestLeaving(testtools.TestCase):
         return busiest
 
     def ask_while(self, leaving: threading.Thread) -> None:
-        """Asks the owner of each machine for something, as long as a conductor leaves. One that is just gone may have
-        been asked: that is a 503, and asking again is good."""
+        """Send a request to the owner of each machine for as long as a conductor leaves.
+
+        A request may reach a conductor that has just left: that is a 503, and a repeated request succeeds.
+        """
         leaving.start()
         until = time.monotonic() + lab.PATIENCE
         while leaving.is_alive() and time.monotonic() < until:

@@ -83,7 +83,7 @@ class ManyStepsTest(testtools.TestCase):
         return self.bench.rack.control.machine(MACHINE)
 
     def reach_step(self, step: str) -> None:
-        """Waits until a step is what the node waits for."""
+        """Wait until the node waits for a step."""
 
         def check() -> bool:
             node = self.user.node(self.uuid)
@@ -93,12 +93,12 @@ class ManyStepsTest(testtools.TestCase):
         self.bench.eventually(check, f"{step} runs")
 
     def executed(self, since: int) -> list[tuple[str, int]]:
-        """(step, boot) of the steps that agents were asked to run, by boots after ``since``."""
+        """Return (step, boot) of the steps that agents were given, in boots after ``since``."""
         commands = [command for command in self.machine()["commands"] if ".execute_" in command["command"]]
         return [(one["step"], one["boot"] - since) for one in commands if one["boot"] > since]
 
     def check_result(self, boots: int) -> None:
-        """The machine is what the steps should have made of it.
+        """Check that the machine is what the steps should have made of it.
 
         :param boots: how often it had booted before the deployment.
         """
@@ -149,7 +149,7 @@ class TestManySteps(ManyStepsTest):
         return {(step["interface"], step["step"]): step["runner"] for step in steps}
 
     def check_history(self) -> None:
-        """One entry for each step, in their order."""
+        """Check that there is one entry for each step, in their order."""
         history = [entry["event"] for entry in self.user.get(f"/v1/nodes/{self.uuid}/history")["history"]]
         expected = [f"Step {step[0]}.{step[1]} ({step[4]}) of flow deploy completed." for step in WHOLE]
         self.assertEqual(expected, [event for event in history if "of flow deploy" in event])
@@ -190,7 +190,7 @@ class TestService(ManyStepsTest):
         self.bench.rack.control.wait_for_state(MACHINE, "os")
 
     def serve(self, *steps: dict[str, Any]) -> dict[str, Any]:
-        """Asks for a service with steps that have a place in templates, too; returns its plan."""
+        """Request a service with steps that have a place in templates, too; return its plan."""
         requested = [{name: value for name, value in step.items() if name != "priority"} for step in steps]
         path, body = f"/ingot/v1/nodes/{self.uuid}/plan?flow=service", {"service_steps": requested}
         plan: dict[str, Any] = self.user.post(path, body)
@@ -198,7 +198,7 @@ class TestService(ManyStepsTest):
         return plan
 
     def check_given_back(self, boots: int) -> None:
-        """The machine runs its user's system.
+        """Check that the machine runs its user's system.
 
         :param boots: how often it has booted, the last time from its own disk.
         """

@@ -38,7 +38,7 @@ class OutageCase(testtools.TestCase):
         return made
 
     def writing(self, bench: lab.Lab) -> tuple[str, str]:
-        """A node whose deployment waits for the slow answer of its agent, and the conductor that waits."""
+        """Return a node whose deployment waits for its slow agent, and the conductor that waits."""
         uuid = bench.enroll()
         bench.make_available(uuid)
         bench.set_image(uuid)
@@ -148,7 +148,7 @@ class TestKilledAPI(OutageCase):
             self.assertEqual(1, len(ended), history)
 
     def manage(self, bench: lab.Lab, uuid: str) -> bool:
-        """Whether it was accepted, as far as the user knows."""
+        """Return whether the request was accepted, as far as the user knows."""
         user = lab.User(bench.url)
         try:
             return user.request("PUT", f"/v1/nodes/{uuid}/states/provision", {"target": "manage"}).status_code == 202

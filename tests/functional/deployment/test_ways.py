@@ -39,7 +39,7 @@ class BootFromVolume(WayCase):
         return bench, uuid
 
     def export(self, bench: lab.Lab, uuid: str) -> None:
-        """What a block storage service, or an operator, tells about the machine and its volume."""
+        """Register the machine's volume, as a block storage service or an operator does."""
         connector = {"node_uuid": uuid, "type": "iqn", "connector_id": f"{IQN}:machine"}
         bench.user.post("/v1/volume/connectors", connector)
         target = {"node_uuid": uuid, "volume_type": "iscsi", "volume_id": "volume", "boot_index": 0}
@@ -109,7 +109,7 @@ class FastTrack(WayCase):
     """An agent that runs already is used; one that went silent is replaced."""
 
     def bench(self, timeout: int = 60) -> tuple[lab.Lab, str]:
-        """A node whose manual cleaning has left an agent running."""
+        """Return a lab and a node whose manual cleaning has left an agent running."""
         bench = self.useFixture(lab.Lab(options={"deploy": {"fast_track": True, "fast_track_timeout": timeout}}))
         uuid = bench.enroll()
         bench.user.provision(uuid, "manage")
@@ -125,7 +125,7 @@ class FastTrack(WayCase):
         return machine["state"], machine["boots"]
 
     def switched(self, bench: lab.Lab, uuid: str) -> None:
-        """Waits until the conductor, too, is done with the power."""
+        """Wait until the conductor, too, is done with the power."""
 
         def done() -> bool:
             node = bench.user.node(uuid)

@@ -28,7 +28,7 @@ class RackTask(fakes.MemoryTask):
             )
 
     def await_heartbeat(self) -> None:
-        """Waits for the next heartbeat and notes it in the node."""
+        """Wait for the next heartbeat and save it in the node."""
         deadline = time.monotonic() + LIMIT
         while len(self.service.heartbeats) <= self.seen:
             if time.monotonic() > deadline:
@@ -75,7 +75,7 @@ class DriverRackTest(RackTest):
         self.assertEqual({}, self.task.missing)
 
     def finish(self, call: Callable[[Any], Any]) -> Any:
-        """Calls again, at heartbeats and when it is time, until the answer is done; returns that."""
+        """Call again, at heartbeats and poll times, until the answer is done; return that answer."""
         self.task.memory.clear()
         deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline:

@@ -20,7 +20,7 @@ STATUS = session.Request(0x00, 0x01)
 
 
 def begin(address: session.Address, timeout: float) -> "futures.Future[list[bytes]]":
-    """Asks for the status without waiting for the answer."""
+    """Request the status without waiting for the answer."""
     return loop.submit(session.call_async(address, timeout, STATUS))
 
 

@@ -77,7 +77,7 @@ class BootFaultTest(RackTest):
 
 class AgentFaultTest(RackTest):
     def silence(self) -> int:
-        """Waits for a second without a heartbeat: there are three in each. Returns how many there have been."""
+        """Wait for a second without a heartbeat, of which each second has three; return how many there were."""
         before = -1
 
         def no_more() -> bool:

@@ -47,7 +47,7 @@ class Bus(testtools.TestCase):
         self.endpoint = Endpoint()
 
     def bus(self, url: str, **options: Any) -> transport.OsloTransport:
-        """What a process with these options of the RabbitMQ driver has."""
+        """Make the transport of a process with these options of the RabbitMQ driver."""
         lines = [f"[DEFAULT]\ntransport_url = {url}\n[{broker.GROUP}]", *(f"{k} = {v}" for k, v in options.items())]
         file = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "ingot.conf"
         file.write_text("\n".join(lines))

@@ -58,7 +58,7 @@ def _mysql_trigger(table: str, event: str, statement: str) -> list[str]:
 
 
 def _postgresql_accounts(name: str, owner: str, _database: str) -> list[str]:
-    """What they make belongs to the owner."""
+    """Return statements for an account whose objects belong to the owner."""
     return [
         f'CREATE ROLE "{name}" LOGIN PASSWORD \'{PASSWORD}\' IN ROLE "{owner}"',
         f'ALTER ROLE "{name}" SET role = "{owner}"',
@@ -83,7 +83,7 @@ _DIALECTS = {
 
 
 def make_accounts(url: sa.URL, names: Collection[str]) -> None:
-    """Accounts that may do in a database what its owner may.
+    """Create accounts with the rights that a database's owner has.
 
     :param url: of the database, as its owner.
     """
@@ -92,7 +92,7 @@ def make_accounts(url: sa.URL, names: Collection[str]) -> None:
 
 
 def begin(url: sa.URL) -> None:
-    """From now on all writes are noted, in a database whose tables are there."""
+    """Record all writes from now on, in a database whose tables exist."""
     engine = sa.create_engine(url)
     _metadata.create_all(engine)
     engine.dispose()
@@ -118,7 +118,7 @@ def _statement(table: sa.Table, dialect: _Dialect, values: dict[str, str]) -> st
 
 
 def _changed(dialect: sa.Dialect) -> str:
-    """An expression for the names of the columns that a write changed, between commas."""
+    """Return an expression for the names of the columns that a write changed, between commas."""
     cases = [
         sa.case((sa.literal_column(f"OLD.{name}").is_distinct_from(sa.literal_column(f"NEW.{name}")), name))
         for name in NODES.c.keys()

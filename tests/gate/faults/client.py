@@ -37,7 +37,10 @@ class Operator(lab.User):
         self.tally: Counter[str] = Counter()
 
     def request(self, method: str, path: str, body: Any = None) -> requests.Response:
-        """One request, until it is answered and not by 503. Only for what may be asked twice."""
+        """Repeat one request until it is answered, and not by 503.
+
+        Only for requests that may be repeated.
+        """
         until = time.monotonic() + self._patience
         while (answer := self._attempt(method, path, body)) is None or answer.status_code in (409, 503):
             if time.monotonic() > until:
@@ -46,7 +49,7 @@ class Operator(lab.User):
         return answer
 
     def create(self, path: str, body: Mapping[str, Any]) -> None:
-        """Makes something that has an identity of its own: if an answer was lost, it is there once all the same."""
+        """Create an object with its own identity: if an answer was lost, the object still exists once."""
         until = time.monotonic() + self._patience
         while True:
             answer = self._attempt("POST", path, body)
@@ -59,7 +62,7 @@ class Operator(lab.User):
             time.sleep(_pause(answer))
 
     def provision(self, uuid: str, target: str, **more: Any) -> str:
-        """Asks for a verb, once.
+        """Request a verb once.
 
         :returns: how it is known that the request was accepted: ``202``, or ``seen`` where the answer was lost.
         :raises Refused: it was not.
@@ -80,7 +83,7 @@ class Operator(lab.User):
             time.sleep(_pause(answer))
 
     def end_of(self, uuid: str, states: Collection[str]) -> Mapping[str, Any]:
-        """The node, once it is in one of some states, unlocked and without pending work.
+        """Return the node once it is in one of some states, unlocked and without pending work.
 
         :raises Overdue: it does not come there.
         """
@@ -95,7 +98,7 @@ class Operator(lab.User):
             time.sleep(_PAUSE_S)
 
     def _attempt(self, method: str, path: str, body: Any) -> requests.Response | None:
-        """None: there was no answer."""
+        """Send a request once; return None if there was no answer."""
         try:
             answer = self._session.request(method, self.url + path, json=body, timeout=_ANSWER_S)
         except requests.RequestException:
@@ -110,5 +113,5 @@ def _pause(answer: requests.Response | None) -> float:
 
 
 def _moved(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether a request was accepted since the last call."""
+    """Return whether a request was accepted since the last call."""
     return any(before[name] != now[name] for name in ("provision_state", "provision_updated_at"))

@@ -23,7 +23,10 @@ class Engraver(VendorInterface):
 
     @base.deploy_step(priority=0, idempotent=False)
     def engrave(self, task: Task) -> None:
-        """Adds to the file which run of which node this was. The pause is the conductor's opportunity to die."""
+        """Append the node and its run to the file.
+
+        The pause gives the conductor an opportunity to die.
+        """
         with pathlib.Path(os.environ[PLATES]).open("a") as plates:
             plates.write(f"{task.node.uuid} {task.node.run_id}\n")
         time.sleep(_ENGRAVES_S)

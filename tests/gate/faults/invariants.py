@@ -62,7 +62,7 @@ Finding = Iterator[str]
 
 
 def tenants_are_content(seen: Evidence) -> Finding:
-    """Disks hold the image, nothing was refused, nothing took for ever."""
+    """Check that disks hold the image, nothing was refused and nothing took for ever."""
     yield from seen.complaints
 
 
@@ -73,14 +73,14 @@ def accepted_requests_have_ended(seen: Evidence) -> Finding:
 
 
 def failures_are_the_machines_own(seen: Evidence) -> Finding:
-    """Or they are the one answer to a step that must not be repeated and was cut short."""
+    """Check that failures come from the machine, or from an interrupted step that must not be repeated."""
     for request in seen.requests:
         if request.end and not request.went_well and not _at_fault(seen, request) and NOT_AGAIN not in request.error:
             yield f"{request.machine}: {request.verb} ended in {request.end}: {request.error}"
 
 
 def _at_fault(seen: Evidence, request: Request) -> bool:
-    """Whether something was wrong with the machine itself meanwhile."""
+    """Return whether something was wrong with the machine itself meanwhile."""
     return any(
         fault.victim == request.machine and began <= request.ended_at and ended >= request.asked_at
         for began, ended, fault in seen.faults
@@ -88,7 +88,7 @@ def _at_fault(seen: Evidence, request: Request) -> bool:
 
 
 def nodes_are_at_rest(seen: Evidence) -> Finding:
-    """None is transient, reserved, or owed anything."""
+    """Check that no node is transient, reserved or has pending work."""
     for node in seen.nodes:
         if node.provision_state not in states.STABLE | states.FAILED or node.reservation or node.flow or node.request:
             yield (
@@ -98,7 +98,7 @@ def nodes_are_at_rest(seen: Evidence) -> Finding:
 
 
 def each_request_ran_once(seen: Evidence) -> Finding:
-    """A run in the step runs for each request, and no other."""
+    """Check that the step runs have one run for each request, and no other."""
     flows = {"active": "deploy", "deleted": "delete"}
     asked = Counter((request.node, flows[request.verb]) for request in seen.requests if request.verb in flows)
     uuids = {node.id: node.uuid for node in seen.nodes}
@@ -110,7 +110,7 @@ def each_request_ran_once(seen: Evidence) -> Finding:
 
 
 def steps_are_in_order(seen: Evidence) -> Finding:
-    """A run begins with its first step, no step begins before the one before it has ended, and none is done twice."""
+    """Check that a run begins with its first step and each step begins once, after the one before has ended."""
     for run, rows in _runs(seen.attempts):
         if rows[0].step_index != 0:
             yield f"run {run} begins with {_describe(rows[0])}"
@@ -122,7 +122,7 @@ def steps_are_in_order(seen: Evidence) -> Finding:
 
 
 def deployments_are_complete(seen: Evidence) -> Finding:
-    """Whose last step is done has done them all."""
+    """Check that a deployment whose last step is done has done all its steps."""
     for run, rows in _runs(row for row in seen.attempts if row.flow == "deploy"):
         done = [row.step for row in rows if row.state == "done" and row.step in STEP_ORDER]
         if done[-1:] == STEP_ORDER[-1:] and done != STEP_ORDER:
@@ -130,7 +130,7 @@ def deployments_are_complete(seen: Evidence) -> Finding:
 
 
 def machines_are_cleaned(seen: Evidence) -> Finding:
-    """Each node that became available, after it was provided or its instance deleted, was erased before."""
+    """Check that each node was erased before it became available after provide or a deletion."""
     erased = Counter(
         row.node_id for row in seen.attempts if row.step == "erase_devices_metadata" and row.state == "done"
     )
@@ -142,7 +142,7 @@ def machines_are_cleaned(seen: Evidence) -> Finding:
 
 
 def nothing_was_engraved_twice(seen: Evidence) -> Finding:
-    """Nor was it said to be engraved, and is not."""
+    """Check that nothing was engraved twice, or reported as engraved but is not."""
     plates = Counter(seen.plates)
     uuids = {node.id: node.uuid for node in seen.nodes}
     done = {(uuids[row.node_id], row.run_id) for row in seen.attempts if row.step == "engrave" and row.state == "done"}
@@ -152,7 +152,7 @@ def nothing_was_engraved_twice(seen: Evidence) -> Finding:
 
 
 def agents_did_nothing_twice(seen: Evidence) -> Finding:
-    """A command that an agent has done is not sent again: commands of the rack's own log."""
+    """Check that no command that an agent has done is sent again, by the rack's own log."""
     for machine in seen.machines:
         done = Counter(
             (command["boot"], command["step"])
@@ -165,8 +165,10 @@ def agents_did_nothing_twice(seen: Evidence) -> Finding:
 
 
 def writes_carry_the_lock(seen: Evidence) -> Finding:
-    """What the lock guards is written by its holder, or while there is none. A flow's cursor changes only under the
-    lock. Taking a lock changes nothing else with it."""
+    """Check that guarded columns are written by the lock's holder, or while there is none.
+
+    A flow's cursor changes only under the lock. Taking a lock changes nothing else with it.
+    """
     for write in seen.writes:
         changed = set(filter(None, write.changed.split(","))) - UNGUARDED
         if not changed:
@@ -181,8 +183,11 @@ def writes_carry_the_lock(seen: Evidence) -> Finding:
 
 
 def locks_have_one_holder(seen: Evidence) -> Finding:
-    """The history of each lock is that of one lock: each write begins where the one before ended, every epoch has one
-    holder, and no lock of a conductor with heartbeats was taken."""
+    """Check that the history of each lock is that of one lock.
+
+    Each write begins where the one before ended, and every epoch has one holder. No lock of a conductor with heartbeats
+    was taken.
+    """
     last: dict[int, models.Record] = {}
     for write in seen.writes:
         before = last.get(write.node_id)
@@ -203,12 +208,15 @@ def locks_have_one_holder(seen: Evidence) -> Finding:
 
 
 def is_takeover(write: models.Record) -> bool:
-    """Whether a write takes a lock from another conductor."""
+    """Return whether a write takes a lock from another conductor."""
     return write.old_reservation not in (None, write.account) and write.new_lock_epoch != write.old_lock_epoch
 
 
 def _silence(seen: Evidence, host: str, moment: float) -> float:
-    """How old a conductor's last heartbeat was. One that arrived just now may not have been noticed."""
+    """Return how old a conductor's last heartbeat was.
+
+    One that arrived just now may not have been noticed.
+    """
     signs = [sign for sign in seen.signs if sign.hostname == host and sign.at <= moment - _NOTICED_WITHIN_S]
     given = (sign.heartbeat_at.replace(tzinfo=datetime.UTC).timestamp() for sign in signs)
     return moment - max(given, default=0.0)
@@ -249,5 +257,5 @@ RULES: tuple[Callable[[Evidence], Finding], ...] = (
 
 
 def broken(seen: Evidence) -> dict[str, list[str]]:
-    """What breaks each rule; rules that hold have none."""
+    """Return what breaks each rule; nothing for rules that hold."""
     return {rule.__name__: list(rule(seen)) for rule in RULES}

@@ -71,7 +71,7 @@ def _quick(site: Site, _name: str) -> None:
 
 
 def _machine(fault: str, value: str | None = None, times: int | None = None) -> tuple[Act, Act]:
-    """A fault that the rack knows."""
+    """Return the start and the end of a fault that the rack knows."""
     return (
         lambda site, machine: site.control().order_fault(machine, fault, value, times),
         lambda site, machine: site.control().clear_faults(machine, fault),

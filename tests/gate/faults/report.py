@@ -10,7 +10,7 @@ from tests.gate.faults.scenarios import Outcome
 
 
 def write(outcome: Outcome, directory: pathlib.Path) -> pathlib.Path:
-    """Writes the page of a run, named after date, command and commit.
+    """Write the page of a run, named after date, command and commit.
 
     :returns: where it is.
     """

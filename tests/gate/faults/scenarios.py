@@ -93,7 +93,7 @@ class Outcome:
 
 
 def storm(stage: fixtures.Fixture | testtools.TestCase, backend: str, plan: Storm, seed: int) -> Outcome:
-    """Builds a site, works and lets faults happen until there are enough deployments, undoes all faults, and judges.
+    """Build a site, let faults happen until there are enough deployments, undo all faults, and judge.
 
     :param stage: what keeps site and faults until its own end.
     """
@@ -123,7 +123,7 @@ def storm(stage: fixtures.Fixture | testtools.TestCase, backend: str, plan: Stor
 def kill(
     stage: fixtures.Fixture | testtools.TestCase, backend: str, machines: int, patience: float = STUCK_AFTER_S
 ) -> Outcome:
-    """Kills the conductor that deploys all machines, for good, and judges."""
+    """Kill the conductor that deploys all machines, for good, and judge."""
     site = stage.useFixture(Site(backend, machines, USUAL, stamp_s=takeover.STAMP_S))
     work = Workload(site, lambda begun: begun < machines, patience)
     killed = takeover.play(site, work)
@@ -170,7 +170,7 @@ def _steps(seen: Evidence) -> str:
 def gather(
     site: Site, work: Workload, faults: list[tuple[float, float, Fault]], options: Mapping[str, Mapping[str, Any]]
 ) -> Evidence:
-    """What tenants, database and rack know in the end."""
+    """Collect what tenants, database and rack know in the end."""
     engine = sa.create_engine(site.url, poolclass=sa.NullPool)
     with engine.connect() as connection:
 

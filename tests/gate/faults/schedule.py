@@ -26,8 +26,9 @@ class Fault:
 def draw(
     seed: int, count: int, every: float, victims: Mapping[str, Sequence[str]], weights: Mapping[str, int]
 ) -> list[Fault]:
-    """Faults as from a pack of cards that is shuffled anew when it is used up, so that no kind is left out for long.
-    None befalls a victim that has one or had one just now.
+    """Draw faults from a pack of cards, shuffled again when used up, so that no kind is left out for long.
+
+    No fault hits a victim that has one or had one just now.
 
     :param every: seconds between two faults, more while no process is well enough.
     :param victims: the names of conductors, apis, ..., as kinds of faults call them.
@@ -56,7 +57,7 @@ def draw(
 def _possible(
     pack: Sequence[str], victims: Mapping[str, Sequence[str]], unwell: set[str]
 ) -> Iterator[tuple[str, list[str]]]:
-    """The kinds of which there are victims, with those."""
+    """Yield the kinds of which there are victims, with those."""
     for name in pack:
         if well := [victim for victim in victims[KINDS[name].victims] if victim not in unwell]:
             yield name, well

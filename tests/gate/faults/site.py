@@ -108,7 +108,7 @@ class Site(fixtures.Fixture):
             self.useFixture(fixtures.EnvironmentVariable(name, url))
 
     def _install_driver(self) -> None:
-        """Where the conductors find packages; it has all that pip would leave of the suite's driver."""
+        """Install the suite's driver where the conductors find packages, with all that pip would leave."""
         place = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         shutil.copy(str(engraver.__file__), place)
         about = place / "ingot_engraver-1.dist-info"
@@ -122,13 +122,15 @@ class Site(fixtures.Fixture):
         self.useFixture(fixtures.EnvironmentVariable(engraver.PLATES, str(self._plates)))
 
     def start_server(self, name: str) -> None:
-        """Starts a server that was stopped; returns when it answers."""
+        """Start a server that was stopped, and wait until it answers."""
         self._starter.submit(self.servers[name].start).result()
         self.servers[name].wait_until_ready()
 
     def own_options(self, name: str) -> Mapping[str, Mapping[str, Any]]:
-        """Where a process finds database and bus, under its own name: the database sees who is who, and the wire of one
-        can be cut."""
+        """Return a process's own addresses of database and bus.
+
+        The database can tell processes apart by these names, and the wire of one process can be cut.
+        """
         url = self.url.set(username=name, password=audit.PASSWORD, port=self.database_line.port)
         bus = self.servers[BROKER].url
         if name in self.wires:
@@ -140,7 +142,7 @@ class Site(fixtures.Fixture):
         }
 
     def supervise(self) -> None:
-        """From now on, starts again what has ended, as a service manager does."""
+        """Restart from now on what has ended, as a service manager does."""
         self.processes = {**self.lab.conductors, **self.lab.apis}
 
         def watch() -> None:
@@ -157,17 +159,17 @@ class Site(fixtures.Fixture):
     # Machines
 
     def control(self) -> RackControl:
-        """The rack's, for one request: its connection is not for several threads."""
+        """Return the rack's control for one request: its connection is not for several threads."""
         return RackControl(self.lab.rack.description["control_url"])
 
     def plates(self) -> list[tuple[str, str]]:
-        """What was engraved: node and run, each time."""
+        """Return what was engraved: node and run, each time."""
         return [(node, run) for node, run in map(str.split, self._plates.read_text().splitlines())]
 
     # Images
 
     def _make_images(self) -> None:
-        """Several images with different contents: a disk that still holds the last deployment's is found out."""
+        """Make several images with different contents, to detect a disk that still holds the last deployment's."""
         self._images = []
         for number in range(IMAGES):
             image = bytearray(disk_images.gpt_image(_IMAGE_SIZE))
@@ -178,7 +180,7 @@ class Site(fixtures.Fixture):
             self._images.append(path)
 
     def image_info(self, number: int) -> dict[str, Any]:
-        """instance_info for the image of a deployment.
+        """Return the instance_info for the image of a deployment.
 
         :param number: of the deployment.
         """
@@ -191,7 +193,7 @@ class Site(fixtures.Fixture):
         }
 
     def runs_image(self, machine: str, number: int) -> bool:
-        """Whether a machine runs from a disk that holds the image of a deployment, byte by byte."""
+        """Return whether a machine runs from a disk that holds the image of a deployment, byte by byte."""
         found = self.control().machine(machine)
         expected = readback.content_digest(self._images[number % IMAGES], _IMAGE_SIZE)
         return found["state"] == "os" and readback.content_digest(found["disks"][0]["path"], _IMAGE_SIZE) == expected

@@ -31,7 +31,7 @@ class Killed(NamedTuple):
 
 
 def play(site: Site, work: Workload) -> Killed:
-    """Has one conductor deploy all machines, kills it for good, and waits until all has ended."""
+    """Let one conductor deploy all machines, kill it for good, and wait until all has ended."""
     victim = site.lab.names[0]
     for tenant, uuid in zip(work.tenants, _owned_by(victim, site.lab.names), strict=False):
         tenant.uuid = uuid
@@ -45,7 +45,7 @@ def play(site: Site, work: Workload) -> Killed:
 
 
 def _owned_by(victim: str, names: list[str]) -> Iterator[str]:
-    """Uuids of nodes that are a conductor's."""
+    """Yield the uuids of a conductor's nodes."""
     exponent = opts.load([], prog="ingot-tests", files=[]).hash_partition_exponent
     members = [conductors.RingMember(name, "", "ipmi") for name in names]
     rings = client.Rings(lambda: members, time.monotonic, float("inf"), exponent)
@@ -55,7 +55,7 @@ def _owned_by(victim: str, names: list[str]) -> Iterator[str]:
 
 
 def _once_all_run(site: Site, work: Workload) -> list[dict[str, Any]]:
-    """The nodes, once all deployments have begun or a tenant has given up."""
+    """Return the nodes once all deployments have begun or a tenant has given up."""
     while True:
         nodes: list[dict[str, Any]] = site.lab.user.get(f"/v1/nodes?fields={','.join(_FIELDS)}")["nodes"]
         run = [node for node in nodes if _runs(node)]
@@ -69,7 +69,7 @@ def _runs(node: dict[str, Any]) -> bool:
 
 
 def all_ran_and_were_taken_over(killed: Killed, seen: Evidence) -> Iterator[str]:
-    """Otherwise nothing was shown."""
+    """Yield which deployments did not run or were not taken over; with any, the run proves nothing."""
     resumed = _resumed(killed, seen)
     for node in killed.nodes:
         if not _runs(node) or node["conductor"] != killed.conductor:
@@ -79,7 +79,7 @@ def all_ran_and_were_taken_over(killed: Killed, seen: Evidence) -> Iterator[str]
 
 
 def facts(killed: Killed, seen: Evidence) -> list[tuple[str, str]]:
-    """How it went."""
+    """Return facts about how it went."""
     resumed = sorted(_resumed(killed, seen).values())
     ends = [request.ended_at - killed.at for request in seen.requests if request.verb == "active" and request.went_well]
     if not (resumed and ends):
@@ -96,7 +96,7 @@ def facts(killed: Killed, seen: Evidence) -> list[tuple[str, str]]:
 
 
 def _resumed(killed: Killed, seen: Evidence) -> dict[str, float]:
-    """By node, the seconds after which a survivor first took its lock."""
+    """Return, by node, the seconds after which a survivor first took its lock."""
     uuids = {node.id: node.uuid for node in seen.nodes}
     resumed: dict[str, float] = {}
     for write in seen.writes:

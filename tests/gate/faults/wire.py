@@ -20,12 +20,12 @@ _NEW_NETWORK = 0x40000000
 
 
 def line_to(server: tuple[str, int]) -> Proxy:
-    """A line with a network of its own where that is allowed, otherwise one that only falls silent."""
+    """Return a line with its own network where that is allowed, otherwise one that only falls silent."""
     return Wire(server) if allowed() else Proxy(server)
 
 
 def allowed() -> bool:
-    """Whether this process may make network namespaces."""
+    """Return whether this process may make network namespaces."""
     name = f"ingot-try-{os.getpid()}"
     made = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False).returncode == 0
     if made:
@@ -71,7 +71,7 @@ def _ip(*words: str) -> None:
 
 
 def _enter(namespace: int) -> None:
-    """Moves the calling thread to a network namespace (Python has a function for it from 3.12 on)."""
+    """Move the calling thread to a network namespace (Python has a function for it from 3.12 on)."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.setns(namespace, _NEW_NETWORK):
         raise OSError(ctypes.get_errno(), "setns")

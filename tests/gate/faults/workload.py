@@ -81,7 +81,7 @@ class Workload:
             return needed
 
     def answers(self) -> Counter[str]:
-        """How the API answered, and how often."""
+        """Count the API's answers by status."""
         return sum((tenant.operator.tally for tenant in self.tenants), start=Counter())
 
 
@@ -120,7 +120,7 @@ class Tenant(threading.Thread):
         self._work.complaints.append(f"{self.machine} ({self.uuid}): {what}")
 
     def _enroll(self) -> None:
-        """As often as answers are lost: uuid and address are the machine's, and what is there is there once."""
+        """Enroll the machine, again whenever an answer is lost: uuid and address make it the same node."""
         driver = "engraved" if self._engraved else "ipmi"
         node = {"uuid": self.uuid, "name": self.machine, "driver": driver, "driver_info": self._access}
         self.operator.create("/v1/nodes", node)
@@ -139,7 +139,7 @@ class Tenant(threading.Thread):
             self._complain(f"deployment {number} is active, and the machine does not run its image")
 
     def _boots(self, number: int) -> bool:
-        """Whether the machine runs its image, once it has had the time to boot."""
+        """Return whether the machine runs its image, once it has had the time to boot."""
         until = time.monotonic() + _BOOT_S
         while not self._site.runs_image(self.machine, number):
             if time.monotonic() > until:
@@ -148,7 +148,7 @@ class Tenant(threading.Thread):
         return True
 
     def _make(self, verb: str) -> None:
-        """Asks for something until it ends well: a machine at fault may make it fail a few times.
+        """Request a verb until it ends well: a machine at fault may make it fail a few times.
 
         :raises Refused: it fails for ever.
         """

@@ -16,7 +16,7 @@ PATIENCE_S = round(60 * float(os.environ.get("INGOT_TEST_PATIENCE", "1")))
 
 
 def describe(instance: metalsmith.Instance) -> dict[str, Any]:
-    """An instance, without its addresses: those are Neutron's."""
+    """Describe an instance without its addresses: those are Neutron's."""
     return {
         "uuid": instance.uuid,
         "hostname": instance.hostname,
@@ -27,7 +27,7 @@ def describe(instance: metalsmith.Instance) -> dict[str, Any]:
 
 
 def deploy(api: metalsmith.Provisioner, request: dict[str, Any]) -> dict[str, Any]:
-    """Reserves by capability, trait and a condition of its own; deploys; waits."""
+    """Reserve by capability, trait and a condition of its own; deploy; wait."""
     node = api.reserve_node(
         request["resource_class"],
         capabilities=request["capabilities"],

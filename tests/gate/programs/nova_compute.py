@@ -34,13 +34,16 @@ class Compute:
         self.instance: instances.Instance = None
 
     def begin(self, vif: str) -> list[str]:
-        """The start of the service: the nodes that are there. Instances are given an interface."""
+        """Start the service; return the nodes that are there.
+
+        Instances are given an interface.
+        """
         self.network = model.NetworkInfo([model.VIF(id=vif, address="fa:16:3e:00:00:01", network=model.Network())])
         self.driver.init_host(HOST)
         return list(self.driver.get_available_nodes())
 
     def report(self, node: str) -> dict[str, Any]:
-        """What Placement gets about a node."""
+        """Return what Placement gets about a node."""
         self.driver.get_available_nodes(refresh=True)
         tree = provider_tree.ProviderTree()
         tree.new_root(node, node)
@@ -53,14 +56,14 @@ class Compute:
         }
 
     def compute_node(self, node: str) -> int:
-        """The record of a node in Nova's database, which the resource tracker makes."""
+        """Create the record of a node in Nova's database, as the resource tracker does."""
         record = objects.ComputeNode(self.context, host=HOST)
         record.update_from_virt_driver({**self.driver.get_available_resource(node), "cpu_info": ""})
         record.create()
         return int(record.id)
 
     def make(self, node: str, image: str, name: str, traits: list[str], user_data: str) -> str:
-        """An instance in Nova's database, on the node that the scheduler would choose."""
+        """Create an instance in Nova's database, on the node that the scheduler would choose."""
         flavor = objects.Flavor(
             self.context,
             flavorid=name,
@@ -102,7 +105,7 @@ class Compute:
         self.instance.save()
 
     def power(self, *changes: str) -> list[int]:
-        """The states of power after each change."""
+        """Change the power several times; return the state after each change."""
         possible: dict[str, Callable[[], None]] = {
             "off": lambda: self.driver.power_off(self.instance),
             "soft off": lambda: self.driver.power_off(self.instance, timeout=20),
@@ -117,7 +120,7 @@ class Compute:
         return states
 
     def known(self) -> dict[str, Any]:
-        """What the driver knows about its instances."""
+        """Return what the driver knows about its instances."""
         self.driver.get_available_nodes()
         return {
             "exists": self.driver.instance_exists(self.instance),
@@ -128,7 +131,7 @@ class Compute:
         }
 
     def interfaces(self) -> None:
-        """An interface more, and without it again."""
+        """Attach one more interface, and detach it again."""
         (vif,) = self.network
         self.driver.attach_interface(self.context, self.instance, self.image, vif)
         self.driver.detach_interface(self.context, self.instance, vif)

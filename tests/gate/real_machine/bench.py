@@ -132,61 +132,61 @@ class Bench(fixtures.Fixture):
         return "\n".join(line for group in lines for line in group) + "\n"
 
     def url(self, path: str) -> str:
-        """The address of a built file, to the machine."""
+        """Return the address of a built file, as the machine sees it."""
         return f"http://{HOST}:{self.files.port}/{path}"
 
     # What is seen
 
     def say(self, text: str) -> None:
-        """Adds a line to the run's story."""
+        """Add a line to the run's story."""
         with (PLACE / "story.txt").open("a") as story:
             story.write(f"{self.directory.name:>6} {time.monotonic() - self._began:7.1f} s  {text}\n")
 
     def eventually(self, check: Callable[[], Any], what: str) -> Any:
-        """The first true answer of ``check``; too late, an error with the ends of logs."""
+        """Return the first true answer of ``check``; fail with the ends of logs when it is too late."""
         return lab.eventually(check, what, PATIENCE_S, self.logs)
 
     def logs(self, lines: int = 40) -> str:
-        """The ends of Ingot's log and of the machine's."""
+        """Return the ends of Ingot's log and of the machine's."""
         ingot = (self.directory / "ingot.log").read_text(errors="replace").splitlines()[-lines:]
         return "\n".join([*ingot, "---", *self.rack.control.log(self.name)[-lines:]])
 
     def log(self) -> list[str]:
-        """The machine's log since it was last switched on, with what its console shows in an unfinished line."""
+        """Return the machine's log since it was last switched on, with its console's unfinished line."""
         log = self.rack.control.log(self.name)
         starts = [number for number, line in enumerate(log) if " on: QEMU process" in line]
         return [*log[starts[-1] if starts else 0 :], self.rack.control.machine(self.name)["prompt"]]
 
     def console(self) -> list[str]:
-        """What the test image has said since the machine was last switched on."""
+        """Return what the test image has said since the machine was last switched on."""
         return [line.partition(MARKER)[2] for line in self.log() if MARKER in line]
 
     def has_said(self, text: str) -> bool:
-        """Whether the machine's console has shown a text since the machine was last switched on."""
+        """Return whether the machine's console has shown a text since the machine was last switched on."""
         return any(text in line for line in self.log())
 
     def wait_for_text(self, text: str) -> None:
-        """Waits until the machine's console has shown a text since the machine was last switched on."""
+        """Wait until the machine's console has shown a text since the machine was last switched on."""
         self.eventually(lambda: self.has_said(text), f"the console shows {text!r}")
 
     def type(self, text: str) -> None:
-        """Types a line on the machine's console."""
+        """Type a line on the machine's console."""
         self.rack.control.type(self.name, f"{text}\n")
 
     def agent_logs(self, uuid: str) -> list[dict[str, Any]]:
-        """The logs of the node's agents that Ingot has kept, the newest last."""
+        """Return the logs of the node's agents that Ingot has kept, the newest last."""
         logs: list[dict[str, Any]] = self.user.get(f"/ingot/v1/nodes/{uuid}/logs")["logs"]
         return sorted(logs, key=lambda log: str(log["created_at"]))
 
     def text_of(self, uuid: str, log: Mapping[str, Any]) -> str:
-        """Everything in kept logs of an agent, as a text."""
+        """Return everything in kept logs of an agent, as a text."""
         content = self.user.request("GET", f"/ingot/v1/nodes/{uuid}/logs/{log['uuid']}").content
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             files = [archive.extractfile(member) for member in archive.getmembers()]
             return "\n".join(file.read().decode(errors="replace") for file in files if file)
 
     def disk(self, number: int) -> dict[str, Any]:
-        """A disk of the machine: serial, path, ..."""
+        """Return a disk of the machine: serial, path, ..."""
         disk: dict[str, Any] = self.rack.control.machine(self.name)["disks"][number]
         return disk
 
@@ -198,7 +198,7 @@ class Bench(fixtures.Fixture):
     # What a user does
 
     def enroll(self, boot_mode: str, **fields: Any) -> str:
-        """Enrolls the machine; returns the node's uuid.
+        """Enroll the machine; return the node's uuid.
 
         :param fields: further ones of the node.
         """
@@ -227,7 +227,7 @@ class Bench(fixtures.Fixture):
         return uuid
 
     def choose_image(self, uuid: str, name: str, **more: Any) -> None:
-        """Asks for the test image: ``image.raw`` or ``image.qcow2``."""
+        """Select the test image: ``image.raw`` or ``image.qcow2``."""
         info = {
             "image_source": self.url(f"image/{name}"),
             "image_os_hash_algo": "sha256",
@@ -237,17 +237,17 @@ class Bench(fixtures.Fixture):
         self.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": info})
 
     def ask(self, uuid: str, verb: str, state: str, **more: Any) -> dict[str, Any]:
-        """Asks for a change of the provision state and waits for the result; says what happens meanwhile."""
+        """Request a change of the provision state and wait for the result; report what happens meanwhile."""
         self.start(uuid, verb, **more)
         return self.reach(uuid, state)
 
     def start(self, uuid: str, verb: str, **more: Any) -> None:
-        """Asks for a change of the provision state."""
+        """Request a change of the provision state."""
         self.say(f"{verb}")
         self.user.provision(uuid, verb, **more)
 
     def reach(self, uuid: str, state: str) -> dict[str, Any]:
-        """Waits until a change of the provision state has ended, in this state and in no other."""
+        """Wait until a change of the provision state has ended, in this state and in no other."""
         node: dict[str, Any] = self.eventually(lambda: self._arrived(uuid, state), f"the node is {state}")
         self._tell_timeline(uuid)
         if node["last_error"]:
@@ -255,7 +255,7 @@ class Bench(fixtures.Fixture):
         return node
 
     def agent(self, uuid: str) -> str:
-        """Waits for the agent; returns its own address, also where Ingot knows the recorder's."""
+        """Wait for the agent; return its own address, also where Ingot knows the recorder's."""
         url: str = self.eventually(
             lambda: self.user.node(uuid)["driver_internal_info"].get("agent_url"), "the agent has called"
         )
@@ -284,7 +284,7 @@ class Bench(fixtures.Fixture):
             self.say(f"    {step['interface']}.{step['step']} {step['state']} {step.get('duration', '')}")
 
     def wait_for_image(self) -> System:
-        """Waits until the deployed system has said everything."""
+        """Wait until the deployed system has said everything."""
         lines: list[str] = self.eventually(lambda: "ready" in (said := self.console()) and said, "the image runs")
         for line in lines:
             self.say(f"    {line}")
@@ -293,7 +293,7 @@ class Bench(fixtures.Fixture):
         return System(facts, {one["array"]: one for one in found if "array" in one})
 
     def check_facts(self, system: System, uuid: str, firmware: str) -> None:
-        """The system runs with this firmware, from the image that was asked for and with its config drive.
+        """Check that the system runs with this firmware, from the selected image and with its config drive.
 
         :raises AssertionError: it does not; the message has what it says of itself.
         """

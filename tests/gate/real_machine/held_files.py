@@ -36,13 +36,13 @@ class HeldFiles(fixtures.Fixture):
         self.addCleanup(self.let_go)
 
     def hold(self, name: str) -> None:
-        """From now on files whose paths end like this stop in the middle."""
+        """Stop files whose paths end like this in the middle, from now on."""
         self._begun.clear()
         self._go_on.clear()
         self._held = name
 
     def let_go(self) -> None:
-        """Files come whole again."""
+        """Send whole files again."""
         self._held = ""
         self._go_on.set()
 
@@ -52,7 +52,7 @@ class HeldFiles(fixtures.Fixture):
         return self._begun.is_set()
 
     def pause(self, path: str) -> None:
-        """To be called in the middle of a file."""
+        """Wait while the file is held; called in the middle of a file."""
         if self._held and path.endswith(self._held):
             self._begun.set()
             self._go_on.wait()
@@ -71,4 +71,4 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
             super().copyfile(source, outputfile)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Requests are not worth a line in a test's output."""
+        """Drop the log of requests, to keep the test's output readable."""

@@ -39,16 +39,16 @@ class BiosTest(testtools.TestCase):
         self.bench.user.patch(f"/v1/nodes/{self.uuid}", {ARGUMENTS: f"{self.bench.kernel_arguments} {more}".strip()})
 
     def root_device(self, **hint: object) -> None:
-        """Whatever the hint, it is the second disk's."""
+        """Set a hint for the root device, which is always the second disk."""
         self.bench.user.patch(f"/v1/nodes/{self.uuid}", {"/properties/root_device": hint})
 
     def check_which_disk(self) -> None:
-        """It was written on the second disk only."""
+        """Check that only the second disk was written."""
         self.assertEqual([False, True], [traces.has_partition_table(disk["path"]) for disk in self.disks])
         self.assertEqual(0, self.bench.disk(0)["used"])
 
     def refuse_an_agent_without_tls(self) -> None:
-        """An agent that takes Ingot for one from before TLS does not use it, and is never listened to."""
+        """Check that an agent which expects an Ingot from before TLS is never used."""
         self.arguments("ipa-ironic-api-version=1.67")
         self.bench.choose_image(self.uuid, "image.raw")
         self.bench.start(self.uuid, "active")
@@ -60,8 +60,10 @@ class BiosTest(testtools.TestCase):
         self.bench.ask(self.uuid, "deleted", "available")
 
     def kill_the_agent(self) -> None:
-        """While it writes; the ramdisk starts another, which knows nothing of the image. What the first one has logged
-        is on the console."""
+        """Kill the agent while it writes; the ramdisk starts another, which knows nothing of the image.
+
+        What the first one has logged is on the console.
+        """
         self.arguments("ramdisk.shell")
         self.root_device(wwn=self.disks[1]["wwn"])
         self.bench.choose_image(self.uuid, "image.raw")
@@ -73,7 +75,10 @@ class BiosTest(testtools.TestCase):
         self.fails_to_write()
 
     def reset_the_machine(self) -> None:
-        """By its BMC, and it does not start what is half written. No agent calls any more, and none answers."""
+        """Reset the machine by its BMC; check that it does not start a half-written system.
+
+        No agent calls any more, and none answers.
+        """
         self.root_device(size=LARGE_GIB)
         self.start_writing()
         self.bench.say("reset by the BMC")
@@ -81,7 +86,7 @@ class BiosTest(testtools.TestCase):
         self.fails_to_write()
 
     def start_writing(self) -> None:
-        """Until the agent has the beginning of the image, for the second disk, and waits for more."""
+        """Wait until the agent has the beginning of the image, for the second disk, and waits for more."""
         self.bench.files.hold("image.raw")
         self.bench.start(self.uuid, "active", configdrive={"meta_data": {"uuid": self.uuid, "name": "real"}})
         self.bench.eventually(lambda: self.bench.files.is_read, "the agent fetches the image")
@@ -92,7 +97,7 @@ class BiosTest(testtools.TestCase):
         )
 
     def fails_to_write(self) -> None:
-        """A machine without an agent refuses connections, or does not answer at all."""
+        """Check that the deployment fails: a machine without an agent refuses connections, or does not answer."""
         failed = self.bench.reach(self.uuid, "deploy failed")
         self.assertIn("write_image", failed["last_error"])
         self.assertRegex(failed["last_error"], "its agent is gone|did not answer")
@@ -111,7 +116,7 @@ class BiosTest(testtools.TestCase):
         self.assertEqual({}, system.arrays)
 
     def rescue(self) -> None:
-        """The user gets in on the serial console."""
+        """Rescue the machine; check that the user gets in on the serial console."""
         self.bench.ask(self.uuid, "rescue", "rescue", rescue_password=PASSWORD)
         self.bench.wait_for_text("ramdisk login:")
         self.bench.type("rescue")
@@ -124,7 +129,7 @@ class BiosTest(testtools.TestCase):
         self.bench.say(f"user rescue is logged in and sees disks {serials}")
 
     def unrescue(self) -> None:
-        """The power button tells the ramdisk to end; then the user's system is there again."""
+        """End the rescue: the power button stops the ramdisk; then the user's system is there again."""
         self.bench.ask(self.uuid, "unrescue", "active")
         log = "\n".join(self.bench.rack.control.log(self.bench.name))
         self.assertIn("ramdisk: power button", log)

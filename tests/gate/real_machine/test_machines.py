@@ -23,7 +23,7 @@ _RESET = bytes.fromhex("b0fe e664")  # through the keyboard controller, as syste
 
 
 def boot_sector(says: str, then: bytes = b"") -> bytes:
-    """A boot sector that says something on the serial console, does something and halts."""
+    """Return a boot sector that prints something on the serial console, does something and halts."""
     code = (_SAY + then + _HALT).ljust(_TEXT_AT, b"\x90")
     return (code + f"{says}\r\n\0".encode()).ljust(510, b"\0") + b"\x55\xaa"
 
@@ -102,7 +102,7 @@ class MachinesTest(testtools.TestCase):
             time.sleep(0.1)
 
     def lives(self, process: str) -> bool:
-        """Whether a process exists; one that only waits to be collected does not."""
+        """Return whether a process exists and is not a zombie."""
         try:
             state = pathlib.Path("/proc", process, "stat").read_text().rpartition(")")[2].split()[0]
         except FileNotFoundError:

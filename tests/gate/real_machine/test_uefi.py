@@ -54,7 +54,7 @@ class UefiTest(testtools.TestCase):
         self.assertEqual("rack", found["system_vendor"]["product_name"])
 
     def provide(self) -> None:
-        """The partition table of an earlier user goes."""
+        """Provide the machine; check that the partition table of an earlier user is gone."""
         with pathlib.Path(self.paths[1]).open("r+b") as file:
             file.write((PLACE / "image" / "image.raw").read_bytes()[: 2**20])
         self.assertTrue(traces.has_partition_table(self.paths[1]))
@@ -64,7 +64,7 @@ class UefiTest(testtools.TestCase):
         self.assertFalse(traces.has_partition_table(self.paths[1]), "cleaning left a partition table")
 
     def check_access(self) -> None:
-        """The agent takes commands over TLS from who has its token, and Ingot heartbeats from who has it."""
+        """Check that the agent takes TLS commands only with its token, and Ingot heartbeats only with it."""
         url = self.bench.agent(self.uuid)
         self.assertRegex(url, "^https://")
         with requests.Session() as stranger, warnings.catch_warnings():
@@ -80,7 +80,7 @@ class UefiTest(testtools.TestCase):
         self.assertIn("Invalid or missing agent token", refused.text)
 
     def refuse_a_disk_that_is_not_there(self) -> None:
-        """By the agent of the cleaning, which is still there. It tells why, and nothing is written."""
+        """Check that the agent of the cleaning refuses a missing disk, says why, and writes nothing."""
         before = [traces.digest(path) for path in self.paths]
         self.bench.user.patch(f"/v1/nodes/{self.uuid}", {"/properties/root_device": {"serial": "no such"}})
         self.bench.choose_image(self.uuid, "image.raw")
@@ -108,8 +108,10 @@ class UefiTest(testtools.TestCase):
         self.assertEqual(sorted(disk["serial"] for disk in self.disks), sorted(mirror["members"].split(",")))
 
     def undeploy(self) -> None:
-        """Nothing says any more that there were partitions, or a RAID: it is deleted first, as erasing the metadata of
-        disks that are in one erases what is on the RAID."""
+        """Delete the instance; check that no trace of partitions or a RAID is left.
+
+        The RAID is deleted first, as erasing the metadata of its disks erases what is on the RAID.
+        """
         for path in self.paths:
             self.assertTrue(traces.has_partition_table(path))
             self.assertNotEqual([], traces.array_members(path))

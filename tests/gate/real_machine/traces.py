@@ -12,14 +12,14 @@ _STEP = 4096
 
 
 def has_partition_table(path: str) -> bool:
-    """Whether a disk has an MBR or a GPT."""
+    """Return whether a disk has an MBR or a GPT."""
     with open(path, "rb") as disk:
         head = disk.read(1024)
     return head[510:512] == b"\x55\xaa" or head[512:520] == b"EFI PART"
 
 
 def array_members(path: str) -> list[int]:
-    """Where on a disk members of software RAIDs say that they are ones, anywhere on it: bytes from its start."""
+    """Return where on a disk superblocks of software RAIDs are, anywhere on it: bytes from its start."""
     found = []
     with open(path, "rb") as disk:
         for start, end in _written(disk.fileno()):
@@ -30,7 +30,7 @@ def array_members(path: str) -> list[int]:
 
 
 def digest(path: str) -> str:
-    """A sum of everything on a disk: where something was written, and what."""
+    """Return a digest of everything on a disk: what was written, and where."""
     found = hashlib.sha256()
     with open(path, "rb") as disk:
         for start, end in _written(disk.fileno()):
@@ -41,7 +41,7 @@ def digest(path: str) -> str:
 
 
 def _written(file: int) -> Iterator[tuple[int, int]]:
-    """Start and end of what is not a hole of a file."""
+    """Yield start and end of what is not a hole of a file."""
     end = 0
     while True:
         try:

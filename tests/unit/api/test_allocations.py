@@ -19,7 +19,7 @@ class AllocationCase(api_case.ApiCase):
         return database.make_node(self.db, **{"resource_class": CLASS, **values})
 
     def allocated(self, node: Any, **values: Any) -> dict[str, Any]:
-        """An allocation that has got a node."""
+        """Return an allocation that has got a node."""
         made = self.allocation(**values)
         self.assertTrue(allocations.assign(self.db, self.wish(made["uuid"]), node))
         return made

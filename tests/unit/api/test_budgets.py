@@ -56,7 +56,7 @@ class EveryResource(world.WorldCase):
         return len(counted)
 
     def lists(self) -> Iterator[str]:
-        """The URL of every list, with as little as possible and with all there is."""
+        """Yield the URL of every list, with as little as possible and with all there is."""
         for route, method, operation in self.operations():
             if method == "GET" and isinstance(operation.answer.shows, collection.Page):
                 yield self.url(route.path)
@@ -64,7 +64,7 @@ class EveryResource(world.WorldCase):
                     yield self.url(route.path, "detail=true")
 
     def another(self, body: dict[str, Any], number: int) -> dict[str, Any]:
-        """A body with other values where no two objects may have the same."""
+        """Return a body with other values where no two objects may have the same."""
         unlike = {
             "address": f"52:54:00:00:01:{number:02x}",
             "boot_index": number,

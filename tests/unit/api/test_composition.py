@@ -19,7 +19,7 @@ class CompositionCase(api_case.ApiCase):
         conductors.register(self.db, "conductor-2", {**about, "classic_drivers": ["fixed", "solid"]}, ipmi)
 
     def composition(self, node: dict[str, Any]) -> list[str | None]:
-        """The interface fields of a node as they are stored."""
+        """Return the interface fields of a node as they are stored."""
         stored = nodes.get(self.db, node["uuid"])
         self.assertEqual(
             [node[name] for name in interfaces.FIELDS], [getattr(stored, name) for name in interfaces.FIELDS]

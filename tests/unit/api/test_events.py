@@ -12,7 +12,7 @@ PATH = "/ingot/v1/events"
 
 
 def read(chunks: Any, count: int) -> list[dict[str, Any]]:
-    """The next events of a stream: their fields, data parsed."""
+    """Return the next events of a stream: their fields, data parsed."""
     found: list[dict[str, Any]] = []
     while len(found) < count:
         for block in next(chunks).decode().split("\n\n"):
@@ -33,7 +33,7 @@ class Streams(api_case.ApiCase):
         self.known = database.make_node(self.db, name="n")
 
     def follow(self, query: str = "", **headers: str) -> Any:
-        """Opens a stream; returns its response and the chunks that follow the first."""
+        """Open a stream; return its response and the chunks that follow the first."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         response = self.http.get(f"{PATH}{query}", headers=sent, buffered=False)
         self.addCleanup(response.close)

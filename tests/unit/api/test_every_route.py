@@ -147,7 +147,7 @@ class EveryRoute(route_walk.Walk):
             yield "deeper URLs"
 
     def check_slash(self, visit: Visit) -> Iterator[str]:
-        """A slash at the end changes nothing."""
+        """Check that a slash at the end changes nothing."""
         if visit.method == "GET":
             path, mark, query = visit.url.partition("?")
             plain, slashed = self.api("GET", visit.url), self.api("GET", f"{path.rstrip('/')}/{mark}{query}")
@@ -155,7 +155,7 @@ class EveryRoute(route_walk.Walk):
             yield "slashes"
 
     def check_identifier(self, visit: Visit) -> Iterator[str]:
-        """What is not there, or cannot be named like this, is named."""
+        """Check that an answer names an object that does not exist or cannot have such a name."""
         path = visit.route.path
         if "<" not in path or "<mac>" in path or "<ticket>" in path:  # strangers see nothing
             return
@@ -171,7 +171,7 @@ class EveryRoute(route_walk.Walk):
     # Headers and versions
 
     def check_signed(self, answer: api_case.Answer) -> None:
-        """Every answer has a request id; one that refuses has a message in JSON."""
+        """Check that every answer has a request id, and one that refuses a message in JSON."""
         self.assertLess(answer.status, 500, answer)
         self.assertRegex(answer.headers["OpenStack-Request-Id"], REQUEST_ID, answer)
         self.assertEqual(answer.headers["OpenStack-Request-Id"], answer.headers["X-OpenStack-Request-Id"])
@@ -191,8 +191,8 @@ class EveryRoute(route_walk.Walk):
         yield "answers"
 
     def check_accept(self, visit: Visit) -> Iterator[str]:
-        """Answers are JSON or nothing."""
-        if not visit.route.text:
+        """Check that answers are JSON or nothing."""
+        if visit.operation.answer.media == "application/json":
             answer = self.api(visit.method, visit.url, visit.body, Accept="text/html")
             self.assertEqual((406, True), (answer.status, "application/json" in answer.message), answer)
             yield "media"
@@ -208,7 +208,7 @@ class EveryRoute(route_walk.Walk):
             yield newer.what
 
     def check_shown_fields(self, visit: Visit) -> Iterator[str]:
-        """A field is shown from its version on."""
+        """Check that a field is shown from its version on."""
         if visit.method != "GET" or visit.route.any_version or not visit.shown or visit.shown[1]:
             return
         for field in visit.shown[0].fields.values():
@@ -251,7 +251,10 @@ class EveryRoute(route_walk.Walk):
                     yield "parameter values"
 
     def check_message(self, answer: api_case.Answer, name: str, value: Any) -> None:
-        """A refusal names field and value and says how to go on. It does not repeat secrets, and is not endless."""
+        """Check that a refusal names field and value and says how to go on.
+
+        It does not repeat secrets, and is not endless.
+        """
         message, about = answer.message, f"{name} with {str(value)[:60]!r}: {answer}"
         self.assertEqual(400, answer.status, about)
         self.assertIn(name, message, about)
@@ -288,7 +291,7 @@ class EveryRoute(route_walk.Walk):
             yield "unknown keys"
 
     def declared(self, visit: Visit) -> list[fields.Field]:
-        """Keys of a body that may be sent."""
+        """Return the keys of a body that may be sent."""
         return [field for field in visit.keys if field.type and isinstance(visit.operation.body, fields.Body)]
 
     def check_missing_key(self, visit: Visit) -> Iterator[str]:
@@ -309,7 +312,7 @@ class EveryRoute(route_walk.Walk):
                 yield what
 
     def check_reference(self, visit: Visit) -> Iterator[str]:
-        """A key that names what is not there is named with it."""
+        """Check that the answer names a key that refers to a missing object, and that object."""
         gone = str(uuid.uuid4())
         for field in (field for field in self.declared(visit) if field.name in REFERENCES):
             body = {name: value for name, value in visit.body.items() if name != "node_uuid"}
@@ -349,11 +352,11 @@ class EveryRoute(route_walk.Walk):
                 yield "patch operations"
 
     def has_extra(self, visit: Visit) -> bool:
-        """Whether a patch can change ``extra``, of each kind of object once."""
+        """Return whether a patch can change ``extra``, once for each kind of object."""
         return bool(visit.patched and "extra" in visit.patched.fields and "deploy-templates" not in visit.url)
 
     def check_failed_patch(self, visit: Visit) -> Iterator[str]:
-        """What cannot be applied whole changes nothing."""
+        """Check that a patch that cannot be applied whole changes nothing."""
         if self.has_extra(visit):
             before = self.api("GET", visit.url)
             for op, path in NOT_APPLICABLE:
@@ -410,7 +413,7 @@ class Deadlocks(world.WorldCase):
 
     @contextlib.contextmanager
     def deadlock(self) -> Iterator[list[str]]:
-        """The first write of the block ends like that."""
+        """End the first write of the block with a deadlock."""
         ended: list[str] = []
 
         def end(_c: Any, _cursor: Any, text: str, *_rest: Any) -> None:

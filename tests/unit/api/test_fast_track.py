@@ -16,7 +16,7 @@ WITH_FAST_TRACK = ALWAYS | {"enroll", "manageable", "available", "servicing", "s
 
 class FastTrack(api_case.ApiCase):
     def served(self, state: str) -> tuple[int, int]:
-        """What lookup and heartbeat of a node's agent answer."""
+        """Return the statuses that lookup and heartbeat of a node's agent get."""
         node = database.make_node(self.db, provision_state=state)
         found = self.api("GET", f"/v1/lookup?node_uuid={node.uuid}")
         token = found.json["config"]["agent_token"] if found.status == 200 else "none"

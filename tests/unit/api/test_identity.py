@@ -157,7 +157,7 @@ class Matrix(identity_case.IdentityCase):
         return None if body is PATCH and method != "PATCH" else body
 
     def refused(self, rule: str) -> list[str]:
-        """Who may not, by what was measured of Ironic; for Ingot's own rules, by the rules."""
+        """Return who is refused, by what was measured of Ironic; for Ingot's own rules, by the rules."""
         measured = policy_table.MEASURED.get(rule) or policy_table.who_may(rule, self.rules)
         may = {f"{part.partition(':')[0]} {role.strip()}" for part in measured.split(" | ")
                for role in part.partition(":")[2].split(",")}  # fmt: skip

@@ -13,7 +13,7 @@ class Images(api_case.ApiCase):
         self.conf.set_override("max_image_downloads", 1, group="api")
 
     def linked(self, name: str = "image") -> tuple[str, str]:
-        """The path of a link, and the id of the image."""
+        """Return the path of a link, and the id of the image."""
         ident = self.glance.add(CONTENT)
         node = database.make_node(self.db, boot_config={"links": {name: f"{TICKET}/{ident}"}})
         return f"/boot/images/{node.uuid}/{TICKET}/{ident}", ident

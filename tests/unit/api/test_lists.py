@@ -18,7 +18,7 @@ class Pages(api_case.ApiCase):
         return [node["name"] for node in self.good("GET", f"/v1/nodes?{query}")["nodes"]]
 
     def walk(self, query: str) -> list[str]:
-        """All names, following the links from page to page."""
+        """Return all names, following the links from page to page."""
         names, url = [], f"/v1/nodes?limit=2&{query}"
         while url:
             page = self.good("GET", url)

@@ -64,7 +64,7 @@ class Housekeeping(world.WorldCase):
 
     @contextlib.contextmanager
     def reading_noted_meanwhile(self) -> Iterator[list[bool]]:
-        """As soon as a request has read the node, another process writes what was read from its BMC."""
+        """Write a reading of the BMC, as another process, as soon as a request has read the node."""
         other, noted = self.database.another(), list[bool]()
 
         def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:

@@ -89,7 +89,8 @@ COLUMN = "    colour: Mapped[str | None] = mapped_column(string(20))\n"
 
 class NewField(testtools.TestCase):
     def prove(self, table: str, path: str, body: Mapping[str, object], *edits: tuple[str, str, str]) -> None:
-        """
+        """Check that these edits add a field, in a copy of the product.
+
         :param edits: file, what stands there, and what stands there afterwards.
         """
         folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)

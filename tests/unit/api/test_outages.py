@@ -27,14 +27,14 @@ class Outages(world.WorldCase):
         shutil.copyfile(self.file, self.file.with_suffix(".before"))
 
     def _reach(self, *_about: Any) -> None:
-        """Every statement comes by, and every end of a transaction."""
+        """Count a statement or an end of a transaction; fail when none is left."""
         if self.left is not None:
             self.left -= 1
             if self.left < 0:
                 raise sa.exc.OperationalError("a statement", {}, Exception("the database is away"))
 
     def restore(self) -> None:
-        """The database as it was before the first request."""
+        """Restore the database as it was before the first request."""
         self.left = None
         self.db.dispose()
         for name in ("-wal", "-shm"):
@@ -42,7 +42,7 @@ class Outages(world.WorldCase):
         shutil.copyfile(self.file.with_suffix(".before"), self.file)
 
     def kept(self) -> dict[str, list[Any]]:
-        """What the database holds, but for what differs each time."""
+        """Return what the database holds, but for what differs each time."""
         self.left = None
         tables = {}
         with self.db.single() as connection:

@@ -19,7 +19,7 @@ class PatchCase(api_case.ApiCase):
         self.uuid = self.node(name="n", extra={"list": [1, 2], "deep": {"a": 1}})["uuid"]
 
     def put(self, **values: Any) -> None:
-        """Writes columns of the node past the API."""
+        """Write columns of the node without the API."""
         with self.db.single() as connection:
             connection.execute(sa.update(nodes.NODES).where(nodes.NODES.c.uuid == self.uuid).values(values))
 

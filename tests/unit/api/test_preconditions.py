@@ -17,7 +17,7 @@ OLD = '"0.1-00"'
 
 class Tagged(world.WorldCase):
     def objects(self) -> list[str]:
-        """URLs of objects that have the field ``extra``; the node is the first."""
+        """Return the URLs of objects that have the field ``extra``; the node is the first."""
         urls = [f"{collection}/{known}" for collection, known in self.made.items() if "-" not in collection]
         return [url for url in urls if "extra" in self.good("GET", url)]
 

@@ -70,7 +70,7 @@ class ServerTests(api_case.ApiCase):
                 self.assertIn(" 408 ", answer.readline())
 
     def exchange(self, request: str) -> str:
-        """Sends what no HTTP client would."""
+        """Send what no HTTP client would."""
         with socket.create_connection(("127.0.0.1", self.conf.api.port), timeout=60) as connection:
             connection.sendall(request.encode())
             connection.shutdown(socket.SHUT_WR)

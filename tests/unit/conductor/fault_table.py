@@ -47,7 +47,7 @@ class Case:
     after: str | None = None
 
     def find_reached(self, state: str) -> str | None:
-        """Where the verb leads a node; an abort of what has failed goes there by way of a flow."""
+        """Return where the verb leads a node; an abort of what has failed goes there by way of a flow."""
         reached = states.requested_state(state, VERBS[str(self.verb)].event)
         return self.accepted if (self.verb, reached) == ("abort", self.done) else reached
 
@@ -257,7 +257,7 @@ SCRIPTED = ("at once", "polling", "waiting", "agent")
 
 
 def expected(flow: str, way: str, fault: str) -> Expected:
-    """The expectation for a cell, with what depends on the flow."""
+    """Return the expectation for a cell, with what depends on the flow."""
     if fault == "killed" and way in SCRIPTED and way != "agent" and not CASES[flow].idempotent:
         return _LOST
     if fault in ("upgraded", "replaced") and FLOWS[flow].starts_again:
@@ -302,10 +302,10 @@ CANNOT: tuple[tuple[Any, Any, Any, str], ...] = (
 
 
 def reasons(flow: str, way: str, fault: str) -> list[str]:
-    """Why a cell cannot occur."""
+    """Return why a cell cannot occur."""
     return [why for flows, ways, faults, why in CANNOT if flow in flows and way in ways and fault in faults]
 
 
 def cells() -> list[tuple[str, str, str]]:
-    """All that can occur."""
+    """Return all cells that can occur."""
     return [cell for cell in itertools.product(CASES, WAYS, FAULTS) if not reasons(*cell)]

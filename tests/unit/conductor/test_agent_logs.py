@@ -37,7 +37,7 @@ class LogsCase(conductor_case.ConductorCase):
         self.conf.set_override(name, value, group="agent")
 
     def heard(self, ago: float = 1.0, **values: Any) -> models.Node:
-        """A node whose agent sent a heartbeat."""
+        """Return a node whose agent sent a heartbeat."""
         agent = {"agent_url": "https://127.0.0.1:9", "agent_last_heartbeat": clock.after(-ago)}
         return database.make_node(self.db, **agent, **values)
 

@@ -11,11 +11,11 @@ from tests import conductor_case, database
 
 class TestBadDrivers(conductor_case.ConductorCase):
     def plug_in(self, kind: str, method: str, function: Callable[..., Any]) -> None:
-        """Gives the fake interface of a kind another method, as a plug-in might have it."""
+        """Give the fake interface of a kind another method, as a plug-in might have it."""
         setattr(self.conductor.services.hardware.interface(kind, "fake"), method, function)
 
     def failed_deployment(self) -> str:
-        """The error of a deployment, which must have failed."""
+        """Return the error of a deployment, which must have failed."""
         failed = self.run_flow(database.make_node(self.db), "deploy", states.DEPLOYING)
         self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
         return str(failed.last_error)

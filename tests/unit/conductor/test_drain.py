@@ -21,7 +21,7 @@ class DrainCase(conductor_case.ConductorCase):
         self.useFixture(fixtures.MonkeyPatch("ingot.conductor.cmd.drain._PAUSE", 0.05))
 
     def command(self, *words: str) -> str:
-        """What a command of ingot-conductor prints.
+        """Return the output of a command of ingot-conductor.
 
         :raises IngotError: it fails.
         """
@@ -33,7 +33,7 @@ class DrainCase(conductor_case.ConductorCase):
         return output.getvalue()
 
     def listed(self) -> dict[str, str]:
-        """The state of each conductor by its name."""
+        """Return the state of each conductor by its name."""
         lines = self.command("list").splitlines()
         place = lines[0].index("STATE"), lines[0].index("LOCKED")
         return {line.split()[0]: line[slice(*place)].strip() for line in lines[1:]}

@@ -19,7 +19,7 @@ class FailedDeployments(conductor_case.ConductorCase):
         self.conf.set_override("http_root", str(self.root), "deploy")
 
     def failed(self) -> tuple[models.Record, Path]:
-        """The node after a deployment that had published its image, and where that was."""
+        """Return the node after a deployment that had published its image, and where that was."""
         info = {"image_source": "http://images/one.raw", "image_checksum": "a" * 64}
         kernel = {"deploy_kernel": "http://h/k", "deploy_ramdisk": "http://h/r"}
         node = database.make_node(

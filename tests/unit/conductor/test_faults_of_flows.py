@@ -66,7 +66,7 @@ class FaultCase(scripted.ScriptedCase):
             self.recovers()
 
     def machine_before(self) -> models.Node:
-        """A machine that the flow can be asked of."""
+        """Return a machine that can run the flow."""
         before = CASES[self.case.after] if self.case.after else self.case
         node = self.machine(
             provision_state=before.start, power_state=before.power[0], automated_clean=self.flow != "delete"
@@ -81,13 +81,13 @@ class FaultCase(scripted.ScriptedCase):
         return node
 
     def clear_maintenance(self, node: models.Node) -> None:
-        """As an operator does."""
+        """Clear the maintenance as an operator does."""
         nodes.set_always(self.db, node.uuid, {"maintenance": False, "fault": None})
 
     # The script
 
     def script(self) -> tuple[str, str]:
-        """Writes the script; returns interface and name of the step that meets the fault."""
+        """Write the script; return interface and name of the step that meets the fault."""
         elsewhere = ("agent dies", "heartbeat lost", "aborted", "aborted late")
         fault = {**dict.fromkeys(elsewhere), "raises after abort": "raises"}.get(self.fault, self.fault)
         if self.way == "reserved":
@@ -168,7 +168,7 @@ class FaultCase(scripted.ScriptedCase):
         self.just_run()
 
     def abort(self) -> None:
-        """Writes what the API writes, where the API accepts it."""
+        """Write what the API writes, where the API accepts it."""
         wait_or_hold = (FLOWS[self.flow].waiting, FLOWS[self.flow].held)
         now = self.take_turns(
             self.node, until=lambda now: scripted.current(now) == self.step and now.provision_state in wait_or_hold
@@ -255,7 +255,7 @@ class FaultCase(scripted.ScriptedCase):
         self.assertGreaterEqual(own[-1].duration_seconds, 0)
 
     def recovers(self) -> None:
-        """The fault is gone: the same node gets through, and out of the maintenance that it was put into."""
+        """Check that the same node succeeds once the fault is gone, and leaves its maintenance."""
         self.stage.acts = [dataclasses.replace(act, fault=None) for act in self.stage.acts]
         self.stage.silent_in, self.stage.distrusted, self.agent(self.node).malformed = None, False, False
         failed = self.step_runs(self.node)
@@ -289,7 +289,7 @@ def _test(cell: tuple[str, str, str]) -> Callable[[FaultCase], None]:
 
 
 def _class_of(flow: str) -> type[FaultCase]:
-    """The tests of a flow: a class of its own, so that flows are tested side by side."""
+    """Make the tests of a flow: a class of its own, so that flows are tested side by side."""
     tests = {
         "_".join(("test", *cell)).replace(" ", "_"): _test(cell) for cell in fault_table.cells() if cell[0] == flow
     }

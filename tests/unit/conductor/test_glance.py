@@ -12,7 +12,7 @@ class GlanceAway(scripted.ScriptedCase):
         self.glance.configure(self.conf)
 
     def begun(self) -> models.Node:
-        """A deployment for which Glance was asked in vain when the image was to be written."""
+        """Return a deployment during which Glance was unavailable when the image was to be written."""
         self.ident = self.glance.add()
         node = self.machine(instance_info={"image_source": self.ident})
         self.glance.status = 500

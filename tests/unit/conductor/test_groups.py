@@ -12,7 +12,7 @@ class TestGroups(conductor_case.ConductorCase):
     starts = False
 
     def joined(self, host: str, group: str) -> manager.Conductor:
-        """A conductor with options of its own."""
+        """Start a conductor with its own options."""
         conf = database.configuration(self.database.url)
         conductor_case.fake_hardware(conf)
         for name, value in (("sweep_interval", 1), ("conductor_group", group)):
@@ -24,7 +24,7 @@ class TestGroups(conductor_case.ConductorCase):
         return conductor
 
     def accepted(self, **columns: Any) -> models.Node:
-        """A node with an accepted deployment of which no conductor was notified."""
+        """Return a node with an accepted deployment of which no conductor was notified."""
         node = database.make_node(self.db, **columns)
         self.accept(node, "deploy", states.DEPLOYING)
         return node

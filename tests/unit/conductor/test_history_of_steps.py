@@ -20,7 +20,7 @@ class HistoryOfSteps(conductor_case.ConductorCase):
         self.known = database.make_node(self.db, provision_state="deploying", target_provision_state="active")
 
     def attempt(self, index: int, number: int = 1, state: str = "done", **values: Any) -> dict[str, Any]:
-        """Ten seconds long, and ten seconds after the one before."""
+        """Return an attempt of ten seconds, ten seconds after the one before."""
         started = self.began + datetime.timedelta(seconds=20 * (index + number))
         return {
             "run_id": RUN, "flow": "deploy", "step_index": index, "attempt": number, "interface": "deploy",

@@ -40,7 +40,7 @@ FOUND: dict[str, Any] = {
 
 class InspectionCase(conductor_case.ConductorCase):
     def inspect(self, found: dict[str, Any] | None = None, beside: Any = None, **columns: Any) -> models.Node:
-        """A node after an inspection that has found something."""
+        """Return a node after an inspection that has found something."""
         self.node = database.make_node(self.db, provision_state=states.MANAGEABLE, **columns)
         for address in self.known:
             database.make_port(self.db, self.node, address=address)
@@ -305,7 +305,7 @@ class TestRules(InspectionCase):
         return inventory.list_rules(self.db, PHASE)[0]
 
     def answered(self, answers: list[dict[str, str]]) -> tuple[str, list[tuple[str, str | None]]]:
-        """A server.
+        """Start a server that gives these answers in turn.
 
         :param answers: the headers of each answer; the last one is good, those before tell to try again.
         :returns: its URL, and what it was asked.

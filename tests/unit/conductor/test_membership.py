@@ -115,7 +115,7 @@ class TestHostNameConflicts(conductor_case.ConductorCase):
         self.conf.set_override("heartbeat_interval", 1, group="conductor")
 
     def registered(self, process: str | None) -> conductors.Entry:
-        """A conductor with the name that was heard just now."""
+        """Register a conductor with the name, with a heartbeat just now."""
         about = {"conductor_group": "", "release": "0.1", "rpc_version": "1.0", "process": process}
         return conductors.register(self.db, "conductor-1", about, [])
 
@@ -193,7 +193,7 @@ class TestStop(conductor_case.ConductorCase):
         self.conf.set_override("hash_ring_reset_interval", 0)
 
     def in_a_step(self) -> models.Node:
-        """A node whose deployment is in the middle of a step; another step is to follow."""
+        """Return a node whose deployment is in the middle of a step; another step is to follow."""
 
         def step(_task: object) -> None:
             self.working.set()
@@ -209,7 +209,7 @@ class TestStop(conductor_case.ConductorCase):
         return node
 
     def another(self) -> None:
-        """Another conductor joins."""
+        """Let another conductor join."""
         self.conf.set_override("host", "conductor-2")
         self.start(self.make_conductor(self.db))
 

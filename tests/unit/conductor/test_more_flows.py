@@ -192,7 +192,7 @@ class TestReservedSteps(FlowCase):
 
 
 def steps_of(flow: str) -> str:
-    """The key of a request that has the flow's steps."""
+    """Return the key of a request that has the flow's steps."""
     return {"manual_clean": "clean_steps", "service": "service_steps", "deploy": "deploy_steps"}[flow]
 
 

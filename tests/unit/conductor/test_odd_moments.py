@@ -92,7 +92,7 @@ class TestClocks(OddCase):
         self.put(self.interface("bios"), "flash", lambda _task: states.CLEANWAIT)
 
     def waiting(self, **columns: Any) -> models.Node:
-        """A node in the middle of a step that the agent's next heartbeat ends."""
+        """Return a node in the middle of a step that the agent's next heartbeat ends."""
         node = database.make_node(self.db, provision_state=states.MANAGEABLE, **columns)
         self.accept(node, "automated_clean", states.CLEANING)
         self.notify(node)

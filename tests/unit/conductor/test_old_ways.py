@@ -42,7 +42,7 @@ class OldDeploy(DeployInterface):
         task.set(driver_internal_info={**task.node.driver_internal_info, "prepared": True})
 
     def tear_down(self, task: Any) -> None:
-        """Nothing was there."""
+        """Do nothing: nothing was there."""
 
 
 class OldMachine(GenericHardwareType):
@@ -172,15 +172,18 @@ class WithAgent(conductor_case.ConductorCase):
         step_lists.TEMPLATES.create(self.db, {"name": "CUSTOM_T", "extra": {}, "steps": [step]})
 
     def beat(self, node: models.Node) -> None:
-        """Write and announce a heartbeat, as the API does. The conductor may have gone on since the node was read: an
-        agent whose heartbeat comes too late sends another one."""
+        """Write and announce a heartbeat, as the API does.
+
+        The conductor may have gone on since the node was read: an agent whose heartbeat comes too late sends another
+        one.
+        """
         values = {**self.agent.columns(), "agent_last_heartbeat": clock.now(), "due_at": clock.now()}
         with contextlib.suppress(errors.ChangedMeanwhile):
             nodes.set_always(self.db, node.uuid, values, node.revision)
             self.notify(node, "heartbeat")
 
     def deploy(self, node: models.Node, **request: Any) -> models.Node:
-        """Deploys with a heartbeat whenever the agent is waited for."""
+        """Deploy with a heartbeat whenever the conductor waits for the agent."""
         self.accept(node, "deploy", states.DEPLOYING, **request)
         self.notify(node)
         return self.to_the_end(node)

@@ -124,7 +124,7 @@ class Plan(PlanCase):
         self.assertEqual(before, vars(nodes.get(self.db, node.uuid)))
 
     def put_out_of_reach(self) -> None:
-        """Leaves of each fake interface what needs no machine."""
+        """Make the hardware fail when touched, but leave of each fake interface what needs no machine."""
         quiet = ("validate", "interface_type", "runs_agent", "supported", "kind", "name", "conf", "not_supported")
 
         def touched(*_given: Any, **_more: Any) -> None:

@@ -39,7 +39,7 @@ class SyncCase(conductor_case.ConductorCase):
         return [node.uuid for node in node_lists.list_for_power_sync(self.db, "", ["fake-hardware"])]
 
     def round(self) -> None:
-        """Reads all nodes and waits for the last; a minute goes by."""
+        """Read all nodes and wait for the last; let a minute pass."""
         self.synchroniser.read(self.candidates())
         self.ended()
         self.time += 60
@@ -48,7 +48,7 @@ class SyncCase(conductor_case.ConductorCase):
         conductor_case.eventually(lambda: not self.synchroniser.running, "all are read")
 
     def answers(self, answer: Callable[[Any], Reading]) -> None:
-        """Has readings begun that have ended with this at once."""
+        """Make readings end with this answer as soon as they begin."""
 
         def start(task: Any) -> "futures.Future[Reading]":
             future: futures.Future[Reading] = futures.Future()

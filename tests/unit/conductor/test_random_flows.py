@@ -44,8 +44,11 @@ class DeployRequest:
     request: list[RequestedStep]
 
     def promised(self) -> list[Planned]:
-        """What the specifications promise: request over template over option over code, highest priority first, equal
-        ones by interface and then as they were asked for."""
+        """Return the plan that the specifications promise.
+
+        Request goes over template over option over code, and the highest priority goes first. Equal priorities go by
+        interface and then in the requested order.
+        """
         chosen = [asked.planned("request") for asked in self.request]
         taken = {label(asked.act) for asked in self.request}
         for name, requests in self.templates.items():
@@ -117,7 +120,7 @@ class TestOrder(scripted.ScriptedCase):
         self.assertEqual([planned for planned in ran if planned[3] != "agent"], shown)
 
     def make_templates(self, templates: dict[str, list[RequestedStep]]) -> list[str]:
-        """Enters those that have steps; returns their names."""
+        """Insert the templates that have steps; return their names."""
         with self.db.single() as connection:
             connection.execute(sa.delete(models.table(models.DeployTemplate)))
         for name, requests in templates.items():

@@ -36,7 +36,7 @@ class TestRecovery(conductor_case.ConductorCase):
         self.conf.set_override("sweep_interval", 1, group="conductor")
 
     def node_in_step(self, step: dict[str, object], **values: object) -> models.Node:
-        """A node whose conductor died in a step, an hour ago."""
+        """Return a node whose conductor died in a step, an hour ago."""
         return database.make_node(
             self.db,
             **{
@@ -313,7 +313,7 @@ class TestFencing(conductor_case.ConductorCase):
         self.assertEqual(("conductor-2", None), (after.reservation, after.last_error))
 
     def frozen_task(self, node: models.Node, stolen: bool, alive: bool) -> list[str]:
-        """What a task does with its machine whose conductor is frozen for an hour in the middle of it.
+        """Return what a task does with its machine after its conductor was frozen for an hour in the middle of it.
 
         :param stolen: whether another conductor takes the lock meanwhile.
         :param alive: whether it has written a heartbeat again, and the task goes on only then.

@@ -231,7 +231,7 @@ class TestCleaning(StepsCase):
         self.assertEqual([(self.node.uuid, None)], seen)
 
     def listed(self) -> list[tuple[str, float]]:
-        """What ``GET /v1/nodes/<id>/cleaning/steps`` lists."""
+        """Return what ``GET /v1/nodes/<id>/cleaning/steps`` lists."""
         node = self.node.uuid
         answer = self.conductor.endpoint.get_steps(context.admin().to_dict(), node_uuid=node, kind="clean")
         return [(f"{one['interface']}.{one['step']}", one["priority"]) for one in answer["result"]]
@@ -249,7 +249,7 @@ class TestCleaning(StepsCase):
         self.assertEqual([("deploy.second", 30), ("deploy.first", 20), ("bios.reset", 15)], self.listed())
 
     def changing_agent(self, changes: int) -> None:
-        """An agent that is another one each time a step wants it, for a number of times."""
+        """Replace the agent each time a step needs it, for a number of times."""
         left = [changes]
 
         def run(_task: Any, _kind: str, one: dict[str, Any]) -> results.Result:

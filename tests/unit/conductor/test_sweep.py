@@ -24,7 +24,7 @@ READS_ALL: Mapping[str, Callable[[str], bool]] = {
 
 
 def plans(db: Database, backend: str, work: Callable[[], Any]) -> dict[str, str]:
-    """How the server does what is read of nodes meanwhile: plans by statement."""
+    """Return the server's query plans by statement, for what is read of nodes meanwhile."""
     read: dict[str, Any] = {}
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
@@ -70,7 +70,7 @@ class SweepOnSQLite(database.TestCase):
         return [like["uuid"], *(row["uuid"] for row in rows)]
 
     def swept(self) -> tuple[int, list[str]]:
-        """How many statements a sweep needs, and the nodes that it wakes up for."""
+        """Return how many statements a sweep needs, and the nodes that it wakes up for."""
         notified: list[str] = []
         self.conductor.queues.notify = lambda uuid, _why: notified.append(uuid)  # type: ignore[method-assign]
         with sql_counter.counting(self.db) as counted:

@@ -57,7 +57,7 @@ class TestSupervisor(testtools.TestCase):
         self.supervisor.wait(conductor_case.PATIENCE)
 
     def until(self, name: str, what: str, count: int) -> list[str]:
-        """What a worker has noted, once it has noted something that often."""
+        """Return what a worker has noted, once it has noted something that often."""
 
         def matching_lines() -> list[str] | None:
             place = self.notes / name
@@ -68,7 +68,7 @@ class TestSupervisor(testtools.TestCase):
         return lines
 
     def pid(self, name: str) -> int:
-        """Of the process that has the name now."""
+        """Return the id of the process that has the name now."""
         started = [line for line in (self.notes / name).read_text().splitlines() if line.startswith("started")]
         return int(started[-1].split()[1])
 

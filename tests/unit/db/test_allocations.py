@@ -30,7 +30,7 @@ class AllocationsOnSQLite(database.TestCase):
         return listing.get(self.db, allocations.SOURCE, wish)
 
     def together(self, work: Callable[[finding.Allocator], None]) -> None:
-        """Does the same in several threads, each with connections of its own, as so many conductors would."""
+        """Do the same in several threads, each with its own connections, as that many conductors would."""
         failures: list[BaseException] = []
         start = threading.Barrier(THREADS)
 
@@ -52,7 +52,7 @@ class AllocationsOnSQLite(database.TestCase):
             raise failures[0]
 
     def pairs(self) -> set[tuple[str, str]]:
-        """(allocation, node) as the nodes have it."""
+        """Return (allocation, node) as the nodes have it."""
         own = nodes.NODES.c
         with self.db.single() as connection:
             rows = connection.execute(sa.select(own.instance_uuid, own.uuid).where(own.instance_uuid.is_not(None)))

@@ -76,7 +76,7 @@ class Commands(testtools.TestCase):
         self.assertIn("run ingot-dbsync upgrade", json.loads(checked.stdout)["checks"][0]["details"])
 
     def upgraded(self) -> None:
-        """The database is one that a release before this one had, and this one's expand has seen."""
+        """Turn the database into one of an earlier release that this release's expand has upgraded."""
         schema.upgrade(self.db)
         schema.stamp(self.db, schema.required_revision())
 

@@ -18,7 +18,7 @@ class EventsOnSQLite(database.TestCase):
         return events.read_page(self.db, after, 10_000)
 
     def make(self) -> str:
-        """Creates a node as the API does; returns its uuid."""
+        """Create a node as the API does; return its uuid."""
         ident = str(uuid.uuid4())
         node_crud.create(self.db, {"uuid": ident, "driver": "fake-hardware", "provision_state": states.ENROLL})
         return ident
@@ -150,7 +150,7 @@ class EventsOnSQLite(database.TestCase):
             nodes.set_always(self.db, uuid, {"maintenance": True, "maintenance_reason": str(number)})
 
     def _read(self, done: threading.Event, ids: list[int]) -> None:
-        """What a stream does: collects, and reads on from where it is."""
+        """Collect as a stream does, and read on from where it is."""
         last = False
         while not last:
             last = done.is_set()

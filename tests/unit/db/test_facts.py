@@ -54,7 +54,7 @@ class FactsOnSQLite(database.TestCase):
         self.assertEqual(5, self.statements({**ON, "value": "off"}, {"name": "new", "value": "1"}))
 
     def statements(self, *settings: dict[str, Any]) -> int:
-        """How many a reading takes, but for the transaction around them."""
+        """Return how many statements a reading takes, but for the transaction around them."""
         with sql_counter.counting(self.db) as counted:
             self.read(*settings)
         return len([text for text in counted.statements if not text.startswith("BEGIN")])

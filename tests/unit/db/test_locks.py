@@ -27,7 +27,9 @@ class Lock(NamedTuple):
 
 
 def model(lock: Lock, operation: Operation) -> Iterator[Lock]:
-    """What a lock may do: see ``linearizability.Model``.
+    """Yield the states that an operation may leave a lock in: see ``linearizability.Model``.
+
+    A conductor that takes it learns so by a second read, and is refused too if it was stolen in between.
 
     Who takes it learns so by a second look, and is refused too if it was stolen in between.
     """

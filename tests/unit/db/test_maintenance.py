@@ -134,7 +134,7 @@ class HoldsOnSQLite(database.TestCase):
         return tuple(event.data[name] for name in ("maintenance", "maintenance_reason", "fault"))
 
     def first_release(self, values: dict[str, Any]) -> None:
-        """Writes as release 0.1 does, which has no holds."""
+        """Write as release 0.1 does, which has no holds."""
         nodes.set_always(self.db, self.uuid, values)
 
     def test_the_flag_of_the_first_release_is_a_hold_of_an_unknown_user(self) -> None:

@@ -20,7 +20,7 @@ class SchemaOnSQLite(testtools.TestCase):
         return self.useFixture(database.DatabaseFixture(self.backend, migrated))
 
     def stamped(self, revision: str) -> database.DatabaseFixture:
-        """A database that was migrated by a release of another time."""
+        """Return a database that was migrated by a release of another time."""
         fixture = self.fixture(migrated=True)
         with fixture.db.single() as connection:
             table = sa.table("alembic_version", sa.column("version_num"))

@@ -19,7 +19,7 @@ _AGAIN = {"retry_transaction", "retry_numbering", "events.retry_numbering"}
 
 
 def _writers() -> Iterator[tuple[str, set[str]]]:
-    """Functions that open a connection and write on it, each with its decorators."""
+    """Yield functions that open a connection and write on it, each with its decorators."""
     for path in sorted(_PRODUCT.glob("*.py")):
         for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.FunctionDef):

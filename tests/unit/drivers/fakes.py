@@ -16,7 +16,7 @@ from ingot.drivers.loading import factory
 
 
 def configuration(**options: Any) -> cfg.ConfigOpts:
-    """Real options with defaults; ``group__name=value`` or ``name=value`` sets some."""
+    """Return real options with defaults; ``group__name=value`` or ``name=value`` sets some."""
     conf = opts.load([], prog="ingot-tests", files=[])
     for key, value in options.items():
         group, _, name = key.rpartition("__")
@@ -25,7 +25,7 @@ def configuration(**options: Any) -> cfg.ConfigOpts:
 
 
 def node(**columns: Any) -> models.Node:
-    """A node's row as a query returns it."""
+    """Return a node's row as a query does."""
     values: dict[str, Any] = {
         column.name: None for column in models.table(models.Node).c if column.name != "configdrive"
     }
@@ -41,7 +41,7 @@ def node(**columns: Any) -> models.Node:
 
 
 def port(address: str = "52:54:00:00:00:01", **columns: Any) -> models.Port:
-    """A port's row as a query returns it."""
+    """Return a port's row as a query does."""
     values: dict[str, Any] = {column.name: None for column in models.table(models.Port).c}
     values |= {name: {} for name in ("local_link_connection", "internal_info", "extra")}
     values |= {"uuid": str(uuid.uuid4()), "address": address, "pxe_enabled": True, "is_smartnic": False}

@@ -23,7 +23,7 @@ TOKEN = "secret-token-of-the-agent"
 
 
 def certificate() -> tuple[str, str]:
-    """A self-signed certificate for 127.0.0.1 and its key, both PEM."""
+    """Return a self-signed certificate for 127.0.0.1 and its key, both PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
@@ -86,7 +86,7 @@ class HttpAgent:
         self._server.server_close()
 
     def columns(self) -> dict[str, Any]:
-        """What a heartbeat of this agent puts into its node."""
+        """Return the columns that a heartbeat of this agent writes into its node."""
         return {
             "agent_url": self.url,
             "agent_token": TOKEN,
@@ -108,7 +108,7 @@ class HttpAgent:
         return command
 
     def end(self, status: str = "SUCCEEDED", result: Any = None, error: Any = None) -> None:
-        """Ends the last command."""
+        """End the last command."""
         self.commands[-1] |= {"command_status": status, "command_result": result, "command_error": error}
 
 

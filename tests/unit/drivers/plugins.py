@@ -26,12 +26,15 @@ class FixedFake(ClassicDriver):
 
 
 def here(cls: type) -> str:
-    """How an entry point names a class of a test's."""
+    """Return the name of a test's class as an entry point has it."""
     return entry_points.class_path(cls)
 
 
 def with_plugins(**plugins: str) -> Any:
-    """The product's entry points and, as group_name=target, more; a group is types, classic or a kind of interface."""
+    """Return the product's entry points and, as group_name=target, more.
+
+    A group is types, classic or a kind of interface.
+    """
 
     def source(group: str) -> list[importlib.metadata.EntryPoint]:
         extra = [

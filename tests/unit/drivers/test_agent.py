@@ -182,7 +182,7 @@ class LongCommandTest(AgentTestCase):
 
 class OfferingTestCase(AgentTestCase):
     def offer(self, kind: str, *steps: dict[str, Any], **versions: str) -> None:
-        """Lets the agent offer steps from now on."""
+        """Let the agent offer steps from now on."""
         answer = {f"{kind}_steps": {"A": list(steps)}, "hardware_manager_version": versions}
         outcome = {"command_status": "SUCCEEDED", "command_result": answer}
         self.agent.outcomes[f"{kind}.get_{kind}_steps"] = outcome
@@ -275,7 +275,7 @@ class RebootTest(OfferingTestCase):
         return commands.execute_by_name(self.subject, "clean", "raid", "flash", dict)
 
     def come_back(self, **columns: Any) -> results.Result:
-        """Lets the step end, the machine boot, and its agent call."""
+        """Let the step end, the machine boot, and its agent call."""
         self.call()
         self.agent.end(result={"clean_result": 7})
         self.assertIsInstance(self.run_to_end(self.call), results.WaitForAgent)
@@ -308,14 +308,14 @@ class SilenceTest(AgentTestCase):
     options: ClassVar[dict[str, Any]] = {"agent__require_tls": False, "agent__max_command_attempts": 3}
 
     def mute(self, scheme: str) -> socket.socket:
-        """The node's agent is one whose kernel takes connections, and whose process says nothing."""
+        """Replace the node's agent by one whose kernel takes connections, and whose process says nothing."""
         ears = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(ears.close)
         self.subject.set(agent_url=f"{scheme}://127.0.0.1:{ears.getsockname()[1]}", agent_verify_ca=None)
         return ears
 
     def seconds(self) -> float:
-        """How long the thread is held."""
+        """Return how long the thread is held."""
         began = time.monotonic()
         agent_client = client.AgentClient(self.subject)
         self.assertRaises(errors.AgentUnreachable, agent_client.commands)

@@ -55,7 +55,7 @@ class AgentDeployTestCase(fakes.DriverTestCase):
         return task
 
     def call_in(self, task: fakes.MemoryTask) -> None:
-        """Lets the machine's agent call."""
+        """Let the machine's agent call."""
         task.set(**self.agent.columns(), agent_last_heartbeat=clock.now())
 
     def offer(self, kind: str, *offered: dict[str, Any]) -> None:
@@ -171,7 +171,7 @@ class AgentRAIDTest(AgentDeployTestCase):
         task.driver.deploy.get_in_band_steps(task, kind)
 
     def run_step(self, task: fakes.MemoryTask, kind: str, name: str, result: Any, **args: Any) -> None:
-        """Runs a step with its hooks; the agent answers with ``result``."""
+        """Run a step with its hooks; the agent answers with ``result``."""
         call = getattr(task.driver.raid, f"execute_{kind}_step")
         step = {"interface": "raid", "step": name, "args": args}
         self.assertIsInstance(call(task, step), results.WaitForAgent)

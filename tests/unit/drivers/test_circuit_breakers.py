@@ -16,7 +16,7 @@ class TestCircuitBreakers(testtools.TestCase):
         self.circuit_breakers = CircuitBreakers(60, 300, lambda: self.time)
 
     def call(self, error: Exception | None = None, node: str = "a node", bmc: str = "a BMC") -> None:
-        """A call to a BMC that ends so."""
+        """Call a BMC; the call ends with this error."""
         try:
             with self.circuit_breakers.observe_call(node, bmc):
                 if error is not None:
@@ -25,7 +25,7 @@ class TestCircuitBreakers(testtools.TestCase):
             self.assertIs(error, exc)
 
     def pause(self) -> float:
-        """Lets the time pass until housekeeping may ask; how long that took."""
+        """Let the time pass until housekeeping may call; return how long that took."""
         began = self.time
         while not self.circuit_breakers.can_call("a BMC"):
             self.time += 1

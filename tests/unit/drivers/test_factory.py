@@ -26,11 +26,11 @@ class OldDeploy(DeployInterface):
 class ClashingVendor(VendorInterface):
     @base.clean_step(priority=5)
     def one(self, task: Any) -> None:
-        """First."""
+        """Run first."""
 
     @base.clean_step(priority=5)
     def other(self, task: Any) -> None:
-        """Second, with the same priority."""
+        """Run second, with the same priority."""
 
 
 class Machine(GenericHardwareType):

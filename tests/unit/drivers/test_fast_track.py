@@ -44,7 +44,7 @@ class FastTrack(fakes.DriverTestCase):
         return self.task(**{**self.agent.columns(), "agent_last_heartbeat": clock.now(), **columns})
 
     def boots(self, task: fakes.MemoryTask) -> bool:
-        """Whether the step ``deploy`` boots an agent."""
+        """Return whether the step ``deploy`` boots an agent."""
         task.memory.clear()
         answer = self.run_to_end(lambda: task.driver.deploy.deploy(task))
         return isinstance(answer, results.WaitForAgent)
@@ -69,7 +69,10 @@ class FastTrack(fakes.DriverTestCase):
         self.assertEqual(ENTER, networks[-2:])
 
     def recorded(self, task: fakes.MemoryTask) -> tuple[list[str], list[str]]:
-        """What happens to networks and volumes from now on; the real storage interface still says what is written."""
+        """Record what happens to networks and volumes from now on.
+
+        The real storage interface still says what is written.
+        """
         network, storage = Recording(), Recording()
         storage.should_write_image = task.driver.storage.should_write_image  # type: ignore[attr-defined]
         task.driver.network, task.driver.storage = network, storage

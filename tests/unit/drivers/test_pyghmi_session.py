@@ -56,7 +56,7 @@ def fingerprint(method: Any) -> str:
 
 
 def mismatches(session: type) -> list[str]:
-    """What is missing or differs, a message each."""
+    """Return what is missing or differs, a message each."""
     found = []
     for name, expected in FINGERPRINTS.items():
         method = session.__dict__.get(name)
@@ -74,7 +74,7 @@ class TestPyghmiInternals(testtools.TestCase):
     def test_a_missing_or_changed_method_is_named(self) -> None:
         class Changed:
             def _relog(self) -> None:
-                """Not pyghmi's."""
+                """Replace pyghmi's method."""
 
         found = mismatches(Changed)
         self.assertEqual(len(FINGERPRINTS), len(found))

@@ -11,7 +11,7 @@ from tests.unit.drivers import fakes
 class _Management(ManagementInterface):
     @base.clean_step(priority=base.from_option("deploy", "erase_devices_priority"))
     def scrub(self, task: object) -> None:
-        """A step that the operator gives its priority."""
+        """Scrub, with a priority that the operator sets."""
 
 
 class TestDeclarations(testtools.TestCase):

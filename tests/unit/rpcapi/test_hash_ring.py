@@ -19,7 +19,7 @@ PATIENCE = patience.seconds(10)
 
 
 def owners(hosts: list[str], nodes: list[str]) -> dict[str, str]:
-    """The owner of each node, with the options' defaults."""
+    """Return the owner of each node, with the options' defaults."""
     members = [conductors.RingMember(host, "", "ipmi") for host in hosts]
     rings = client.Rings(lambda: members, lambda: 0.0, 5, POINTS)
     return {node: rings.owner(node, "", "ipmi") for node in nodes}
@@ -129,7 +129,7 @@ class TestFrozenDatabase(testtools.TestCase):
         return self.threads.submit(self.rings.owner, "a node", "", "ipmi")
 
     def freeze(self, at: float) -> "futures.Future[str]":
-        """One thread that reads, and is stuck."""
+        """Start one thread that reads, and is stuck."""
         self.frozen, self.time = True, at
         stuck = self.ask()
         self.assertTrue(self.began.wait(PATIENCE))
