@@ -41,11 +41,8 @@ def build(conf: cfg.ConfigOpts) -> flask.Flask:
     :raises IngotError: the database has no schema, or one of another release.
     """
     if conf.rpc_transport != "oslo":
-        raise errors.ConfigurationError(
-            option="rpc_transport",
-            value=conf.rpc_transport,
-            allowed="An API in a process of its own reaches conductors with oslo; the command ingot is both in one.",
-        )
+        allowed = "An API in a process of its own reaches conductors with oslo; the command ingot is both in one."
+        raise errors.ConfigurationError(option="rpc_transport", value=conf.rpc_transport, allowed=allowed)
     versions.pinned_release(conf)  # a pin that this release does not know is refused now, not by each request
     db = Database(conf)
     schema.require_current(db)

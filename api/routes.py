@@ -5,16 +5,7 @@ from typing import Protocol
 
 from ingot.api.agents import agents, boot
 from ingot.api.auth.rules import RULES
-from ingot.api.nodes import (
-    bulk,
-    history,
-    inventory,
-    maintenance,
-    management,
-    node_states,
-    nodes,
-    provision,
-)
+from ingot.api.nodes import bulk, history, inventory, maintenance, management, node_states, nodes, provision
 from ingot.api.resources import (
     allocations,
     chassis,

@@ -75,12 +75,9 @@ class Server:
         try:
             self._server.prepare()
         except OSError as exc:
-            host, port = self._address
-            raise errors.ConfigurationError(
-                option="[api] host_ip and port",
-                value=f"{host}:{port}",
-                allowed=f"Cannot listen there: {exc}. Is another server running?",
-            ) from exc
+            value = ":".join(map(str, self._address))
+            allowed = f"Cannot listen there: {exc}. Is another server running?"
+            raise errors.ConfigurationError(option="[api] host_ip and port", value=value, allowed=allowed) from exc
         self._thread.start()
         LOG.info("The API listens on http://%s:%d", *self._address)
 

@@ -10,8 +10,8 @@ from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import models
 from ingot.db.engine import Database
-from ingot.db.records import AnyColumn as Column
-from ingot.db.records import json_schema
+from ingot.db.models.base import AnyColumn as Column
+from ingot.db.models.base import json_schema
 
 AnyModel = TypeVar("AnyModel", bound=models.Base)
 AnyPast = TypeVar("AnyPast", models.AgentLog, models.NodeHistory)

@@ -18,7 +18,7 @@ from ingot.common import clock, errors
 from ingot.common.json_types import Json
 from ingot.db import models, rows
 from ingot.db.engine import Database, retry_transaction
-from ingot.db.records import AnyColumn
+from ingot.db.models.base import AnyColumn
 
 NODES = models.table(models.Node)
 _CHASSIS = models.table(models.Chassis)

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from ingot.common import errors
 from ingot.db import listing, models, nodes, rows
 from ingot.db.engine import Database, retry_transaction
-from ingot.db.records import AnyColumn
+from ingot.db.models.base import AnyColumn
 
 _PORTS = models.table(models.Port)
 _PORTGROUPS = models.table(models.Portgroup)

@@ -1,6 +1,6 @@
 """The fields of a node: the one table behind its representation, selection, sorting, creation and patching.
 
-To add a field: a column in ``db/models.py``, a migration, and a row here.
+To add a field: a column in ``db/models/node.py``, a migration, and a row here.
 """
 
 from collections.abc import Mapping

@@ -61,10 +61,9 @@ class Crud(Generic[AnyRow]):
         self.update: Operation = operation(body=tables.PATCH_BODY, answer=shown)(self._update)
         self.delete: Operation = operation(answer=operations.EMPTY_204)(self._delete)
 
-    def read(self, call: Call, given: str, rule: str | None = None) -> AnyRow:
+    def read(self, call: Call, given: str) -> AnyRow:
         """Return the whole row that a URL names.
 
-        :param rule: the rule of policy for what is done with it; the request's by default.
         :raises Invalid: no object can have this name.
         :raises NotFound: there is none, or none that the request may see.
         :raises Forbidden: the request may not do this with it.
@@ -72,7 +71,7 @@ class Crud(Generic[AnyRow]):
         noun, ownership = self._described.source.noun, self._described.ownership
         record = listing.get(call.db, self._described.source, self._ident(noun.lower(), given))
         if ownership:
-            call.access.require_seen(rule or call.rule, ownership.target(record), noun, given)
+            call.access.require_seen(call.rule, ownership.target(record), noun, given)
         self._described.complete(call, [record], self._described.table.select(versions.MAX))
         return record
 

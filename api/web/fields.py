@@ -147,10 +147,8 @@ def text(longest: int = 255, shortest: int = 0, nullable: bool = True) -> FieldT
     :param longest: most characters.
     :param shortest: fewest characters.
     """
-    schema: Json = {"type": ["string", "null"] if nullable else "string", "maxLength": longest}
-    if shortest:
-        schema["minLength"] = shortest
-    return FieldType(schema, parse_text)
+    limits = {"maxLength": longest, **({"minLength": shortest} if shortest else {})}
+    return FieldType({"type": ["string", "null"] if nullable else "string", **limits}, parse_text)
 
 
 def parse_text(name: str, value: str) -> str:
@@ -186,21 +184,17 @@ def parse_mac(name: str, value: str) -> str:
 
 def parse_name(name: str, value: str) -> str:
     """Return a name that can stand in a URL."""
-    if not is_logical_name(value):
+    if not _NAME.fullmatch(value) or uuidutils.is_uuid_like(value):
         allowed = "A name has 1 to 255 characters of A-Z a-z 0-9 - . _ ~ and is not a UUID."
         raise errors.Invalid(field=name, value=value, allowed=allowed)
     return value
-
-
-def is_logical_name(value: str) -> bool:
-    return _NAME.fullmatch(value) is not None and not uuidutils.is_uuid_like(value)
 
 
 def parse_ident(name: str, value: str) -> str:
     """Return what names an object in a URL or body: a UUID, or a name."""
     if uuidutils.is_uuid_like(value):
         return str(uuid.UUID(value))
-    if not is_logical_name(value):
+    if not _NAME.fullmatch(value):
         raise errors.Invalid(field=name, value=value, allowed="Expected a UUID or a name.")
     return value
 

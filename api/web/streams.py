@@ -86,10 +86,8 @@ class Feed:
     def _enter(self) -> None:
         with self._new_events:
             if self._streams >= self._most:
-                raise errors.ServiceUnavailable(
-                    what="Another stream of events",
-                    reason=f"this process has {self._streams} already ([api] max_event_streams)",
-                )
+                reason = f"this process has {self._streams} already ([api] max_event_streams)"
+                raise errors.ServiceUnavailable(what="Another stream of events", reason=reason)
             self._streams += 1
 
     def leave(self) -> None:
@@ -210,10 +208,8 @@ class Downloads:
         :raises IngotError: Glance does not give the image; see :class:`ingot.common.glance.Image`.
         """
         if not self._slots.acquire(blocking=False):
-            raise errors.ServiceUnavailable(
-                what="Another download of an image",
-                reason="this process has as many already as [api] max_image_downloads allows",
-            )
+            reason = "this process has as many already as [api] max_image_downloads allows"
+            raise errors.ServiceUnavailable(what="Another download of an image", reason=reason)
         try:
             passed = {"Range": headers["Range"]} if "Range" in headers else {}
             return Download(glance.Image(self._conf, "image", ident).content(passed), self._slots)

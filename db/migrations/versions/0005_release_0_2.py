@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from ingot.db import records
+from ingot.db.models import base
 
 revision = "0005"
 down_revision = None
@@ -107,7 +107,7 @@ _SHORT = {
 
 _TYPES: dict[str, Callable[..., sa.types.TypeEngine[Any]]] = {
     **{"bigint": sa.BigInteger, "boolean": sa.Boolean, "double": sa.Double, "integer": sa.Integer},
-    **{"blob": records.blob, "moment": records.moment, "string": records.string, "text": records.text},
+    **{"blob": base.blob, "moment": base.moment, "string": base.string, "text": base.text},
 }
 
 _OF_SEVERAL: dict[str, sa.schema.SchemaItem] = {

@@ -122,7 +122,7 @@ class NewField(testtools.TestCase):
             "nodes",
             "/v1/nodes",
             {"driver": "fake-hardware"},
-            ("db/models.py", name, name + COLUMN),
+            ("db/models/node.py", name, name + COLUMN),
             ("api/nodes/node_fields.py", row, FIELD + row),
         )
 
@@ -133,6 +133,6 @@ class NewField(testtools.TestCase):
             "ports",
             "/v1/ports",
             {"node_uuid": "", "address": "52:54:00:00:00:01"},
-            ("db/models.py", column, column + COLUMN),
+            ("db/models/port.py", column, column + COLUMN),
             ("api/resources/ports.py", row, row + FIELD),
         )

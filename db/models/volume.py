@@ -1,0 +1,33 @@
+"""Volume connectors and volume targets."""
+
+from sqlalchemy import ForeignKey, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from ingot.common.json_types import Json
+from ingot.db.models.base import Row, string
+
+
+class VolumeConnector(Row):
+    """How a machine reaches volumes: an iSCSI initiator name, a WWN, an address."""
+
+    __tablename__ = "volume_connectors"
+    __table_args__ = (UniqueConstraint("type", "connector_id"),)
+
+    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
+    type: Mapped[str] = mapped_column(string(32))
+    connector_id: Mapped[str]
+    extra: Mapped[Json]
+
+
+class VolumeTarget(Row):
+    """A volume that a machine uses; it boots from the one with boot index 0."""
+
+    __tablename__ = "volume_targets"
+    __table_args__ = (UniqueConstraint("node_id", "boot_index"),)
+
+    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"))
+    volume_type: Mapped[str] = mapped_column(string(64))
+    volume_id: Mapped[str] = mapped_column(string(36))
+    boot_index: Mapped[int]
+    properties: Mapped[Json]
+    extra: Mapped[Json]
