@@ -132,7 +132,7 @@ def _tear_down(task: Task) -> Answer:
 
 
 def _end_rescue(task: Task) -> None:
-    """An instance may be deleted while its machine is rescued."""
+    """Leave the rescue; an instance may be deleted while its machine is rescued."""
     if task.driver.rescue is not None:
         task.driver.rescue.clean_up(task)
 

@@ -31,7 +31,7 @@ _NO_VOLUME = "echo The volume cannot be started. The machine tries again in a mi
 
 @operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
 def ipxe(call: Call, mac: str) -> Reply:
-    """The script for the machine that has a MAC address; unknown machines boot from their disk."""
+    """Show the script for the machine that has a MAC address; unknown machines boot from their disk."""
     node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
     config = node.boot_config if node else {}
     if node and config.get("target") == "volume":
@@ -43,7 +43,7 @@ def ipxe(call: Call, mac: str) -> Reply:
 
 @operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/octet-stream"))
 def image(call: Call, node: str, ticket: str, image: str) -> Reply:
-    """An image of Glance, for the machine: it has the link that the conductor has written into the node.
+    """Send an image of Glance to the machine: it has the link that the conductor has written into the node.
 
     There is nothing at links that were taken back, or guessed.
     """

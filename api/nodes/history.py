@@ -75,7 +75,7 @@ list_logs = nodes.build_list_of_node(collection.Collection("logs", _LOG, node_hi
 
 @operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/gzip"))
 def show_log(call: Call, node: str, uuid: str) -> Reply:
-    """The archive itself."""
+    """Send the archive itself."""
     found = nodes.read(call, node, "id", "uuid")
     log = listing.get_of_node(call.db, node_history.LOGS, found.id, uuid)
     name = f"{found.uuid}-{log.flow}-{clock.iso(log.created_at)}.tar.gz".replace(":", "")

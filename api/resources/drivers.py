@@ -80,7 +80,7 @@ def properties(call: Call, name: str) -> Reply:
 
 @operation(answer=_DESCRIBED)
 def logical_disk_properties(call: Call, name: str) -> Reply:
-    """The keys of a logical disk in a RAID configuration, described."""
+    """Describe the keys of a logical disk in a RAID configuration."""
     return Reply(ask(call, name, "get_logical_disk_properties", driver=name))
 
 

@@ -41,7 +41,10 @@ def _parse_id(name: str, given: str) -> int:
     answer=Answer(shows=Plain({"type": "string"}), media="text/event-stream"),
 )
 def follow(call: Call) -> Reply:
-    """The header Last-Event-ID, which clients send when they come back, goes before the parameter ``after``."""
+    """Send events as they happen.
+
+    The header Last-Event-ID, which clients send when they come back, goes before the parameter ``after``.
+    """
     seen = call.headers.get(_SEEN)
     after = _parse_id(_SEEN, seen) if seen else call.query.get("after")
     kinds = call.query.get("kind", events.KINDS)

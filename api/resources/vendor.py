@@ -28,13 +28,13 @@ _METHODS = Answer(shows=Plain({"type": "object", "additionalProperties": {"type"
 
 @operation(answer=_METHODS)
 def methods(call: Call, name: str) -> Reply:
-    """The methods that can be called for a driver, each with http_methods, description, async and attach."""
+    """List the methods that can be called for a driver, each with http_methods, description, async and attach."""
     return Reply(drivers.ask(call, name, "get_driver_methods", driver=name))
 
 
 @operation(answer=_METHODS)
 def methods_of_node(call: Call, node: str) -> Reply:
-    """The methods that can be called for a node; as those of a driver, with require_exclusive_lock."""
+    """List the methods that can be called for a node; as those of a driver, with require_exclusive_lock."""
     return Reply(ask(call, node, "get_node_methods"))
 
 

@@ -230,7 +230,7 @@ def read_changes(call: Call, collection: Collection[AnyModel], record: AnyModel)
 
 @operations.operation(answer=operations.Answer(400))
 def without_ident(call: Call) -> Reply:
-    """Refused: the URL names no object."""
+    """Refuse the request: its URL names no object."""
     raise errors.Invalid(
         f"Missing mandatory parameter: the UUID or name of the object. Send it as {call.path.rstrip('/')}/<ident>."
     )

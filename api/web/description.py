@@ -106,7 +106,7 @@ def show(routes: Callable[[], Iterable[Route]]) -> Operation:
 
     @operation(answer=operations.Answer(shows=operations.Plain({"type": "object", "required": ["openapi", "paths"]})))
     def describe(call: Call) -> Reply:
-        """This document."""
+        """Show this document."""
         return Reply(build())
 
     return describe

@@ -177,7 +177,7 @@ class Stream(Iterator[bytes]):
         return f"id: {self._position}\n: heartbeat\n\n".encode()
 
     def close(self) -> None:
-        """Called by the server when the answer ends, however it ends."""
+        """Free the place of this stream; the server calls it when the answer ends, however it ends."""
         if self._open:
             self._open = False
             self._feed.leave()

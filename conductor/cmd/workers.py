@@ -126,7 +126,7 @@ def _next_signal(seconds: float | None) -> int:
 
 
 def _become_worker() -> None:
-    """In the new process: the end of the supervisor is a SIGTERM, and a SIGHUP before it is handled ends nothing."""
+    """Prepare the new process: the end of the supervisor is a SIGTERM, and an early SIGHUP ends nothing."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

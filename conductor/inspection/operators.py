@@ -38,7 +38,7 @@ def _number(value: Any) -> object:
 
 
 def _compare_pairwise(compare: Callable[[Any, Any], bool]) -> Callable[..., bool]:
-    """Whether each value and the next one compare so. Texts that are numbers count as numbers."""
+    """Return a test whether each value and the next one compare so. Texts that are numbers count as numbers."""
 
     def test(values: object, force_strings: bool = False) -> bool:
         listed = values if isinstance(values, list) else [values]

@@ -348,7 +348,7 @@ def build_step_entries(task: Task, attempts: Iterable[StepAttempt]) -> list[Hist
 
 
 def _describe_attempts(tried: list[StepAttempt]) -> str:
-    """E.g. ``Step raid.apply_configuration (template CUSTOM_MIRROR) of flow deploy completed at attempt 2.``"""
+    """Describe them, such as ``Step raid.apply_configuration (template X) of flow deploy completed at attempt 2.``"""
     last = tried[-1]
     text = f"Step {last['interface']}.{last['step']} ({last['origin']}) of flow {last['flow']} {_describe_end(last)}"
     if last["attempt"] > 1:

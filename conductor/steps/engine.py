@@ -182,7 +182,7 @@ class Run:
             self.task.write()
 
     def _check_step_timeout(self) -> None:
-        """No step may go on for ever, however often its agent calls or its hardware says: not yet."""
+        """Fail a step that takes too long, however often its agent calls or its hardware says: not yet."""
         limit = self.task.conf.conductor.step_timeout
         started = self.task.node.step_started_at
         if limit and started and self.cursor.step and self.cursor.step.runner is not Runner.RESERVED:
@@ -191,7 +191,7 @@ class Run:
                 raise errors.StepFailed(f"it has not ended after {seconds:.0f} s ([conductor] step_timeout)")
 
     def _check_deadline(self) -> None:
-        """The agent has not called since: the wait may have been too long."""
+        """Fail a wait that has been too long: the agent has not called since."""
         node = self.task.node
         if node.step_deadline is not None and clock.now() >= node.step_deadline:
             heard = clock.iso(node.agent_last_heartbeat) or "never"
@@ -200,7 +200,7 @@ class Run:
             raise errors.StepFailed(f"timed out after waiting {waited:.0f} s for the agent; it was last heard {heard}")
 
     def _repeat_lost_attempt(self) -> None:
-        """The conductor that ran the step is gone, or lost the database in the middle."""
+        """Repeat or fail a step whose conductor is gone, or lost the database in the middle."""
         node = self.task.node
         lost = "the conductor that ran it was lost"
         if not self.cursor.current.idempotent:

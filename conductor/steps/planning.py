@@ -30,7 +30,7 @@ _OVERRIDES = {"clean": "clean_step_priority_override", "deploy": "deploy_step_pr
 
 
 def raise_error(exc: errors.IngotError) -> None:
-    """The report of callers that act on a plan: the first thing that is wrong ends it."""
+    """Raise an error: callers that act on a plan end at the first thing that is wrong."""
     raise exc
 
 

@@ -31,7 +31,7 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
         return booting.run_unless_running(task, power_control.power_off, enter_network, *booting.BOOT)
 
     def tear_down_cleaning(self, task: Task) -> results.Result:
-        """With fast track the agent stays, for what comes next."""
+        """Switch the machine off; with fast track the agent stays, for what comes next."""
 
         def leave(task: Task) -> None:
             booting.forget_agent(task)
@@ -42,7 +42,7 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
         return results.run_phases(task, power_control.power_off, leave)
 
     def prepare_service(self, task: Task) -> results.Result:
-        """The user's system is asked to shut down before it is cut off."""
+        """Boot the agent; the user's system is asked to shut down before it is cut off."""
 
         def enter_network(task: Task) -> None:
             network = get_interface(task, NetworkInterface)

@@ -110,7 +110,10 @@ class DirectDeploy(AgentDeploy):
 
     @staticmethod
     def _install_bootloader(task: Task) -> results.Result:
-        """Only UEFI firmware needs an entry for a whole-disk image, which brings its own loader."""
+        """Have the agent make the machine boot from its disk.
+
+        Only UEFI firmware needs an entry for a whole-disk image, which brings its own loader.
+        """
 
         def build_params() -> dict[str, object]:
             ask = client.AgentClient(task).ask_for

@@ -22,7 +22,7 @@ class AgentInspect(booting.AgentBooter, InspectInterface):
         return results.run_phases(task, *boot, power_control.power_off, self._leave)
 
     def _prepare(self, task: Task) -> None:
-        """The URL names the node: whatever network cards the agent finds, it speaks of this machine."""
+        """Boot the agent. The URL names the node: whatever network cards the agent finds, it speaks of this machine."""
         session.forget(task)
         get_interface(task, NetworkInterface).add_inspection_network(task)
         callback = f"{opts.agent_api_url(self.conf)}/v1/continue_inspection?node_uuid={task.node.uuid}"

@@ -14,7 +14,7 @@ class AgentRescue(booting.AgentBooter, RescueInterface):
     """The rescue interface ``agent``."""
 
     def rescue(self, task: Task, password_hash: str) -> results.Result:
-        """The user's system is asked to shut down before it is cut off."""
+        """Boot the agent; the user's system is asked to shut down before it is cut off."""
 
         def leave_user(task: Task) -> None:
             network = get_interface(task, NetworkInterface)

@@ -133,7 +133,7 @@ class FakeDeploy(deploy.DeployInterface):
 
     @base.deploy_step(priority=100, idempotent=True)
     def deploy(self, task: Task) -> None:
-        """The whole deployment."""
+        """Do the whole deployment."""
 
     def prepare(self, task: Task) -> None:
         pass

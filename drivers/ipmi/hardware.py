@@ -149,7 +149,7 @@ class IPMIManagement(_IPMI, ManagementInterface):
         _call(task, _KEEP_BOOT_FLAGS, boot_flags)
 
     def get_boot_device(self, task: Task) -> BootDevice:
-        """A device that was not set, or one that Ingot has no name for, is None."""
+        """Read the boot device. One that was not set, or that Ingot has no name for, is None."""
         flags, device = _call(task, _GET_BOOT_FLAGS)[0][2:4]
         if not flags & _VALID:
             return {"boot_device": None, "persistent": None}

@@ -67,7 +67,7 @@ class IPXEBoot(BootInterface):
             task.set(boot_config={})
 
     def prepare_instance(self, task: Task) -> None:
-        """A deployed image boots from disk; a user's ramdisk, in ``instance_info``, and a volume from the network."""
+        """Boot a deployed image from disk; a user's ramdisk, in ``instance_info``, and a volume from the network."""
         info, device = task.node.instance_info, "pxe"
         if info.get("kernel") and info.get("ramdisk"):
             self._boot(task, "instance", (info["kernel"], info["ramdisk"]), {})

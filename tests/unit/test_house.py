@@ -29,7 +29,7 @@ NOT_VERBS = set(
 # Other forms of verbs: writes, writing, noted.
 NOT_BASE_FORM = re.compile(r"[a-z]+[^s]s|[a-z]+ing|[a-z]+[^e]ed")
 MAX_SENTENCE_WORDS = 30
-DESCRIBED = ("devstack", "tests")
+DESCRIBED = ("api", "common", "conductor", "db", "devstack", "drivers", "rpcapi", "tests")
 """Folders whose docstrings are checked."""
 NOT_PACKAGED = {".pyc"}
 # Dependencies that nothing imports by name: they are loaded by an entry point or by a URL.
@@ -108,6 +108,8 @@ def described() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, s
 
 def is_imperative(docstring: str) -> bool:
     """Return whether a docstring begins with one line whose first word is a verb in its base form, as far as seen."""
+    if docstring.startswith(":"):  # only parameters and errors: the name says the rest
+        return True
     first = re.match(r"[A-Z][a-z]+\b", docstring)
     word = first[0].lower() if first else "the"
     return word not in NOT_VERBS and not NOT_BASE_FORM.fullmatch(word) and "\n" not in docstring.split("\n\n")[0]
