@@ -17,7 +17,7 @@ from ingot.rpcapi import client, transport, versions
 
 
 def main() -> int:
-    """Entry point. Exit code 0 after an orderly stop, 1 when it cannot start."""
+    """Run the API. Exit code 0 after an orderly stop, 1 when it cannot start."""
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stopped.set())

@@ -14,7 +14,7 @@ from ingot.api.web import description
 
 
 def main() -> int:
-    """Entry point. Exit code 0; 1 when the file differs."""
+    """Run the command. Exit code 0; 1 when the file differs."""
     parser = argparse.ArgumentParser(prog="python -m ingot.api.openapi", description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare, and exit 1 if the file differs")
     parser.add_argument("file", type=pathlib.Path, help="usually doc/openapi.json")

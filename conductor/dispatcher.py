@@ -140,8 +140,10 @@ class NodeQueues:
             return uuid in self._waiting
 
     def stop(self, timeout: float) -> bool:
-        """Begin nothing and wait for what runs. Wake-ups that were not processed are forgotten, as their work stays in
-        the database; jobs that have not begun are refused.
+        """Begin nothing and wait for what runs.
+
+        Wake-ups that were not processed are forgotten, as their work stays in the database; jobs that have not begun
+        are refused.
 
         :returns: whether all of it ended within ``timeout`` seconds. Another conductor picks up the rest.
         """
@@ -208,8 +210,11 @@ class DelayedWakeups:
         self._thread.start()
 
     def set(self, uuid: str, after: float) -> None:
-        """Wake up for a node in ``after`` seconds. Each node has one delayed wake-up, the one set last: with more,
-        reconciliations that each set the next would go on side by side."""
+        """Wake up for a node in ``after`` seconds.
+
+        Each node has one delayed wake-up, the one set last: with more, reconciliations that each set the next would go
+        on side by side.
+        """
         with self._changed:
             self._next[uuid] = time.monotonic() + after
             heapq.heappush(self._heap, (self._next[uuid], uuid))

@@ -53,8 +53,10 @@ def question(work: Work) -> Exposed:
 
 
 def action(purpose: str) -> Callable[[Work], Exposed]:
-    """Serve a method that does something with a node: it gets a task with the lock, after what stands in the node's
-    queue before."""
+    """Serve a method that does something with a node.
+
+    It gets a task with the lock, after what stands in the node's queue before.
+    """
 
     def decorate(work: Work) -> Exposed:
         @functools.wraps(work)
@@ -291,8 +293,10 @@ class Endpoint:
 
     @serve
     def get_logical_disk_properties(self, _ctx: Json, driver: str) -> dict[str, str]:
-        """Return what can be said of a logical disk to the RAID interface of a classic driver, or the default one of a
-        hardware type: descriptions by key."""
+        """Return descriptions by key of what a RAID interface takes about a logical disk.
+
+        It is that of a classic driver, or the default one of a hardware type.
+        """
         raid = cast(RAIDInterface, self._services.hardware.driver_interface(driver, "raid"))
         if not raid.supported:
             raise raid.not_supported("logical disks")
@@ -300,8 +304,7 @@ class Endpoint:
 
     @serve
     def get_driver_properties(self, _ctx: Json, hardware_type: str) -> dict[str, str]:
-        """Return the properties that the default interfaces of a hardware type, or those of a classic driver, read from
-        driver_info."""
+        """Return the properties that the default interfaces of a hardware type, or those of a classic driver, read."""
         return self._services.hardware.properties(hardware_type)
 
 

@@ -76,8 +76,10 @@ class AgentSessionPhase:
         task.end_fault(self.fault)
 
     def fail(self, task: Task, exc: errors.IngotError) -> None:
-        """Leave the machine as it is, for an operator: a power cycle in the middle of a firmware update could destroy
-        it (specification 002)."""
+        """Leave the machine as it is, for an operator.
+
+        A power cycle in the middle of a firmware update could destroy it (specification 002).
+        """
         if has_not_started(task):
             return
         session.forget(task)
@@ -185,8 +187,10 @@ def _forget_instance(task: Task) -> None:
 def _switch_off_after(
     what: str, interface_type: str, abort_fault: str | None = None
 ) -> Callable[[Task, errors.IngotError], None]:
-    """Return a failure hook that switches the machine off, so that what is neither one system nor the other does not
-    run; the agent's session ends with it, and nothing stays outside of the machine.
+    """Return a failure hook that switches the machine off.
+
+    What is neither one system nor the other does not run. The agent's session ends with it, and nothing stays outside
+    of the machine.
 
     :param interface_type: of the interface that cleans up.
     :param abort_fault: the node's fault, with maintenance, if it cannot after an abort.

@@ -51,8 +51,10 @@ class Conductor:
         self._periodics: list[TimerPool] = []
 
     def _notify_if_owned(self, node: models.Node, why: str) -> None:
-        """Wake up for work that a task has accepted, if the node is this conductor's; its owner's sweep finds it
-        otherwise."""
+        """Wake up for work that a task has accepted, if the node is this conductor's.
+
+        Otherwise its owner's sweep finds it.
+        """
         if self.membership.owns(node):
             self.queues.notify(node.uuid, why)
 
@@ -83,8 +85,11 @@ class Conductor:
             self._periodics.append(TimerPool([Timer(work.__name__, work, interval, immediately)]))
 
     def leave(self) -> None:
-        """Begin an orderly stop: others own the nodes at once, and nothing is begun here anymore. Questions are
-        answered as long as RPC is served: APIs that have read the ring before go on asking here for a while."""
+        """Begin an orderly stop: others own the nodes at once, and nothing is begun here anymore.
+
+        Questions are answered as long as RPC is served: APIs that have read the ring before go on asking here for a
+        while.
+        """
         self.membership.begin_leaving()
         for pool in self._periodics:
             pool.stop()
@@ -92,8 +97,9 @@ class Conductor:
         self.dispatcher.delayed_wakeups.stop()
 
     def stop(self) -> bool:
-        """End in order: steps that run get time to end. Until then this conductor counts as alive, or its locks would
-        be taken from steps that run.
+        """End in order: steps that run get time to end.
+
+        Until then this conductor counts as alive, or its locks would be taken from steps that run.
 
         :returns: whether all of them ended in time. Other conductors recover the rest, as after a kill.
         """

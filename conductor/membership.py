@@ -23,8 +23,11 @@ _PAUSE = 0.5
 
 
 def identify_process(pid: int | str) -> str:
-    """Return an identity of a process that no other has or had: the host's boot, the namespace of process ids, the id
-    in it, and the moment of its start. Those that the operating system does not know are empty."""
+    """Return an identity of a process that no other has or had.
+
+    It has the host's boot, the namespace of process ids, the id in it, and the moment of its start. Those that the
+    operating system does not know are empty.
+    """
     try:
         where = f"{(_PROC / 'sys/kernel/random/boot_id').read_text().strip()} {os.readlink(_PROC / 'self/ns/pid')}"
     except OSError:
@@ -149,8 +152,10 @@ class Membership:
         self._follow_drain()
 
     def judge(self, hosts: set[str]) -> None:
-        """Find out which of some conductors are dead: those without a recent heartbeat. After a time without database
-        (or asleep) no heartbeat is recent, and all conductors get the time to write one."""
+        """Find out which of some conductors are dead: those without a recent heartbeat.
+
+        After a time without database (or asleep) no heartbeat is recent, and all conductors get the time to write one.
+        """
         online = conductors.online_hosts(self._db, self._services.heartbeat_timeout) | {self._services.host}
         lease = self._services.lease
         now = lease.now()
@@ -162,8 +167,10 @@ class Membership:
         return self.dead_hosts - conductors.online_hosts(self._db, self._services.heartbeat_timeout)
 
     def _follow_drain(self) -> None:
-        """Leave the rings when an operator has drained this conductor, and come back when that is over. Meanwhile it
-        is alive: it finishes what runs and answers requests."""
+        """Leave the rings when an operator has drained this conductor, and come back when that is over.
+
+        Meanwhile it is alive: it finishes what runs and answers requests.
+        """
         if self._entry is None or (drained := conductors.is_drained(self._db, self._entry)) == self._drained:
             return
         with self._drain_lock:
@@ -215,8 +222,10 @@ class Membership:
             return None
 
     def _warn_of_other_interfaces(self) -> None:
-        """Warn when another conductor has other interfaces for a hardware type (specification 004). That is no error:
-        it cannot be avoided while conductors are upgraded one by one."""
+        """Warn when another conductor has other interfaces for a hardware type (specification 004).
+
+        That is no error: it cannot be avoided while conductors are upgraded one by one.
+        """
         host, enabled = self._services.host, self._services.hardware.list_enabled()
         types = sorted({one.hardware_type for one in enabled})
         online = conductors.enabled_interfaces(self._db, self._services.heartbeat_timeout, types)

@@ -41,8 +41,11 @@ class Sweeper:
         self._allocator = allocator
 
     def sweep(self) -> None:
-        """Find the nodes of this conductor with work, whatever the reason: a lost wake-up, a wait that is over, a lock
-        whose holder is dead. Its cost grows with the work there is, not with the fleet."""
+        """Find the nodes of this conductor with work, whatever the reason.
+
+        It may be a lost wake-up, a wait that is over, or a lock whose holder is dead. Its cost grows with the work
+        there is, not with the fleet.
+        """
         services = self._services
         locked = node_lists.list_locked(services.db)
         # The hosts after the locks: a conductor that has joined in between is not dead.

@@ -147,8 +147,10 @@ class PowerSynchronizer:
             raise
 
     def _hand_over(self, task: Task, ended: "futures.Future[Reading]") -> None:
-        """Go on in a thread of the pool: the thread that read the machine has others to read, and what follows may wait
-        for the database."""
+        """Go on in a thread of the pool.
+
+        The thread that read the machine has others to read, and what follows may wait for the database.
+        """
         try:
             self._executor.submit(self._end, task, ended.result)
         except RuntimeError:  # the pool was shut down: the conductor stops

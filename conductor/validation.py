@@ -23,7 +23,7 @@ def validate_node(task: Task) -> dict[str, Validation]:
     """Return the result of each interface.
 
     Steps count with the deploy interface: those of the instance's traits, and of the templates of all traits of the
-    node, which it promises to be able to run (specification 003).
+    node. It promises to be able to run them (specification 003).
     """
     results = {name: _validate_interface(task, name) for name in interfaces.TYPES if name != "vendor"}
     if results["deploy"]["result"]:

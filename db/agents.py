@@ -50,9 +50,10 @@ def issue_token(db: Database, node: models.Node) -> str | None:
 
 
 def request_check(db: Database, node: models.Node) -> bool:
-    """Make a node due whose step waits for what its agent does: another agent has looked it up, so that one may be
-    gone. Lookup needs no authentication, and all that follows is that the conductor asks the agent that it knows, not
-    again before it has done so.
+    """Make a node due whose step waits for an agent, because another agent has looked it up.
+
+    The one it waits for may be gone. Lookup needs no authentication, and all that follows is that the conductor asks
+    the agent that it knows, not again before it has done so.
 
     :returns: whether there is something to ask.
     """
@@ -70,8 +71,10 @@ def read_for_heartbeat(db: Database, ident: str) -> models.Node:
 
 
 def record_heartbeat(db: Database, node: models.Node, values: Mapping[str, object]) -> bool:
-    """Write a checked heartbeat without any lock. A node that waits for its agent becomes due in the same statement,
-    so that the sweep finds it even if the wake-up of its conductor is lost.
+    """Write a checked heartbeat without any lock.
+
+    A node that waits for its agent becomes due in the same statement, so that the sweep finds it even if the wake-up of
+    its conductor is lost.
 
     :param values: agent_url, agent_version, agent_verify_ca, agent_status.
     :param node: as :func:`read_for_heartbeat` read it; its token is what the agent has shown.

@@ -120,8 +120,9 @@ def _refuse_in_use(node: models.Node, uuid: str | None) -> None:
 
 @retry_transaction
 def detach(db: Database, node: models.Node, values: Mapping[str, object]) -> None:
-    """Write what a request changes of a node whose instance it takes away, as :func:`nodes.compare_and_set` does; the
-    allocation that brought the instance goes with it.
+    """Write what a request changes of a node whose instance it takes away.
+
+    It writes as :func:`nodes.compare_and_set` does; the allocation that brought the instance goes with it.
 
     :raises Conflict: there is one, and the node is in use.
     """

@@ -86,8 +86,10 @@ def list_attempts(db: Database, node_id: int, run_id: str | None = None) -> list
 
 
 def list_runs(db: Database, node_id: int, limit: int, before: str | None = None) -> list[Run]:
-    """Return the runs of a node, the latest first: run_id, flow, started_at, finished_at, how many steps have ended;
-    and of the last attempt state, error and conductor.
+    """Return the runs of a node, the latest first.
+
+    Each has run_id, flow, started_at, finished_at, how many steps have ended; and of the last attempt state, error and
+    conductor.
 
     A run that has ended no step yet, or whose steps were pruned, is not among them.
 

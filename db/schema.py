@@ -131,7 +131,7 @@ def expand(db: Database) -> None:
 
 
 def upgrade(db: Database, revision: str = "head") -> None:
-    """Bring the schema up to a revision. Does nothing where it is that far already.
+    """Bring the schema up to a revision; do nothing where it is that far already.
 
     Any number of processes may do this at once: they take turns by a lock of the database.
 

@@ -16,8 +16,10 @@ from ingot.rpcapi import client, transport
 
 
 def main() -> int:
-    """Entry point. Creates or upgrades its database. Exit code 0 after an orderly stop, 1 when it cannot
-    start or its name was taken."""
+    """Run API and conductor in one process.
+
+    Creates or upgrades its database. Exit code 0 after an orderly stop, 1 when it cannot start or its name was taken.
+    """
     conf = opts.load(sys.argv[1:], prog="ingot")
     log.setup(conf, "ingot")
     stopped = threading.Event()

@@ -20,8 +20,11 @@ _IN_TRANSIT = 1.0
 
 
 def main() -> int:
-    """Entry point. Exit code 0 after an orderly stop or when a command is done; 1 when it cannot start or its
-    name was taken, or when a command failed."""
+    """Run a conductor, or one of its commands.
+
+    Exit code 0 after an orderly stop or when a command is done; 1 when it cannot start or its name was taken, or when a
+    command failed.
+    """
     try:
         conf = opts.load(sys.argv[1:], prog="ingot-conductor", cli_opts=drain.OPTIONS, into=cfg.CONF)
         log.setup(conf, "ingot")

@@ -161,8 +161,11 @@ def _api_call(
     retries: int = 3,
     backoff_factor: float = 0.3,
 ) -> None:
-    """Send GET. All times have limits, whatever the server says: a worker of the conductor waits for the answer, of
-    which only the status is read."""
+    """Send GET.
+
+    All times have limits, whatever the server says: a worker of the conductor waits for the answer, of which only the
+    status is read.
+    """
     for name, value, most in (
         ("timeout", timeout, _LONGEST_TIMEOUT),
         ("retries", retries, _MOST_RETRIES),

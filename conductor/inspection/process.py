@@ -26,8 +26,9 @@ Hook = Callable[[Draft], None]
 
 
 def apply(task: Task) -> None:
-    """Make of the inventory what hooks and rules say; all of it is written with the end of the step, or nothing. The
-    ramdisk's logs leave the inventory either way.
+    """Make of the inventory what hooks and rules say; all of it is written with the end of the step, or nothing.
+
+    The ramdisk's logs leave the inventory either way.
 
     Nothing is done where the inspect interface has found no inventory, and has set the properties itself.
 

@@ -77,8 +77,10 @@ def _act(draft: Draft, use: Use) -> bool:
 
 
 def _fill_arguments(function: Callable[..., object], draft: Draft, use: Use, lenient: bool = False) -> Iterator[Json]:
-    """Yield the arguments by name, for each turn of the loop; without one there is one turn. The turns of an object
-    are those of its keys and values."""
+    """Yield the arguments by name, for each turn of the loop; without one there is one turn.
+
+    The turns of an object are those of its keys and values.
+    """
     # A rule may log or send what it sees: passwords of BMCs are not for that.
     known = {"node": masking.mask(draft.node), "inventory": draft.inventory, "plugin_data": draft.plugin_data}
     named = _name_arguments(function, use["args"])

@@ -36,8 +36,10 @@ def run(task: Task, kind: str, step: PlannedStep) -> results.Result:
 
 
 def abort_step(task: Task, kind: str | None, step: PlannedStep) -> None:
-    """Request the abort of the flows of children that a step, which is aborted, has started: the parent does not wait
-    for them anymore."""
+    """Request the abort of the flows of children that an aborted step has started.
+
+    The parent does not wait for them anymore.
+    """
     for child in list_chosen(task, step) if step.runner is Runner.CHILDREN else ():
         is_ours = child.flow == FLOW and child.request.get("run") == _run_id(task, kind, child)
         if is_ours and nodes.request_abort(task.db, child.uuid, FLOW):
@@ -51,8 +53,11 @@ def list_chosen(task: Task, step: PlannedStep) -> list[models.Node]:
 
 
 def unavailable_reason(child: models.Node) -> str | None:
-    """Return why steps of the parent must not touch a child: people may work on a machine that is in maintenance, and
-    the parent's user need not know. What is ``protected`` is the child's instance, and steps leave that."""
+    """Return why steps of the parent must not touch a child.
+
+    People may work on a machine that is in maintenance, and the parent's user need not know. What is ``protected`` is
+    the child's instance, and steps leave that.
+    """
     if not child.maintenance:
         return None
     reason = child.maintenance_reason or "no reason was given"

@@ -188,8 +188,10 @@ class FlowCursor:
         self._release()
 
     def write_polling(self, after: float) -> None:
-        """Release the lock for ``after`` seconds. A step that may be aborted meanwhile shows that it waits: the API
-        takes no abort while a conductor works."""
+        """Release the lock for ``after`` seconds.
+
+        A step that may be aborted meanwhile shows that it waits: the API takes no abort while a conductor works.
+        """
         step = self.current
         can_be_aborted = step.abortable and step.origin != "flow" and self._flow.waiting is not None
         self._enter(self._flow.waiting if can_be_aborted else self._flow.running)
@@ -277,8 +279,10 @@ class FlowCursor:
         self._unwritten.append(attempt)
 
     def close_replaced(self, replaced: Flow, run_id: str | None) -> None:
-        """Note the end of a run that waited for something when this flow was requested instead; it is written with the
-        first write of what follows."""
+        """Note the end of a run that waited for something when this flow was requested instead.
+
+        It is written with the first write of what follows.
+        """
         self._task.set(run_id=run_id)
         before = FlowCursor(self._task, replaced)
         if before.step:

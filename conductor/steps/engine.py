@@ -131,8 +131,10 @@ class Run:
         return True
 
     def _continue_without_plan(self) -> bool:
-        """Continue a flow that waits for its agent and has no plan: it was begun before there were steps (specification
-        001), so it goes on with the driver's default steps. False while the agent has not called.
+        """Continue a flow that waits for its agent and has no plan.
+
+        It was begun before there were steps (specification 001), so it goes on with the driver's default steps. False
+        while the agent has not called.
         """
         task, flow, cursor = self.task, self.flow, self.cursor
         if not session.is_alive(task):
@@ -262,8 +264,10 @@ class Run:
                 self._start_again(exc)
 
     def _retry_later(self, exc: errors.IngotError, own: _OwnMemory) -> results.PollAfter:
-        """Retry hardware that does not answer, if repeating the step is safe. A good answer in between gives it back
-        all its retries."""
+        """Retry hardware that does not answer, if repeating the step is safe.
+
+        A good answer in between gives it back all its retries.
+        """
         retries, node = own.get("retries", 0), self.task.node
         is_safe = self.cursor.current.idempotent or own.get("ended")
         if not is_safe or retries >= len(RETRY_DELAYS):
@@ -275,8 +279,7 @@ class Run:
         return results.PollAfter(RETRY_DELAYS[retries])
 
     def _start_again(self, exc: errors.AgentVersionMismatch) -> None:
-        """Plan and run the steps anew with an agent that is not the one that they were planned with (specification
-        002), unless the flow is one that this ends."""
+        """Plan and run the steps with another agent than planned, unless this ends the flow (specification 002)."""
         request = self.task.node.request
         restarts = request.get("restarts", 0)
         if not self.flow.starts_again or restarts >= MOST_RESTARTS:
@@ -305,8 +308,11 @@ class Run:
         return True
 
     def _begin_step(self) -> None:
-        """Write that the current step runs. Until then the API takes an abort, also while this conductor ended the wait
-        of the step before. Flows in which every wait can be aborted see it at the next wait."""
+        """Write that the current step runs.
+
+        Until then the API takes an abort, also while this conductor ended the wait of the step before. Flows in which
+        every wait can be aborted see it at the next wait.
+        """
         node = self.task.node
         if self.cursor.current.key == self.flow.agent_ends_with:
             self._collect_logs(has_failed=False)
@@ -320,8 +326,10 @@ class Run:
     # Ending
 
     def _can_abort_now(self) -> bool:
-        """Return whether a requested abort takes effect in the middle of the step; between steps, and while an operator
-        holds the flow, it always does."""
+        """Return whether a requested abort takes effect in the middle of the step.
+
+        Between steps, and while an operator holds the flow, it always does.
+        """
         node, step = self.task.node, self.cursor.step
         can_be_aborted = (
             self.flow.abort_any_step or node.step_state == StepState.HOLDING or bool(step and step.abortable)

@@ -104,8 +104,10 @@ class Flow:
 
     @property
     def plan_name(self) -> str:
-        """Prefix of the keys of driver_internal_info that hold plan and position: ``deploy`` of ``deploy_steps`` and
-        ``deploy_step_index`` (specification 001)."""
+        """Return the prefix of the keys of driver_internal_info that hold plan and position.
+
+        It is ``deploy`` in ``deploy_steps`` and ``deploy_step_index`` (specification 001).
+        """
         return self.kind or self.name
 
     def kind_for(self, task: Task) -> str | None:

@@ -269,8 +269,10 @@ def _plan_offer(offered: StepJson, runner: Runner) -> StepOffer:
 
 
 def _plan_step(step: StepJson | StepRequest, origin: str, runner: Runner) -> PlannedStep:
-    """Return an offered or requested step as the plan keeps it. One that the conductor runs may be aborted while it
-    waits, and repeated."""
+    """Return an offered or requested step as the plan keeps it.
+
+    One that the conductor runs may be aborted while it waits, and repeated.
+    """
     facts: Mapping[str, Any] = step
     is_own = runner in (Runner.RESERVED, Runner.CHILDREN)
     return PlannedStep(
@@ -297,8 +299,10 @@ def _check_all(offers: Offers, requests: Iterable[tuple[StepRequest, str]], repo
 
 
 def _check_step(offers: Offers, requested: StepRequest, origin: str, report: Report) -> PlannedStep | None:
-    """Return a requested step as the plan keeps it; None if it is wrong, which is reported, or if nothing offers it yet
-    and it may be one of the agent's."""
+    """Return a requested step as the plan keeps it.
+
+    None: it is wrong, which is reported, or nothing offers it yet and it may be one of the agent's.
+    """
     try:
         if offers.kind == "deploy":
             _check_core(get_key(requested), requested.get("priority", 0))

@@ -160,8 +160,10 @@ class Task:
         self._sure_at = moment
 
     def _holds_lock(self) -> bool:
-        """Return whether the lock is still held. While the database is away no conductor gets another's lock, so
-        there is time to wait for it."""
+        """Return whether the lock is still held.
+
+        While the database is away no conductor gets another's lock, so there is time to wait for it.
+        """
         until = time.monotonic() + _DATABASE_PATIENCE_S
         while True:
             try:
@@ -307,8 +309,8 @@ def acquire(
 ) -> Iterator[Task]:
     """Return a task on a node.
 
-    Within one conductor all exclusive tasks of a node stand in its queue (``dispatcher``), so a lock that carries this
-    conductor's own name is left over from an earlier life, or from a moment when the database was away, and is taken.
+    Within one conductor all exclusive tasks of a node stand in its queue (``dispatcher``). A lock with this conductor's
+    own name is therefore left over from an earlier life, or from a moment when the database was away, and is taken.
 
     :param purpose: what for, in an operator's words.
     :param shared: without a lock; the task must not write.

@@ -97,9 +97,9 @@ def _read_outcome(name: str, command: answers.Command) -> results.Done:
 def get_steps(task: Task, kind: str) -> tuple[StepJson, ...]:
     """Return the steps that the running agent offers for a kind of flow, each once.
 
-    In a deployment there are none from an agent that is older than deploy steps (specification 000). What this offer
-    commits the flow to is noted: the versions of agent and hardware managers, which steps want a reboot, and that the
-    agent's commands until now are of the past.
+    In a deployment there are none from an agent that is older than deploy steps (specification 000). What the flow is
+    committed to is noted: the versions of agent and hardware managers, and which steps want a reboot. Also noted is
+    that the agent's commands until now are of the past.
 
     :raises AgentError: the agent does not answer, or its answer cannot be used; or it knows nothing of cleaning or
         servicing, which must not pass for work that is done.

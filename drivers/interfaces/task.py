@@ -70,8 +70,8 @@ class Task(Protocol):
     def confirm_lock(self) -> None:
         """Make sure of the lock, before a command to the machine that does not come by way of :attr:`driver`.
 
-        It costs nothing, unless this conductor has sent no heartbeat for so long, since the lock was taken, that
-        another may have taken the node over: then it reads who has the lock.
+        It costs nothing, unless this conductor has sent no heartbeat for so long that another may have taken the node
+        over. Then it reads who has the lock.
 
         :raises LockLost: another has it.
         :raises ServiceUnavailable: the database has been away for minutes.
