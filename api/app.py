@@ -17,20 +17,23 @@ from typing import Any, NoReturn
 import flask
 import orjson
 from oslo_config import cfg
+from oslo_log import log
 from werkzeug import routing
 
 from ingot.api import routes
 from ingot.api.auth import identity
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
-from ingot.api.web import faults, fields, operations, preconditions, versions
+from ingot.api.web import faults, fields, operations, preconditions, proxies, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
-from ingot.common import context, errors
+from ingot.common import context, errors, networks
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
+
+LOG = log.getLogger(__name__)
 
 _GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
@@ -65,7 +68,8 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
         app.url_map.add(routing.Rule(path, endpoint=path, methods=None))
     app.register_error_handler(Exception, _refuse)
     app.after_request(_sign)
-    app.wsgi_app = functools.partial(_serve_old_urls, app.wsgi_app)  # type: ignore[method-assign]
+    served = functools.partial(_serve_old_urls, app.wsgi_app)
+    app.wsgi_app = proxies.ProxyHeaders(conf, served)  # type: ignore[method-assign]
     return app
 
 
@@ -101,9 +105,11 @@ class Api:
         self._client = client
         self._auth = identity.load_strategy(conf)
         self.feed = Feed(conf, db)
-        self._waiting_slots = threading.Semaphore(max(1, conf.api.api_workers // 4))
+        self._waiting_slots = threading.Semaphore(max(1, conf.api.api_threads // 4))
         self._downloads = Downloads(conf)
-        self._public_endpoint = (conf.api.public_endpoint or "").rstrip("/")
+        # As with Ironic: proxies that say how clients see the API know it better.
+        fixed = None if conf.oslo_middleware.enable_proxy_headers_parsing else conf.api.public_endpoint
+        self._public_endpoint = (fixed or "").rstrip("/")
 
     def answer(self, route: Route, **ident: str) -> flask.Response:
         """Answer a request to a URL of the table.
@@ -113,6 +119,8 @@ class Api:
         request = flask.request
         if request.method == "OPTIONS":
             return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
+        if route.for_machines:
+            self._check_machine(request)
         operation = _find_operation(route, request)
         access = self._authenticate(route, request)
         flask.g.minor = _read_minor(route, request)
@@ -132,6 +140,17 @@ class Api:
         if access.limited:
             access.check_required()
         return _build_response(reply, operation.answer.media, request.method, conditions)
+
+    def _check_machine(self, request: flask.Request) -> None:
+        """Refuse a client that is no machine, as far as networks tell.
+
+        :raises Forbidden: its address is in none of those of machines.
+        """
+        flask.g.secret = True
+        permitted, address = self._conf.api.machine_networks, request.remote_addr or "an unknown address"
+        if permitted and not networks.contain(permitted, address):
+            LOG.warning("%s is refused for %s: it is in no network of [api] machine_networks", request.path, address)
+            raise errors.Forbidden("Machines and their agents are answered on their networks only.")
 
     def _wait_for_lock(self, handle: Callable[[], Reply]) -> Reply:
         """Wait a moment for a node that is locked: mostly the request before this one is still being served.
@@ -185,7 +204,8 @@ class Api:
             downloads=self._downloads,
             headers=request.headers,
             minor=minor,
-            base=self._public_endpoint or request.host_url.rstrip("/"),
+            address=request.remote_addr or "",
+            base=self._public_endpoint or request.root_url.rstrip("/"),
             path=request.path,
             query=operations.read_query(operation.query, request.args, minor) if request.args else {},
             body=operation.body.check(self._read_body(request), minor) if operation.body else None,
@@ -287,6 +307,9 @@ def _sign(response: flask.Response) -> flask.Response:
     if "ctx" not in flask.g:  # refused before its user was known
         flask.g.ctx = context.RequestContext(**_read_ids(flask.request))
     request_id = flask.g.ctx.request_id
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    if "secret" in flask.g:
+        response.headers["Cache-Control"] = "no-store"
     response.headers.update({"OpenStack-Request-Id": request_id, "X-OpenStack-Request-Id": request_id})
     if "minor" in flask.g:
         spoken = {versions.HEADER: f"1.{flask.g.minor}", "Vary": f"{versions.HEADER}, OpenStack-API-Version"}

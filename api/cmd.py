@@ -6,12 +6,11 @@ import threading
 
 import flask
 from oslo_config import cfg
-from oslo_log import log
 
 from ingot.api import app, server
 from ingot.common import errors
 from ingot.common.conf import opts
-from ingot.db import schema
+from ingot.db import schema, secrets
 from ingot.db.engine import Database
 from ingot.rpcapi import client, transport, versions
 
@@ -23,7 +22,7 @@ def main() -> int:
         signal.signal(number, lambda _number, _frame: stopped.set())
     try:
         conf = opts.load(sys.argv[1:], prog="ingot-api", into=cfg.CONF)
-        log.setup(conf, "ingot")
+        opts.set_up_logging(conf)
         web = server.Server(conf, build(conf))
         web.start()
     except errors.IngotError as exc:
@@ -46,4 +45,5 @@ def build(conf: cfg.ConfigOpts) -> flask.Flask:
     versions.pinned_release(conf)  # a pin that this release does not know is refused now, not by each request
     db = Database(conf)
     schema.require_current(db)
+    secrets.require_key(db, conf.host)
     return app.create_app(conf, db, client.ConductorClient(conf, db, transport.OsloTransport(conf)))

@@ -20,7 +20,7 @@ from ingot.api.resources import (
     volumes,
 )
 from ingot.api.web import description
-from ingot.api.web.collection import without_ident
+from ingot.api.web.collection import build_without_ident
 from ingot.api.web.operations import Operation, Route
 
 _HIDDEN = {"GET": 404, "*": 404}
@@ -35,6 +35,17 @@ _NOT_ACCEPTABLE = {"*": 406}
 _ACTIONS = {"GET": "get", "POST": "create", "PATCH": "update", "DELETE": "delete"}
 """By method, the action in the name of the rule for it."""
 
+_IDENTS = {
+    "ports": "port_uuid",
+    "chassis": "chassis_uuid",
+    "volume/connectors": "connector_uuid",
+    "volume/targets": "target_uuid",
+    "deploy_templates": "template_ident",
+    "deploy-templates": "template_ident",
+    "inspection_rules": "inspection_rule_uuid",
+}
+"""What clients call the part of a URL that names one object, where it is not ``<noun>_ident``."""
+
 _TRAITS = {"GET": "node:traits:list", "PUT": "node:traits:set", "DELETE": "node:traits:delete"}
 
 
@@ -46,6 +57,7 @@ def serve(
     below: Mapping[str, int] = _HIDDEN,
     public: bool = False,
     first: Callable[..., object] | None = None,
+    for_machines: bool = False,
 ) -> Route:
     """Return a URL, each of whose operations knows its rule and the version that brought it.
 
@@ -59,7 +71,7 @@ def serve(
         named = rule if rule.startswith("ingot:") else f"baremetal:{rule}"
         served[method] = operation._replace(since=max(since, operation.since), rule=named)
     path = path if path.startswith("/") else f"/v1/{path}"
-    return Route(path, served, since, below, public, not path.startswith("/v1"), first)
+    return Route(path, served, since, below, public, not path.startswith("/v1"), first, for_machines)
 
 
 class _Resource(Protocol):
@@ -80,17 +92,18 @@ def _build_routes(
     since: int = 1,
     below: Mapping[str, int] = _HIDDEN,
     detail: bool = False,
-    clear: Operation = without_ident,
+    clear: Operation | None = None,
 ) -> tuple[Route, ...]:
     """Return the URLs of a resource: its collection, if it has one the list with all details, and one object.
 
     :param noun: the resource in the names of rules; there is a rule for lists where projects own its objects.
     :param detail: whether there is a list at .../detail.
-    :param clear: DELETE of the collection.
+    :param clear: DELETE of the collection, if it can be.
     """
+    without_ident = build_without_ident(_IDENTS.get(path, f"{noun}_ident"))
     rules = {method: f"{noun}:{action}" for method, action in _ACTIONS.items()}
     listing = f"{noun}:list" if f"baremetal:{noun}:list" in RULES else rules["GET"]
-    every = {"GET": served.index, "POST": served.create, "PATCH": without_ident, "DELETE": clear}
+    every = {"GET": served.index, "POST": served.create, "PATCH": without_ident, "DELETE": clear or without_ident}
     one = {"GET": served.show, "PATCH": served.update, "DELETE": served.delete}
     return (
         serve(path, every, {**rules, "GET": listing}, since, below),
@@ -103,12 +116,13 @@ ROUTES: tuple[Route, ...] = (
     serve("/", {"GET": root.service}, public=True),
     serve("/v1", {"GET": root.version_1}, public=True),
     # requests of machines and their agents
-    serve("/boot/ipxe/<mac>", {"GET": boot.ipxe}, public=True),
-    serve("/boot/images/<node>/<ticket>/<image>", {"GET": boot.image}, public=True),
-    serve("lookup", {"GET": agents.lookup}, since=22, public=True),
-    serve("heartbeat", {"POST": without_ident}, since=22, public=True),
-    serve("heartbeat/<node>", {"POST": agents.heartbeat}, since=22, public=True),
-    serve("continue_inspection", {"POST": agents.continue_inspection}, public=True),
+    serve("/boot/ipxe/<mac>", {"GET": boot.ipxe}, public=True, for_machines=True),
+    serve("/boot/images/<node>/<ticket>/<image>", {"GET": boot.image}, public=True, for_machines=True),
+    serve("/boot/volumes/<node>/<ticket>", {"GET": boot.volume}, public=True, for_machines=True),
+    serve("lookup", {"GET": agents.lookup}, since=22, public=True, for_machines=True),
+    serve("heartbeat", {"POST": build_without_ident("node_ident")}, since=22, public=True, for_machines=True),
+    serve("heartbeat/<node>", {"POST": agents.heartbeat}, since=22, public=True, for_machines=True),
+    serve("continue_inspection", {"POST": agents.continue_inspection}, public=True, for_machines=True),
     # nodes
     *_build_routes("nodes", nodes, "node", detail=True),
     serve("nodes/validate", {"GET": management.validate_by_query}, "node:validate"),

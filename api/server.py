@@ -47,10 +47,10 @@ class _Server(wsgi.Server):
 
 
 class Server:
-    """Serves the application on a thread of its own, with ``[api] api_workers`` threads for requests, and as many for
+    """Serves the application on a thread of its own, with ``[api] api_threads`` threads for requests, and as many for
     streams of events and downloads of images as there may be: they never take one from requests.
 
-    :param conf: [api] host_ip, port, api_workers, max_event_streams and max_image_downloads.
+    :param conf: [api] host_ip, port, api_threads, max_event_streams and max_image_downloads.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, app: flask.Flask) -> None:
@@ -59,7 +59,7 @@ class Server:
         self._server = _Server(
             self._address,
             app,
-            numthreads=conf.api.api_workers + conf.api.max_event_streams + conf.api.max_image_downloads,
+            numthreads=conf.api.api_threads + conf.api.max_event_streams + conf.api.max_image_downloads,
             request_queue_size=128,
             shutdown_timeout=_SHUTDOWN_SECONDS,
             server_name="ingot",

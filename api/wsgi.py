@@ -7,13 +7,12 @@ searched in the usual places, as ingot-api does.
 import os
 
 from oslo_config import cfg
-from oslo_log import log
 
 from ingot.api import cmd
 from ingot.common.conf import opts
 
 _named = [name for name in os.environ.get("INGOT_CONFIG_FILES", "").split(os.pathsep) if name]
 _conf = opts.load([], prog="ingot-api", files=_named or None, into=cfg.CONF)
-log.setup(_conf, "ingot")
+opts.set_up_logging(_conf)
 
 application = cmd.build(_conf)

@@ -21,7 +21,8 @@ class IngotError(Exception):
         _BY_NAME.setdefault(cls.__name__, cls)
 
     def __init__(self, message: str | None = None, **values: object) -> None:
-        self.message = message if message is not None else self.template.format(**values)
+        # URLs of images and checksums may have passwords in them, and messages are shown, logged and kept.
+        self.message = masking.mask_text(message if message is not None else self.template.format(**values))
         super().__init__(self.message)
 
 
@@ -228,6 +229,10 @@ class ServiceUnavailable(IngotError):
     template = "{what} is not available at the moment: {reason}. Try again in a few seconds."
 
 
+class ConductorAway(ServiceUnavailable):
+    """The conductor that is asked does not answer; requests that can do without its answer go on."""
+
+
 class ImageServiceUnavailable(IngotError):
     """Glance does not answer; unlike :class:`ServiceUnavailable` a step's own trouble, retried as hardware is."""
 
@@ -264,6 +269,8 @@ class Aborted(StepFailed):
 
 class AgentVersionMismatch(StepFailed):
     """After a reboot another agent answers than the one that the steps were planned with (specification 000)."""
+
+    template = "agent version mismatch: {reason}"
 
 
 class ImageError(StepFailed):

@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 
 import requests
-from keystoneauth1 import exceptions, loading
+from keystoneauth1 import adapter, exceptions, loading
 from oslo_config import cfg
 from oslo_utils import uuidutils
 
-from ingot.common import errors
+from ingot.common import errors, fetching
 from ingot.common.json_types import Json
 
 _GROUP = "glance"
 _SCHEME = "glance://"
 _AWAY = (exceptions.ConnectionError, exceptions.DiscoveryFailure, exceptions.HttpServerError)
+_LONGEST = 60  # seconds that an answer may take where no timeout is configured
 _CONTENT = frozenset((200, 206, 416))
 """Statuses with which Glance answers a request for the content of an image that it has: 416 is about a range."""
 
@@ -84,19 +85,24 @@ class Image:
     def _get(self, path: str, **how: object) -> requests.Response:
         try:
             login = loading.load_auth_from_conf_options(self._conf, _GROUP)
-            session = loading.load_session_from_conf_options(self._conf, _GROUP, auth=login)
+            own = {"auth": login, "session": fetching.open_session()}
+            session = loading.load_session_from_conf_options(self._conf, _GROUP, **own)
             client = loading.load_adapter_from_conf_options(self._conf, _GROUP, session=session)
-            endpoint = client.get_endpoint()
-            if not endpoint:
-                where = "[glance] region_name and valid_interfaces say which."
-                raise self.refused_error(f"Keystone knows no endpoint of Glance; {where}")
-            base = endpoint.rstrip("/").removesuffix("/v2")
-            answer: requests.Response = client.get(f"{base}/v2/images/{self.ident}{path}", raise_exc=False, **how)
-            return answer
+            with fetching.limit(self._conf.glance.timeout or _LONGEST):
+                return self._ask(client, path, **how)
         except _AWAY as exc:
             raise self._unavailable_error(str(exc)) from exc
         except exceptions.ClientException as exc:
             raise self.refused_error(f"Glance cannot be asked for it, check the options of [glance]: {exc}") from exc
+
+    def _ask(self, client: adapter.Adapter, path: str, **how: object) -> requests.Response:
+        endpoint = client.get_endpoint()
+        if not endpoint:
+            where = "[glance] region_name and valid_interfaces say which."
+            raise self.refused_error(f"Keystone knows no endpoint of Glance; {where}")
+        base = endpoint.rstrip("/").removesuffix("/v2")
+        answer: requests.Response = client.get(f"{base}/v2/images/{self.ident}{path}", raise_exc=False, **how)
+        return answer
 
     def _parse(self, answer: requests.Response) -> Json:
         if answer.status_code != requests.codes.ok:

@@ -32,6 +32,7 @@ class FlowRequest(TypedDict, total=False):
 
     asked_by: Requester
     replaces: ReplacedFlow  # the flow that waited when this was accepted
+    unchecked: bool  # no conductor answered when this was accepted: the flow begins with the checks
     configdrive: object  # what the config drive is made from, or its URL
     rescue_password: str  # hashed
     rebuild: bool
@@ -90,6 +91,13 @@ class AgentFacts(TypedDict, total=False):
     was_told_the_password: bool  # drivers/agent/rescue
 
 
+class OfferedSteps(TypedDict):
+    """The steps of a kind that an agent has offered, whether it still runs or not."""
+
+    at: str
+    priorities: dict[str, float]  # the agent's own, by ``interface.step``
+
+
 class ChildOutcome(TypedDict):
     """How the flow ended that a child node ran for its parent."""
 
@@ -113,6 +121,9 @@ class InternalInfo(TypedDict, total=False):
     in_agent_for_service: bool  # conductor/flows: the same
     for_parent: ChildOutcome  # conductor/steps/children
     agent: AgentFacts  # drivers/agent/session
+    steps_offered: dict[str, OfferedSteps]  # drivers/agent/commands: by kind, those of the last agent that was asked
+    hardware_manager_version: Json | None  # drivers/agent/commands: of the agent that listed its steps last
+    raid_root_device: Json  # drivers/interfaces/raid: the hint that properties have from the root volume
     fake_bios_settings: dict[str, str | None]  # drivers/generic/fake, like all that follow
     fake_boot_device: Json
     fake_firmware: list[Json]

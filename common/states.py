@@ -130,6 +130,9 @@ HELD = frozenset((CLEANHOLD, DEPLOYHOLD, SERVICEHOLD))
 FAILED = frozenset((ADOPTFAIL, CLEANFAIL, DEPLOYFAIL, INSPECTFAIL, RESCUEFAIL, SERVICEFAIL, UNRESCUEFAIL))
 """A flow ended in an error that an operator or user must answer."""
 
+FAULTS: dict[str, str] = {CLEANFAIL: "clean failure", SERVICEFAIL: "service failure"}
+"""The fault, with maintenance, that a conductor notes of a node as it enters one of these states."""
+
 ALL = STABLE | WORKING | WAITING | HELD | FAILED
 
 LOOKUP_ALLOWED = (WORKING | WAITING) - {ADOPTING, DELETING, UNRESCUING, VERIFYING, SERVICING}

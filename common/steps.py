@@ -33,6 +33,7 @@ class StepJson(TypedDict, total=False):
     """A step as drivers and agents offer it (``get_deploy_steps``), and as plans keep it: see :class:`PlannedStep`.
 
     :ivar argsinfo: of offers only: argument -> ``{"description": str, "required": bool}``; None: not described.
+    :ivar priority_of_agent: of offers of drivers only: whether the priority that the agent gives the step holds.
     """
 
     interface: str
@@ -42,6 +43,7 @@ class StepJson(TypedDict, total=False):
     argsinfo: Mapping[str, Mapping[str, object]] | None
     abortable: bool
     idempotent: bool
+    priority_of_agent: bool
     requires_ramdisk: bool
     reboot_requested: bool
     origin: str
@@ -104,6 +106,14 @@ def get_key(step: StepRequest | StepJson) -> Key:
 
 def get_label(step: StepRequest | StepJson) -> str:
     return f"{step['interface']}.{step['step']}"
+
+
+def name_source(label: str, origin: str) -> str:
+    """Return how messages name a step, with the template or runbook that it comes from.
+
+    :param origin: as in :class:`PlannedStep`.
+    """
+    return f"{label} of {origin}" if " " in origin else label
 
 
 def read_plan(info: InternalInfo, name: str | None = None) -> tuple[list[Json], int]:

@@ -23,5 +23,5 @@ def parse_trait(field: str, value: str) -> str:
     :raises Invalid: none may have it.
     """
     if not is_trait(value):
-        raise errors.Invalid(field=field, value=value, allowed=f"A trait is {FORM}.")
+        raise errors.Invalid(field=field, value=value, allowed=f"A trait is {FORM}; this does not match.")
     return value

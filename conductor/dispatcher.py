@@ -67,7 +67,7 @@ class Dispatcher:
 
         :returns: seconds after which the node must be reconciled again; None: at a wake-up, or at its ``due_at``.
         """
-        if not self._services.serves(task.node):
+        if self._membership.is_anothers(task.node):
             LOG.info("Node %s is another conductor's by now, which will find its work", task.node.uuid)
             return None
         if task.node.power_request:

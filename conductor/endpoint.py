@@ -9,10 +9,10 @@ import oslo_messaging
 
 from ingot.common import context, errors, states
 from ingot.common.json_types import FlowRequest, Json
-from ingot.common.steps import StepJson
 from ingot.conductor import preview, validation
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.dispatcher import NodeQueues
+from ingot.conductor.steps import checks
 from ingot.conductor.task import task_manager
 from ingot.conductor.task.task_manager import Services, Task
 from ingot.drivers.interfaces import vendor
@@ -132,7 +132,7 @@ class Endpoint:
         return preview.build_preview(task, flow, request)
 
     @question
-    def get_steps(self, task: Task, kind: str) -> list[StepJson]:
+    def get_steps(self, task: Task, kind: str) -> list[validation.ListedStep]:
         return validation.list_steps(task, kind)
 
     # Console
@@ -249,7 +249,7 @@ class Endpoint:
     @question
     def get_node_methods(self, task: Task) -> dict[str, dict[str, object]]:
         """Return the methods of the node's vendor interface that users may call by name."""
-        return vendor.describe_methods(validation.require_interface(task, "vendor"), vendor.OF_NODE)
+        return vendor.describe_methods(checks.require_interface(task, "vendor"), vendor.OF_NODE)
 
     @serve
     def call_node_method(
@@ -262,12 +262,12 @@ class Endpoint:
         call = VendorCall(vendor_method, http_method, arguments)
 
         def find(task: Task) -> vendor.VendorMethod:
-            return vendor.find_method(validation.require_interface(task, "vendor"), vendor.OF_NODE, task, call)
+            return vendor.find_method(checks.require_interface(task, "vendor"), vendor.OF_NODE, task, call)
 
         found = cast(vendor.VendorMethod, self._run_shared(ctx, node_uuid, find))
 
         def run(task: Task) -> Json:
-            result = vendor.call_method(validation.require_interface(task, "vendor"), vendor.OF_NODE, task, call)
+            result = vendor.call_method(checks.require_interface(task, "vendor"), vendor.OF_NODE, task, call)
             return {"tells": found.returns_result, "result": result if found.returns_result else None}
 
         if found.exclusive:
@@ -313,13 +313,13 @@ def _get_valid(task: Task, contract: type[AnyInterface]) -> AnyInterface:
 
     :raises Invalid: it has none on this conductor, or the node lacks something that it needs.
     """
-    interface = cast(AnyInterface, validation.require_interface(task, contract.interface_type))
+    interface = cast(AnyInterface, checks.require_interface(task, contract.interface_type))
     interface.validate(task)
     return interface
 
 
 def _get_management(task: Task) -> ManagementInterface:
-    return cast(ManagementInterface, validation.require_interface(task, "management"))
+    return cast(ManagementInterface, checks.require_interface(task, "management"))
 
 
 def _check_no_flow(task: Task, done: str) -> None:

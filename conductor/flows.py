@@ -89,8 +89,8 @@ class AgentSessionPhase:
             task.begin_fault(self.fault, exc.message)
 
 
-_CLEANING_PHASE = AgentSessionPhase("cleaning", "clean failure")
-_SERVICE_PHASE = AgentSessionPhase("service", "service failure")
+_CLEANING_PHASE = AgentSessionPhase("cleaning", states.FAULTS[states.CLEANFAIL])
+_SERVICE_PHASE = AgentSessionPhase("service", states.FAULTS[states.SERVICEFAIL])
 
 
 def _verify_power(task: Task) -> Answer:
@@ -106,8 +106,11 @@ _VERIFY_POWER = Entry("power", "verify_power", _verify_power)
 def _prepare_deploy(task: Task) -> Answer:
     requested = task.node.request.get("configdrive")
     if requested is not None:
+        drive = configdrive.build(task, requested)
+        if isinstance(drive, results.PollAfter):
+            return drive
         rest = {name: value for name, value in task.node.request.items() if name != "configdrive"}
-        task.set(configdrive=configdrive.build(requested, task.node, task.conf), request=rest)
+        task.set(configdrive=drive, request=rest)
     return get_interface(task, DeployInterface).prepare(task)
 
 

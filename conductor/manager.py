@@ -59,7 +59,11 @@ class Conductor:
             self.queues.notify(node.uuid, why)
 
     def start(self) -> None:
-        """Register and begin to work. RPC is served by the owner of the transport, before this is called."""
+        """Register, release what an earlier process has left locked, and begin to work.
+
+        What serves RPC or the API is started by its owner after this has returned. A step that begins earlier would lose
+        its lock with those that are left over.
+        """
         services, options, owns = self.services, self.conf.conductor, self.membership.owns
         self.membership.join()
         stale = nodes.release_stale(services.db, services.host)

@@ -214,6 +214,20 @@ class Membership:
         """Return whether a node is this conductor's by the hash ring."""
         return self._services.serves(node) and self.owner(node) == self._services.host
 
+    def is_anothers(self, node: models.Node) -> bool:
+        """Return whether a node is not this conductor's.
+
+        A wake-up may have been queued, or on its way, when the rings changed. They are read again before that is
+        believed. While no conductor is known to be online, as after a time without database, the one woken up works.
+        """
+        if not self._services.serves(node):
+            return True
+        own = (None, self._services.host)
+        if self.owner(node) in own:
+            return False
+        self._rings.forget()
+        return self.owner(node) not in own
+
     def owner(self, node: models.Node) -> str | None:
         """Return the host name of the conductor that owns a node; None if there is none."""
         try:

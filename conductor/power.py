@@ -35,6 +35,7 @@ def advance(task: Task) -> float | None:
     request = task.node.power_request
     task.memory = dict(request.get("memory", {}))
     try:
+        task.confirm_chance()
         if task.driver.power is None:
             raise errors.Invalid(task.missing["power"])
         answer = power_control.change(task, request["target"])

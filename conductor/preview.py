@@ -6,7 +6,7 @@ from ingot.common import errors, masking
 from ingot.common.json_types import FlowRequest, Json
 from ingot.common.steps import Key, PlannedStep, StepJson, get_key
 from ingot.conductor import validation
-from ingot.conductor.steps import planning, reserved
+from ingot.conductor.steps import checks, planning, reserved
 from ingot.conductor.steps.flow import Flow, Report
 from ingot.conductor.task.task_manager import Task
 
@@ -40,11 +40,11 @@ def build_preview(task: Task, flow_name: str, request: FlowRequest) -> Preview:
     expects_agent = False
     try:
         if flow.kind == "deploy":
-            validation.check_traits(task, note)
+            checks.check_traits(task, note)
         rough = planning.plan_at_start(task, flow, lambda _exc: None)  # what is wrong is reported with the second plan
         expects_agent = planning.expects_agent(task, flow, rough)
         presumed = _find_presumed(task, flow) if expects_agent else set()
-        validation.check_interfaces(task, flow, note, expects_agent)
+        checks.check_interfaces(task, flow, note, expects_agent)
         steps = _plan_all(task, flow, presumed, note) if expects_agent else planning.plan_at_start(task, flow, note)
     except errors.IngotError as exc:  # what makes every plan impossible, such as an option with a wrong priority
         note(exc)

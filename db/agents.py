@@ -1,5 +1,6 @@
 """Queries for agents: lookup and heartbeat, the most frequent requests of all, on narrow sets of columns."""
 
+import datetime
 import secrets
 from collections.abc import Collection, Mapping
 
@@ -14,9 +15,13 @@ _PORTS = models.table(models.Port)
 
 _LOOKED_UP = (
     *("id", "uuid", "revision", "properties", "instance_info", "driver_internal_info", "target_raid_config"),
-    *("provision_state", "flow", "driver", "conductor_group", "agent_token"),
+    *("provision_state", "flow", "driver", "conductor_group"),
+    *("agent_token", "agent_token_at", "agent_address", "agent_url"),
 )
-_HEARTBEAT = ("id", "uuid", "driver", "conductor_group", "provision_state", "agent_token")
+_HEARTBEAT = (
+    *("id", "uuid", "driver", "conductor_group", "provision_state"),
+    *("agent_token", "agent_url", "agent_verify_ca"),
+)
 
 
 def look_up(db: Database, node_uuid: str | None, addresses: Collection[str]) -> models.Node | None:
@@ -34,19 +39,27 @@ def look_up(db: Database, node_uuid: str | None, addresses: Collection[str]) -> 
     return found[0] if len(found) == 1 else None
 
 
-def issue_token(db: Database, node: models.Node) -> str | None:
-    """Write and return a new token for the agent of a node; None when an agent has shown the one that there is.
+def issue_token(db: Database, node: models.Node, address: str, lifetime: float) -> str | None:
+    """Return the token for the agent of a node; None if it is not for the client that asks.
 
-    Until the first heartbeat it is not known whether an agent has got it: the answer may have been lost, or the agent
-    restarted. An agent that asks again gets another one, and the one before is invalid.
+    A boot has one token, and the first client that asks gets it. That answer may have been lost: the same network
+    address gets the token again, for a while, until an agent has shown it in a heartbeat.
 
-    :param node: as :func:`look_up` read it; the token that it shows decides between two agents that ask at once.
+    :param node: as :func:`look_up` read it.
+    :param address: network address of the client.
+    :param lifetime: seconds for which the token is given out again.
     """
-    token = secrets.token_urlsafe(32)
-    fresh = {"agent_token": token, "updated_at": _NODES.c.updated_at}
-    same = _NODES.c.agent_token.is_not_distinct_from(node.agent_token)
-    own = sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.agent_url.is_(None), same)
-    return token if db.write(own.values(fresh)) == 1 else None
+    if node.agent_token is None:
+        token, moment = secrets.token_urlsafe(32), clock.now()
+        fresh = {"agent_token": token, "agent_token_at": moment, "agent_address": address}
+        own = sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.agent_token.is_(None))
+        if db.write(own.values(**fresh, updated_at=_NODES.c.updated_at)) == 1:
+            return token
+        node = look_up(db, node.uuid, ()) or node  # another request was faster: it may be the same agent's
+    issued_at = node.agent_token_at
+    if node.agent_url is not None or node.agent_address != address or issued_at is None:
+        return None
+    return node.agent_token if clock.now() < issued_at + datetime.timedelta(seconds=lifetime) else None
 
 
 def request_check(db: Database, node: models.Node) -> bool:
@@ -78,10 +91,16 @@ def record_heartbeat(db: Database, node: models.Node, values: Mapping[str, objec
 
     :param values: agent_url, agent_version, agent_verify_ca, agent_status.
     :param node: as :func:`read_for_heartbeat` read it; its token is what the agent has shown.
-    :returns: False if nothing was written: the agent was given up meanwhile, or the node was deleted.
+    :returns: False if nothing was written: the agent was given up meanwhile, the node was deleted, or another agent of
+        this boot was faster.
     """
     # The agent may have been forgotten since its token was checked: it must not come back by a late heartbeat.
-    same_agent = sa.and_(_NODES.c.id == node.id, _NODES.c.agent_token == node.agent_token)
+    same_boot = sa.and_(_NODES.c.id == node.id, _NODES.c.agent_token == node.agent_token)
+    # Nor may one of two agents that show the token take the place of the other.
+    same_url, same_certificate = (
+        _NODES.c[name].is_not_distinct_from(values.get(name)) for name in ("agent_url", "agent_verify_ca")
+    )
+    same_agent = sa.or_(_NODES.c.agent_url.is_(None), sa.and_(same_url, same_certificate))
     moment = clock.now()
     # The database decides, not what was read: the wait may have begun, or ended, since.
     waits = _NODES.c.provision_state.in_(sorted(states.WAITING))
@@ -91,7 +110,7 @@ def record_heartbeat(db: Database, node: models.Node, values: Mapping[str, objec
         "updated_at": _NODES.c.updated_at,
         "due_at": sa.case((waits, moment), else_=_NODES.c.due_at),
     }
-    return db.write(sa.update(_NODES).where(same_agent).values(heartbeat)) == 1
+    return db.write(sa.update(_NODES).where(same_boot, same_agent).values(heartbeat)) == 1
 
 
 def record_inspection(db: Database, node: models.Node) -> None:

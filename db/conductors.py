@@ -225,19 +225,19 @@ def raise_if_lately_online(db: Database, driver: str, group: str | None = None) 
     heartbeats. And while a release is rolled out all stop; their successors may have the driver.
 
     :param group: only conductors of this group count; None for all.
-    :raises ServiceUnavailable: there is such a conductor.
+    :raises ConductorAway: there is such a conductor.
     """
     members = _list_members(db, CONDUCTORS.c.online.is_(True))
     able = (one for one in members if one.driver == driver and group in (None, one.conductor_group))
     if hosts := sorted({one.hostname for one in able}):
-        raise errors.ServiceUnavailable(
+        raise errors.ConductorAway(
             what=f"Driver {driver}",
             reason=f"no heartbeat lately from conductors that have it enabled, {', '.join(hosts)}",
         )
     since = clock.now() - datetime.timedelta(seconds=_RESTART_S)
     lately = sa.select(CONDUCTORS.c.hostname).where(CONDUCTORS.c.heartbeat_at > since, _in_group(group))
     if gone := sorted(set(db.read_column(lately)) - {member.hostname for member in members}):
-        raise errors.ServiceUnavailable(
+        raise errors.ConductorAway(
             what=f"Driver {driver}",
             reason="no conductor has it enabled; maybe one of those that stop or have just stopped, when it is back: "
             f"{', '.join(gone)}",

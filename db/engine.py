@@ -23,7 +23,7 @@ from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
-from ingot.common import errors
+from ingot.common import errors, keyring
 from ingot.db import models
 
 LOG = logging.getLogger(__name__)
@@ -115,6 +115,7 @@ class Database:
     """The database: the first argument of every query function.
 
     :param conf: its [database] group gives URL and pool sizes (oslo.db's options).
+    :ivar keyring: what secrets are encrypted with.
     :raises ConfigurationError: the URL names an SQLite database that cannot be used.
     """
 
@@ -123,6 +124,7 @@ class Database:
         if self.url.get_backend_name() == "sqlite":
             _create_file(self.url)
         self._group = conf.database
+        self.keyring = keyring.Keyring.of(conf)
         self._single = self._make(isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
         self._multi = self._make()
         _databases.add(self)
@@ -210,6 +212,7 @@ class Database:
             "connect_args": {name: value for name, value in arguments.items() if name not in self.url.query},
         }
         engine = sa.create_engine(self.url, **options)
+        models.keyrings[engine.dialect] = self.keyring
         sa.event.listen(engine, "handle_error", _leave_server)
         exc_filters.register_engine(engine)
         if backend == "sqlite":

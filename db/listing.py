@@ -52,6 +52,7 @@ TESTS: Mapping[str, Callable[[Column, Any], Column]] = {
     "equals": lambda column, value: column.is_(None) if value is None else column == value,
     "is_set": lambda column, value: column.is_not(None) if value else column.is_(None),
     "one_of": lambda column, value: column.in_(value),
+    "one_of_given": lambda column, value: column.in_(value) if value else sa.true(),
 }
 
 

@@ -258,6 +258,7 @@ def lock(
     values = {
         "reservation": host,
         "lock_epoch": NODES.c.lock_epoch + 1,
+        "lock_attempts": NODES.c.lock_attempts + 1,
         "lock_purpose": purpose,
         "locked_at": locked_at,
         "updated_at": NODES.c.updated_at,
@@ -299,7 +300,9 @@ def hold_row(connection: sa.Connection, node: models.Node) -> None:
         raise lock_lost_error(node)
 
 
-UNLOCKED: Mapping[str, None] = {"reservation": None, "lock_purpose": None, "locked_at": None}
+_FREE: Mapping[str, None] = {"reservation": None, "lock_purpose": None, "locked_at": None}
+
+UNLOCKED: Mapping[str, int | None] = {**_FREE, "lock_attempts": 0}
 """The values that give a lock back; part of a task's last write."""
 
 
@@ -312,7 +315,7 @@ def release_stale(db: Database, host: str, uuid: str | None = None) -> int:
     stale = sa.update(NODES).where(NODES.c.reservation == host)
     if uuid is not None:
         stale = stale.where(NODES.c.uuid == uuid)
-    return db.write(stale.values(**UNLOCKED, lock_epoch=NODES.c.lock_epoch + 1))
+    return db.write(stale.values(**_FREE, lock_epoch=NODES.c.lock_epoch + 1))
 
 
 @retry_transaction

@@ -161,9 +161,9 @@ def _refuse_another_network(connection: sa.Connection, port: Mapping[str, object
 
 
 def find_booting_node(db: Database, address: str) -> models.Node | None:
-    """Return the node whose machine asks with a MAC address what to boot: id, uuid, boot_config."""
+    """Return the node whose machine asks with a MAC address what to boot: id, uuid, boot_config, boot_address."""
     statement = (
-        sa.select(*models.columns(nodes.NODES, ("id", "uuid", "boot_config")))
+        sa.select(*models.columns(nodes.NODES, ("id", "uuid", "boot_config", "boot_address")))
         .join(_PORTS, _PORTS.c.node_id == nodes.NODES.c.id)
         .where(_PORTS.c.address == address, _PORTS.c.pxe_enabled.is_(True))
     )

@@ -6,10 +6,11 @@ rebuilding happens only when the membership differs from what it was.
 """
 
 import concurrent.futures as futures
+import contextlib
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -140,6 +141,53 @@ def choose_host(key: str, hostnames: Sequence[str]) -> str | None:
     return hostnames[zlib.crc32(key.encode()) % len(hostnames)] if hostnames else None
 
 
+_SLOT_S = 0.1
+"""Seconds that a call waits for one of those before it to end."""
+
+_PROBE_S = 5.0
+"""Seconds after which one call finds out whether a conductor that did not answer does so again."""
+
+
+class Patience:
+    """Keeps a process from having all its threads wait for conductors that do not answer.
+
+    :param most: how many calls may wait at a time.
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._slots = threading.BoundedSemaphore(most)
+        self._lock = threading.Lock()
+        self._silent: dict[str, float] = {}  # by host, when one call may try again
+
+    @contextlib.contextmanager
+    def wait_for(self, host: str) -> Iterator[None]:
+        """Let a call wait for a conductor.
+
+        :raises ConductorAway: the conductor is known to be silent, too many calls wait already, or there was no answer.
+        """
+        with self._lock:
+            now = self._clock()
+            if self._silent.get(host, now) > now:
+                raise errors.ConductorAway(what=f"Conductor {host}", reason="it has not answered lately")
+            if host in self._silent:
+                self._silent[host] = now + _PROBE_S  # this is the one call
+        if not self._slots.acquire(timeout=_SLOT_S):
+            raise errors.ConductorAway(what=f"Conductor {host}", reason="too many requests wait for conductors")
+        try:
+            yield
+        except errors.ConductorAway:
+            with self._lock:
+                if host not in self._silent:
+                    LOG.warning("Conductor %s does not answer; it is asked once in %.0f s", host, _PROBE_S)
+                self._silent[host] = self._clock() + _PROBE_S
+            raise
+        finally:
+            self._slots.release()
+        if self._silent.pop(host, None) is not None:
+            LOG.info("Conductor %s answers again", host)
+
+
 class ConductorClient:
     """What the API (and a conductor that asks another one) uses.
 
@@ -159,6 +207,7 @@ class ConductorClient:
             conf.hash_ring_reset_interval,
             conf.hash_partition_exponent,
         )
+        self._patience = Patience(max(1, conf.api.api_threads // 4))
         self.lost_wakeups = 0
 
     def owner(self, node: models.Node) -> str | None:
@@ -171,7 +220,7 @@ class ConductorClient:
     def _required_owner(self, node: models.Node) -> str:
         """Return the owner as :meth:`owner` does, for requests that cannot do without.
 
-        :raises ServiceUnavailable: there was one until lately.
+        :raises ConductorAway: there was one until lately.
         :raises NoConductor: there is none.
         """
         if (host := self.owner(node)) is None:
@@ -207,7 +256,7 @@ class ConductorClient:
         """Call a method of the owner of a node and return its result.
 
         :param method: one of :data:`versions.METHODS` that is no wake-up.
-        :raises ServiceUnavailable: the owner did not answer; its death may not have been noticed yet.
+        :raises ConductorAway: the owner did not answer; its death may not have been noticed yet.
         :raises NoConductor: no online conductor of the node's group has its driver enabled.
         :raises IngotError: whatever the method raised.
         """
@@ -215,7 +264,10 @@ class ConductorClient:
 
     def call_host(self, ctx: context.RequestContext, host: str, method: str, **args: Any) -> Any:
         """Call a method of a conductor by its hostname; errors as in :meth:`call`."""
-        return transport.unpack(self._bus.call(host, method, self._version(method), ctx, args))
+        version = self._version(method)
+        with self._patience.wait_for(host):
+            envelope = self._bus.call(host, method, version, ctx, args)
+        return transport.unpack(envelope)
 
     def _version(self, method: str) -> str:
         """Return the highest version that every online conductor serves, or the pinned release's.

@@ -35,6 +35,9 @@ PATIENCE_S = 60
 SILENCE_S = 15
 """Conductors that work on a call send a keepalive twice in this time: a call to one that is dead or frozen ends."""
 
+QUESTION_SILENCE_S = 4
+"""The same for a call that changes nothing: it does no harm if it is carried out after its caller has given up."""
+
 _LATEST_BEGIN = 0.75
 """The share of a caller's patience within which work must have begun: the rest is for the work itself."""
 
@@ -112,7 +115,7 @@ def unpack(envelope: Json) -> Any:
 class Transport(Protocol):
     """How the client reaches one conductor.
 
-    ``call`` returns the envelope of the answer and raises ServiceUnavailable when none came; ``cast`` raises
+    ``call`` returns the envelope of the answer and raises ConductorAway when none came; ``cast`` raises
     ServiceUnavailable when it is clear already that the message cannot be handed over. ``version`` is the highest one
     that every conductor serves that may be asked.
     """
@@ -140,7 +143,7 @@ class LocalTransport:
 
     def call(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> Json:
         if host not in self._endpoints:
-            raise errors.ServiceUnavailable(what=f"Conductor {host}", reason="it does not run in this process")
+            raise errors.ConductorAway(what=f"Conductor {host}", reason="it does not run in this process")
         serve = getattr(self._endpoints[host], method)
         envelope: Json = serve(build_context(ctx, self.patience), **to_primitive(args))
         return envelope
@@ -221,12 +224,13 @@ class OsloTransport:
                 # A message that no queue is for. The first call opens the connection for answers, which oslo.messaging
                 # tries for ever, whereas it soon gives up sending.
                 self._client.prepare(topic=f"{TOPIC}-none", version=versions.RPC_VERSION).cast({}, "nothing")
-            to = self._client.prepare(server=host, version=version)
+            silence = QUESTION_SILENCE_S if method in versions.QUESTIONS else SILENCE_S
+            to = self._client.prepare(server=host, version=version, call_monitor_timeout=silence)
             envelope: Json = to.call(build_context(ctx, self._patience), method, **to_primitive(args))
             self._has_answered = True
             return envelope
         except _AWAY as exc:
-            raise errors.ServiceUnavailable(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
+            raise errors.ConductorAway(what=f"Conductor {host}", reason=f"{method} got no answer: {exc}") from exc
 
     def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None:
         self._wakeups.send(functools.partial(self._cast, host, method, version, ctx, args))

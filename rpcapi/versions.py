@@ -31,6 +31,10 @@ METHODS: dict[str, str] = {
 """Each RPC method with the RPC version that brought it; a client capped below it does not send it."""
 
 
+QUESTIONS = frozenset(method for method in METHODS if method.startswith(("get_", "list_", "validate_")))
+"""Those that change nothing."""
+
+
 def version_tuple(version: str) -> tuple[int, ...]:
     """Return ``"1.10"`` as ``(1, 10)``, which compares as versions do."""
     return tuple(int(part) for part in version.split("."))

@@ -1,5 +1,7 @@
 """The API on a real database, with a scripted conductor: for tests of the API through HTTP."""
 
+import base64
+import gzip
 import json
 import logging
 import os
@@ -20,6 +22,8 @@ from tests import database, described
 HOST = "conductor-1"
 LATEST = "1.115"
 NODE = {"driver": "fake-hardware"}
+DRIVE = base64.b64encode(gzip.compress(b"drive", mtime=0)).decode()
+"""A config drive that is taken."""
 
 
 class FakeConductor:

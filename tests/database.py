@@ -23,7 +23,7 @@ import sqlalchemy as sa
 import testtools
 from oslo_config import cfg
 
-from ingot.common import states
+from ingot.common import keyring, states
 from ingot.common.conf import opts
 from ingot.db import models, nodes, rows, schema
 from ingot.db.engine import Database
@@ -41,7 +41,18 @@ def configuration(url: str) -> cfg.ConfigOpts:
     conf.set_override("connection", url, group="database")
     # What a power cut would lose is no test's business.
     conf.set_override("sqlite_synchronous", False, group="database")
+    conf.set_override("key_file", str(_key_file()), group="secrets")
     return conf
+
+
+@functools.cache
+def _key_file() -> pathlib.Path:
+    """Return a file with a key for secrets, made once per process."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="ingot-key-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = directory / "secrets.key"
+    keyring.Keyring(path, seals=True).add_key()
+    return path
 
 
 @functools.cache

@@ -49,7 +49,7 @@ class Agent:
     def boot(self, db: Database, node: models.Node) -> None:
         """Start the agent as the machine does: it knows nothing, looks its node up and is given a token."""
         self.commands = []
-        self.token = agents.issue_token(db, nodes.get(db, node.uuid)) or self.token
+        self.token = agents.issue_token(db, nodes.get(db, node.uuid), "192.0.2.7", 300) or self.token
 
     def tell(self, db: Database, node: models.Node) -> None:
         """Report the inventory of its machine, as the API writes it."""

@@ -5,6 +5,7 @@ They are the most frequent ones, and need no authentication: their answers hold 
 
 import contextlib
 import hmac
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from oslo_log import log
@@ -14,7 +15,7 @@ from ingot.api.web import collection, fields, operations
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Param, operation
-from ingot.common import errors, masking, states
+from ingot.common import clock, errors, masking, states
 from ingot.common.json_types import Json
 from ingot.db import agents, models, node_lists
 from ingot.db import inventory as inventories
@@ -23,6 +24,9 @@ LOG = log.getLogger(__name__)
 
 INSPECTION = "inspect"
 """The conductor's flow that waits for the inventory from an agent."""
+
+_TOKEN_SINCE = 84
+"""Minor version from which the answer to an inventory has the token."""
 
 IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
 """Formats of images that an agent may write."""
@@ -66,20 +70,32 @@ def lookup(call: Call) -> Reply:
     allowed = states.FAST_TRACK_LOOKUP_ALLOWED if call.conf.deploy.fast_track else states.LOOKUP_ALLOWED
     if node is None or (call.conf.api.restrict_lookup and node.provision_state not in allowed):
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an agent.")
-    token = agents.issue_token(call.db, node)
-    if token and node.agent_token:  # an agent that starts again and again, or a client that is no agent
-        LOG.warning(
-            "Node %s was looked up again before its agent has shown its token: another token is issued", node.uuid
-        )
+    token = _issue_token(call, node)
     if token is None and agents.request_check(call.db, node):
         call.client.notify(call.ctx, node, why="lookup")
     return Reply(_build_answer(call, node, token))
 
 
+def _issue_token(call: Call, node: models.Node) -> str | None:
+    """Return the token of the node's boot if it is for this client, and log what an operator must know of it."""
+    token = agents.issue_token(call.db, node, call.address, call.conf.agent.token_reissue_timeout)
+    if token and node.agent_token is None:
+        LOG.info("Node %s: the agent token of this boot is given to %s", node.uuid, call.address)
+    elif token is None and node.agent_url is None:  # no agent has shown it: one that has lost it cannot go on
+        LOG.warning(
+            "Node %s: the agent token of this boot is not given to %s; %s has had it since %s ([agent] "
+            "token_reissue_timeout). An agent that has none ends, and its flow when its time is over; boot the machine "
+            "anew. If that address is no machine's of yours, see [api] machine_networks",
+            *(node.uuid, call.address or "an unknown address", node.agent_address or "an unknown address"),
+            clock.iso(node.agent_token_at) if node.agent_token_at else "an unknown time",
+        )
+    return token
+
+
 def _build_answer(call: Call, node: models.Node, token: str | None) -> Json:
     """Return what an agent learns about its machine, and its settings.
 
-    :param token: None when it was issued before; an agent that has it on file continues.
+    :param token: None if it is not for this client; an agent that has it on file continues.
     """
     node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None)
     settings = {
@@ -128,6 +144,7 @@ def heartbeat(call: Call, node: str) -> Reply:
     if call.conf.agent.require_tls and not callback.startswith("https://"):
         allowed = "TLS is required by configuration: use https."
         raise errors.Invalid(field="callback_url", value=callback, allowed=allowed)
+    _refuse_change(call, found, {"callback_url": callback, "agent_verify_ca": given.get("agent_verify_ca")})
     status, message = given.get("agent_status"), given.get("agent_status_message")
     values = {
         "agent_url": callback,
@@ -140,6 +157,24 @@ def heartbeat(call: Call, node: str) -> Reply:
     if found.provision_state in states.WAITING:
         call.client.notify(call.ctx, found, why="heartbeat")
     return Reply(None, 202)
+
+
+_PINNED = {"callback_url": "agent_url", "agent_verify_ca": "agent_verify_ca"}
+"""What the first heartbeat of a boot settles, by the name in requests -> column."""
+
+
+def _refuse_change(call: Call, node: models.Node, given: Mapping[str, str | None]) -> None:
+    """Refuse an agent that is not the one which this boot began with, though it has its token.
+
+    :raises Invalid: its address or certificate is another.
+    """
+    for name, column in _PINNED.items() if node.agent_url is not None else ():
+        if given[name] != getattr(node, column):
+            LOG.warning("Node %s: a heartbeat from %s has another %s than this boot", node.uuid, call.address, name)
+            raise errors.Invalid(
+                f'Detected change in ramdisk provided "{name}": the first heartbeat of a boot settles it. Boot the '
+                "machine anew for another agent."
+            )
 
 
 def _wrong_agent_error() -> errors.Invalid:
@@ -173,12 +208,14 @@ def continue_inspection(call: Call) -> Reply:
     inspected = (states.INSPECTING, states.INSPECTWAIT)
     if node is None or node.flow != INSPECTION or node.provision_state not in inspected:
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an inspection.")
+    # As with Ironic: clients of the service that stood here before cannot use it. The flow may end before the answer.
+    token = _issue_token(call, node) if call.minor >= _TOKEN_SINCE else None
     rest = {name: value for name, value in call.body.items() if name != "inventory"}
     inventories.save(call.db, node.id, inventory, rest)
     agents.record_inspection(call.db, node)
     call.client.notify(call.ctx, node, why="inspection")
     # Agents look their node up by the uuid from now on.
-    return Reply({"uuid": node.uuid, **_build_answer(call, node, None)}, 202)
+    return Reply({"uuid": node.uuid, **_build_answer(call, node, token)}, 202)
 
 
 def _list_addresses(inventory: Json) -> tuple[str, ...]:

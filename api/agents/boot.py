@@ -2,7 +2,8 @@
 any disk.
 
 The conductor wrote into the node what the machine boots. A volume is read at each request, so that a portal that has
-moved, or a new password, needs no deployment.
+moved, or a new password, needs no deployment. Its script has a password in it, which a MAC address is not enough for: the
+first script leads to it with a ticket.
 """
 
 import hmac
@@ -12,11 +13,12 @@ import urllib.parse
 
 from oslo_log import log
 
+from ingot.api.web import fields
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors, iscsi
 from ingot.common.json_types import BootConfig
-from ingot.db import models, nodes, ports, volumes
+from ingot.db import boots, models, nodes, ports, volumes
 
 LOG = log.getLogger(__name__)
 
@@ -28,6 +30,10 @@ LOCAL_DISK = "#!ipxe\nsanboot --no-describe --drive 0x80 || exit\n"
 # Never boots from the disk: what is on it is not what was deployed, and may be another user's.
 _NO_VOLUME = "echo The volume cannot be started. The machine tries again in a minute.\nsleep 60\nreboot\n"
 
+_ANOTHER_ADDRESS = (
+    "echo The script for this volume was given to another address. Reboot the machine by Ingot.\nsleep 60\nreboot\n"
+)
+
 
 @operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
 def ipxe(call: Call, mac: str) -> Reply:
@@ -35,10 +41,21 @@ def ipxe(call: Call, mac: str) -> Reply:
     node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
     config = node.boot_config if node else {}
     if node and config.get("target") == "volume":
-        return Reply(_render_volume_script(call, node))
+        return Reply(_render_ticket(call, node))
     if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
         return Reply(LOCAL_DISK)
     return Reply(_render_script(config))
+
+
+@operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
+def volume(call: Call, node: str, ticket: str) -> Reply:
+    """Show the script for the machine that boots from a volume, for its ticket, which is good once."""
+    uuid = fields.parse_uuid("node", node)
+    found = boots.redeem_ticket(call.db, uuid, ticket, _bound_address(call))
+    if found is None or found.boot_config.get("target") != "volume":
+        LOG.warning("Node %s: a ticket for the script of its volume, used at %s, is not good", uuid, call.address)
+        raise errors.NotFound("There is no boot script here: its ticket was used, or there never was one.")
+    return Reply(_render_volume_script(call, found))
 
 
 @operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/octet-stream"))
@@ -56,6 +73,25 @@ def image(call: Call, node: str, ticket: str, image: str) -> Reply:
         raise errors.NotFound("There is no image here: the link to it was taken back, or there never was one.")
     download = call.downloads.open(image, call.headers)
     return Reply(download, download.status, download.headers)
+
+
+def _bound_address(call: Call) -> str | None:
+    """Return the network address that a ticket is for; None: any."""
+    return call.address if call.conf.api.check_volume_address else None
+
+
+def _render_ticket(call: Call, node: models.Node) -> str:
+    """Return a script that leads to that of the volume."""
+    ticket = boots.issue_ticket(call.db, node, _bound_address(call))
+    if ticket is not None:
+        # By way of the address that this script came from.
+        return f"#!ipxe\nchain ../volumes/{node.uuid}/{ticket} || {_NO_VOLUME}"
+    LOG.warning(
+        "Node %s: the boot script of its volume is not given to %s, because %s had it since the machine was last booted "
+        "by Ingot. If the machine has another address now, reboot it by Ingot, or see [api] check_volume_address",
+        *(node.uuid, call.address or "an unknown address", node.boot_address or "another address"),
+    )
+    return f"#!ipxe\n{_ANOTHER_ADDRESS}"
 
 
 def _render_volume_script(call: Call, node: models.Node) -> str:

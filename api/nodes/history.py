@@ -34,7 +34,15 @@ _ENTRY = tables.Table(
     Field("links", 78, brief=True, compute=_build_entry_links, needs=("uuid",)),
     *(Field(name, 78, sortable=True) for name in ("event_type", "conductor", "user")),
     Field("project", 113, sortable=True),
-    *(Field(name, 115, sortable=True) for name in ("state", "target_provision_state", "duration_seconds")),
+    *(Field(name, 115, sortable=True) for name in ("state", "target_provision_state")),
+    Field(
+        "duration_seconds",
+        115,
+        sortable=True,
+        compute=lambda entry, _call: None if entry.duration_seconds is None else int(entry.duration_seconds),
+        needs=("duration_seconds",),
+        schema={"type": ["integer", "null"]},
+    ),
 )
 
 

@@ -53,14 +53,21 @@ def validate_by_query(call: Call) -> Reply:
 
 
 _STEP = fields.complete_schema(
-    {"interface": fields.TEXT_SCHEMA, "step": fields.TEXT_SCHEMA, "priority": {"type": "number"}}
+    {
+        **dict.fromkeys(("interface", "step"), fields.TEXT_SCHEMA),
+        "priority": {"type": "number"},
+        "offered_at": fields.OPTIONAL_TEXT_SCHEMA,
+    }
 )
 
 
 @operation(answer=Answer(shows=Plain({"type": "array", "items": _STEP})))
 def list_cleaning_steps(call: Call, node: str) -> Reply:
-    """List the enabled clean steps in the order in which they would run (specification 002)."""
-    return Reply(ask(call, node, "get_steps", kind="clean"))
+    """List the enabled clean steps in the order in which they would run (specification 002).
+
+    ``offered_at`` is when the node's last agent has offered a step; conductors of release 0.2 do not tell.
+    """
+    return Reply([{"offered_at": None, **step} for step in ask(call, node, "get_steps", kind="clean")])
 
 
 # How the machine boots

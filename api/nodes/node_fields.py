@@ -4,11 +4,14 @@ To add a field: a column in ``db/models/node.py``, a migration, and a row here.
 """
 
 from collections.abc import Mapping
+from typing import cast
 
 from ingot.api.web import fields, operations, tables
 from ingot.api.web.call import Call
 from ingot.api.web.fields import PATCH, POST, Field
 from ingot.common import interfaces, masking, states
+from ingot.common.json_types import Json
+from ingot.common.steps import STEP_INDEX, STEPS
 from ingot.db import models
 
 _NETWORK_SCHEMA = fields.Schema(
@@ -26,7 +29,12 @@ _NETWORK_SCHEMA = fields.Schema(
 )
 
 
-_NETWORK_DATA = fields.FieldType(fields.OBJECT.schema, _NETWORK_SCHEMA.parse, {})
+def _parse_network_data(name: str, value: Json) -> Json:
+    """Return it as it is: checked, or empty, which is none."""
+    return _NETWORK_SCHEMA.parse(name, value) if value else value
+
+
+_NETWORK_DATA = fields.FieldType(fields.OBJECT.schema, _parse_network_data, {})
 _GROUP = fields.FieldType(fields.TEXT.schema, operations.parse_lower_case, "")
 
 
@@ -39,15 +47,6 @@ def _show_provision_state(node: models.Node, call: Call) -> str | None:
     return node.provision_state
 
 
-def _build_masked(name: str, edit: str, see: str | None = None) -> Field:
-    """Return a field whose secrets are shown masked."""
-
-    def compute(node: models.Node, _call: Call) -> object:
-        return masking.mask(getattr(node, name))
-
-    return Field(name, 1, fields.OBJECT, compute=compute, needs=(name,), see=see, edit=edit)
-
-
 _AGENT_NAMES = {"agent_token": "agent_secret_token"}
 _AGENT_COLUMNS = ("agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
 
@@ -55,7 +54,24 @@ _AGENT_COLUMNS = ("agent_url", "agent_version", "agent_last_heartbeat", "agent_t
 def _show_internal_info(node: models.Node, _call: Call) -> object:
     """Return what the conductor keeps, with the agent's columns under the names that clients know."""
     agent = {_AGENT_NAMES.get(name, name): getattr(node, name) for name in _AGENT_COLUMNS}
-    return masking.mask(node.driver_internal_info | {name: value for name, value in agent.items() if value is not None})
+    info = _show_plan(cast(Json, node.driver_internal_info))
+    return masking.mask(info | {name: value for name, value in agent.items() if value is not None})
+
+
+def _show_plan(info: Json) -> Json:
+    """Return the info with the plan of specifications 000 and 001: without what the flow itself does around the steps.
+
+    The index is that of the current step, null while there is none.
+    """
+    shown = dict(info)
+    for index_key in (key for key in info if key.endswith(STEP_INDEX)):
+        key = index_key.removesuffix(STEP_INDEX) + STEPS
+        plan, index = shown.pop(key, None) or [], shown.pop(index_key)
+        places = [place for place, step in enumerate(plan) if step["origin"] != "flow"]
+        if places:
+            shown[key] = [plan[place] for place in places]
+            shown[index_key] = places.index(index) if index in places else None
+    return shown
 
 
 INTERFACE_SINCE: Mapping[str, int] = {
@@ -89,7 +105,12 @@ TABLE = tables.Table(
     Field("created_at", sortable=True),
     Field("updated_at", sortable=True),
     Field("driver", type=fields.REQUIRED_TEXT, sortable=True, required=True, edit=_EDIT_INTERFACES),
-    _build_masked("driver_info", "baremetal:node:update:driver_info", see="baremetal:node:get:driver_info"),
+    tables.masked_field(
+        "driver_info",
+        type=fields.OBJECT,
+        edit="baremetal:node:update:driver_info",
+        see="baremetal:node:get:driver_info",
+    ),
     Field(
         "driver_internal_info",
         3,
@@ -99,7 +120,7 @@ TABLE = tables.Table(
     ),
     Field("properties", type=fields.OBJECT, edit="baremetal:node:update:properties"),
     Field("extra", type=fields.OBJECT, edit="baremetal:node:update_extra"),
-    _build_masked("instance_info", "baremetal:node:update_instance_info"),
+    tables.masked_field("instance_info", type=fields.OBJECT, edit="baremetal:node:update_instance_info"),
     Field("instance_name", 104, fields.text(shortest=1), sortable=True, edit="baremetal:node:update_instance_info"),
     Field("chassis_uuid", type=fields.UUID, edit="baremetal:node:update:chassis_uuid"),
     Field("console_enabled", type=fields.FLAG, write=POST, sortable=True),
@@ -111,13 +132,13 @@ TABLE = tables.Table(
     Field("target_provision_state", sortable=True),
     Field("inspection_started_at", 6, sortable=True),
     Field("inspection_finished_at", 6, sortable=True),
-    Field("clean_step", 7),
+    tables.masked_field("clean_step", 7),
     Field("raid_config", 12),
     Field("target_raid_config", 12),
     Field("resource_class", 21, fields.text(80), sortable=True),
     Field("traits", 37, needs=("id",)),
     Field("fault", 42, sortable=True),
-    Field("deploy_step", 44),
+    tables.masked_field("deploy_step", 44),
     Field("conductor_group", 46, _GROUP, sortable=True, edit="baremetal:node:update:conductor_group"),
     Field("automated_clean", 47, fields.TRISTATE, sortable=True),
     Field("protected", 48, fields.FLAG, write=PATCH, sortable=True),
@@ -134,7 +155,7 @@ TABLE = tables.Table(
     Field("secure_boot", 75, fields.TRISTATE, write=POST, sortable=True),
     Field("shard", 82, fields.TEXT, sortable=True, edit="baremetal:node:update:shard"),
     Field("parent_node", 83, fields.TEXT, sortable=True, edit="baremetal:node:update:parent_node"),
-    Field("service_step", 87),
+    tables.masked_field("service_step", 87),
     Field("disable_power_off", 95, fields.FLAG, sortable=True, edit="baremetal:node:update:disable_power_off"),
     Field("health", 109, sortable=True),
     *(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ingot.api.auth import access
 from ingot.api.nodes import composition, node_links
 from ingot.api.nodes.node_fields import TABLE
+from ingot.api.web import fields
 from ingot.api.web.call import Call
 from ingot.common import errors, interfaces, states
 from ingot.common.json_types import Json
@@ -84,6 +85,9 @@ def build_changes(call: Call, node: models.Node, changes: Json) -> Json:
     if reset or not _COMPOSITION.isdisjoint(changes):
         row |= _compose(call, node, changes, reset)
     row |= _clear_reasons(node, changes)
+    if any(operation["path"] == "/network_data" and operation.get("value") == {} for operation in call.body):
+        hint = "Send links and networks, or remove /network_data."  # measured: only a new node may have an empty one
+        raise errors.Invalid(field="network_data", value={}, allowed=hint)
     if "maintenance" in changes:
         row |= maintenance.set_flag(node, call.ctx, changes["maintenance"])
     row |= _resolve_references(call, changes, node.owner)
@@ -107,9 +111,9 @@ def _compose(call: Call, node: models.Node, changes: Json, reset: bool) -> compo
 def _check_name(call: Call, name: str | None) -> None:
     if name in RESERVED_NAMES:
         allowed = f"These words are reserved: {', '.join(RESERVED_NAMES)}."
-        raise errors.Invalid(field="name", value=name, allowed=allowed)
+        raise fields.InvalidName(field="name", value=name, allowed=allowed)
     if name is not None and call.minor < 10 and not _HOSTNAME.fullmatch(name):
-        raise errors.Invalid(field="name", value=name, allowed="Before version 1.10 a name is a host name.")
+        raise fields.InvalidName(field="name", value=name, allowed="Before version 1.10 a name is a host name.")
 
 
 def _resolve_references(call: Call, values: Json, owner: str | None) -> Json:

@@ -3,10 +3,9 @@
 One statement accepts a request: from then on the work is in the database. The message that follows is only a hint.
 """
 
-import base64
-import binascii
 from typing import cast
 
+from oslo_log import log
 from passlib.hash import sha512_crypt
 
 from ingot.api.auth import access
@@ -17,9 +16,11 @@ from ingot.api.web import call as calls
 from ingot.api.web import fields, operations
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Param, Plain, operation
-from ingot.common import clock, errors, states
+from ingot.common import clock, config_drives, errors, states
 from ingot.common.json_types import FlowRequest, Json
-from ingot.db import models, nodes
+from ingot.db import maintenance, models, nodes
+
+LOG = log.getLogger(__name__)
 
 _SHADOW = sha512_crypt.using(rounds=100_000)
 """How /etc/shadow of every ramdisk may have a password: guessing is dear, and a request takes some 50 ms."""
@@ -27,7 +28,7 @@ _SHADOW = sha512_crypt.using(rounds=100_000)
 _BODY = fields.Body("provision request", node_states.TARGET, *ARGUMENTS.values())
 
 _READ = (*node_states.LOCK, "provision_state", "target_provision_state", "last_error", "flow", "run_id", "parent_node",
-         "maintenance", "maintenance_reason", "protected", "protected_reason", "retired", "retired_reason")  # fmt: skip
+         "protected", "protected_reason", "retired", "retired_reason", *maintenance.FLAG)  # fmt: skip
 
 _STEPS_WITH_RULE = frozenset(("clean_steps", "service_steps"))
 
@@ -119,16 +120,12 @@ def _check_drive(call: Call, drive: Json | str | None) -> None:
         since = 59 if "vendor_data" in drive else 56
         if call.minor < since:
             raise errors.VersionRefused(minor=since)
-    elif drive is not None and not _is_url(drive):
+    elif drive is not None and not config_drives.is_url(drive):
         try:
-            base64.b64decode("".join(drive.split()), validate=True)
-        except binascii.Error as exc:
-            allowed = f"Send base64 ({exc}), a http or https URL, or an object."
-            raise errors.Invalid(field="configdrive", value=drive, allowed=allowed) from exc
-
-
-def _is_url(drive: str) -> bool:
-    return drive.lower().startswith(("http://", "https://"))
+            config_drives.check(config_drives.decode(drive), call.conf.deploy.configdrive_max_size * 1024**2)
+        except ValueError as exc:
+            allowed = f"Send gzip in base64 ({exc}), a http or https URL, or an object."
+            raise errors.Invalid(field="configdrive", value=drive, allowed=allowed) from None
 
 
 def _build_request(call: Call, node: models.Node, verb: Verb, arguments: Json) -> FlowRequest:
@@ -156,17 +153,25 @@ def _build_request(call: Call, node: models.Node, verb: Verb, arguments: Json) -
 def _begin_flow(call: Call, node: models.Node, verb: Verb, reached: str, arguments: Json) -> Columns:
     """Return the columns that give the conductor a flow to run.
 
+    A conductor that does not answer is not waited for: the flow begins with what it would have checked.
+
     :raises Invalid: the node's conductor says that it cannot be run.
     """
     request = _build_request(call, node, verb, arguments)
     request.update(verb.request)
     columns = dict(verb.columns)
     drive = request.get("configdrive")
-    if isinstance(drive, str) and not _is_url(drive):
+    if isinstance(drive, str) and not config_drives.is_url(drive):
         columns["configdrive"] = request.pop("configdrive")
     if verb.validation:
         about = {"request": request} if verb.validation == "validate_deploy" else {"flow": verb.flow}
-        call.client.call(call.ctx, node, verb.validation, **about)
+        try:
+            call.client.call(call.ctx, node, verb.validation, **about)
+        except errors.ConductorAway as exc:
+            if call.dry_run:
+                raise
+            LOG.warning("Node %s: %s is accepted, and checked when it begins: %s", node.uuid, verb.name, exc.message)
+            request["unchecked"] = True
     if node.run_id is not None:  # what waits now is cut off
         request["replaces"] = {"flow": str(node.flow), "run": node.run_id}
     if call.ctx.user_id is not None:  # for the history of the node

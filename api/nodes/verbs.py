@@ -13,7 +13,7 @@ from ingot.api.web import fields
 from ingot.api.web.fields import Field
 from ingot.common import clock, errors, states
 from ingot.common.json_types import FlowRequest
-from ingot.db import models
+from ingot.db import maintenance, models
 
 Columns = Mapping[str, object]
 """Columns of a node with the values to write."""
@@ -69,6 +69,16 @@ def _continue_held(node: models.Node, reached: str) -> Columns:
 def _refuse_in_maintenance(node: models.Node, verb: str) -> None:
     if node.maintenance:
         raise errors.InMaintenance(action=verb, node=node.uuid, reason=node.maintenance_reason or "no reason was given")
+
+
+def _refuse_in_other_maintenance(node: models.Node, verb: str) -> None:
+    """Refuse steps in maintenance, unless it is for the failure alone that they are to end."""
+    own = states.FAULTS.get(node.provision_state, "")
+    holds = maintenance.read_holds(node)
+    others = [hold for hold in holds if maintenance.raises_flag(hold) and hold["fault"] != own]
+    if others:
+        reason = others[-1]["reason"] or "no reason was given"
+        raise errors.InMaintenance(action=verb, node=node.uuid, reason=reason)
 
 
 def _refuse_protected(node: models.Node, verb: str) -> None:
@@ -181,6 +191,7 @@ VERBS: Mapping[str, Verb] = {
             flow="manual_clean",
             arguments={"clean_steps": 15, "disable_ramdisk": 70, "runbook": 92},
             needs=("clean_steps", "runbook"),
+            refuse=(_refuse_in_other_maintenance,),
             plan="clean",
             target=states.MANAGEABLE,  # back to where it came from
         ),
@@ -205,6 +216,7 @@ VERBS: Mapping[str, Verb] = {
             flow="service",
             arguments={"service_steps": 87, "runbook": 92, "disable_ramdisk": 108},
             needs=("service_steps", "runbook"),
+            refuse=(_refuse_in_other_maintenance,),
             plan="service",
         ),
         Verb(name="unhold", event="unhold", since=85, columns_else=_continue_held),

@@ -31,8 +31,13 @@ def _list_type(parse: Callable[[str, str], str], most: int) -> fields.FieldType:
     return fields.FieldType(schema, lambda name, value: list(dict.fromkeys(parse(name, item) for item in value)), [])
 
 
+def _parse_candidate(name: str, value: str) -> str:
+    """Return what names a node; what can name none is searched all the same, and not found."""
+    return (fields.parse_ident if uuidutils.is_uuid_like(value) else fields.parse_text)(name, value)
+
+
 _TRAITS = _list_type(parse_trait, node_crud.MOST_TRAITS)
-_NODES = _list_type(fields.parse_ident, 1000)
+_NODES = _list_type(_parse_candidate, 1000)
 _OWNER = fields.FieldType(fields.TEXT.schema, lambda name, value: fields.parse_text(name, value) or None)
 
 TABLE = tables.Table(

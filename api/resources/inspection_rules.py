@@ -3,14 +3,15 @@
 Two tables hold the operators and the arguments that they need. Arguments come by name or in their order.
 """
 
+import re
 from collections.abc import Mapping
 
 from ingot.api.web import call as calls
 from ingot.api.web import collection, crud, fields, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
-from ingot.api.web.operations import operation
-from ingot.common import errors
+from ingot.api.web.operations import Param, operation
+from ingot.common import errors, patterns
 from ingot.common.json_types import Json
 from ingot.db import inventory, models
 
@@ -59,6 +60,15 @@ CONDITIONS: Mapping[str, tuple[str, ...]] = {**_TESTS, **{f"!{name}": needed for
 """The arguments that a condition needs, in their order; with an exclamation mark it must not be met."""
 
 
+_VARIABLE = re.compile(r"\{(node|inventory|plugin_data|item)\b")
+
+
+def _check_regex(name: str, regex: object) -> None:
+    """Check a regular expression, unless it is known only when its variables are."""
+    if not (isinstance(regex, str) and _VARIABLE.search(regex)):
+        patterns.check(name, regex)
+
+
 def _build_operators_type(known: Mapping[str, tuple[str, ...]], least: int, **also: Json) -> fields.FieldType:
     """Return the type of a list of uses of some operators.
 
@@ -84,6 +94,9 @@ def _build_operators_type(known: Mapping[str, tuple[str, ...]], least: int, **al
                     f"{name}.{index} ({used['op']}): missing required argument(s): {', '.join(missing)}. "
                     f"Needed: {', '.join(needed)}."
                 )
+            if "regex" in needed:
+                regex = args[needed.index("regex")] if isinstance(args, list) else args["regex"]
+                _check_regex(f"{name}.{index}.regex", regex)
         return value
 
     return fields.FieldType({"type": "array", "items": one, "minItems": least}, parse)
@@ -132,6 +145,7 @@ _RULES = collection.Collection(
     "inspection_rules",
     TABLE,
     inventory.RULES.source,
+    (Param("phase", operations.parse_names, column="phase", test="one_of_given"),),
     marker=lambda name, given: fields.parse_text(name, given) or None,
 )
 

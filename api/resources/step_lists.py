@@ -25,7 +25,7 @@ TEMPLATE_TABLE = tables.Table(
     Field("name", 55, trait_names.TYPE, brief=True, sortable=True, required=True),
     *tables.record_fields("deploy_templates", 55),
     # In lists too: specification 003 shows them there.
-    Field("steps", 55, steps.OF_TEMPLATE, brief=True, required=True),
+    tables.masked_field("steps", 55, type=steps.OF_TEMPLATE, brief=True, required=True),
     Field("extra", 55, fields.OBJECT),
     # Accepted and forgotten: clients send it to templates as they do to runbooks.
     Field("description", 55, fields.TEXT, write=POST, hidden=True),
@@ -58,7 +58,7 @@ RUNBOOK_TABLE = tables.Table(
     Field("uuid", 92, fields.UUID, write=POST, brief=True, sortable=True),
     Field("name", 92, _NAME, brief=True, sortable=True, required=True),
     *tables.record_fields("runbooks", 92),
-    Field("steps", 92, steps.OF_RUNBOOK, required=True),
+    tables.masked_field("steps", 92, type=steps.OF_RUNBOOK, required=True),
     Field("disable_ramdisk", 92, _FLAG, sortable=True),
     Field("extra", 92, fields.OBJECT),
     Field("public", 92, _FLAG, sortable=True, edit="baremetal:runbook:update:public"),
@@ -71,7 +71,8 @@ RUNBOOK_TABLE = tables.Table(
 
 def _prepare_runbook(call: Call, values: Json, row: RunbookWithSteps | None) -> Json:
     if "name" in values and call.minor < steps.RUNBOOK_TRAITS_SINCE and not names.is_trait(values["name"]):
-        hint = f"Before version 1.{steps.RUNBOOK_TRAITS_SINCE} a runbook is called like a trait: {names.FORM}."
+        since = steps.RUNBOOK_TRAITS_SINCE
+        hint = f"Before version 1.{since} a runbook is called like a trait: {names.FORM}; this does not match."
         raise errors.Invalid(field="name", value=values["name"], allowed=hint)
     if row is None and call.ctx.system_scope != "all":
         values = _set_project(call, values)

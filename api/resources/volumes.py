@@ -25,7 +25,7 @@ _SEE_PROPERTIES = "baremetal:volume:view_target_properties"
 def _show_properties(target: rows.TargetOfNode, call: Call) -> object:
     if not call.access.permits(_SEE_PROPERTIES):
         return {"redacted_contents": f"** Redacted - requires {_SEE_PROPERTIES} permission. **"}
-    return masking.mask(target.properties)
+    return masking.mask(vars(target)["properties"])
 
 
 def _text_field(name: str, longest: int) -> Field:
@@ -52,7 +52,7 @@ _TARGETS = _describe(
     Field("boot_index", SINCE, _INDEX, brief=True, sortable=True, required=True),
     _text_field("volume_id", 36),
     _text_field("volume_type", 64),
-    Field("properties", SINCE, fields.OBJECT, compute=_show_properties, needs=("properties",)),
+    Field("properties", SINCE, fields.OBJECT, compute=_show_properties, needs=("properties",), masked=True),
 )
 
 

@@ -28,6 +28,7 @@ class Call:
     :param feed: the events of the database.
     :param downloads: of images.
     :param headers: those of the request, for the few handlers that need one.
+    :param address: network address of the client; empty if it is not known.
     :param base: scheme and host for links, without a slash at the end.
     :param path: path of the URL, as the ``next`` link of a list repeats it.
     :param query: parsed parameters that were given.
@@ -46,6 +47,7 @@ class Call:
     downloads: Downloads
     headers: Headers
     minor: int
+    address: str
     base: str
     path: str
     query: Mapping[str, Any]

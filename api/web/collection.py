@@ -204,8 +204,18 @@ def show(call: Call, collection: Collection[AnyModel], record: AnyModel) -> Json
 def build_row(table: tables.Table, body: Mapping[str, object]) -> Json:
     """Return the columns of a new row: what was sent, and the empty value of what was not."""
     return {
-        name: body[name] if name in body else field.parse(None) for name, field in table.fields.items() if field.type
+        name: _accept(field, body[name]) if name in body else field.parse(None)
+        for name, field in table.fields.items()
+        if field.type
     }
+
+
+def _accept(field: fields.Field, value: object) -> object:
+    """Return a value of a new row.
+
+    :raises Invalid: it has secrets that are masked, as in an answer of the API.
+    """
+    return tables.unmask(field.name, value) if field.masked else value
 
 
 def read_changes(call: Call, collection: Collection[AnyModel], record: AnyModel) -> Json:
@@ -219,7 +229,8 @@ def read_changes(call: Call, collection: Collection[AnyModel], record: AnyModel)
         # The rules of the fields that the patch names; for those without one, that of the request itself.
         for rule in dict.fromkeys((field and field.edit) or call.rule for field in named) or (call.rule,):
             call.access.require(rule, target)
-    current = {name: getattr(record, name) for name in collection.table.patchable if hasattr(record, name)}
+    stored = vars(record)  # with secrets as they are kept: none is decrypted to be written again
+    current = {name: stored[name] for name in collection.table.patchable if name in stored}
     changes = tables.apply_patch(collection.table, current, call.body, call.minor)
     limit = call.conf.api.max_json_body_depth
     for name, value in changes.items():
@@ -228,9 +239,15 @@ def read_changes(call: Call, collection: Collection[AnyModel], record: AnyModel)
     return changes
 
 
-@operations.operation(answer=operations.Answer(400))
-def without_ident(call: Call) -> Reply:
-    """Refuse the request: its URL names no object."""
-    raise errors.Invalid(
-        f"Missing mandatory parameter: the UUID or name of the object. Send it as {call.path.rstrip('/')}/<ident>."
-    )
+def build_without_ident(param: str) -> operations.Operation:
+    """Return the operation that refuses a request whose URL names no object.
+
+    :param param: what clients call what is missing.
+    """
+
+    @operations.operation(answer=operations.Answer(400))
+    def without_ident(call: Call) -> Reply:
+        """Refuse the request: its URL names no object."""
+        raise errors.Invalid(f"Missing mandatory parameter: {param}. Send it as {call.path.rstrip('/')}/<{param}>.")
+
+    return without_ident

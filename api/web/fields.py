@@ -47,9 +47,14 @@ class Schema:
             return
         where = ".".join(map(str, error.absolute_path))
         message = error.message.replace(repr(error.instance), masking.describe_value(where, error.instance), 1)
+        # What releases of the library before 4.21 said, and clients look for.
+        message = message.replace("should be non-empty", "should be non-empty: it is too short")
         if error.validator == "additionalProperties":
             message = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]} ..."
             message += f"; allowed are: {', '.join(sorted(error.schema.get('properties', ()))) or 'none'}"
+        elif error.validator == "required" and not where:
+            missing = (name for name in error.schema["required"] if name not in error.instance)
+            message += f". Missing mandatory parameter: {', '.join(missing)}"
         elif error.validator in _UNEXPLAINED:
             message += f"; allowed is: {_describe_form(error.schema)}"
         raise errors.Invalid(": ".join(filter(None, (f"Schema error for {self.noun}", where, message))))
@@ -170,23 +175,27 @@ def parse_flag(name: str, value: object) -> bool:
 def parse_uuid(name: str, value: str) -> str:
     """Return a UUID in its usual form."""
     if not uuidutils.is_uuid_like(value):
-        raise errors.Invalid(field=name, value=value, allowed="Expected a UUID.")
+        raise errors.Invalid(field=name, value=value, allowed=f"Expected UUID for {name}.")
     return str(uuid.UUID(value))
 
 
 def parse_mac(name: str, value: str) -> str:
     """Return a MAC address in lower case."""
     if not _MAC.fullmatch(value):
-        allowed = "Expected a MAC address: six pairs of hex digits with colons."
+        allowed = f"Expected valid MAC address for {name}: six pairs of hex digits with colons."
         raise errors.Invalid(field=name, value=value, allowed=allowed)
     return value.lower()
+
+
+class InvalidName(errors.Invalid):
+    template = "{field}: {value} is an invalid name. {allowed}"
 
 
 def parse_name(name: str, value: str) -> str:
     """Return a name that can stand in a URL."""
     if not _NAME.fullmatch(value) or uuidutils.is_uuid_like(value):
         allowed = "A name has 1 to 255 characters of A-Z a-z 0-9 - . _ ~ and is not a UUID."
-        raise errors.Invalid(field=name, value=value, allowed=allowed)
+        raise InvalidName(field=name, value=value, allowed=allowed)
     return value
 
 
@@ -195,7 +204,7 @@ def parse_ident(name: str, value: str) -> str:
     if uuidutils.is_uuid_like(value):
         return str(uuid.UUID(value))
     if not _NAME.fullmatch(value):
-        raise errors.Invalid(field=name, value=value, allowed="Expected a UUID or a name.")
+        raise errors.Invalid(field=name, value=value, allowed=f"Expected UUID or name for {name}.")
     return value
 
 
@@ -206,7 +215,10 @@ def parse_node_ident(call: Call, given: str) -> str:
     :raises NotFound: it is a name, and the request's version does not know names.
     """
     if call.minor < 5 and not uuidutils.is_uuid_like(given):
-        raise errors.NotFound(noun="Node", ident=given[:80])
+        raise errors.NotFound(
+            f"Node {given[:80]} could not be found: names need API version 1.5 or newer, the request speaks "
+            f"1.{call.minor}. Send the node's UUID, or a newer version."
+        )
     return parse_ident("node", given)
 
 
@@ -266,6 +278,7 @@ class Field(NamedTuple):
     :param schema: JSON schema of what is shown, where neither the column nor the type has it.
     :param see: the rule of policy for seeing it, if it has one of its own.
     :param edit: the rule of policy for patching it, if it has one of its own.
+    :param masked: whether secrets in it are shown as a mask, which clients send back for what is there.
     """
 
     name: str
@@ -283,6 +296,7 @@ class Field(NamedTuple):
     schema: Json | None = None
     see: str | None = None
     edit: str | None = None
+    masked: bool = False
 
     def parse(self, value: object) -> object:
         """Return a written value in the form that is stored."""
@@ -315,10 +329,10 @@ class Body:
         :raises VersionRefused: a key is newer than the request's version, unless the body has another error for that.
         """
         body: Any = {} if value is None else value
-        if isinstance(body, dict):
-            refuse_newer((field for field in self.declared if field.name in body), minor, self._newer)
         self.schema.check(body)
-        return {name: self._fields[name].parse(given) for name, given in body.items()}
+        parsed = {name: self._fields[name].parse(given) for name, given in body.items()}
+        refuse_newer((self._fields[name] for name in parsed), minor, self._newer)
+        return parsed
 
 
 def refuse_newer(used: Iterable[Field], minor: int, refusal: type[errors.IngotError] = errors.VersionRefused) -> None:

@@ -126,6 +126,7 @@ class Route(NamedTuple):
     :param any_version: whether the request's version does not matter.
     :param first: what refuses users who may not use it, even where it is newer than the version of the request;
         everywhere else the version is checked first.
+    :param for_machines: whether booting machines and their agents ask for it, in place of users.
     """
 
     path: str
@@ -135,6 +136,7 @@ class Route(NamedTuple):
     public: bool
     any_version: bool
     first: Callable[..., object] | None
+    for_machines: bool
 
     @property
     def tagged(self) -> bool:
@@ -211,12 +213,12 @@ def read_query(declared: Mapping[str, Param], given: MultiDict[str, str], minor:
         )
     parsed = {}
     for name, values in given.lists():
-        param = declared[name]
-        if minor < param.since:
-            raise errors.VersionRefused(minor=param.since)
-        if len(values) > 1 and not param.repeats:
+        if len(values) > 1 and not declared[name].repeats:
             raise errors.Invalid(field=name, value=values, allowed="Give it only once.")
-        parsed[name] = param.parse(name, ",".join(values))
+        parsed[name] = declared[name].parse(name, ",".join(values))
+    since = max((declared[name].since for name in parsed), default=1)
+    if minor < since:
+        raise errors.VersionRefused(minor=since)
     return parsed
 
 

@@ -1,13 +1,17 @@
-"""Answers that last: streams of events, and downloads of images. Each waits in the thread of its request.
+"""Answers that last: streams of events, and downloads of images.
 
-The web server has as many threads beside those for requests as there may be of both; one more is refused.
+The embedded server sends them without a thread. In a WSGI server of another kind each waits in the thread of its
+request.
 """
 
+import asyncio
 import collections
+import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Protocol
 
 import orjson
 import requests
@@ -31,13 +35,26 @@ _ANSWER_HEADERS = ("Accept-Ranges", "Content-Length", "Content-Range")
 
 Filter = Callable[[models.Event], bool]
 
+TAKE = "ingot.take"
+"""In the environment of a request to the embedded server: what takes a body that lasts off the request's thread."""
+
+
+class Lasting(Protocol):
+    """The body of an answer that lasts."""
+
+    def blocks(self) -> AsyncIterator[bytes]:
+        """Return its parts, each as soon as there is one, without keeping a thread meanwhile."""
+
+    def close(self) -> None:
+        """End it; safe to repeat."""
+
 
 class Feed:
     """The events of a database, for the streams of this process; at most ``[api] max_event_streams`` at once.
 
     One thread reads new events, once for all streams, into a short memory from which they take what is new. A stream
     touches the database only to catch up, page by page, when it comes back after a while or has been too slow. It holds
-    no connection meanwhile, and a slow reader blocks only its own thread.
+    no connection meanwhile, and a slow reader blocks no other.
 
     The thread runs while there are streams. It begins with the first, in the process that serves it, so that a server
     which forks after loading the application is no special case.
@@ -49,6 +66,7 @@ class Feed:
         self._db = db
         self.heartbeat = float(conf.api.event_heartbeat_interval)
         self._new_events = threading.Condition()
+        self._listeners: set[Callable[[], None]] = set()
         self._recent: collections.deque[models.Event] = collections.deque(maxlen=2 * _PAGE)
         self._latest = 0
         self._streams = 0
@@ -99,16 +117,35 @@ class Feed:
         """End all streams: the server stops."""
         self._closed.set()
         with self._new_events:
-            self._new_events.notify_all()
+            self._announce()
 
-    def wait_for_events(self, position: int, patience: float) -> list[models.Event] | None:
-        """Return the next events, as soon as there are some.
+    def _announce(self) -> None:
+        self._new_events.notify_all()
+        for tell in self._listeners:
+            tell()
 
-        :param patience: seconds after which there are none for now.
+    @contextlib.contextmanager
+    def telling(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Call a function whenever there are new events, or there will be no more."""
+        with self._new_events:
+            self._listeners.add(tell)
+        try:
+            yield
+        finally:
+            with self._new_events:
+                self._listeners.discard(tell)
+
+    def wait(self, position: int, patience: float) -> None:
+        """Wait until there are events after a position, or will be none, or for some seconds."""
+        with self._new_events:
+            self._new_events.wait_for(lambda: self._closed.is_set() or self._latest > position, patience)
+
+    def read(self, position: int) -> list[models.Event] | None:
+        """Return the next events; none if there are none for now.
+
         :returns: None: there will be none, because the server stops or the database is away.
         """
         with self._new_events:
-            self._new_events.wait_for(lambda: self._closed.is_set() or self._latest > position, patience)
             if self._closed.is_set():
                 return None
             if self._latest <= position:
@@ -143,7 +180,7 @@ class Feed:
             with self._new_events:
                 self._recent.extend(new)
                 self._latest = new[-1].id
-                self._new_events.notify_all()
+                self._announce()
         return len(new)
 
 
@@ -155,26 +192,51 @@ class Stream(Iterator[bytes]):
         self._waiting = f"retry: {_RETRY_MS}\n{opening}".encode()
         self._position = position
         self._is_shown = is_shown
-        self._until = time.monotonic() + _LONGEST_S
+        now = time.monotonic()
+        self._until = now + _LONGEST_S
+        self._heartbeat_at = now + feed.heartbeat
         self._open = True
 
     def __next__(self) -> bytes:
-        if self._waiting:
-            block, self._waiting = self._waiting, b""
-            return block
-        heartbeat_at = time.monotonic() + self._feed.heartbeat
-        while (now := time.monotonic()) < min(heartbeat_at, self._until):
-            found = self._feed.wait_for_events(self._position, heartbeat_at - now)
-            if found is None:
+        while not (block := self._read()):
+            if block is None:
                 raise StopIteration
-            if found:
-                self._position = found[-1].id
-            if block := b"".join(_format_event(event) for event in found if self._is_shown(event)):
-                return block
-        if now >= self._until:
-            raise StopIteration
-        # With the id of the last event read, so that a client with rare events does not begin far back.
-        return f"id: {self._position}\n: heartbeat\n\n".encode()
+            self._feed.wait(self._position, self._patience())
+        return block
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        """See :meth:`Lasting.blocks`."""
+        loop, news = asyncio.get_running_loop(), asyncio.Event()
+        with self._feed.telling(lambda: loop.call_soon_threadsafe(news.set)):
+            while (block := await asyncio.to_thread(self._read)) is not None:
+                if block:
+                    yield block
+                    continue
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(news.wait(), self._patience())
+                news.clear()
+
+    def _patience(self) -> float:
+        return max(0.0, min(self._heartbeat_at, self._until) - time.monotonic())
+
+    def _read(self) -> bytes | None:
+        """Return what can be sent at once; nothing if there is nothing for now, None if the stream ends."""
+        now, block = time.monotonic(), self._waiting
+        self._waiting = b""
+        while not block and now < self._until:
+            found = self._feed.read(self._position)
+            if found is None:
+                return None
+            if not found:
+                if now < self._heartbeat_at:
+                    return b""
+                # With the id of the last event read, so that a client with rare events does not begin far back.
+                block = f"id: {self._position}\n: heartbeat\n\n".encode()
+                break
+            self._position = found[-1].id
+            block = b"".join(_format_event(event) for event in found if self._is_shown(event))
+        self._heartbeat_at = now + self._feed.heartbeat
+        return block or None
 
     def close(self) -> None:
         """Free the place of this stream; the server calls it when the answer ends, however it ends."""
@@ -238,6 +300,12 @@ class Download:
         The machine sees by the Content-Length that something is missing.
         """
         yield from self._answer.iter_content(_CHUNK)
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        """See :meth:`Lasting.blocks`: a thread works only while Glance sends."""
+        chunks = self._answer.iter_content(_CHUNK)
+        while chunk := await asyncio.to_thread(next, chunks, b""):
+            yield chunk
 
     def close(self) -> None:
         """End it; safe to repeat."""

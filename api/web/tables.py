@@ -8,7 +8,7 @@ import copy
 import functools
 import itertools
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jsonpatch
 import jsonpointer
@@ -138,6 +138,18 @@ class Table:
         return chosen
 
 
+def masked_field(name: str, since: int = 1, **options: Any) -> Field:
+    """Return a field that shows its column with secrets masked.
+
+    :param options: further ones of :class:`ingot.api.web.fields.Field`.
+    """
+
+    def compute(record: models.Record, _call: Call) -> object:
+        return masking.mask(vars(record)[name])
+
+    return Field(name, since, compute=compute, needs=(name,), masked=True, **options)
+
+
 LINKS: Json = {
     "type": "array",
     "items": fields.complete_schema({"href": fields.TEXT_SCHEMA, "rel": fields.TEXT_SCHEMA}),
@@ -221,7 +233,11 @@ def apply_patch(table: Table, current: Mapping[str, object], patch: list[Json], 
     written = {name: document[name] for name in used if document.get(name) is not None}
     fields.Body("patch", *used.values()).schema.check(written)
     outcome = {name: field.parse(document.get(name)) for name, field in used.items()}
-    changed = {name: _unmask(value, current[name]) for name, value in outcome.items() if value != current[name]}
+    changed = {
+        name: unmask(name, value, current[name]) if used[name].masked else value
+        for name, value in outcome.items()
+        if value != current[name]
+    }
     return {name: value for name, value in changed.items() if value != current[name]}
 
 
@@ -238,13 +254,63 @@ def _run(document: Json, operation: Json) -> None:
         raise errors.PatchError(patch=shown, reason=str(exc)[:300]) from exc
 
 
-def _unmask(value: object, before: object) -> object:
-    """Return ``value`` with its secrets put in again, where a client sends them back masked, as they were shown."""
-    if not isinstance(value, dict) or not isinstance(before, dict):
-        return value
-    return {
-        key: before[key]
-        if inner == masking.MASK and masking.is_secret(key) and key in before
-        else _unmask(inner, before.get(key))
-        for key, inner in value.items()
-    }
+def unmask(where: str, value: object, before: object = None) -> object:
+    """Return ``value`` with its secrets put in again, where a client sends them back masked, as they were shown.
+
+    :param where: names of the field and of what it is in, with dots.
+    :param before: what is stored there now.
+    :raises Invalid: there is a mask, and no secret that it stands for.
+    """
+    if isinstance(value, dict):
+        known = before if isinstance(before, dict) else {}
+        return {key: _unmask_item(f"{where}.{key}", key, inner, known) for key, inner in value.items()}
+    if isinstance(value, list):
+        former = _find_former(value, before) if isinstance(before, list) else [None] * len(value)
+        return [unmask(f"{where}.{index}", value[index], former[index]) for index in range(len(value))]
+    if isinstance(value, str) and any(hidden in value for hidden in _HIDDEN_IN_URLS):
+        if not isinstance(before, str) or masking.mask_text(before) != value:
+            raise _mask_error(where)
+        return before
+    return value
+
+
+_HIDDEN_IN_URLS = (f":{masking.MASK}@", f"={masking.MASK}")
+
+
+def _unmask_item(where: str, key: str, value: object, known: Json) -> object:
+    if value != masking.MASK or not masking.is_secret(key):
+        return unmask(where, value, known.get(key))
+    if key not in known:
+        raise _mask_error(where)
+    return known[key]
+
+
+def _mask_error(where: str) -> errors.Invalid:
+    hint = "So secrets are shown, and there is none that this could stand for: send the secret itself, or leave it out."
+    return errors.Invalid(field=where, value=masking.MASK, allowed=hint)
+
+
+def _find_former(items: list[object], before: list[object]) -> list[object]:
+    """Return, for each item of a list that a client sends, what is stored of it; None for a new one.
+
+    Steps are known by their names, whatever else of them changes. Other items are those that look the same, at the same
+    place where several do.
+    """
+    by_step = {name: item for item in before if (name := _name_step(item))}
+    shown = masking.mask(before)
+
+    def find(index: int, item: object) -> object:
+        if name := _name_step(item):
+            return by_step.get(name)
+        if shown[index : index + 1] == [item]:
+            return before[index]
+        same = [place for place, one in enumerate(shown) if one == item]
+        return before[same[0]] if len(same) == 1 else None
+
+    return [find(index, item) for index, item in enumerate(items)]
+
+
+def _name_step(item: object) -> tuple[object, object] | None:
+    return (
+        (item["interface"], item["step"]) if isinstance(item, dict) and {"interface", "step"} <= item.keys() else None
+    )

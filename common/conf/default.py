@@ -78,6 +78,19 @@ _GENERAL: list[cfg.Opt] = [
         default="/var/lib/ingot",
         help="Directory for what Ingot keeps on disk: the SQLite database of the all-in-one.",
     ),
+    cfg.StrOpt(
+        "webserver_verify_ca",
+        default="True",
+        help="How web servers are verified from which a conductor fetches what users name by URL (config drives, files "
+        "of checksums): True, by the well-known authorities; a file of authorities; or False, not at all.",
+    ),
+    cfg.IntOpt(
+        "webserver_connection_timeout",
+        default=60,
+        min=1,
+        help="Seconds that a conductor takes at most to fetch what a user names by URL, from the first connection to "
+        "the last byte.",
+    ),
     cfg.IntOpt(
         "hash_partition_exponent",
         default=5,

@@ -2,6 +2,8 @@
 
 from oslo_config import cfg, types
 
+from ingot.common import networks
+
 INSPECTION_HOOKS = ("ramdisk-error", "validate-interfaces", "ports", "architecture", "memory", "boot-mode")
 """What can be made of an inventory, each by a function of ``conductor/inspection/process.py``."""
 
@@ -20,13 +22,14 @@ DEPLOY: list[cfg.Opt] = [
     cfg.IntOpt(
         "delete_configuration_priority",
         min=0,
-        help="Priority of the clean step that deletes software RAID arrays. Unset or 0: only when it is requested.",
+        help="Priority of the clean step that deletes software RAID arrays. Unset: the agent's own priority; 0: only "
+        "when it is requested.",
     ),
     cfg.IntOpt(
         "create_configuration_priority",
         min=0,
-        help="Priority of the clean step that builds the arrays of target_raid_config. Unset or 0: only when it is "
-        "requested. Lower than delete_configuration_priority, or what it builds is deleted again.",
+        help="Priority of the clean step that builds the arrays of target_raid_config. Unset: the agent's own priority; "
+        "0: only when it is requested. Lower than delete_configuration_priority, or what it builds is deleted again.",
     ),
     cfg.BoolOpt(
         "enable_ata_secure_erase",
@@ -100,11 +103,37 @@ DEPLOY: list[cfg.Opt] = [
         default=["/var/lib/ingot/images"],
         help="Directories that an image given as file:// may be in; all other files of the host stay private.",
     ),
+    networks.build_option(
+        "url_denied_networks",
+        ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::/128", "::1/128", "fe80::/10"],
+        help="Where URLs of users (instance_info image_source and image_checksum, config drives) must not lead: "
+        "networks separated by commas. By default this host itself and what is link-local, such as the metadata "
+        "service of a cloud that it runs in. What a name stands for counts, and where redirects lead; of image_source, "
+        "which machines fetch, only an address in the URL itself.",
+    ),
+    networks.build_option(
+        "url_allowed_networks",
+        [],
+        help="The only networks that such URLs may lead to, without those in url_denied_networks. Empty: all others.",
+    ),
     cfg.IntOpt("configdrive_max_size", default=64, min=1, help="Largest config drive in MiB, after decoding."),
 ]
 
 AGENT: list[cfg.Opt] = [
-    cfg.BoolOpt("require_tls", default=True, help="Refuse agents that do not call back over https with a certificate."),
+    cfg.BoolOpt(
+        "require_tls",
+        default=True,
+        help="Refuse agents that do not serve https. Their certificate is the one that they send with the first "
+        "heartbeat of a boot, which holds until the next boot, or one of an authority that this host trusts.",
+    ),
+    cfg.IntOpt(
+        "token_reissue_timeout",
+        default=300,
+        min=0,
+        help="Seconds for which the network address that got the token of a boot gets it again, until the first "
+        "heartbeat: the answer may have been lost, and agents ask for five minutes. All others never get it. 0: "
+        "never.",
+    ),
     cfg.IntOpt(
         "connect_timeout",
         default=5,

@@ -9,8 +9,8 @@ from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
 
-from ingot.common import errors
-from ingot.common.conf import api, conductor, default, deploy
+from ingot.common import errors, masking
+from ingot.common.conf import api, conductor, default, deploy, secrets
 
 _GLANCE: list[cfg.Opt] = [
     *loading.get_auth_common_conf_options(),
@@ -27,6 +27,7 @@ cfg.set_defaults(_GLANCE, service_type="image", valid_interfaces=["internal", "p
 GROUPS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": default.DEFAULT,
     "api": api.API,
+    "oslo_middleware": api.OSLO_MIDDLEWARE,
     "service_catalog": api.SERVICE_CATALOG,
     "conductor": conductor.CONDUCTOR,
     "deploy": deploy.DEPLOY,
@@ -34,6 +35,7 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "inspector": deploy.INSPECTOR,
     "pxe": deploy.PXE,
     "ipmi": deploy.IPMI,
+    "secrets": secrets.SECRETS,
     "glance": _GLANCE,
 }
 
@@ -87,6 +89,12 @@ def load(
     if not conf.database.connection:
         conf.set_default("connection", f"sqlite:///{pathlib.Path(conf.state_path) / 'ingot.sqlite'}", group="database")
     return conf
+
+
+def set_up_logging(conf: cfg.ConfigOpts) -> None:
+    """Have a command log as its options say, and without passwords of URLs."""
+    log.setup(conf, "ingot")
+    masking.mask_logs()
 
 
 def agent_api_url(conf: cfg.ConfigOpts) -> str:

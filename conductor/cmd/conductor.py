@@ -5,13 +5,12 @@ import threading
 import time
 
 from oslo_config import cfg
-from oslo_log import log
 
 from ingot.common import errors
 from ingot.common.conf import opts
 from ingot.conductor import manager
 from ingot.conductor.cmd import drain, signals, workers
-from ingot.db import schema
+from ingot.db import schema, secrets
 from ingot.db.engine import Database
 from ingot.rpcapi import transport
 
@@ -27,7 +26,7 @@ def main() -> int:
     """
     try:
         conf = opts.load(sys.argv[1:], prog="ingot-conductor", cli_opts=drain.OPTIONS, into=cfg.CONF)
-        log.setup(conf, "ingot")
+        opts.set_up_logging(conf)
         if conf.command in drain.COMMANDS:
             drain.COMMANDS[conf.command](Database(conf), conf)
             return 0
@@ -45,13 +44,14 @@ def _run(conf: cfg.ConfigOpts) -> int:
     stopped = threading.Event()
     db = Database(conf)
     schema.require_current(db)
+    secrets.require_key(db, conf.host)
     conductor = manager.Conductor(conf, db)
     conductor.membership.on_name_conflict = stopped.set
     conductor.membership.claim_name()
     bus = transport.OsloTransport(conf)
     server = bus.server(conf.host, conductor.endpoint)
-    server.start()
     conductor.start()
+    server.start()
     code = signals.wait_for_stop(stopped, conf)
     patience = conf.hash_ring_reset_interval + _IN_TRANSIT  # with APIs that remember the ring of before
     signals.limit_stop(patience + conf.conductor.graceful_shutdown_timeout, code)

@@ -1,7 +1,6 @@
 """What an inspection is about to make of a node. Nothing is written before all hooks and rules have run."""
 
 import copy
-import re
 from collections.abc import Mapping
 
 from ingot.common import errors
@@ -41,8 +40,6 @@ PORT: Columns = {
 
 _SHOWN = (*NODE, "uuid", "name", "driver", "conductor_group", "power_state", "chassis_id", "instance_uuid", "boot_mode")
 
-_CAPABILITY = re.compile(r"\s*([^:,]+):([^,]*)")
-
 
 class Draft:
     """
@@ -55,7 +52,8 @@ class Draft:
 
     def __init__(self, task: Task, found: models.NodeInventory) -> None:
         self.task = task
-        self.node: Json = copy.deepcopy({name: getattr(task.node, name) for name in _SHOWN})
+        # Secrets are as they are kept: rules neither see nor need them, and none is decrypted to be written again.
+        self.node: Json = copy.deepcopy({name: vars(task.node)[name] for name in _SHOWN})
         self.ports: list[Json] = [copy.deepcopy(port.as_dict()) for port in task.ports]
         self.traits = set(task.traits)
         self.inventory: Json = found.inventory
@@ -65,7 +63,7 @@ class Draft:
     def hand_over(self) -> None:
         """Set everything, for the write that ends the step."""
         before = self.task.node
-        self.task.set(**{name: self.node[name] for name in NODE if self.node[name] != getattr(before, name)})
+        self.task.set(**{name: self.node[name] for name in NODE if self.node[name] != vars(before)[name]})
         written = []
         for port in self.ports:
             old = self._before.get(port.get("id"))
@@ -91,9 +89,15 @@ class Draft:
     def set_capability(self, name: str, value: str | None) -> None:
         """Set one of the node's capabilities, whichever form they have; None removes it."""
         given = self.node["properties"].get("capabilities") or ""
-        known = dict(given) if isinstance(given, dict) else dict(_CAPABILITY.findall(str(given)))
+        known = dict(given) if isinstance(given, dict) else _parse_capabilities(str(given))
         if value is not None:
             known[name] = value
         elif known.pop(name, None) is None:
             return
         self.node["properties"]["capabilities"] = ",".join(f"{one}:{known[one]}" for one in known)
+
+
+def _parse_capabilities(text: str) -> dict[str, str]:
+    """Return the pairs of ``name:value,name:value``; what is no pair is left out."""
+    pairs = (part.partition(":") for part in text.split(","))
+    return {name.strip(): value for name, colon, value in pairs if name.strip() and colon}

@@ -5,15 +5,14 @@ import ipaddress
 import itertools
 import logging
 import operator
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import requests
+import urllib3
 from oslo_log import log
-from requests import adapters
 
-from ingot.common import errors, trait_names
+from ingot.common import errors, fetching, patterns, trait_names
 from ingot.common.json_types import Json
 from ingot.conductor.inspection.draft import NODE, PORT, Columns, Draft
 
@@ -21,6 +20,7 @@ LOG = log.getLogger(__name__)
 
 _LEVELS = {name: getattr(logging, name.upper()) for name in ("debug", "info", "warning", "error")}
 _LONGEST_TIMEOUT, _MOST_RETRIES, _LONGEST_BACKOFF = 30.0, 5, 1.0
+_LONGEST_CALL = 60.0  # seconds, all attempts together
 
 _ANY: Columns = {}
 """Of plugin data: every name is allowed, with every value."""
@@ -58,8 +58,8 @@ TESTS: dict[str, Callable[..., bool]] = {
     "gt": _compare_pairwise(operator.gt),
     "is-empty": lambda value: value is None or value in ("", [], {}),
     "in-net": _in_net,
-    "matches": lambda value, regex: re.fullmatch(regex, str(value)) is not None,
-    "contains": lambda value, regex: re.search(regex, str(value)) is not None,
+    "matches": lambda value, regex: patterns.match("regex", regex, value, whole=True),
+    "contains": lambda value, regex: patterns.match("regex", regex, value, whole=False),
     "one-of": lambda value, values=(): _number(value) in [_number(one) for one in values],
     "is-none": lambda value: value is None,
     "is-true": lambda value: value.lower() in ("yes", "true") if isinstance(value, str) else bool(value),
@@ -173,25 +173,22 @@ def _api_call(
     ):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
             raise errors.Invalid(field=name, value=value, allowed=f"A number from 0 to {most}.")
-    again = adapters.Retry(
+    again = urllib3.Retry(
         total=int(retries),
         backoff_factor=backoff_factor,
         status_forcelist=(500, 502, 503, 504),
         respect_retry_after_header=False,
     )
-    with requests.Session() as session:
-        session.trust_env = False  # passwords for other purposes stand there
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, adapters.HTTPAdapter(max_retries=again))
+    with fetching.limit(_LONGEST_CALL), fetching.open_session(fetching.Adapter(retries=again)) as session:
         try:
-            with session.get(
-                url, headers=headers, proxies=proxies, timeout=timeout, stream=True, allow_redirects=False
-            ) as answer:
-                answer.raise_for_status()
-                if answer.is_redirect:  # the headers may be for that server only
-                    raise errors.StepFailed(f"GET {url}: it leads to {answer.headers['Location']}. Give that URL.")
+            answer = fetching.request(session, "GET", url, None, headers=headers, proxies=proxies, timeout=timeout)
         except (requests.RequestException, ValueError) as exc:
             raise errors.StepFailed(f"GET {url}: {exc}") from exc
+    if answer.status >= requests.codes.bad:
+        raise errors.StepFailed(f"GET {url}: it answers HTTP {answer.status} {answer.reason}")
+    if "Location" in answer.headers and answer.status >= requests.codes.multiple_choices:
+        # the headers may be for that server only
+        raise errors.StepFailed(f"GET {url}: it leads to {answer.headers['Location']}. Give that URL.")
 
 
 ACTIONS: dict[str, Callable[..., None]] = {

@@ -16,7 +16,7 @@ from oslo_utils import uuidutils
 from ingot.common import clock, errors, masking, states
 from ingot.common.json_types import Json
 from ingot.common.states import StepState
-from ingot.common.steps import STEP_INDEX, STEPS, PlannedStep, read_plan
+from ingot.common.steps import STEP_INDEX, STEPS, PlannedStep, Runner, read_plan
 from ingot.conductor.steps.flow import Flow
 from ingot.conductor.task.task_manager import HistoryEntry, Task, make_storable
 from ingot.db import node_history, nodes
@@ -134,6 +134,7 @@ class FlowCursor:
             step_memory=dict(memory or {}),
             step_deadline=None,
             step_heard=nodes.LAST_HEARD,
+            **({"lock_attempts": 1} if attempt == 1 else {}),  # others were lost with what came before
             due_at=clock.now(),  # should this conductor die in the step, the next sweep finds it
         )
         self._task.add_event(nodes.build_step_event(self._build_attempt("running")))
@@ -154,7 +155,7 @@ class FlowCursor:
             f"{self._flow.plan_name}{STEP_INDEX}": self.index,
         }
         self._enter(self._flow.running)
-        self._show(dict(self.current.as_json()))
+        self._show({} if self.current.runner is Runner.FLOW else dict(self.current.as_json()))
         self._task.set(driver_internal_info=info)
 
     def write_waiting(self, answer: results.WaitForAgent) -> None:
@@ -187,15 +188,15 @@ class FlowCursor:
         self._task.set(due_at=nodes.next_check_at_in_wait(node, nodes.STEP_HEARD, node.step_deadline))
         self._release()
 
-    def write_polling(self, after: float) -> None:
-        """Release the lock for ``after`` seconds.
+    def write_polling(self, answer: results.PollAfter) -> None:
+        """Release the lock for some seconds.
 
         A step that may be aborted meanwhile shows that it waits: the API takes no abort while a conductor works.
         """
         step = self.current
-        can_be_aborted = step.abortable and step.origin != "flow" and self._flow.waiting is not None
-        self._enter(self._flow.waiting if can_be_aborted else self._flow.running)
-        next_check_at = nodes.next_check_at_unless_aborted(self._task.node, clock.after(after))
+        can_be_aborted = answer.abortable or (step.abortable and step.origin != "flow")
+        self._enter((can_be_aborted and self._flow.waiting) or self._flow.running)
+        next_check_at = nodes.next_check_at_unless_aborted(self._task.node, clock.after(answer.after))
         self._task.set(step_state=StepState.POLLING, step_memory=self._task.memory, due_at=next_check_at)
         self._release()
 

@@ -11,12 +11,12 @@ from oslo_log import log
 
 from ingot.common import clock, errors, states
 from ingot.common.states import StepState
-from ingot.common.steps import Runner
-from ingot.conductor.steps import children, planning
+from ingot.common.steps import Runner, name_source
+from ingot.conductor.steps import checks, children, planning
 from ingot.conductor.steps.cursor import COLLECTED, FlowCursor
 from ingot.conductor.steps.flow import Flow, call_step
 from ingot.conductor.task import agent_logs
-from ingot.conductor.task.task_manager import Task, make_storable
+from ingot.conductor.task.task_manager import MOST_LOST_ATTEMPTS, Task, make_storable
 from ingot.db import nodes
 from ingot.drivers.agent import session
 from ingot.drivers.interfaces import base, results
@@ -25,9 +25,6 @@ LOG = log.getLogger(__name__)
 
 RETRY_DELAYS = (2.0, 10.0)
 """Seconds before an idempotent step is tried again on hardware that does not answer."""
-
-MOST_LOST_ATTEMPTS = 5
-"""A step that takes its conductor down with it must not take down one after the other for ever."""
 
 MOST_RESTARTS = 5
 """Agents that are of another version after each reboot must not make a cleaning start again for ever."""
@@ -57,6 +54,7 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
     try:
         if name not in flows:
             raise errors.StepFailed("this conductor's release does not know it")
+        task.confirm_chance()
         after = run.go_on()
     except (errors.LockLost, errors.ServiceUnavailable):
         raise  # not the flow's fault; it stands where it stood
@@ -123,6 +121,8 @@ class Run:
         if replaced and replaced["flow"] in self.flows:
             self.cursor.close_replaced(self.flows[replaced["flow"]], replaced["run"])
         self.cursor.clear()
+        if request.get("unchecked"):
+            checks.check_flow(self.task, self.flow, planning.raise_error)
         self.cursor.plan = planning.plan_at_start(self.task, self.flow)
         if not self.cursor.plan:
             self.cursor.write_end()
@@ -233,7 +233,7 @@ class Run:
                     self.cursor.write_waiting(answer)
                     return None
                 case results.PollAfter():
-                    self.cursor.write_polling(answer.after)
+                    self.cursor.write_polling(answer)
                     return answer.after
                 case results.Hold():
                     self.cursor.write_holding()
@@ -387,6 +387,9 @@ class Run:
             children.abort_step(self.task, flow.kind, cursor.step)
             if node.run_id:
                 cursor.note_end(state, exc.message)
+        if self.task.lost_conductors > MOST_LOST_ATTEMPTS:  # the last one with this: what was done here was deadly too
+            cursor.write_failure(f"{message.rstrip('.')}. Nothing was cleaned up. {flow.advice}")
+            return
         if not isinstance(exc, errors.AgentUnreachable | errors.AgentGone):  # it would not answer this either
             self._collect_logs(has_failed=True)
         try:
@@ -398,7 +401,8 @@ class Run:
         cursor.write_failure(f"{message.rstrip('.')}. {flow.advice}")
 
     def _describe_end(self, what: str, reason: str) -> str:
-        where = f"in step {self.cursor.label}" if self.cursor.step else "before its first step"
+        step = self.cursor.step
+        where = f"in step {name_source(step.label, step.origin)}" if step else "before its first step"
         return f"{self.flow.title} {what} {where} on conductor {self.task.services.host}: {reason}"
 
     def _collect_logs(self, has_failed: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ingot.common import errors, interfaces
 from ingot.common.json_types import Json, StepRequest
-from ingot.common.steps import Key, PlannedStep, Runner, StepJson, get_key, get_label
+from ingot.common.steps import Key, PlannedStep, Runner, StepJson, get_key, get_label, name_source
 from ingot.conductor.steps import children, reserved
 from ingot.conductor.steps.flow import Entry, Flow, Report
 from ingot.conductor.task.task_manager import Task
@@ -198,7 +198,7 @@ def _plan_requested_order(
                 errors.Invalid(
                     field="disable_ramdisk",
                     value=True,
-                    allowed=f"Step {step.label} runs with the agent's ramdisk only: leave out one of the two.",
+                    allowed=f"Step {name_source(step.label, step.origin)} runs with the agent's ramdisk only: leave out one of the two.",
                 )
             )
     return steps
@@ -227,6 +227,7 @@ class StepOffer(NamedTuple):
 
     step: PlannedStep
     argsinfo: base.ArgsInfo | None
+    priority_of_agent: bool
 
 
 class Offers(NamedTuple):
@@ -253,19 +254,23 @@ def read_offers(task: Task, kind: str, in_band: list[StepJson] | None) -> Offers
             found[get_key(offered)] = _plan_offer(offered, Runner.DRIVER)
     for offered in in_band or []:
         # A repeated call of one of these finds the command that was posted, and posts none twice.
-        offer = found.get(get_key(offered)) or _plan_offer({**offered, "idempotent": True}, Runner.AGENT)
-        reboot = bool(offered.get("reboot_requested"))  # the agent's to say, whatever calls its step
-        found[offer.step.key] = offer._replace(step=dataclasses.replace(offer.step, reboot_requested=reboot))
-    for key, (step, argsinfo) in found.items():
-        if step.label in overrides:
-            step = dataclasses.replace(step, priority=overrides[step.label])
-            _check_core(step.key, step.priority)
-            found[key] = StepOffer(step, argsinfo)
+        of_agent = _plan_offer({**offered, "idempotent": True}, Runner.AGENT)
+        offer = found.get(of_agent.step.key, of_agent)
+        priority = of_agent.step.priority if offer.priority_of_agent else offer.step.priority
+        reboot = of_agent.step.reboot_requested  # the agent's to say, whatever calls its step
+        step = dataclasses.replace(offer.step, priority=priority, reboot_requested=reboot)
+        found[step.key] = offer._replace(step=step)
+    for key, offer in found.items():
+        if offer.step.label in overrides:
+            step = dataclasses.replace(offer.step, priority=overrides[offer.step.label])
+            _check_core(step.label, step)
+            found[key] = offer._replace(step=step)
     return Offers(kind, found, in_band is not None)
 
 
 def _plan_offer(offered: StepJson, runner: Runner) -> StepOffer:
-    return StepOffer(_plan_step(offered, runner.value, runner), offered.get("argsinfo"))
+    step = _plan_step(offered, runner.value, runner)
+    return StepOffer(step, offered.get("argsinfo"), bool(offered.get("priority_of_agent")))
 
 
 def _plan_step(step: StepJson | StepRequest, origin: str, runner: Runner) -> PlannedStep:
@@ -305,7 +310,7 @@ def _check_step(offers: Offers, requested: StepRequest, origin: str, report: Rep
     """
     try:
         if offers.kind == "deploy":
-            _check_core(get_key(requested), requested.get("priority", 0))
+            _check_core(name_source(get_label(requested), origin), _plan_step(requested, origin, Runner.DRIVER))
         if offers.has_agents or get_key(requested) in offers.steps or requested["step"] in reserved.STEPS:
             return _plan_requested(offers, requested, origin)
     except errors.IngotError as exc:
@@ -326,15 +331,16 @@ def _plan_requested(offers: Offers, requested: StepRequest, origin: str) -> Plan
     :raises Invalid: nothing offers it, or its arguments are wrong; the message names step and argument.
     """
     args, priority = requested.get("args") or {}, requested.get("priority", 0)
+    name = name_source(get_label(requested), origin)
     if get_key(requested) in offers.steps:
-        offered, argsinfo = offers.steps[get_key(requested)]
+        offered, argsinfo, _open = offers.steps[get_key(requested)]
         if argsinfo is not None or offered.runner is not Runner.AGENT:
-            _check_args(offered.label, args, argsinfo or {})  # agents need not describe arguments: they check them
+            _check_args(name, args, argsinfo or {})  # agents need not describe arguments: they check them
         return dataclasses.replace(offered, args=args, priority=priority, origin=origin)
     if requested["step"] in reserved.STEPS:
         rule = reserved.STEPS[requested["step"]]
-        _check_args(get_label(requested), args, rule.argsinfo)
-        rule.check(args)
+        _check_args(name, args, rule.argsinfo)
+        rule.check(name, args)
         return _plan_step(requested, origin, Runner.RESERVED)
     interface = requested["interface"]
     known = ", ".join(sorted(one.step.label for one in offers.steps.values() if one.step.interface == interface))
@@ -346,17 +352,17 @@ def _plan_requested(offers: Offers, requested: StepRequest, origin: str) -> Plan
     )
 
 
-def _check_args(label: str, args: Json, argsinfo: base.ArgsInfo) -> None:
+def _check_args(step: str, args: Json, argsinfo: base.ArgsInfo) -> None:
     for name in args:
         if name not in argsinfo:
             raise errors.Invalid(
-                field=f"argument of step {label}",
+                field=f"argument of step {step}",
                 value=name,
                 allowed=f"It takes: {', '.join(sorted(argsinfo)) or 'no arguments'}.",
             )
     missing = sorted(name for name, about in argsinfo.items() if about.get("required") and name not in args)
     if missing:
-        raise errors.MissingParameter(where=f"arguments of step {label}", names=", ".join(missing))
+        raise errors.MissingParameter(where=f"arguments of step {step}", names=", ".join(missing))
 
 
 def _is_core(key: Key) -> bool:
@@ -364,11 +370,11 @@ def _is_core(key: Key) -> bool:
     return key[0] == "deploy" and key[1] in base.CORE_DEPLOY_STEPS
 
 
-def _check_core(key: Key, priority: float) -> None:
-    if _is_core(key) and priority != 0:
+def _check_core(name: str, step: PlannedStep) -> None:
+    if _is_core(step.key) and step.priority != 0:
         raise errors.Invalid(
-            field=f"priority of core step {'.'.join(key)}",
-            value=priority,
+            field=f"priority of core step {name}",
+            value=step.priority,
             allowed="A core step's priority can only be overridden by 0, which disables it.",
         )
 
@@ -380,7 +386,7 @@ def _check_priority(step: PlannedStep, report: Report) -> PlannedStep:
     if step.requires_ramdisk and not _is_core(step.key) and step.priority and not is_inside:
         report(
             errors.Invalid(
-                field=f"priority of in-band step {step.label}",
+                field=f"priority of in-band step {name_source(step.label, step.origin)}",
                 value=step.priority,
                 allowed=f"It must be between {allowed.start} and {allowed.stop - 1}, while the agent runs, or 0.",
             )

@@ -21,12 +21,12 @@ class ReservedStep:
 
     :param run: called with the task and the step's arguments; answers as steps do.
     :param argsinfo: as ``drivers.interfaces.base.DeclaredStep`` has it.
-    :param check: refuses arguments that make no sense; called when the step is planned.
+    :param check: refuses arguments that make no sense, of a step as messages name it; called when the step is planned.
     """
 
     run: Callable[..., Answer]
     argsinfo: ArgsInfo = dataclasses.field(default_factory=dict)
-    check: Callable[[Json], None] = lambda _args: None
+    check: Callable[[str, Json], None] = lambda _step, _args: None
 
 
 def _wait(task: Task, seconds: float | None = None) -> results.Result:
@@ -37,12 +37,14 @@ def _wait(task: Task, seconds: float | None = None) -> results.Result:
     return results.PollAfter(left) if left > 0 else results.DONE
 
 
-def _check_wait(args: Json) -> None:
+def _check_wait(step: str, args: Json) -> None:
     seconds = args.get("seconds")
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if seconds is not None and not (is_number and 0 <= seconds <= _LONGEST_WAIT):
         raise errors.Invalid(
-            field="seconds", value=seconds, allowed=f"A number from 0 to {_LONGEST_WAIT}; hold has no limit."
+            field=f"argument seconds of step {step}",
+            value=seconds,
+            allowed=f"A number from 0 to {_LONGEST_WAIT}; hold has no limit.",
         )
 
 

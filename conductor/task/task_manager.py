@@ -27,6 +27,9 @@ from ingot.rpcapi import versions
 
 LOG = log.getLogger(__name__)
 
+MOST_LOST_ATTEMPTS = 5
+"""What takes its conductor down with it must not take down one after the other for ever."""
+
 _DATABASE_PATIENCE_S = 120.0
 
 Rows = Sequence[Mapping[str, object]]
@@ -64,9 +67,9 @@ class Lease:
         interval, timeout = conf.conductor.heartbeat_interval, conf.conductor.heartbeat_timeout
         self._seconds = max(timeout - 2 * interval, 2 * interval)
         self.now = clock
-        moment = clock()
-        self._span = (moment, moment)
-        """When it began and when it was renewed last. Published as one, as other threads read it at any time."""
+        self._span: tuple[float, float] | None = None
+        """When it began and when it was renewed last; None before the first heartbeat. Published as one, as other
+        threads read it at any time."""
 
     def renew(self, moment: float) -> float:
         """Renew the lease after a heartbeat.
@@ -74,7 +77,7 @@ class Lease:
         :param moment: the time before the heartbeat was written.
         :returns: for how many seconds there was none, if that was too long and the lease begins anew; else 0.
         """
-        began, renewed = self._span
+        began, renewed = self._span or (moment, moment)
         gap = moment - renewed
         is_broken = gap > self._seconds
         self._span = (moment if is_broken else began, moment)
@@ -82,8 +85,8 @@ class Lease:
 
     def covers(self, moment: float) -> bool:
         """Return whether the lease has lasted without a break from a moment until now."""
-        began, renewed = self._span
-        return began <= moment and self.now() - renewed <= self._seconds
+        span = self._span
+        return span is not None and span[0] <= moment and self.now() - span[1] <= self._seconds
 
 
 class Services:
@@ -150,6 +153,22 @@ class Task:
     def driver(self) -> BareDriver:
         self.confirm_lock()
         return self._driver
+
+    @property
+    def lost_conductors(self) -> int:
+        """How many conductors in a row were lost while they held the node's lock, since something went well with it."""
+        return max(self.node.lock_attempts - 1, 0)
+
+    def confirm_chance(self) -> None:
+        """Confirm that what is to be done may be tried once more: it may be what takes conductors down.
+
+        :raises StepFailed: it has been tried too often.
+        """
+        if self.lost_conductors >= MOST_LOST_ATTEMPTS:
+            raise errors.StepFailed(
+                f"{self.lost_conductors} conductors in a row were lost while they worked on the node. Look for the "
+                "cause in their logs"
+            )
 
     def confirm_lock(self) -> None:
         if self.released or self.services.lease.covers(self._sure_at):

@@ -2,6 +2,7 @@
 
     ingot-dbsync [--config-file FILE] upgrade | expand [--revision REVISION]
     ingot-dbsync online_data_migrations [--max-count ROWS]
+    ingot-dbsync add_key
     ingot-dbsync contract
     ingot-dbsync version | stamp REVISION | revision MESSAGE
 
@@ -18,11 +19,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from oslo_config import cfg
-from oslo_log import log
 
 from ingot.common import errors
 from ingot.common.conf import opts
-from ingot.db import conductors, schema
+from ingot.db import conductors, schema, secrets
 from ingot.db.engine import Database
 
 LOG = logging.getLogger(__name__)
@@ -45,8 +45,11 @@ class Migration(NamedTuple):
     move: Callable[[Database, int], int]
 
 
-MIGRATIONS: Sequence[Migration] = ()
-"""In order; this release has nothing to move."""
+MIGRATIONS: Sequence[Migration] = (
+    # Either way: encrypted, with the first key, or in plain, as [secrets] says.
+    Migration("secrets", secrets.count_pending, secrets.rewrite_pending),
+)
+"""In order."""
 
 
 class Outcome(enum.IntEnum):
@@ -101,15 +104,24 @@ def _contract(db: Database, conf: cfg.ConfigOpts) -> None:
             value=conf.pin_release_version,
             allowed="Unset it and restart all services first: after this, services of other releases are refused.",
         )
-    own = _series(importlib.metadata.version("ingot"))
-    online = conductors.list_versions(db, conf.conductor.heartbeat_timeout)
-    if older := [f"{one.hostname} ({one.release})" for one in online if _series(one.release) < own]:
-        raise errors.Conflict(
-            reason=f"Conductors of older releases are online, replace them first: {', '.join(older)}."
-        )
+    _refuse_older(db, conf)
     if left := list_unfinished(db):
         raise errors.Conflict(reason=f"Run ingot-dbsync online_data_migrations first; to do: {', '.join(left)}.")
     schema.upgrade(db)
+
+
+def list_older(db: Database, conf: cfg.ConfigOpts) -> list[str]:
+    """Return the conductors of older releases that are online, with their releases."""
+    own = _series(importlib.metadata.version("ingot"))
+    online = conductors.list_versions(db, conf.conductor.heartbeat_timeout)
+    return [f"{one.hostname} ({one.release})" for one in online if _series(one.release) < own]
+
+
+def _refuse_older(db: Database, conf: cfg.ConfigOpts) -> None:
+    if older := list_older(db, conf):
+        raise errors.Conflict(
+            reason=f"Conductors of older releases are online, replace them first: {', '.join(older)}."
+        )
 
 
 def _series(release: str) -> tuple[int, ...]:
@@ -122,7 +134,10 @@ def _run(db: Database, conf: cfg.ConfigOpts) -> int:
     command = conf.command
     match command.name:
         case "upgrade" | "expand" if command.revision is None:
+            is_new = schema.version(db) is None
             schema.expand(db)
+            if is_new and db.keyring.seals and not db.keyring.exists():
+                _add_key(db)
         case "upgrade" | "expand":
             schema.upgrade(db, command.revision)
         case "contract":
@@ -134,11 +149,31 @@ def _run(db: Database, conf: cfg.ConfigOpts) -> int:
             schema.stamp(db, command.revision)
         case "revision":
             print(schema.draft(db, command.message))
+        case "add_key":
+            _add_key(db)
         case "online_data_migrations":
+            schema.require_current(db)
+            _refuse_older(db, conf)  # they cannot read what is moved
+            secrets.require_key(db, conf.host)
             outcome = move_rows(db, MIGRATIONS, command.max_count)
             print(_EXPLANATIONS[outcome])
             return outcome
     return 0
+
+
+_FIRST_KEY = (
+    "Copy the file to all hosts, for the user that services run as, and keep a copy apart from backups of the database."
+)
+_FURTHER_KEY = (
+    "It encrypts nothing yet. Copy the file to all hosts, then move the new line to the top there, then run "
+    "ingot-dbsync online_data_migrations. After that the former keys may be removed."
+)
+
+
+def _add_key(db: Database) -> None:
+    is_first = not db.keyring.exists()
+    db.keyring.add_key()
+    print(f"Added a key to {db.keyring.path}. {_FIRST_KEY if is_first else _FURTHER_KEY}")
 
 
 def _parse_rows(text: str) -> int:
@@ -159,6 +194,7 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     stamp.add_argument("revision")
     revision = add("revision", "For developers: draft a migration from models to the current schema.")
     revision.add_argument("message", help="what it is for, in one sentence")
+    add("add_key", "Add a key for secrets to [secrets] key_file: the first one, or one more to change keys.")
     online = add("online_data_migrations", "Move data to its new places while services run.")
     online.add_argument("--max-count", type=_parse_rows, metavar="ROWS", help="move at most so many rows, then stop")
 
@@ -171,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = cfg.SubCommandOpt("command", title="commands", handler=_add_parsers)
     try:
         conf = opts.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-dbsync", cli_opts=[command])
-        log.setup(conf, "ingot")
+        opts.set_up_logging(conf)
         return _run(Database(conf), conf)
     except errors.IngotError as exc:
         print(f"ingot-dbsync: {exc}", file=sys.stderr)

@@ -11,11 +11,14 @@ from ingot.db.models.base import Base as Base
 from ingot.db.models.base import JsonText as JsonText
 from ingot.db.models.base import Record as Record
 from ingot.db.models.base import Row as Row
+from ingot.db.models.base import SecretJson as SecretJson
 from ingot.db.models.base import columns as columns
 from ingot.db.models.base import forget_declarations
+from ingot.db.models.base import keyrings as keyrings
 from ingot.db.models.base import moment as moment
 from ingot.db.models.base import string as string
 from ingot.db.models.base import table as table
+from ingot.db.models.base import text as text
 from ingot.db.models.conductor import Conductor as Conductor
 from ingot.db.models.conductor import ConductorHardwareInterface as ConductorHardwareInterface
 from ingot.db.models.history import AgentLog as AgentLog
@@ -32,6 +35,7 @@ from ingot.db.models.node import NodeTag as NodeTag
 from ingot.db.models.node import NodeTrait as NodeTrait
 from ingot.db.models.port import Port as Port
 from ingot.db.models.port import Portgroup as Portgroup
+from ingot.db.models.secret import SecretKey as SecretKey
 from ingot.db.models.step_list import DeployTemplate as DeployTemplate
 from ingot.db.models.step_list import DeployTemplateStep as DeployTemplateStep
 from ingot.db.models.step_list import Runbook as Runbook

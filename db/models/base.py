@@ -1,6 +1,7 @@
 """What all tables have in common, and all rows read from them."""
 
 import datetime
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -9,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
-from ingot.common import clock
+from ingot.common import clock, keyring
 from ingot.common.json_types import Json
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -101,6 +102,46 @@ class JsonText(sa.types.TypeDecorator[object]):
         if value is None:
             return self.empty() if self.empty else None
         return orjson.loads(value)
+
+
+keyrings: weakref.WeakKeyDictionary[sa.Dialect, keyring.Keyring] = weakref.WeakKeyDictionary()
+"""By the dialect of an engine, what it encrypts secrets with."""
+
+
+class SecretJson(JsonText):
+    """A JSON object whose secrets are encrypted in the database.
+
+    What is read holds them as :class:`ingot.common.keyring.Sealed`, which costs next to nothing. Only the attribute of
+    a record decrypts them (:class:`_Opened`); ``vars`` of the record has them as they were read.
+    """
+
+    cache_ok = True
+
+    def __init__(self) -> None:
+        super().__init__(dict)
+
+    def process_bind_param(self, value: object, dialect: sa.Dialect) -> str | None:
+        return super().process_bind_param(keyrings[dialect].seal(value) if value else value, dialect)
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> object:
+        found = super().process_result_value(value, dialect)
+        return keyrings[dialect].wrap(found) if value and keyring.MARK in value else found
+
+
+class _Opened:
+    """The attribute of a record for a column of secrets: has them decrypted, each time that it is read."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, record: "Record", _model: type) -> object:
+        try:
+            return keyring.open_all(vars(record)[self._name])
+        except KeyError:
+            raise AttributeError(self._name) from None  # whose message is that of Record
+
+    def __set__(self, record: "Record", value: object) -> None:
+        vars(record)[self._name] = value
 
 
 class Record:
@@ -201,7 +242,12 @@ def forget_declarations() -> None:
 
     On the classes that are no tables it leaves the declared columns, and one that was not read would look as if it was.
     """
+    models = [mapper.class_ for mapper in Base.registry.mappers]
     Base.registry.dispose()
+    for model in models:
+        for column in table(model).c:
+            if isinstance(column.type, SecretJson):
+                type.__setattr__(model, column.name, _Opened(column.name))
     for base in (Timestamps, Row):
         for name, declared in list(vars(base).items()):
             if isinstance(declared, MappedColumn):

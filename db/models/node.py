@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
 from ingot.common.json_types import BootConfig, FlowRequest, Hold, InternalInfo, Json, PowerRequest
-from ingot.db.models.base import Base, JsonText, Row, string, text
+from ingot.db.models.base import Base, JsonText, Row, SecretJson, string, text
 
 
 class Chassis(Row):
@@ -38,7 +38,7 @@ class Node(Row):
     extra: Mapped[Json]
 
     driver: Mapped[str] = mapped_column(index=True, doc="hardware type")
-    driver_info: Mapped[Json]
+    driver_info: Mapped[Json] = mapped_column(SecretJson())
     driver_internal_info: Mapped[InternalInfo] = mapped_column(JsonText(dict))
     bios_interface: Mapped[str | None]
     boot_interface: Mapped[str | None]
@@ -92,6 +92,9 @@ class Node(Row):
     lock_epoch: Mapped[int] = mapped_column(
         BigInteger(), default=0, doc="grows with every lock taken; every write of a task carries it"
     )
+    lock_attempts: Mapped[int] = mapped_column(
+        default=0, server_default="0", doc="locks taken since one was given back: all but the last were lost"
+    )
     lock_purpose: Mapped[str | None]
     locked_at: Mapped[datetime.datetime | None]
 
@@ -114,8 +117,15 @@ class Node(Row):
     step_memory: Mapped[Json] = mapped_column(doc="what the step remembers between its calls")
 
     boot_config: Mapped[BootConfig] = mapped_column(JsonText(dict), doc="what the machine's next network boot gets")
+    boot_script_at: Mapped[datetime.datetime | None] = mapped_column(
+        doc="when the machine last fetched its boot script"
+    )
+    boot_ticket: Mapped[str | None] = mapped_column(doc="lets the machine fetch the script of its volume, once")
+    boot_address: Mapped[str | None] = mapped_column(doc="network address that such tickets are given to in this boot")
     agent_url: Mapped[str | None] = mapped_column(text())
     agent_token: Mapped[str | None]
+    agent_token_at: Mapped[datetime.datetime | None] = mapped_column(doc="when the token was given out first")
+    agent_address: Mapped[str | None] = mapped_column(doc="network address that the token was given to")
     agent_version: Mapped[str | None]
     agent_verify_ca: Mapped[str | None] = mapped_column(text())
     agent_status: Mapped[str | None] = mapped_column(text())

@@ -4,7 +4,7 @@ from sqlalchemy import ForeignKey, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from ingot.common.json_types import Json
-from ingot.db.models.base import Row, string
+from ingot.db.models.base import Row, SecretJson, string
 
 
 class VolumeConnector(Row):
@@ -29,5 +29,5 @@ class VolumeTarget(Row):
     volume_type: Mapped[str] = mapped_column(string(64))
     volume_id: Mapped[str] = mapped_column(string(36))
     boot_index: Mapped[int]
-    properties: Mapped[Json]
+    properties: Mapped[Json] = mapped_column(SecretJson())
     extra: Mapped[Json]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypedDict
 
 from ingot.common import interfaces, steps
+from ingot.common.json_types import Json
 from ingot.common.steps import StepJson
 
 
@@ -70,8 +71,27 @@ def read_commands(value: object) -> list[Command]:
     return [read_command(one, f"commands[{number}]") for number, one in enumerate(listed)]
 
 
+def read_arrays(place: str, result: Mapping[str, object]) -> Json:
+    """Return the arrays that a step of the agent has built, as a raid configuration.
+
+    :param place: key of the step's result that has them.
+    :raises Malformed: it names none.
+    """
+    built = dict(read_object(place, result.get(place)))
+    where = f"{place}.logical_disks"
+    listed = built.get("logical_disks")
+    if not isinstance(listed, list) or not listed:
+        raise Malformed(where, listed, "it must be a list of at least one array")
+    disks = [read_object(f"{where}[{number}]", disk) for number, disk in enumerate(listed)]
+    for number, disk in enumerate(disks):
+        read_object(f"{where}[{number}].root_device_hint", disk.get("root_device_hint") or {})
+    if sum(bool(disk.get("is_root_volume")) for disk in disks) > 1:
+        raise Malformed(where, listed, "it can have one root volume")
+    return built
+
+
 class StepOffer(NamedTuple):
-    """:param versions: of the agent's hardware managers, to be sent back with each step; None: not reported."""
+    """:param versions: of the agent's hardware managers, to be sent back with each step; None: an agent without any."""
 
     steps: tuple[StepJson, ...]
     versions: dict[str, object] | None
@@ -91,9 +111,8 @@ def read_offer(answer: object, kind: str) -> StepOffer:
         for number, value in enumerate(read_list(f"{listed}.{manager}", values)):
             step = _read_step(f"{listed}.{manager}[{number}]", value)
             offered.setdefault(steps.get_key(step), step)
-    versions = result.get("hardware_manager_version")
-    known = None if versions is None else dict(read_object("hardware_manager_version", versions))
-    return StepOffer(tuple(offered.values()), known)
+    versions = read_object("hardware_manager_version", result.get("hardware_manager_version"))
+    return StepOffer(tuple(offered.values()), dict(versions))
 
 
 def _read_step(place: str, value: object) -> StepJson:
@@ -118,11 +137,12 @@ def _read_step(place: str, value: object) -> StepJson:
 
 
 def _read_priority(place: str, value: object) -> float:
-    """Return the agent's default priority, an integer or a float (specification 002); none means only on request."""
-    if value is None:
-        return 0
+    """Return the agent's default priority, an integer or a float (specification 002).
+
+    It cannot be left out: a mistyped key would take an erasing step out of every cleaning.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        raise Malformed(place, value, "it must be a number of at least 0, or be left out")
+        raise Malformed(place, value, "it must be a number of at least 0")
     return value
 
 

@@ -9,6 +9,7 @@ all commands since the agent's start.
 """
 
 import functools
+import json
 import logging
 import re
 import ssl
@@ -17,9 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 import requests
-from requests import adapters
 
-from ingot.common import errors, masking
+from ingot.common import errors, fetching, masking
 from ingot.common.json_types import Json
 from ingot.drivers.agent import answers
 from ingot.drivers.interfaces.task import Task
@@ -51,6 +51,7 @@ _ERASE_OPTIONS = {
 They are read for each command and not kept with the node, so a changed option holds from the next step on."""
 
 _COMMANDS = "/v1/commands/"
+_LONGEST_ANSWER = 64 * 1024**2  # bytes: archives of logs are the longest
 
 _DROPPED = (ConnectionResetError, BrokenPipeError)
 """Causes of an open connection that breaks at once, as a kept one does that the agent closes just then."""
@@ -66,7 +67,7 @@ def build_node_params(task: Task) -> Json:
 
     Secrets are masked, the plan of the flow is left out, and the operator's options that agents look for are in it.
     """
-    node = {name: getattr(task.node, name) for name in _NODE_FIELDS}
+    node = {name: vars(task.node)[name] for name in _NODE_FIELDS}  # secrets as they are kept: none is decrypted
     kept = {key: value for key, value in task.node.driver_internal_info.items() if not key.endswith("_steps")}
     options = {key: task.conf.deploy[option] for key, option in _ERASE_OPTIONS.items()}
     ports = [{name: getattr(port, name) for name in _PORT_FIELDS} for port in task.ports]
@@ -92,24 +93,6 @@ class _TokenFilter(logging.Filter):
 logging.getLogger("urllib3.connectionpool").addFilter(_TokenFilter())
 
 
-class _PinnedAdapter(adapters.HTTPAdapter):
-    """Verifies servers with the one certificate of its TLS context.
-
-    A context and not ``verify``: that would need a file for each agent, and is overridden by variables of the
-    environment.
-    """
-
-    def __init__(self, context: ssl.SSLContext) -> None:
-        self._context = context
-        super().__init__()
-
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: object) -> None:
-        super().init_poolmanager(connections, maxsize, block, ssl_context=self._context, **options)
-
-    def cert_verify(self, conn: object, url: str, verify: object, cert: object) -> None:
-        """Do nothing: the base class would add the public certificate authorities to the context."""
-
-
 @functools.lru_cache(maxsize=256)
 def open_session(url: str, certificate: str | None) -> requests.Session:
     """Return the session for an agent: the one that is open, if any; of many, the least used ones are dropped.
@@ -117,8 +100,7 @@ def open_session(url: str, certificate: str | None) -> requests.Session:
     :param certificate: PEM that the agent announced; None: the system's authorities decide.
     :raises AgentError: the certificate cannot be read.
     """
-    session = requests.Session()
-    session.trust_env = False  # neither proxies nor certificate bundles of this host are meant for agents
+    context = None
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -128,8 +110,7 @@ def open_session(url: str, certificate: str | None) -> requests.Session:
             raise errors.AgentError(
                 what=f"Calling the agent at {url}", reason=f"its certificate cannot be read: {exc}"
             ) from exc
-        session.mount("https://", _PinnedAdapter(context))
-    return session
+    return fetching.open_session(fetching.Adapter(context))
 
 
 class CommandNotFound(errors.AgentError):
@@ -207,29 +188,33 @@ class AgentClient:
             # Without a cause: it has the URL, and with it the token.
             unreachable = errors.AgentRefused if _is_caused_by(exc, _REFUSED) else errors.AgentUnreachable
             raise unreachable(what=what, reason=self._reason(exc)) from None
-        if not response.ok:
-            error_class = _ERRORS.get(response.status_code, errors.AgentError)
-            raise error_class(what=what, reason=f"HTTP {response.status_code}: {_fault_text(response)}")
+        except fetching.FetchError as exc:
+            raise errors.AgentError(what=what, reason=exc.message) from None
+        if response.status >= requests.codes.bad:
+            error_class = _ERRORS.get(response.status, errors.AgentError)
+            raise error_class(what=what, reason=f"HTTP {response.status}: {_fault_text(response)}")
         try:
-            return read(response.json())
+            return read(json.loads(response.content))
         except answers.Malformed as exc:
             raise errors.AgentError(what=what, reason=str(exc)) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise errors.AgentError(what=what, reason="its answer is not JSON") from None
 
-    def _send(self, body: Json | None, wait: bool) -> requests.Response:
+    def _send(self, body: Json | None, wait: bool) -> fetching.Answer:
         """Send a request, and once more if the connection broke and that does no harm: all but a start of a command."""
         query = {"agent_token": self._token} | ({} if body is None else {"wait": str(wait).lower()})
 
-        def attempt() -> requests.Response:
-            return open_session(self._url, self._certificate).request(
-                "GET" if body is None else "POST",
-                self._url + _COMMANDS,
-                params=query,
-                json=body,
-                timeout=(self._options.connect_timeout, self._options.command_timeout),
-                allow_redirects=False,
-            )
+        def attempt() -> fetching.Answer:
+            with fetching.limit(self._options.command_timeout):
+                return fetching.request(
+                    open_session(self._url, self._certificate),
+                    "GET" if body is None else "POST",
+                    self._url + _COMMANDS,
+                    _LONGEST_ANSWER,
+                    params=query,
+                    json=body,
+                    timeout=(self._options.connect_timeout, self._options.command_timeout),
+                )
 
         try:
             return attempt()
@@ -247,11 +232,11 @@ class AgentClient:
 _ERRORS: dict[int, type[errors.AgentError]] = {404: CommandNotFound, 409: errors.AgentBusy}
 
 
-def _fault_text(response: requests.Response) -> str:
+def _fault_text(response: fetching.Answer) -> str:
     try:
-        text = response.json()["faultstring"]
-    except (ValueError, KeyError, TypeError):
-        text = response.text[:200] or response.reason
+        text = json.loads(response.content)["faultstring"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        text = response.content[:200].decode(errors="replace") or response.reason
     return mask_token(str(text))
 
 

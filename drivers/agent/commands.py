@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 
 from oslo_log import log
 
-from ingot.common import errors, steps
-from ingot.common.json_types import Json
+from ingot.common import clock, errors, steps
+from ingot.common.json_types import Json, OfferedSteps
 from ingot.common.steps import StepJson
 from ingot.drivers.agent import answers, booting, client, session
 from ingot.drivers.interfaces import results
@@ -36,7 +36,7 @@ def run(task: Task, name: str, build_params: Params) -> results.Result:
     """
     planned, version = session.read_facts(task).get("agent_version"), task.node.agent_version
     if None not in (planned, version) and version != planned:
-        raise errors.AgentVersionMismatch(f"agent {version} answers; the steps were planned with {planned}")
+        raise errors.AgentVersionMismatch(reason=f"agent {version} answers; the steps were planned with {planned}")
     agent = client.AgentClient(task)
     try:
         command = _find_posted(task, agent.commands(), name) or agent.start(name, build_params())
@@ -86,9 +86,9 @@ def _read_outcome(name: str, command: answers.Command) -> results.Done:
     status = command["command_status"]
     if status == client.SUCCEEDED:
         return results.Done(command["command_result"])
-    if status.endswith("_VERSION_MISMATCH"):
+    if status.endswith("VERSION_MISMATCH"):
         raise errors.AgentVersionMismatch(
-            f"the agent refused {name}, as it is not the one that the steps were planned with: "
+            reason=f"the agent refused {name}, as it is not the one that the steps were planned with: "
             f"{client.error_text(command)}"
         )
     raise errors.StepFailed(f"agent command {name} failed: {client.error_text(command)}")
@@ -107,6 +107,7 @@ def get_steps(task: Task, kind: str) -> tuple[StepJson, ...]:
     offer = _read_offer(task, kind)
     past = client.AgentClient(task).commands()
     reboots = {steps.get_label(step): step["reboot_requested"] for step in offer.steps}
+    _keep_offer(task, kind, offer)
     session.note_facts(
         task,
         versions=offer.versions,
@@ -115,6 +116,22 @@ def get_steps(task: Task, kind: str) -> tuple[StepJson, ...]:
         ended=past[-1]["id"] if past else None,
     )
     return offer.steps
+
+
+def _keep_offer(task: Task, kind: str, offer: answers.StepOffer) -> None:
+    """Keep for the operator, also when the agent is gone, what it has offered."""
+    info = task.node.driver_internal_info
+    own = {steps.get_label(step): step["priority"] for step in offer.steps}
+    offered: dict[str, OfferedSteps] = {
+        **info.get("steps_offered", {}),
+        kind: {"at": clock.iso(clock.now()), "priorities": own},
+    }
+    task.set(driver_internal_info={**info, "steps_offered": offered, "hardware_manager_version": offer.versions})
+
+
+def recall_steps(task: Task, kind: str) -> OfferedSteps | None:
+    """Return what the last agent that was asked has offered for a kind of flow."""
+    return task.node.driver_internal_info.get("steps_offered", {}).get(kind)
 
 
 def _read_offer(task: Task, kind: str) -> answers.StepOffer:
@@ -166,6 +183,8 @@ def _execute(task: Task, kind: str, build_step: Params, reboot: bool) -> results
 
     if "rebooting" not in task.memory:
         result = run(task, f"{kind}.execute_{kind}_step", build_params)
+        if isinstance(result, results.Done) and not isinstance(result.hook_result, Mapping):
+            result = results.Done({})  # hooks tell an agent that has no result from a step that no agent ran
         if not isinstance(result, results.Done) or not reboot:
             return result
         task.memory["rebooting"] = {"result": result.hook_result, "version": task.node.agent_version}
@@ -179,7 +198,7 @@ def _check_same_agent(task: Task, kind: str, version: str | None) -> results.Res
     before = "after the reboot that the step requested,"
     if task.node.agent_version != version:
         raise errors.AgentVersionMismatch(
-            f"{before} agent {task.node.agent_version} answers; the steps were planned with {version}"
+            reason=f"{before} agent {task.node.agent_version} answers; the steps were planned with {version}"
         )
     planned = session.read_facts(task).get("versions")
     try:
@@ -188,6 +207,6 @@ def _check_same_agent(task: Task, kind: str, version: str | None) -> results.Res
         return _retry_later(task, exc)
     if versions != planned:
         raise errors.AgentVersionMismatch(
-            f"{before} the agent has hardware managers {versions}; the steps were planned with {planned}"
+            reason=f"{before} the agent has hardware managers {versions}; the steps were planned with {planned}"
         )
     return results.DONE

@@ -2,11 +2,13 @@
 
 import base64
 import binascii
+from collections.abc import Mapping
 
 from oslo_log import log
 
 from ingot.common import errors
-from ingot.common.steps import StepJson
+from ingot.common.json_types import OfferedSteps
+from ingot.common.steps import StepJson, get_label
 from ingot.drivers.agent import answers, booting, client, commands, session
 from ingot.drivers.images import glance_images
 from ingot.drivers.interfaces import base, power_control, results
@@ -82,13 +84,21 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
         return kind in ("clean", "service")
 
     def get_in_band_steps(self, task: Task, kind: str) -> list[StepJson]:
-        steps = list(commands.get_steps(task, kind))
-        if kind == "clean":  # how disks are erased by default is up to the operator
-            erasing = priorities.erase_priorities(self.conf)
-            for step in steps:
-                if step["interface"] == "deploy":
-                    step["priority"] = erasing.get(step["step"], step["priority"])
-        return steps
+        erasing = self._list_erasing(kind)
+        offered = commands.get_steps(task, kind)
+        return [{**step, "priority": erasing.get(get_label(step), step["priority"])} for step in offered]
+
+    def recall_in_band_steps(self, task: Task, kind: str) -> OfferedSteps | None:
+        offered, erasing = commands.recall_steps(task, kind), self._list_erasing(kind)
+        if offered is None:
+            return None
+        own = offered["priorities"]
+        return {"at": offered["at"], "priorities": {label: erasing.get(label, own[label]) for label in own}}
+
+    def _list_erasing(self, kind: str) -> Mapping[str, float]:
+        """Return the operator's priorities for erasing disks by default."""
+        erasing = priorities.erase_priorities(self.conf) if kind == "clean" else {}
+        return {f"deploy.{step}": priority for step, priority in erasing.items()}
 
     def execute_in_band_step(self, task: Task, kind: str, step: StepJson) -> results.Result:
         return commands.execute_step(task, kind, step)

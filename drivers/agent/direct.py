@@ -90,10 +90,15 @@ class DirectDeploy(AgentDeploy):
         """Have the agent write image and config drive, as a step of its own if it knows that step."""
 
         def build_args() -> dict[str, object]:
-            return {"image_info": instance_image.build_image_info(task), "configdrive": task.configdrive()}
+            image_info = instance_image.build_image_info(task, task.memory["checksum"])
+            return {"image_info": image_info, "configdrive": task.configdrive()}
 
         if not _writes_image(task):
             return results.DONE
+        checksum = task.memory.get("checksum") or instance_image.read_checksum(task)
+        if isinstance(checksum, results.PollAfter):
+            return checksum
+        task.memory["checksum"] = checksum
         if "deploy.write_image" in commands.read_offered(task, "deploy"):
             result = commands.execute_by_name(task, "deploy", "deploy", "write_image", build_args)
         else:

@@ -1,13 +1,14 @@
 """Software RAID, built by the agent on the machine."""
 
 from collections.abc import Mapping
+from functools import partial
 
-from ingot.common import clock, errors
+from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.common.steps import StepJson
-from ingot.drivers.agent import commands
+from ingot.drivers.agent import answers, commands
 from ingot.drivers.interfaces import base, results
-from ingot.drivers.interfaces.raid import RAIDInterface
+from ingot.drivers.interfaces.raid import RAIDInterface, record_arrays
 from ingot.drivers.interfaces.task import Task
 
 _APPLY = {
@@ -25,8 +26,9 @@ _APPLY = {
 class AgentRAID(RAIDInterface):
     """The raid interface ``agent``.
 
-    Templates, users and manual cleaning request its steps; by default one runs only if the operator gives it a
-    priority. The agent's steps have the names of these, in every kind of flow: the methods only check the arguments.
+    Templates, users and manual cleaning request its steps; by default one runs only if the operator, or else the agent,
+    gives it a priority. The agent's steps have the names of these, in every kind of flow: the methods only check the
+    arguments.
     """
 
     def run_declared(self, task: Task, kind: str, step: StepJson) -> results.Result:
@@ -36,7 +38,7 @@ class AgentRAID(RAIDInterface):
         return commands.execute_by_name(task, kind, "raid", step["step"], lambda: args)
 
     @base.service_step(argsinfo=_APPLY)
-    @base.deploy_step(priority=0, argsinfo=_APPLY, requires_ramdisk=True, idempotent=True)
+    @base.deploy_step(priority=None, argsinfo=_APPLY, requires_ramdisk=True, idempotent=True)
     def apply_configuration(self, task: Task, raid_config: Json, delete_existing: bool = True) -> None:
         """Build the arrays of an argument."""
         self.validate_raid_config(raid_config)
@@ -55,20 +57,30 @@ class AgentRAID(RAIDInterface):
         """Delete all arrays."""
 
 
-@base.post_deploy_step_hook("raid", "apply_configuration")
-@base.post_clean_step_hook("raid", "create_configuration")
-@base.post_service_step_hook("raid", "apply_configuration")
-@base.post_service_step_hook("raid", "create_configuration")
-def _record_built(task: Task, result: object) -> None:
-    """Keep what the agent reports it built; out-of-band implementations have no result and record it themselves."""
-    for key in ("deploy_result", "clean_result", "service_result"):
-        built = result.get(key) if isinstance(result, Mapping) else None
-        if isinstance(built, Mapping):
-            task.set(raid_config={**built, "last_updated": clock.iso(clock.now())})
+def _record_built(kind: str, task: Task, result: object) -> None:
+    """Keep what the agent reports it built; out-of-band implementations have no result and record it themselves.
+
+    :raises StepFailed: the agent reports no arrays, or what cannot be arrays.
+    """
+    if not isinstance(result, Mapping):
+        return
+    try:
+        record_arrays(task, answers.read_arrays(f"{kind}_result", result))
+    except answers.Malformed as exc:
+        raise errors.StepFailed(f"the agent does not say which arrays it has built: {exc}") from None
 
 
-@base.post_clean_step_hook("raid", "delete_configuration")
-@base.post_service_step_hook("raid", "delete_configuration")
 def _record_deleted(task: Task, result: object) -> None:
     if isinstance(result, Mapping):
-        task.set(raid_config={})
+        record_arrays(task, {})
+
+
+_REGISTER = {
+    "clean": base.post_clean_step_hook,
+    "deploy": base.post_deploy_step_hook,
+    "service": base.post_service_step_hook,
+}
+for _kind, _register in _REGISTER.items():
+    for _name in ("apply_configuration", "create_configuration"):
+        _register("raid", _name)(partial(_record_built, _kind))
+    _register("raid", "delete_configuration")(_record_deleted)

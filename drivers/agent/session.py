@@ -11,7 +11,10 @@ from ingot.common.json_types import AgentFacts
 from ingot.drivers.interfaces.task import Task
 
 _COLUMNS: dict[str, None] = dict.fromkeys(
-    ("agent_url", "agent_token", "agent_version", "agent_verify_ca", "agent_status", "agent_last_heartbeat")
+    (
+        *("agent_url", "agent_token", "agent_token_at", "agent_address"),
+        *("agent_version", "agent_verify_ca", "agent_status", "agent_last_heartbeat"),
+    )
 )
 
 

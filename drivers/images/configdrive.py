@@ -5,19 +5,18 @@ The layout is OpenStack's: ``openstack/latest/`` with ``meta_data.json``, ``user
 """
 
 import base64
-import binascii
 import gzip
 import io
 import json
-import zlib
 from collections.abc import Mapping
 
 import pycdlib
-from oslo_config import cfg
 
-from ingot.common import errors
+from ingot.common import config_drives, errors
 from ingot.db import models
-from ingot.drivers.images import instance_image
+from ingot.drivers.images import fetches
+from ingot.drivers.interfaces import results
+from ingot.drivers.interfaces.task import Task
 
 _LABEL = "config-2"
 _FILES = {
@@ -26,12 +25,10 @@ _FILES = {
     "user_data": "user_data",
     "vendor_data": "vendor_data.json",
 }
-_GZIP_MAGIC = b"\x1f\x8b"
-_AS_GZIP = 16 + zlib.MAX_WBITS
 
 
-def build(value: object, node: models.Node, conf: cfg.ConfigOpts) -> str:
-    """Return the config drive of a deployment, as base64 of gzip.
+def build(task: Task, value: object) -> str | results.PollAfter:
+    """Return the config drive of a deployment, as base64 of gzip, or when to ask again for one that is fetched.
 
     :param value: an object with ``meta_data``, ``user_data``, ``network_data`` and ``vendor_data``, each optional; or
         an http(s) URL of a finished config drive; or a finished one, gzip in base64.
@@ -39,47 +36,30 @@ def build(value: object, node: models.Node, conf: cfg.ConfigOpts) -> str:
     :raises ImageError: a finished one that cannot be fetched, is no gzip in base64, or is larger than
         ``[deploy] configdrive_max_size``.
     """
-    limit = conf.deploy.configdrive_max_size * 1024 * 1024
-    if isinstance(value, Mapping):
-        packed = gzip.compress(_build_iso(_build_files(value, node)), mtime=0)
-    elif isinstance(value, str) and value.startswith(("http://", "https://")):
-        fetched = instance_image.fetch(value, limit, "configdrive")
-        packed = fetched if fetched.startswith(_GZIP_MAGIC) else _decode(fetched)
-    elif isinstance(value, str):
-        packed = _decode(value.encode())
-    else:
-        raise errors.Invalid(
-            field="type of configdrive", value=type(value).__name__, allowed="An object, a URL or base64."
-        )
-    _check_size(packed, limit)
+    most = task.conf.deploy.configdrive_max_size * 1024 * 1024
+    try:
+        if isinstance(value, Mapping):
+            packed = gzip.compress(_build_iso(_build_files(value, task.node)), mtime=0)
+        elif isinstance(value, str) and config_drives.is_url(value):
+            fetched = fetches.fetch(task, "configdrive", value, most)
+            if isinstance(fetched, results.PollAfter):
+                return fetched
+            packed = fetched if fetched.startswith(config_drives.GZIP_MAGIC) else config_drives.decode(fetched)
+        elif isinstance(value, str):
+            packed = config_drives.decode(value)
+        else:
+            raise errors.Invalid(f"Invalid configdrive of type {type(value).__name__!r}: an object, a URL or base64.")
+        config_drives.check(packed, most)
+    except ValueError as exc:
+        raise errors.ImageError(f"configdrive: {exc}") from None
     return base64.b64encode(packed).decode()
-
-
-def _decode(text: bytes) -> bytes:
-    try:
-        return base64.b64decode(b"".join(text.split()), validate=True)
-    except binascii.Error as exc:
-        raise errors.ImageError(f"configdrive: it is neither a URL nor base64: {exc}") from exc
-
-
-def _check_size(packed: bytes, limit: int) -> None:
-    """Check the size that the archive has unpacked, unpacking no more than ``limit`` bytes."""
-    unpacker = zlib.decompressobj(wbits=_AS_GZIP)
-    try:
-        size = len(unpacker.decompress(packed, limit + 1))
-    except zlib.error as exc:
-        raise errors.ImageError(f"configdrive: what base64 holds is not gzip: {exc}") from exc
-    if size > limit:
-        raise errors.ImageError(f"configdrive: it is larger than {limit} bytes ([deploy] configdrive_max_size)")
-    if not unpacker.eof:
-        raise errors.ImageError("configdrive: the gzip in it is cut off")
 
 
 def _build_files(parts: Mapping[str, object], node: models.Node) -> dict[str, bytes]:
     unknown = sorted(set(parts) - set(_FILES))
     if unknown:
         raise errors.Invalid(
-            field="keys of configdrive", value=", ".join(unknown), allowed=f"Its keys are: {', '.join(_FILES)}."
+            f"Invalid keys of configdrive: {', '.join(map(repr, unknown))}. It has {', '.join(_FILES)}."
         )
     meta_data = parts.get("meta_data")
     if meta_data is None or isinstance(meta_data, Mapping):
@@ -94,9 +74,7 @@ def _encode(key: str, part: object) -> bytes:
         return part.encode()
     if isinstance(part, Mapping | list):
         return json.dumps(part).encode()
-    raise errors.Invalid(
-        field=f"type of {key} in configdrive", value=type(part).__name__, allowed="An object or a string."
-    )
+    raise errors.Invalid(f"Invalid type of {key} in configdrive: {type(part).__name__!r}. An object or a string.")
 
 
 def _build_iso(files: Mapping[str, bytes]) -> bytes:

@@ -13,19 +13,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import requests
-
 from ingot.common import errors, masking
 from ingot.common.json_types import Json
-from ingot.drivers.images import glance_images
-from ingot.drivers.interfaces import boot
+from ingot.drivers.images import fetches, glance_images
+from ingot.drivers.interfaces import boot, results
 from ingot.drivers.interfaces.task import Task
 
 _FORMATS = {"qcow2": "qcow2", "raw": "raw", "img": "raw"}
 _LENGTHS = {64: "sha256", 128: "sha512"}
 _CHECKSUM_FILE_LIMIT = 1024 * 1024
-_TIMEOUT = 30
 
+_CHECKSUM = "instance_info.image_checksum"
 _FILE = "file://"
 _FOLDER = "ingot-images"
 
@@ -68,11 +66,11 @@ def read_requested_image(task: Task) -> Image:
             value="partition",
             allowed="Whole-disk images can be deployed: leave out kernel, ramdisk and image_type.",
         )
-    checksum, algorithm = _read_checksum(info)
+    checksum, algorithm = _read_checksum(task, info)
     return Image(source, _find_disk_format(info, source), checksum, algorithm)
 
 
-def _read_checksum(instance_info: Json) -> tuple[str, str | None]:
+def _read_checksum(task: Task, instance_info: Json) -> tuple[str, str | None]:
     value, algorithm = instance_info.get("image_os_hash_value"), instance_info.get("image_os_hash_algo")
     if value:
         if algorithm not in _LENGTHS.values():
@@ -88,7 +86,7 @@ def _read_checksum(instance_info: Json) -> tuple[str, str | None]:
             "image_os_hash_value",
         )
     if "://" in str(checksum):
-        _check_url("image_checksum", checksum, "An http or https URL.")
+        _check_url(task, "image_checksum", checksum, "An http or https URL.")
         return checksum, None
     return _check_hexadecimal("image_checksum", checksum, None), None
 
@@ -117,19 +115,27 @@ def _find_disk_format(instance_info: Json, source: str) -> str:
     return str(found)
 
 
-def build_image_info(task: Task) -> dict[str, object]:
-    """Return what the agent is given about the image.
+def read_checksum(task: Task) -> str | results.PollAfter:
+    """Return the checksum of the requested image, or when to ask again for the file that has it.
 
-    This fetches the file of checksums if there is one, and has the image's source offer it to the machine.
-
-    :raises ImageError: the file of checksums cannot be fetched or does not have the image; the image's file is not
-        there or cannot be published.
+    :raises ImageError: the file of checksums cannot be fetched or does not have the image.
     :raises IngotError: as :func:`read_requested_image`.
     """
     image = read_requested_image(task)
-    checksum = image.checksum
-    if "://" in checksum:
-        checksum = _find_checksum(checksum, image.source)
+    if "://" not in image.checksum:
+        return image.checksum
+    content = fetches.fetch(task, _CHECKSUM, image.checksum, _CHECKSUM_FILE_LIMIT)
+    return content if isinstance(content, results.PollAfter) else _find_checksum(content, image)
+
+
+def build_image_info(task: Task, checksum: str) -> dict[str, object]:
+    """Return what the agent is given about the image, and have the image's source offer it to the machine.
+
+    :param checksum: as :func:`read_checksum` returned it.
+    :raises ImageError: the image's file is not there or cannot be published.
+    :raises IngotError: as :func:`read_requested_image`.
+    """
+    image = read_requested_image(task)
     raw = image.disk_format == "raw"
     return {
         "id": image.source.rpartition("/")[2] or image.source,
@@ -146,10 +152,13 @@ def build_image_info(task: Task) -> dict[str, object]:
     }
 
 
-def _find_checksum(url: str, source: str) -> str:
+def _find_checksum(content: bytes, image: Image) -> str:
     """Return an image's checksum from a file that ``sha256sum`` or its like wrote, or that has nothing but it."""
-    name = urllib.parse.urlsplit(source).path.rpartition("/")[2]
-    lines = [line.strip() for line in fetch(url, _CHECKSUM_FILE_LIMIT, "image_checksum").decode().splitlines()]
+    name, url = urllib.parse.urlsplit(image.source).path.rpartition("/")[2], masking.mask_text(image.checksum)
+    try:
+        lines = [line.strip() for line in content.decode().splitlines()]
+    except UnicodeDecodeError:
+        raise errors.ImageError(f"{_CHECKSUM}: {url} is not a file of checksums: it is not text") from None
     found = [match for line in lines if (match := _BSD_LINE.match(line) or _GNU_LINE.match(line))]
     fitting = [match for match in found if (match["name"] or "").rpartition("/")[2] == name]
     if not fitting and len(found) == 1 and not found[0]["name"]:
@@ -176,8 +185,10 @@ class _Source(NamedTuple):
     offer: Callable[[Task, str], str]
 
 
-def _check_url(key: str, value: object, allowed: str) -> None:
-    """Check that a value of ``instance_info`` is an http or https URL.
+def _check_url(task: Task, key: str, value: object, allowed: str) -> None:
+    """Check that a value of ``instance_info`` is an http or https URL that may be used.
+
+    Where a name leads to is checked when it is connected to.
 
     :raises Invalid: it is not.
     """
@@ -186,12 +197,14 @@ def _check_url(key: str, value: object, allowed: str) -> None:
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
         is_url = False
+    if is_url and not fetches.read_networks(task).permit(str(parts.hostname)):
+        is_url, allowed = False, fetches.DENIED
     if not is_url:
         raise errors.Invalid(field=f"instance_info.{key}", value=value, allowed=allowed)
 
 
-def _check_web(_task: Task, source: str) -> Json:
-    _check_url("image_source", source, "An http, https or file URL, or the id of an image of Glance.")
+def _check_web(task: Task, source: str) -> Json:
+    _check_url(task, "image_source", source, "An http, https or file URL, or the id of an image of Glance.")
     return {}
 
 
@@ -203,8 +216,11 @@ def _check_file(task: Task, source: str) -> Json:
 def _find_file(task: Task, source: str) -> Path:
     """Return the file of a ``file://`` URL, links resolved, so that none leads out of where files may be."""
     options, allowed = task.conf.deploy, None
-    path = Path(os.path.realpath(urllib.parse.unquote(source.removeprefix(_FILE))))
-    if not (options.http_root and options.http_url):
+    given = urllib.parse.unquote(source.removeprefix(_FILE))
+    path = Path(os.path.realpath(given.replace("\0", "")))
+    if "\0" in given:
+        allowed = "No name of a file holds a NUL (%00)."
+    elif not (options.http_root and options.http_url):
         allowed = "An http or https URL; file:// needs the options [deploy] http_root and http_url."
     elif not any(path.is_relative_to(os.path.realpath(place)) for place in options.file_url_allowed_paths):
         allowed = f"A file in {', '.join(options.file_url_allowed_paths)} ([deploy] file_url_allowed_paths)."
@@ -219,10 +235,10 @@ def _publish_file(task: Task, source: str) -> str:
     :raises ImageError: there is no such file on this host, or it cannot be linked.
     """
     path = _find_file(task, source)
-    if not path.is_file():
-        raise errors.ImageError(f"image_source: there is no file {path} on this conductor's host")
     link = _node_folder(task) / path.name
     try:
+        if not path.is_file():
+            raise errors.ImageError(f"image_source: there is no file {path} on this conductor's host")
         link.parent.mkdir(parents=True, exist_ok=True)
         link.unlink(missing_ok=True)
         try:
@@ -265,26 +281,3 @@ def withdraw(task: Task) -> None:
         except OSError as exc:
             raise errors.ImageError(f"{folder} cannot be removed ([deploy] http_root): {exc.strerror}") from exc
     glance_images.withdraw_image(task)
-
-
-def fetch(url: str, limit: int, what: str) -> bytes:
-    """Return the content of a URL.
-
-    :param limit: most bytes to read.
-    :param what: the field that has the URL, for messages.
-    :raises ImageError: it cannot be fetched, or is longer than ``limit``.
-    """
-    password = urllib.parse.urlsplit(url).password
-    shown = url.replace(f":{password}@", f":{masking.MASK}@", 1) if password else url
-    try:
-        with requests.get(url, timeout=_TIMEOUT, stream=True) as response:
-            if not response.ok:
-                raise errors.ImageError(f"{what}: {shown} answers HTTP {response.status_code}")
-            content = bytearray()
-            for chunk in response.iter_content(64 * 1024):
-                content += chunk
-                if len(content) > limit:
-                    raise errors.ImageError(f"{what}: {shown} is longer than {limit} bytes")
-            return bytes(content)
-    except requests.RequestException as exc:
-        raise errors.ImageError(f"{what}: {shown} cannot be fetched: {type(exc).__name__}") from None

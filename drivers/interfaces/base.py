@@ -16,7 +16,7 @@ from ingot.drivers.interfaces.results import Answer
 from ingot.drivers.interfaces.task import Task
 
 Function = TypeVar("Function", bound=Callable[..., object])
-Priority = int | Callable[[cfg.ConfigOpts], int | None]
+Priority = int | None | Callable[[cfg.ConfigOpts], int | None]
 ArgsInfo = Mapping[str, Mapping[str, object]]
 """Of a step's arguments: name -> {"description": str, "required": bool}."""
 Hook = Callable[[Task, object], None]
@@ -36,7 +36,8 @@ IN_BAND_DEPLOY_PRIORITIES = range(41, 100)
 class DeclaredStep:
     """What a decorator says of a step.
 
-    :param priority: an integer, or a function of the configuration that returns one (None: 0); 0 is not run by default.
+    :param priority: an integer, or a function of the configuration that returns one; 0 is not run by default. None: the
+        agent's own priority holds, if it offers a step of this name, else 0.
     :param abortable: whether the step may be cut off while it waits.
     :param argsinfo: None: it takes no arguments.
     :param requires_ramdisk: whether the agent must be running.
@@ -57,6 +58,7 @@ class DeclaredStep:
             "interface": interface,
             "step": name,
             "priority": priority or 0,
+            "priority_of_agent": priority is None,
             "abortable": self.abortable,
             "argsinfo": self.argsinfo and {arg: dict(about) for arg, about in self.argsinfo.items()},
             "requires_ramdisk": self.requires_ramdisk,
@@ -65,12 +67,15 @@ class DeclaredStep:
 
 
 def from_option(group: str, name: str) -> Callable[[cfg.ConfigOpts], int | None]:
-    """Leave a priority to the operator: ``@clean_step(priority=from_option("deploy", "erase_devices_priority"))``."""
+    """Leave a priority to the operator: ``@clean_step(priority=from_option("deploy", "erase_devices_priority"))``.
+
+    While the option is unset, it is left to the agent.
+    """
     return lambda conf: conf[group][name]
 
 
 def _declare(kind: str, declared: DeclaredStep) -> Callable[[Function], Function]:
-    if not callable(declared.priority) and (isinstance(declared.priority, bool) or declared.priority < 0):
+    if isinstance(declared.priority, int) and (isinstance(declared.priority, bool) or declared.priority < 0):
         raise errors.Invalid(field="priority", value=declared.priority, allowed="It must be an integer of at least 0.")
     for name, about in (declared.argsinfo or {}).items():
         unknown = set(about) - {"description", "required"}
@@ -179,11 +184,18 @@ class BaseInterface:
         """Call the method of a declared step with the step's arguments.
 
         :raises StepFailed: this interface has no such step.
+        :raises MissingParameter: the step needs arguments, and a priority without any has made it run.
         """
-        if step["step"] not in self._declared[kind]:
-            raise errors.StepFailed(f"interface {self.name} ({self.interface_type}) has no {kind} step {step['step']}")
-        method: Callable[..., Answer] = getattr(self, step["step"])
-        return method(task, **(step.get("args") or {}))
+        name, args = step["step"], step.get("args") or {}
+        if name not in self._declared[kind]:
+            raise errors.StepFailed(f"interface {self.name} ({self.interface_type}) has no {kind} step {name}")
+        argsinfo = self._declared[kind][name].argsinfo or {}
+        if missing := [arg for arg, about in argsinfo.items() if about.get("required") and arg not in args]:
+            raise errors.MissingParameter(
+                where=f"arguments of step {self.interface_type}.{name}", names=", ".join(missing)
+            )
+        method: Callable[..., Answer] = getattr(self, name)
+        return method(task, **args)
 
     # Of each kind: all steps that this interface can perform on the node, those with priority 0 too; and run one.
 

@@ -1,5 +1,6 @@
 """The deploy interface: prepares machine and networks, and declares the core deploy steps."""
 
+from ingot.common.json_types import OfferedSteps
 from ingot.common.steps import StepJson
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.base import BaseInterface
@@ -70,6 +71,10 @@ class DeployInterface(BaseInterface):
         :raises AgentError: the agent does not answer as it must.
         """
         return []
+
+    def recall_in_band_steps(self, task: Task, kind: str) -> OfferedSteps | None:
+        """Return the steps that an agent offered last, with the operator's priorities; None if none ever did."""
+        return None
 
     def execute_in_band_step(self, task: Task, kind: str, step: StepJson) -> Answer:
         """Run a step of the agent's; called again at each heartbeat until it answers done."""

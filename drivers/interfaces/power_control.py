@@ -30,7 +30,7 @@ def ensure(task: Task, target: str) -> results.Result:
     if sent.get("target") != target:
         if read_power_state(task) == expected:
             return results.DONE
-        get_interface(task, PowerInterface).start_power_change(task, target)
+        _start(task, target)
         sent = task.memory["power"] = {"target": target, "at": time.time()}
     waited = max(0.0, time.time() - sent["at"])
     expired = waited >= task.conf.conductor.power_state_change_timeout
@@ -47,6 +47,13 @@ def ensure(task: Task, target: str) -> results.Result:
         late = f"{waited:.0f} s after the command {target!r} ([conductor] power_state_change_timeout)"
         raise errors.StepFailed(f"the machine is still in state {state!r} {late}")
     return _poll_after(waited)
+
+
+def _start(task: Task, target: str) -> None:
+    """Send the command; a machine that boots by it may have another network address than before."""
+    if target in (states.POWER_ON, states.REBOOT):
+        task.set(boot_address=None)
+    get_interface(task, PowerInterface).start_power_change(task, target)
 
 
 def _poll_after(waited: float) -> results.PollAfter:
@@ -100,7 +107,7 @@ def power_on(task: Task) -> results.Result:
     if not task.node.disable_power_off or task.memory.get("reset"):
         return ensure(task, states.POWER_ON)
     if read_power_state(task) == states.POWER_ON:
-        get_interface(task, PowerInterface).start_power_change(task, states.REBOOT)
+        _start(task, states.REBOOT)
         task.memory["reset"] = True
     return ensure(task, states.POWER_ON)
 

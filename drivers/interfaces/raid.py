@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
-from ingot.common import errors
+from ingot.common import clock, errors
+from ingot.common.json_types import Json
 from ingot.drivers.interfaces.base import BaseInterface
+from ingot.drivers.interfaces.task import Task
 
 RAID_LEVELS: tuple[str, ...] = ("JBOD", "0", "1", "2", "5", "6", "1+0", "5+0", "6+0")
 
@@ -58,3 +60,22 @@ class RAIDInterface(BaseInterface):
             raise errors.Invalid(field=f"{where}.raid_level", value=level, allowed=f"One of {', '.join(RAID_LEVELS)}.")
         if size != "MAX" and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
             raise errors.Invalid(field=f"{where}.size_gb", value=size, allowed="An integer above 0, or 'MAX'.")
+
+
+def record_arrays(task: Task, built: Json) -> None:
+    """Record the arrays that a machine has from now on; it has none if there is nothing in ``built``.
+
+    A root volume's ``root_device_hint`` becomes ``properties.root_device``, so that images go onto that array. It is
+    removed with the array, unless somebody has changed it since.
+
+    :param built: a raid configuration: ``logical_disks``, of which at most one is the root volume.
+    """
+    info, properties = dict(task.node.driver_internal_info), dict(task.node.properties)
+    before = info.pop("raid_root_device", None)
+    if before is not None and properties.get("root_device") == before:
+        del properties["root_device"]
+    for disk in built.get("logical_disks", ()):
+        if disk.get("is_root_volume") and disk.get("root_device_hint"):
+            properties["root_device"] = info["raid_root_device"] = disk["root_device_hint"]
+    kept = {**built, "last_updated": clock.iso(clock.now())} if built else {}
+    task.set(raid_config=kept, properties=properties, driver_internal_info=info)

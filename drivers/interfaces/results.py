@@ -42,9 +42,13 @@ class WaitForAgent:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PollAfter:
-    """Call the step again in ``after`` seconds: hardware is on its way, or a retry is due."""
+    """Call the step again in ``after`` seconds: hardware is on its way, or a retry is due.
+
+    :param abortable: whether the node shows meanwhile that it waits, so that users may abort.
+    """
 
     after: float = 1.0
+    abortable: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class IPXEBoot(BootInterface):
             device = "disk"
             task.set(boot_config={"target": "disk"})
         else:
-            task.set(boot_config={"target": "volume"})
+            task.set(boot_config={"target": "volume"}, boot_address=None)
         get_interface(task, ManagementInterface).set_boot_device(task, device, persistent=True)
 
     def clean_up_instance(self, task: Task) -> None:

@@ -93,6 +93,12 @@ def of_machine(seen: Evidence) -> None:
     seen.faults.append((FOUNDED + 99, FOUNDED + 101, Fault(0, "bmc silent", "machine-0", 2)))
 
 
+def killed(seen: Evidence, until: float = 60) -> None:
+    """Kill the second conductor, whose next life registers last of all."""
+    seen.faults.append((FOUNDED + 30, FOUNDED + 35, Fault(0, "conductor killed", "two", 5)))
+    seen.signs[:] = [sign("one", 20), sign("one", 24), sign("two", until)]
+
+
 def cut_short(seen: Evidence) -> None:
     failed(seen)
     seen.requests[-1].error = f"the conductor that ran it was lost, and {invariants.NOT_AGAIN}"
@@ -158,6 +164,7 @@ BREAKS: dict[str, tuple[str, Callable[[Evidence], Any]]] = {
         lambda seen: seen.writes.append(write(42, "one", "reservation,lock_epoch", (None, 3), ("two", 4))),
     ),
     "a lock changes unseen": ("locks_have_one_holder", lambda seen: seen.writes.pop(1)),
+    "a conductor works before it has registered again": ("conductors_register_first", killed),
     "a lock is taken from the living": ("locks_have_one_holder", lambda seen: seen.signs.append(sign("one", 34))),
 }
 """What happens: (the rules that see it, what it leaves behind)."""
@@ -168,6 +175,7 @@ HARMLESS: dict[str, Callable[[Evidence], Any]] = {
     "a step that must not be repeated is cut short": cut_short,
     "a step that may be repeated is interrupted": interrupted,
     "a conductor comes back while its lock is taken": lambda seen: seen.signs.append(sign("one", 38)),
+    "a conductor registers again before it works": lambda seen: killed(seen, until=39),
     "a write changes nothing": lambda seen: seen.writes.insert(5, write(41, "one", "", ("two", 3), ("two", 3))),
     "a statement arrives late": lambda seen: seen.signs.append(Record(**vars(sign("one", 25)) | {"at": FOUNDED + 34})),
 }

@@ -83,7 +83,7 @@ class CleaningByConductor(conductor_case.ConductorCase):
             [("raid", "delete_configuration", 20), ("bios", "factory_reset", 5), ("vendor", "pause", 5)],
             [(one["interface"], one["step"], one["priority"]) for one in answer["result"]],
         )
-        self.assertEqual({"interface", "step", "priority"}, set(answer["result"][0]))
+        self.assertEqual({"interface", "step", "priority", "offered_at"}, set(answer["result"][0]))
 
 
 class Steps(conductor_case.ConductorCase):

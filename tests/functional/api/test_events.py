@@ -23,7 +23,7 @@ NODES = 25
 _FAKES = {f"{kind}_interface": "fake" for kind in ("power", "management", "boot", "deploy")}
 _OPTIONS = {
     "DEFAULT": {"debug": False},
-    "api": {"api_workers": 2, "max_event_streams": 8, "event_heartbeat_interval": 1},
+    "api": {"api_threads": 2, "max_event_streams": 8, "event_heartbeat_interval": 1},
 }
 
 

@@ -15,7 +15,7 @@ class OpenStackSdk(api_case.ApiCase):
     def configure(self) -> None:
         self.conf.set_override("host_ip", "127.0.0.1", group="api")
         self.conf.set_override("port", ports.tcp(), group="api")
-        self.conf.set_override("api_workers", 2, group="api")
+        self.conf.set_override("api_threads", 2, group="api")
 
     def setUp(self) -> None:
         super().setUp()

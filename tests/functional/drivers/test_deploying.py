@@ -40,7 +40,7 @@ class TestDirect(DriverRackTest):
         self.task.driver.deploy.validate(self.task)
 
     def test_a_machine_with_a_mirror_and_a_config_drive_becomes_active(self) -> None:
-        self.task.drive = configdrive.build({"user_data": "#!/bin/sh"}, self.task.node, self.task.conf)
+        self.task.drive = configdrive.build(self.task, {"user_data": "#!/bin/sh"})
         drive = gzip.decompress(base64.b64decode(self.task.drive))
         self.finish(self.task.driver.deploy.prepare)
         self.step("deploy")

@@ -1,4 +1,4 @@
-"""A driver with a deploy step that must not be carried out twice: it engraves a plate, here a line of a file.
+"""A driver with a step that must not be carried out twice: it engraves a plate, here a line of a file.
 
 The conductors of the suite load it as they load any package of drivers: see ``Site``.
 """
@@ -22,6 +22,7 @@ class Engraver(VendorInterface):
     """What is engraved cannot be undone, so the step must not be repeated, also if its conductor dies in the middle."""
 
     @base.deploy_step(priority=0, idempotent=False)
+    @base.service_step(requires_ramdisk=False)
     def engrave(self, task: Task) -> None:
         """Append the node and its run to the file.
 

@@ -16,7 +16,8 @@ from tests.gate.faults.workload import Request
 
 UNGUARDED = frozenset(
     "updated_at revision outbox outbox_at due_at abort_requested maintenance maintenance_reason maintenance_holds "
-    "fault agent_url agent_token agent_version agent_verify_ca agent_status agent_last_heartbeat".split()
+    "fault agent_url agent_token agent_token_at agent_address agent_version agent_verify_ca agent_status "
+    "agent_last_heartbeat boot_script_at boot_ticket boot_address".split()
 )
 """Columns that are written without a lock: heartbeats and requests. Any other column is written by the holder of the
 lock, or while there is none."""
@@ -27,6 +28,7 @@ OF_STEPS = frozenset(("step_state", "step_attempt", "step_memory"))
 LOCK = frozenset(("reservation", "lock_epoch", "lock_purpose", "locked_at"))
 NOT_AGAIN = "the step is not safe to repeat"
 _NOTICED_WITHIN_S = 5.0
+_KILLED_WITHIN_S = 0.5
 STEP_ORDER = [name for name, _priority in CORE]
 
 
@@ -99,7 +101,7 @@ def nodes_are_at_rest(seen: Evidence) -> Finding:
 
 def each_request_ran_once(seen: Evidence) -> Finding:
     """Check that the step runs have one run for each request, and no other."""
-    flows = {"active": "deploy", "deleted": "delete"}
+    flows = {"active": "deploy", "deleted": "delete", "service": "service"}
     asked = Counter((request.node, flows[request.verb]) for request in seen.requests if request.verb in flows)
     uuids = {node.id: node.uuid for node in seen.nodes}
     runs = {(uuids[row.node_id], row.flow, row.run_id) for row in seen.attempts if row.flow in flows.values()}
@@ -207,6 +209,21 @@ def locks_have_one_holder(seen: Evidence) -> Finding:
                 yield f"{_written(write)} took the lock of {write.old_reservation}, silent for {silence:.1f} s only"
 
 
+def conductors_register_first(seen: Evidence) -> Finding:
+    """Check that a conductor that starts again takes no lock before it has registered.
+
+    What it begins earlier is interrupted by its own start, which releases the locks of its earlier life.
+    """
+    for began, _ended, fault in seen.faults:
+        if fault.kind == "conductor killed":
+            killed_at = began + _KILLED_WITHIN_S
+            signs = (sign.at for sign in seen.signs if sign.hostname == fault.victim and sign.at > killed_at)
+            registered_at = min(signs, default=float("inf"))
+            for write in seen.writes:
+                if write.new_reservation == fault.victim == write.account and killed_at < write.at < registered_at:
+                    yield f"{_written(write)} came before the conductor, killed at {began:.1f}, had registered"
+
+
 def is_takeover(write: models.Record) -> bool:
     """Return whether a write takes a lock from another conductor."""
     return write.old_reservation not in (None, write.account) and write.new_lock_epoch != write.old_lock_epoch
@@ -253,6 +270,7 @@ RULES: tuple[Callable[[Evidence], Finding], ...] = (
     agents_did_nothing_twice,
     writes_carry_the_lock,
     locks_have_one_holder,
+    conductors_register_first,
 )
 
 

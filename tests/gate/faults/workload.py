@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from tests.gate.faults.client import Operator, Overdue, Refused
 from tests.gate.faults.site import ENGRAVED, Site
@@ -15,8 +16,13 @@ ENDS = {
     "provide": ("available", "clean failed"),
     "active": ("active", "deploy failed"),
     "deleted": ("available", "clean failed", "error"),
+    "service": ("active", "service failed"),
 }
 """The states in which what a verb asks for has ended, the good one first."""
+
+_ARGUMENTS: dict[str, dict[str, Any]] = {
+    "service": {"service_steps": [{"interface": "vendor", "step": "engrave", "args": {}, "order": 1}]}
+}
 
 _MOST_FAILURES = 5
 _BOOT_S = 60.0
@@ -137,6 +143,8 @@ class Tenant(threading.Thread):
         self._make("active")
         if not self._boots(number):
             self._complain(f"deployment {number} is active, and the machine does not run its image")
+        if self._engraved:
+            self._make("service")
 
     def _boots(self, number: int) -> bool:
         """Return whether the machine runs its image, once it has had the time to boot."""
@@ -163,7 +171,7 @@ class Tenant(threading.Thread):
 
     def _once(self, verb: str) -> Request:
         request = Request(self.machine, self.uuid, verb, "", time.time())
-        request.known = self.operator.provision(self.uuid, verb)
+        request.known = self.operator.provision(self.uuid, verb, **_ARGUMENTS.get(verb, {}))
         self._work.requests.append(request)
         node = self.operator.end_of(self.uuid, ENDS[verb])
         request.ended_at, request.end = time.time(), node["provision_state"]

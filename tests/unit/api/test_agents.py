@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import fixtures
 import sqlalchemy as sa
 
 from ingot.common import clock, states
@@ -46,17 +45,6 @@ class Lookup(AgentCase):
         self.assertEqual("******", second["config"]["agent_token"])
         self.assertEqual("******", second["node"]["driver_internal_info"]["agent_secret_token"])
         self.assertEqual(self.row.agent_token, first["config"]["agent_token"])
-
-    def test_an_agent_whose_answer_was_lost_gets_another_token(self) -> None:
-        lookup = f"/v1/lookup?node_uuid={self.known.uuid}"
-        log = self.useFixture(fixtures.FakeLogger("ingot.api.agents.agents"))
-        lost, second = (self.good("GET", lookup)["config"]["agent_token"] for _time in range(2))
-        self.assertEqual(1, log.output.count(f"Node {self.known.uuid} was looked up again"))
-        self.assertNotIn(second, log.output)
-        self.assertNotIn(second, (lost, "******"))
-        beat = {"callback_url": "https://10.0.0.9:9999", "agent_version": "13.0.0"}
-        self.refused(400, "POST", f"/v1/heartbeat/{self.known.uuid}", {**beat, "agent_token": lost})
-        self.good("POST", f"/v1/heartbeat/{self.known.uuid}", {**beat, "agent_token": second})
 
     def test_another_one_while_an_agent_works_has_the_conductor_ask_that(self) -> None:
         lookup = f"/v1/lookup?node_uuid={self.known.uuid}"

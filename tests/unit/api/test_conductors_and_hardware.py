@@ -58,9 +58,10 @@ class Management(api_case.ApiCase):
         self.assertIn("node=", self.refused(400, "GET", "/v1/nodes/validate"))
 
     def test_the_steps_of_cleaning_are_listed(self) -> None:
-        steps = [{"interface": "deploy", "step": "erase_devices", "priority": 10}]
-        self.conductor.answers["get_steps"] = steps
-        self.assertEqual(steps, self.good("GET", "/v1/nodes/n/cleaning/steps"))
+        step = {"interface": "deploy", "step": "erase_devices", "priority": 10}
+        offered = {**step, "offered_at": "2026-11-22T20:15:00+00:00"}
+        self.conductor.answers["get_steps"] = [step, offered]  # as release 0.2 has it, and as this one
+        self.assertEqual([{**step, "offered_at": None}, offered], self.good("GET", "/v1/nodes/n/cleaning/steps"))
         self.assertEqual(("get_steps", {"node_uuid": self.uuid, "kind": "clean"}), self.conductor.asked[-1])
 
     def test_a_conductor_that_is_away_is_503_and_none_at_all_is_400(self) -> None:

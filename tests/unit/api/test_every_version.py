@@ -10,6 +10,7 @@ from ingot.api.web import versions
 from ingot.common import states
 from ingot.db import nodes
 from tests import api_case, route_walk, world
+from tests.api_case import DRIVE
 from tests.route_walk import Newer
 
 ELSEWHERE: dict[int, str] = {
@@ -60,7 +61,7 @@ class Verbs(Versioned):
 
     def test_arguments(self) -> None:
         url = f"/v1/nodes/{self.uuid}/states/provision"
-        values: dict[str, Any] = {"configdrive": "aGVsbG8=", "disable_ramdisk": True, "runbook": "CUSTOM_R"}
+        values: dict[str, Any] = {"configdrive": DRIVE, "disable_ramdisk": True, "runbook": "CUSTOM_R"}
         for verb in verbs.VERBS.values():
             for name, since in verb.arguments.items():
                 if since > verb.since:

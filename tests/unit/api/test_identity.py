@@ -10,7 +10,6 @@ from oslo_policy import policy
 from ingot.api import routes
 from ingot.api.auth import enforcer, identity, rules
 from ingot.api.resources import root
-from ingot.api.web import collection
 from ingot.common import errors, states
 from ingot.db import nodes
 from tests import api_case, database, identity_case, policy_table, sql_counter
@@ -180,7 +179,7 @@ class Matrix(identity_case.IdentityCase):
         for route in routes.ROUTES:
             for method, operation in route.operations.items() if not route.public else ():
                 rule = operation.rule
-                if rule.endswith(":list") or operation.handler is collection.without_ident.handler:
+                if rule.endswith(":list") or operation.handler.__name__ == "without_ident":
                     continue  # a list shows what one may see: nothing, at worst
                 path, body = self.concrete(route), self.body(method, route)
                 for person in self.refused(rule):

@@ -45,6 +45,18 @@ class InspectionRules(api_case.ApiCase):
             self.assertIn("actions.0.loop", message)
             self.assertIn("1000", message)
 
+    def test_its_regular_expressions_are_those_of_re2(self) -> None:
+        for args in (["{node.name}", "(?=a)"], {"value": "{node.name}", "regex": "(?=a)"}):
+            for operator in ("matches", "!contains"):
+                conditions = [{"op": "eq", "args": [1, 1]}, {"op": operator, "args": args}]
+                message = self.refused(400, "POST", PATH, {"actions": ACTIONS, "conditions": conditions})
+                self.assertIn("conditions.1.regex: '(?=a)'", message)
+                self.assertIn("RE2", message)
+        made = self.rule(conditions=[{"op": "matches", "args": ["{node.name}", "{item}(?=a)"]}])
+        change = {"op": "replace", "path": "/conditions", "value": [{"op": "contains", "args": ["a", "("]}]}
+        self.assertIn("missing )", self.refused(400, "PATCH", f"{PATH}/{made['uuid']}", [change]))
+        self.rule(conditions=[{"op": "contains", "args": ["a", "[0-9]{2,3}"]}])
+
     def test_its_links_lead_to_it(self) -> None:
         made = self.rule()
         own, _bookmark = made["links"]

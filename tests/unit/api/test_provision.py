@@ -1,6 +1,7 @@
 """Accepting provision and power requests: what is written, who is asked, what is refused."""
 
 import base64
+import gzip
 import threading
 import uuid
 from typing import Any
@@ -8,12 +9,12 @@ from typing import Any
 from passlib.hash import sha512_crypt
 
 from ingot.api.nodes import verbs
-from ingot.common import clock, errors, interfaces, states
-from ingot.db import conductors, nodes
+from ingot.common import clock, context, errors, interfaces, states
+from ingot.db import conductors, maintenance, nodes
 from tests import api_case, sql_counter
+from tests.api_case import DRIVE
 from tests.provision_case import CLEAN, ProvisionCase
 
-DRIVE = base64.b64encode(b"gzip").decode()
 
 
 class Accepting(ProvisionCase):
@@ -234,6 +235,31 @@ class Refusing(ProvisionCase):
         self.put(provision_state=states.AVAILABLE)
         self.accepted("manage")
 
+    def test_steps_in_maintenance_unless_it_is_for_the_failure_that_they_are_to_end(self) -> None:
+        own = {verb: maintenance.fault_hold(fault, "smoke", "c-1") for verb, fault in
+               (("clean", "clean failure"), ("service", "service failure"))}  # fmt: skip
+        mine = maintenance.user_hold(context.admin(), "broken fan")
+        power = maintenance.fault_hold(maintenance.POWER_FAULT, "broken fan", "c-1")
+        for verb, rest, failed in (
+            ("clean", states.MANAGEABLE, states.CLEANFAIL),
+            ("service", states.ACTIVE, states.SERVICEFAIL),
+        ):
+            self.conductor.asked.clear()
+            other = own["service" if verb == "clean" else "clean"] | {"reason": "broken fan"}
+            for state, holds in (
+                *((state, [mine]) for state in (rest, failed)),
+                (rest, [own[verb] | {"reason": "broken fan"}]),
+                (failed, [mine, own[verb]]),
+                (failed, [own[verb], power]),
+                (failed, [other]),
+            ):
+                self.put(provision_state=state, **maintenance.hold_columns(holds))
+                refusal = self.not_accepted(400, verb, **{f"{verb}_steps": CLEAN})
+                self.assertIn(f"The {verb} action cannot be performed", refusal)
+                self.assertIn("broken fan", refusal)
+            self.put(provision_state=failed, **maintenance.hold_columns([own[verb]]))
+            self.assertTrue(self.accepted(verb, **{f"{verb}_steps": CLEAN}).maintenance)
+
     def test_protected_and_retired_nodes(self) -> None:
         self.put(provision_state=states.ACTIVE, protected=True, protected_reason="vip")
         for verb in ("deleted", "undeploy", "rebuild"):
@@ -292,6 +318,17 @@ class Refusing(ProvisionCase):
         self.put(provision_state=states.AVAILABLE)
         for drive in (5, [], {"colour": 1}, "not base64!"):
             self.assertIn("configdrive", self.not_accepted(400, "active", configdrive=drive))
+        self.conf.set_override("configdrive_max_size", 1, group="deploy")
+        bomb = gzip.compress(bytes(2**20 + 1))
+        for packed, named in (
+            (b"iso", "not gzip"),
+            (bomb, "larger than 1048576 bytes"),
+            (gzip.compress(b"iso") + bomb, "larger than 1048576 bytes"),
+            (gzip.compress(b"iso")[:-4], "cut off"),
+            (gzip.compress(b"iso") * 101, "more than 100 parts"),
+        ):
+            drive = base64.b64encode(packed).decode()
+            self.assertIn(named, self.not_accepted(400, "active", configdrive=drive))
         self.not_accepted(406, "active", "1.55", configdrive={"meta_data": {}})
         self.not_accepted(406, "active", "1.58", configdrive={"vendor_data": {}})
         self.not_accepted(400, "rebuild", "1.34", configdrive=DRIVE)

@@ -9,6 +9,7 @@ from ingot.api.nodes import verbs
 from ingot.common import states
 from ingot.db import nodes
 from tests import world
+from tests.api_case import DRIVE
 
 SECRET = "correct horse"
 
@@ -54,7 +55,7 @@ class States(world.WorldCase):
     def test_for_which_arguments_are_meant(self) -> None:
         for name in verbs.ARGUMENTS:
             takers = {verb.name for verb in verbs.VERBS.values() if name in verb.arguments}
-            value = {"configdrive": "aGVsbG8=", "disable_ramdisk": True, "runbook": "CUSTOM_R", "rescue_password": "x"}
+            value = {"configdrive": DRIVE, "disable_ramdisk": True, "runbook": "CUSTOM_R", "rescue_password": "x"}
             for verb in verbs.VERBS.keys() - takers:
                 body = {"target": verb, name: value.get(name, [world.STEP])}
                 answer = self.api("PUT", "/v1/nodes/n/states/provision", body)

@@ -93,7 +93,7 @@ class LockedNodes(api_case.ApiCase):
         self.conf.set_override("lock_wait_timeout", 30, group="api")
         refused: list[Any] = []
         ask = lambda: refused.append(self.api("PATCH", "/v1/nodes/n", self.PATCH))  # noqa: E731
-        waiting = [threading.Thread(target=ask) for _ in range(self.conf.api.api_workers // 4 + 1)]
+        waiting = [threading.Thread(target=ask) for _ in range(self.conf.api.api_threads // 4 + 1)]
         for thread in waiting:
             thread.start()
         conductor_case.eventually(lambda: refused, "one is refused at once")

@@ -138,7 +138,7 @@ class Ports(ResourceCase):
             self.assertIn("local_link_connection", self.refused(400, "POST", "/v1/ports", body))
 
     def test_an_identifier_that_names_nothing(self) -> None:
-        self.assertIn("UUID or a name", self.refused(400, "GET", f"/v1/ports/{MAC}"))
+        self.assertIn("UUID or name", self.refused(400, "GET", f"/v1/ports/{MAC}"))
         upper = self.port()["uuid"].upper().replace("-", "")
         self.assertEqual(MAC, self.good("GET", f"/v1/ports/{upper}")["address"])
 
@@ -199,7 +199,7 @@ class ChassisTests(ResourceCase):
         self.assertIn("driver_info", self.good("GET", f"/v1/chassis/{chassis}/nodes/detail")["nodes"][0])
 
     def test_is_known_by_uuid_only(self) -> None:
-        self.assertIn("Expected a UUID", self.refused(400, "GET", "/v1/chassis/rack"))
+        self.assertIn("Expected UUID for chassis", self.refused(400, "GET", "/v1/chassis/rack"))
 
 
 class DeployTemplates(ResourceCase):

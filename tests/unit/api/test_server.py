@@ -19,7 +19,7 @@ class ServerTests(api_case.ApiCase):
     def configure(self) -> None:
         self.conf.set_override("port", ports.tcp(), group="api")
         self.conf.set_override("host_ip", "127.0.0.1", group="api")
-        self.conf.set_override("api_workers", 1, group="api")
+        self.conf.set_override("api_threads", 1, group="api")
 
     def serve(self) -> server.Server:
         web = server.Server(self.conf, self.http.application)

@@ -6,8 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.api import routes
-from ingot.common import clock
-from ingot.db import conductors
+from ingot.common import clock, states
+from ingot.db import conductors, nodes
 from tests import api_case, world
 
 STREAM = "text/event-stream"  # does not end
@@ -93,6 +93,18 @@ class Unanswered(world.WorldCase):
         made = self.good("POST", path, body)["uuid"]
         self.assertEqual({"a": 1}, self.good("PATCH", f"{path}/{made}", world.ADD)["extra"])
         self.good("DELETE", f"{path}/{made}")
+
+    def test_what_a_conductor_would_check_first_is_accepted_and_checked_when_it_begins(self) -> None:
+        for verb, state in (("active", states.AVAILABLE), ("inspect", states.MANAGEABLE)):
+            nodes.set_always(self.db, self.uuid, {"provision_state": state, "flow": None})
+            self.good("PUT", "/v1/nodes/n/states/provision", {"target": verb})
+            self.assertTrue(nodes.get(self.db, self.uuid).request["unchecked"])
+
+    def test_a_request_that_only_asks_is_told_that_nobody_can_say(self) -> None:
+        nodes.set_always(self.db, self.uuid, {"provision_state": states.AVAILABLE})
+        body = {"action": "provision", "nodes": ["n"], "target": "active", "dry_run": True}
+        (answer,) = self.good("POST", "/ingot/v1/bulk", body)["results"]
+        self.assertEqual(503, answer["status"], answer)
 
     def test_work_is_accepted_and_waits(self) -> None:
         for url, body in (("power", {"target": "power on"}), ("provision", {"target": "provide"})):

@@ -290,6 +290,26 @@ class TestRules(InspectionCase):
         last_error = self.inspect().last_error
         self.assertIn(f"inspection rule {self.only_rule().uuid}, condition 1 (in-net): ValueError: 'moon'", last_error)
 
+    def test_a_stranger_cannot_stop_the_process_with_what_a_regular_expression_is_matched_with(self) -> None:
+        """Python's own would go on for longer than the universe is old, without letting another thread run."""
+        for operator in ("matches", "contains"):
+            condition = {"op": operator, "args": ["{inventory[system_vendor][product_name]}", r"([\w-]+\s?)+\d"]}
+            self.rule([{"op": "set-attribute", "args": {"path": "/extra/met", "value": True}}], [condition])
+        node = self.inspect({**FOUND, "system_vendor": {"product_name": "a" * 100_000 + "!"}})
+        self.assertEqual((states.MANAGEABLE, None, {}), (node.provision_state, node.last_error, node.extra))
+
+    def test_a_rule_of_before_whose_regular_expression_cannot_be_matched_so_is_named(self) -> None:
+        self.rule([{"op": "fail", "args": ["no"]}], [{"op": "matches", "args": ["a", "(?=a)."]}], description="old")
+        node = self.inspect()
+        self.assertEqual(states.INSPECTFAIL, node.provision_state)
+        for part in ("'old'", "condition 1 (matches)", "Invalid regex", "RE2"):
+            self.assertIn(part, node.last_error)
+
+    def test_capabilities_of_any_form_are_read_quickly(self) -> None:
+        self.rule([{"op": "set-capability", "args": ["a", "b"]}])
+        node = self.inspect(properties={"capabilities": f"{' ' * 50_000}, boot_mode:uefi,junk,:x, c:d:e"})
+        self.assertEqual("boot_mode:uefi,c:d:e,a:b", node.properties["capabilities"])
+
     def test_a_sensitive_rule_tells_nothing(self) -> None:
         self.rule([action("fail", msg="the password is sesame")], sensitive=True)
         last_error = self.inspect().last_error

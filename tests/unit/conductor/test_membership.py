@@ -19,6 +19,7 @@ from ingot.conductor import dispatcher, membership
 from ingot.conductor.cmd import signals
 from ingot.conductor.task import task_manager
 from ingot.db import conductors, models, nodes
+from ingot.rpcapi import client
 from tests import conductor_case, database
 
 
@@ -66,6 +67,24 @@ class TestSweep(conductor_case.ConductorCase):
         node = database.make_node(self.db, conductor_group="elsewhere", reservation="conductor-1")
         self.conductor.sweeper.sweep()
         conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
+
+    def test_a_wake_up_for_a_node_of_another_conductor_is_left_to_that_one(self) -> None:
+        self.start(self.conductor)
+        about = {"conductor_group": "", "release": "0.1", "rpc_version": "1.0"}
+        conductors.register(self.db, "conductor-2", about, self.conductor.services.hardware.list_enabled())
+        members = {"conductor-1": "", "conductor-2": ""}
+        rings = client.Rings(
+            lambda: [conductors.RingMember(name, "", "fake-hardware") for name in members], time.monotonic, 3600, 5
+        )
+        fleet = {rings.owner(node.uuid, "", "fake-hardware"): node for node in self.fleet(50)}
+        nodes_of = {owner: database.make_node(self.db, uuid=fleet[owner].uuid) for owner in members}
+        for node in nodes_of.values():
+            self.accept(node, "deploy", states.DEPLOYING)
+            self.notify(node)
+        self.assertEqual(states.ACTIVE, self.settled(nodes_of["conductor-1"]).provision_state)
+        self.conductor.queues.submit(nodes_of["conductor-2"].uuid, lambda: None).result(conductor_case.PATIENCE)
+        left = nodes.get(self.db, nodes_of["conductor-2"].uuid)
+        self.assertEqual(("deploy", None, None), (left.flow, left.run_id, left.reservation))
 
     def test_by_default_the_dead_are_missed_within_30_s_and_replaced_within_5(self) -> None:
         options = database.configuration(self.database.url).conductor
@@ -283,6 +302,7 @@ class TestLease(testtools.TestCase):
             conductor=types.SimpleNamespace(heartbeat_interval=5, heartbeat_timeout=30)
         )
         lease = task_manager.Lease(options, clock=lambda: 0.0)
+        lease.renew(0.0)
         lease.now = lambda: 1000.0
         seen: list[bool] = []
 
@@ -302,6 +322,16 @@ class TestLease(testtools.TestCase):
         self.assertGreater(len(seen), 3)
         self.assertEqual({False}, set(seen))
         self.assertTrue(lease.covers(1000.0))
+
+
+    def test_it_begins_with_the_first_heartbeat_that_is_written(self) -> None:
+        options: Any = types.SimpleNamespace(
+            conductor=types.SimpleNamespace(heartbeat_interval=5, heartbeat_timeout=30)
+        )
+        lease = task_manager.Lease(options, clock=lambda: 0.0)
+        self.assertFalse(lease.covers(0.0))
+        self.assertEqual(0.0, lease.renew(0.0))
+        self.assertTrue(lease.covers(0.0))
 
 
 class TestQueues(database.TestCase):

@@ -282,3 +282,64 @@ class Validation(PlanCase):
         node = self.with_traits(requested=["CUSTOM_MISSING"])
         message = self.refused("PUT", f"/v1/nodes/{node.uuid}/states/provision", {"target": "active"})
         self.assertIn("CUSTOM_MISSING", message)
+
+
+class WhatClientsSee(PlanCase):
+    """Of a plan that runs: the steps of the specifications, counted from 0, without what the flow does around them."""
+
+    def configure(self) -> None:
+        for kind, name in (("deploy", "direct,fake"), ("boot", "ipxe,fake")):
+            self.conf.set_override(f"enabled_{kind}_interfaces", name.split(","))
+        for option in ("deploy_kernel", "deploy_ramdisk"):
+            self.conf.set_override(option, f"http://files/{option}", group="deploy")
+
+    def node_that(self, reached: str, flow: str, state: str, **columns: Any) -> Any:
+        """Begins a flow, and shows the node once it is in a state.
+
+        :param columns: of the node; ``requested`` is the flow's request.
+        """
+        request = columns.pop("requested", {})
+        node = database.make_node(self.db, **columns)
+        self.accept(node, flow, state, **request)
+        self.notify(node)
+        self.in_state(node, reached)
+        return self.ask("GET", f"/v1/nodes/{node.uuid}")
+
+    def test_a_deployment_has_six_core_steps_counted_from_0(self) -> None:
+        image = {"image_source": "http://images/os.raw", "image_checksum": "ab" * 32}
+        direct = {"deploy_interface": "direct", "boot_interface": "ipxe", "instance_info": image}
+        node = self.node_that(states.DEPLOYWAIT, "deploy", states.DEPLOYING, **direct)
+        info = node["driver_internal_info"]
+        core = ["deploy", "write_image", "prepare_instance_boot", "tear_down_agent", "switch_to_tenant_network"]
+        self.assertEqual([*core, "boot_instance"], [one["step"] for one in info["deploy_steps"]])
+        self.assertEqual((0, "deploy"), (info["deploy_step_index"], node["deploy_step"]["step"]))
+        own = self.ask("GET", f"/ingot/v1/nodes/{node['uuid']}/timeline")["steps"]
+        self.assertEqual(["prepare", "deploy"], [one["step"] for one in own][:2])
+
+    def test_a_cleaning_and_a_service_have_those_that_were_requested(self) -> None:
+        for kind, flow, state, reached in (
+            ("clean", "manual_clean", states.CLEANING, states.CLEANHOLD),
+            ("service", "service", states.SERVICING, states.SERVICEHOLD),
+        ):
+            steps = {f"{kind}_steps": [step("pause", args={"seconds": 0}), step("hold", "power")]}
+            node = self.node_that(reached, flow, state, requested=steps, deploy_interface="fake")
+            info = node["driver_internal_info"]
+            self.assertEqual(["pause", "hold"], [one["step"] for one in info[f"{kind}_steps"]])
+            self.assertEqual((1, "hold"), (info[f"{kind}_step_index"], node[f"{kind}_step"]["step"]))
+
+    def test_while_the_flow_enters_no_step_is_shown(self) -> None:
+        steps = {"clean_steps": [step("pause")]}
+        node = self.node_that(
+            states.CLEANWAIT, "manual_clean", states.CLEANING, requested=steps, deploy_interface="direct",
+            boot_interface="ipxe",
+        )  # fmt: skip
+        info = node["driver_internal_info"]
+        self.assertEqual((["pause"], None), ([one["step"] for one in info["clean_steps"]], info["clean_step_index"]))
+        self.assertEqual({}, node["clean_step"])
+
+    def test_a_flow_that_has_entries_only_shows_no_plan(self) -> None:
+        node = database.make_node(
+            self.db, driver_internal_info={"inspect_steps": [{"interface": "inspect", "step": "inspect_hardware",
+                                           "origin": "flow"}], "inspect_step_index": 0, "mine": 1},
+        )  # fmt: skip
+        self.assertEqual({"mine": 1}, self.ask("GET", f"/v1/nodes/{node.uuid}")["driver_internal_info"])

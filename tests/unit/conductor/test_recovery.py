@@ -63,6 +63,23 @@ class TestRecovery(conductor_case.ConductorCase):
         self.start(self.conductor)
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
 
+    def test_a_request_that_nobody_has_checked_is_checked_when_it_begins(self) -> None:
+        for flow, state, failed, wrong in (
+            ("deploy", states.DEPLOYING, states.DEPLOYFAIL, {"instance_info": {"traits": ["CUSTOM_NONE"]}}),
+            ("deploy", states.DEPLOYING, states.DEPLOYFAIL, {"power_interface": "not-enabled"}),
+            ("inspect", states.INSPECTING, states.INSPECTFAIL, {"inspect_interface": "not-enabled"}),
+        ):
+            node = database.make_node(self.db, **wrong)
+            asked = {"request": {}} if flow == "deploy" else {"flow": flow}
+            method = "validate_deploy" if flow == "deploy" else "validate_flow"
+            answer = getattr(self.conductor.endpoint, method)({}, node_uuid=node.uuid, **asked)
+            self.accept(node, flow, state, unchecked=True)
+            self.notify(node)
+            ended = self.settled(node)
+            self.assertEqual(failed, ended.provision_state, wrong)
+            self.assertIn(answer["error"]["message"].rstrip("."), ended.last_error)
+            self.assertEqual([], self.step_runs(node))
+
     def test_an_idempotent_step_of_a_dead_conductor_is_repeated(self) -> None:
         node = self.node_in_step(planned("deploy", "deploy", idempotent=True))
         self.start(self.conductor)
@@ -341,6 +358,7 @@ class TestFencing(conductor_case.ConductorCase):
 
     def test_a_conductor_with_recent_heartbeats_does_not_read_its_lock(self) -> None:
         services = self.conductor.services
+        services.lease.renew(services.lease.now())
         with task_manager.acquire(services, context.admin(), database.make_node(self.db).uuid, "work") as task:
             with database.statements(self.db) as sent:
                 task.driver.power.get_power_state(task)

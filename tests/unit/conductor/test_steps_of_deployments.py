@@ -1,11 +1,10 @@
 """Which steps a deployment or a cleaning gets, with which priority and arguments, and in which order (000 to 003)."""
 
-from typing import Any
-from unittest import mock
+from typing import Any, ClassVar
 
 from oslo_config import cfg
 
-from ingot.common import clock, context, errors, states
+from ingot.common import clock, errors, states
 from ingot.db import models, nodes, step_lists
 from ingot.drivers.interfaces import base, results
 from tests import conductor_case, database
@@ -75,6 +74,27 @@ class TestTemplates(StepsCase):
         self.assertIn("template CUSTOM_ODD", failed.last_error)
         self.assertIn("bios.juggle", failed.last_error)
         self.assertEqual([], self.step_runs(self.node))
+
+    def test_errors_of_its_steps_name_the_template(self) -> None:
+        self.agent(step("scrub", 0, "deploy"))
+        for number, (wrong, word) in enumerate(
+            (
+                (step("deploy", 99, "deploy"), "deploy.deploy"),
+                (step("tune", 50, b=1), "'b'"),
+                (step("apply_configuration", 50), "settings"),
+                (step("wait", 50, seconds="long"), "seconds"),
+                (step("scrub", 20, "deploy"), "between 41 and 99"),
+                (step("juggle", 50), "bios.juggle"),
+                (step("fail", 50, "vendor", message="ouch"), "ouch"),
+                (step("apply_configuration", 50, "raid", raid_config={}), "logical_disks"),
+            )
+        ):
+            name = f"CUSTOM_WRONG_{number}"
+            self.template(name, wrong)
+            failed = self.deploy(name)
+            self.assertEqual(states.DEPLOYFAIL, failed.provision_state)
+            self.assertIn(word, failed.last_error)
+            self.assertEqual(1, failed.last_error.count(f"template {name}"), failed.last_error)
 
     def test_while_pinned_to_a_release_before_steps_only_the_driver_has_any(self) -> None:
         self.template("CUSTOM_TUNED", step("tune", 150, a=1))
@@ -181,6 +201,94 @@ class TestInBandSteps(StepsCase):
         self.assertIn("planned with 1", failed.last_error)
 
 
+class TestArraysOfDisks(StepsCase):
+    """Steps of the agent that build arrays tell what they built: the node shows it, or the step has failed."""
+
+    BUILT: ClassVar[dict[str, Any]] = {"raid_level": "1", "is_root_volume": True, "root_device_hint": {"wwn": "0x5"}}
+    WAYS = (
+        ("deploy", "apply_configuration", states.DEPLOYING, states.ACTIVE),
+        ("clean", "create_configuration", states.CLEANING, states.MANAGEABLE),
+        ("service", "apply_configuration", states.SERVICING, states.ACTIVE),
+        ("service", "create_configuration", states.SERVICING, states.ACTIVE),
+    )
+
+    def configure(self) -> None:
+        self.conf.set_override("enabled_raid_interfaces", ["no-raid"])
+
+    def build(self, kind: str, name: str, state: str, result: Any, **columns: Any) -> models.Node:
+        """Runs a flow with one step, to which the agent answers this."""
+        self.agent(step(name, 0, "raid"))
+        deploy = self.interface("deploy")
+        self.put(deploy, "execute_in_band_step", lambda _task, _kind, _one: results.Done(result))
+        there = {"agent_url": "http://agent", "agent_last_heartbeat": clock.after(60)}
+        self.node = database.make_node(self.db, **there, **columns)
+        requested = {f"{kind}_steps": [step(name, 90, "raid")]}
+        return self.run_flow(self.node, {"clean": "manual_clean"}.get(kind, kind), state, **requested)
+
+    def test_what_was_built_is_shown_and_the_image_goes_onto_the_root_volume(self) -> None:
+        for kind, name, state, good in self.WAYS:
+            after = self.build(kind, name, state, {f"{kind}_result": {"logical_disks": [self.BUILT]}})
+            self.assertEqual((good, None), (after.provision_state, after.last_error))
+            self.assertEqual([self.BUILT], after.raid_config["logical_disks"])
+            self.assertEqual({"wwn": "0x5"}, after.properties["root_device"])
+
+    def test_a_step_that_does_not_tell_fails_with_the_reason(self) -> None:
+        for kind, name, state, _good in self.WAYS:
+            key = f"{kind}_result"
+            for result, expected in (
+                ({}, f"None as {key}; it must be an object"),
+                ({key: None}, f"None as {key}"),
+                ({key: {}}, f"None as {key}.logical_disks; it must be a list of at least one array"),
+                ({key: {"logical_disks": []}}, f"[] as {key}.logical_disks"),
+                ({key: {"logical_disks": ["md0"]}}, f"'md0' as {key}.logical_disks[0]"),
+                ({key: {"logical_disks": [{"root_device_hint": "sda", "is_root_volume": True}]}}, "'sda' as"),
+                ({key: {"logical_disks": [self.BUILT, self.BUILT]}}, "it can have one root volume"),
+            ):
+                failed = self.build(kind, name, state, result)
+                self.assertIn("failed", failed.provision_state)
+                self.assertIn(f"step raid.{name}", failed.last_error)
+                self.assertIn(f"its answer has {expected}" if "it can" not in expected else expected, failed.last_error)
+                self.assertEqual(({}, {}), (failed.raid_config, failed.properties))
+
+    def test_the_hint_goes_with_the_array_and_one_of_the_operator_stays(self) -> None:
+        of_array, of_operator = {"root_device": {"wwn": "0x5"}}, {"root_device": {"serial": "mine"}}
+        for before, left in ((of_array, {}), (of_operator, of_operator)):
+            columns = {
+                "properties": before,
+                "raid_config": {"logical_disks": [self.BUILT]},
+                "driver_internal_info": {"raid_root_device": {"wwn": "0x5"}},
+            }
+            result = {"clean_result": None}
+            after = self.build("clean", "delete_configuration", states.CLEANING, result, **columns)
+            self.assertEqual((None, {}, left), (after.last_error, after.raid_config, after.properties))
+            self.assertNotIn("raid_root_device", after.driver_internal_info)
+
+
+class TestArraysThatAHardwareManagerDeletes(StepsCase):
+    """Software RAID through the agent, whose hardware manager deletes arrays in each cleaning."""
+
+    def configure(self) -> None:
+        self.conf.set_override("enabled_raid_interfaces", ["agent"])
+
+    def plan(self, **options: int) -> list[tuple[str, float]]:
+        for name, priority in options.items():
+            self.conf.set_override(name, priority, group="deploy")
+        self.agent(step("delete_configuration", 30, "raid"), step("create_configuration", 0, "raid"))
+        self.put(
+            self.conductor.services.hardware.interface("raid", "agent"), "run_declared", lambda *_all: results.DONE
+        )
+        there = {"agent_url": "http://agent", "agent_last_heartbeat": clock.after(60)}
+        self.node = database.make_node(self.db, provision_state=states.MANAGEABLE, **there)
+        after = self.run_flow(self.node, "automated_clean", states.CLEANING)
+        self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
+        return [(name, priority) for name, priority, _origin in self.ran()]
+
+    def test_its_priority_holds_until_the_operator_says_otherwise(self) -> None:
+        self.assertEqual([("raid.delete_configuration", 30)], self.plan())
+        self.assertEqual([("raid.delete_configuration", 5)], self.plan(delete_configuration_priority=5))
+        self.assertEqual([], self.plan(delete_configuration_priority=0))
+
+
 class TestCleaning(StepsCase):
     def clean(self, flow: str = "automated_clean", **request: Any) -> models.Node:
         there = {"agent_url": "http://agent", "agent_last_heartbeat": clock.after(60)}
@@ -218,6 +326,39 @@ class TestCleaning(StepsCase):
         self.clean()
         self.assertEqual([("bios.polish", 7, "driver")], self.ran())
 
+    def wiping_agent(self, offered: int) -> None:
+        """An agent whose own step of the name does the work of a driver's, which leaves the priority to an option."""
+        self.conf.register_opt(cfg.IntOpt("wipe_priority"), group="deploy")
+        self.declare("clean", "raid", "wipe", base.clean_step(base.from_option("deploy", "wipe_priority")))
+        self.agent(step("wipe", offered, "raid"), step("polish", 10, "raid"))
+
+    def test_the_agents_own_priority_holds_where_the_option_is_unset(self) -> None:
+        self.wiping_agent(offered=70)
+        polish = ("raid.polish", 10, "agent")
+        for option, expected in (
+            (None, [("raid.wipe", 70, "driver"), polish]),
+            (5, [polish, ("raid.wipe", 5, "driver")]),
+            (0, [polish]),
+        ):
+            self.conf.set_override("wipe_priority", option, group="deploy")
+            after = self.clean()
+            self.assertEqual((None, expected), (after.last_error, self.ran()))
+
+    def test_an_override_wins_over_the_agents_priority_and_a_priority_in_code_too(self) -> None:
+        self.wiping_agent(offered=70)
+        self.declare("clean", "raid", "polish", base.clean_step(priority=0))
+        self.clean()
+        self.assertEqual([("raid.wipe", 70, "driver")], self.ran())
+        self.conf.set_override("clean_step_priority_override", {"raid.wipe": 0}, group="conductor")
+        self.clean()
+        self.assertEqual([], self.ran())
+
+    def test_a_step_that_a_mere_priority_lets_run_names_the_arguments_that_it_needs(self) -> None:
+        self.conf.set_override("clean_step_priority_override", {"bios.apply_configuration": 5}, group="conductor")
+        failed = self.clean()
+        self.assertEqual(states.CLEANFAIL, failed.provision_state)
+        self.assertIn("Missing arguments of step bios.apply_configuration: settings", failed.last_error)
+
     def test_the_step_is_shown_while_it_runs_and_after_it_failed(self) -> None:
         failed = self.clean("manual_clean", clean_steps=[{"interface": "vendor", "step": "fail"}])
         self.assertEqual(("fail", states.CLEANFAIL), (failed.clean_step["step"], failed.provision_state))
@@ -229,24 +370,6 @@ class TestCleaning(StepsCase):
         self.addCleanup(base._HOOKS.pop, ("clean", "bios", "reset"))
         self.clean()
         self.assertEqual([(self.node.uuid, None)], seen)
-
-    def listed(self) -> list[tuple[str, float]]:
-        """Return what ``GET /v1/nodes/<id>/cleaning/steps`` lists."""
-        node = self.node.uuid
-        answer = self.conductor.endpoint.get_steps(context.admin().to_dict(), node_uuid=node, kind="clean")
-        return [(f"{one['interface']}.{one['step']}", one["priority"]) for one in answer["result"]]
-
-    def test_the_agents_steps_are_listed_as_long_as_they_are_known(self) -> None:
-        self.declare("clean", "bios", "reset", base.clean_step(priority=15))
-        self.agent(step("first", 20, "deploy"), step("asked", 0, "deploy"), step("second", 10, "deploy"))
-        self.clean("manual_clean", clean_steps=[{"interface": "deploy", "step": "asked"}])
-        self.assertEqual([("bios.reset", 15)], self.listed())
-        broken = mock.Mock(side_effect=errors.StepFailed("broken"))
-        self.put(self.interface("deploy"), "execute_in_band_step", broken)
-        self.assertEqual(states.CLEANFAIL, self.clean().provision_state)
-        self.assertEqual([("deploy.first", 20), ("bios.reset", 15), ("deploy.second", 10)], self.listed())
-        self.conf.set_override("clean_step_priority_override", {"deploy.second": 30}, group="conductor")
-        self.assertEqual([("deploy.second", 30), ("deploy.first", 20), ("bios.reset", 15)], self.listed())
 
     def changing_agent(self, changes: int) -> None:
         """Replace the agent each time a step needs it, for a number of times."""

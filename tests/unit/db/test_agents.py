@@ -20,24 +20,33 @@ class AgentsOnSQLite(database.TestCase):
         self.assertIsNone(agents.look_up(self.db, None, [ports[0], foreign]))
         self.assertIsNone(agents.look_up(self.db, None, ["52:54:00:ff:ff:ff"]))
 
-    def test_of_two_agents_that_ask_at_once_one_gets_a_token(self) -> None:
-        node = database.make_node(self.db)
-        start = threading.Barrier(8)
+    def ask_at_once(self, *addresses: str) -> list[str | None]:
+        """Return the tokens that clients get, each with an address of its own or the same one."""
+        node = agents.look_up(self.db, database.make_node(self.db).uuid, ())
+        assert node is not None
+        start = threading.Barrier(len(addresses))
         tokens: list[str | None] = []
 
-        def ask() -> None:
+        def ask(address: str) -> None:
             start.wait()
-            tokens.append(agents.issue_token(self.db, node))
+            tokens.append(agents.issue_token(self.db, node, address, 60))
 
-        threads = [threading.Thread(target=ask) for _ in range(8)]
+        threads = [threading.Thread(target=ask, args=(address,)) for address in addresses]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        self.assertIn(agents.read_for_heartbeat(self.db, node.uuid).agent_token, tokens)
+        return tokens
 
-        given = [token for token in tokens if token is not None]
-        self.assertEqual((8, 1), (len(tokens), len(given)))
-        self.assertEqual(given[0], agents.read_for_heartbeat(self.db, node.uuid).agent_token)
+    def test_of_two_agents_that_ask_at_once_one_gets_a_token(self) -> None:
+        tokens = self.ask_at_once(*(f"192.0.2.{number}" for number in range(8)))
+        self.assertEqual((8, 1), (len(tokens), len([token for token in tokens if token is not None])))
+
+    def test_an_agent_that_asks_twice_at_once_gets_one_token_twice(self) -> None:
+        tokens = self.ask_at_once(*["192.0.2.7"] * 8)
+        self.assertEqual((8, 1), (len(tokens), len(set(tokens))))
+        self.assertNotIn(None, tokens)
 
     def test_a_heartbeat_schedules_a_waiting_node(self) -> None:
         node = database.make_node(self.db, provision_state=states.DEPLOYWAIT)

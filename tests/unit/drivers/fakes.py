@@ -18,6 +18,7 @@ from ingot.drivers.loading import factory
 def configuration(**options: Any) -> cfg.ConfigOpts:
     """Return real options with defaults; ``group__name=value`` or ``name=value`` sets some."""
     conf = opts.load([], prog="ingot-tests", files=[])
+    conf.set_override("url_denied_networks", [], group="deploy")  # file servers of tests are on this host
     for key, value in options.items():
         group, _, name = key.rpartition("__")
         conf.set_override(name, value, group=group or None)

@@ -128,9 +128,9 @@ class LongCommandTest(AgentTestCase):
         self._run()
         self.subject.memory.clear()
         self.assertIsInstance(self._run(), results.WaitForAgent)
-        self.agent.end(result="late")
+        self.agent.end(result={"deploy_result": "late"})
         self.subject.memory.clear()
-        self.assertEqual(results.Done("late"), self._run())
+        self.assertEqual(results.Done({"deploy_result": "late"}), self._run())
         self.assertEqual(1, len(self.agent.posted))
 
     def test_a_command_whose_outcome_was_taken_is_not_adopted_again(self) -> None:
@@ -210,7 +210,7 @@ class StepsOfAgentTest(OfferingTestCase):
 
     def test_all_three_kinds_are_asked_for_and_run_in_their_own_words(self) -> None:
         for kind in ("clean", "deploy", "service"):
-            self.offer(kind, {"interface": "bios", "step": "flash"}, A="2")
+            self.offer(kind, {"interface": "bios", "step": "flash", "priority": 0}, A="2")
             commands.get_steps(self.subject, kind)
             commands.execute_by_name(self.subject, kind, "bios", "flash", lambda: {"hot": True})
             self.agent.end()
@@ -268,7 +268,7 @@ class RebootTest(OfferingTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.subject.set(power_state="power on")
-        self.offer("clean", {"interface": "raid", "step": "flash", "reboot_requested": True}, A="1")
+        self.offer("clean", {"interface": "raid", "step": "flash", "priority": 0, "reboot_requested": True}, A="1")
         commands.get_steps(self.subject, "clean")
 
     def call(self) -> results.Result:
@@ -292,7 +292,7 @@ class RebootTest(OfferingTestCase):
         self.assertIn("agent 14.0.0 answers; the steps were planned with 13.0.0", error.message)
 
     def test_another_hardware_manager_is_noticed(self) -> None:
-        self.offer("clean", {"interface": "raid", "step": "flash", "reboot_requested": True}, A="2")
+        self.offer("clean", {"interface": "raid", "step": "flash", "priority": 0, "reboot_requested": True}, A="2")
         error = self.assertRaises(errors.AgentVersionMismatch, self.come_back)
         self.assertIn("{'A': '2'}; the steps were planned with {'A': '1'}", error.message)
 

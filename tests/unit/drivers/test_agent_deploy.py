@@ -120,7 +120,7 @@ class PrioritiesTest(AgentDeployTestCase):
         {"interface": "deploy", "step": "erase_devices", "priority": 10},
         {"interface": "deploy", "step": "erase_devices_metadata", "priority": 99},
         {"interface": "raid", "step": "erase_devices", "priority": 3},
-        {"interface": "deploy", "step": "burn", "priority": None},
+        {"interface": "deploy", "step": "burn", "priority": 0},
     ]
 
     def priorities(self, kind: str = "clean", **options: int) -> list[int]:

@@ -4,7 +4,7 @@ import base64
 import gzip
 import io
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pycdlib
 
@@ -15,16 +15,20 @@ from tests.unit.drivers.file_server import FileServer
 
 
 class ConfigDriveTest(fakes.DriverTestCase):
+    options: ClassVar[dict[str, Any]] = {"deploy__configdrive_max_size": 1}
+
     def setUp(self) -> None:
         super().setUp()
-        self.node = fakes.node(name="metal", network_data={"links": []})
-        self.conf = fakes.configuration(deploy__configdrive_max_size=1)
+        self.of_node = self.task(name="metal", network_data={"links": []})
+        self.node = self.of_node.node
 
     def _build(self, value: Any) -> bytes:
-        return gzip.decompress(base64.b64decode(configdrive.build(value, self.node, self.conf)))
+        built = configdrive.build(self.of_node, value)
+        assert isinstance(built, str)
+        return gzip.decompress(base64.b64decode(built))
 
     def _refused(self, value: Any, error: type[errors.IngotError] = errors.ImageError) -> str:
-        return self.assertRaises(error, configdrive.build, value, self.node, self.conf).message
+        return self.assertRaises(error, configdrive.build, self.of_node, value).message
 
     def test_an_object_becomes_a_labelled_file_system(self) -> None:
         parts = {"meta_data": {"a": 1}, "user_data": "#!/bin/sh\n", "vendor_data": {"v": 2}}

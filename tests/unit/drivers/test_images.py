@@ -53,7 +53,10 @@ class InfoTest(fakes.DriverTestCase):
         server = FileServer({path: text.encode() for path, text in files.items()})
         self.addCleanup(server.stop)
         asked = {"image_source": f"{server.url}/one.raw", "image_checksum": f"{server.url}/SUMS", **info}
-        return instance_image.build_image_info(self.task(instance_info=asked))
+        task = self.task(instance_info=asked)
+        checksum = instance_image.read_checksum(task)
+        assert isinstance(checksum, str)
+        return instance_image.build_image_info(task, checksum)
 
     def test_files_of_checksums_in_the_usual_forms(self) -> None:
         other = "0" * 64
@@ -80,7 +83,7 @@ class InfoTest(fakes.DriverTestCase):
 
     def test_what_the_agent_is_sent(self) -> None:
         task = self.task(instance_info={**GOOD, "image_source": "http://images/one.raw"})
-        info = instance_image.build_image_info(task)
+        info = instance_image.build_image_info(task, SHA)
         self.assertEqual(["http://images/one.raw"], info["urls"])
         self.assertEqual(("one.raw", "raw", True), (info["id"], info["disk_format"], info["stream_raw_images"]))
         self.assertEqual(("uefi", task.node.uuid), (info["deploy_boot_mode"], info["node_uuid"]))
@@ -91,9 +94,9 @@ class InfoTest(fakes.DriverTestCase):
             ({"instance_info": GOOD, "properties": {"capabilities": "a:b,boot_mode:bios"}}, "bios"),
             ({"instance_info": GOOD}, "uefi"),
         ):
-            self.assertEqual(expected, instance_image.build_image_info(self.task(**columns))["deploy_boot_mode"])
+            self.assertEqual(expected, instance_image.build_image_info(self.task(**columns), SHA)["deploy_boot_mode"])
         wrong = self.task(instance_info={**GOOD, "capabilities": "boot_mode:coal"})
-        self.assertIn("'coal'", self.assertRaises(errors.Invalid, instance_image.build_image_info, wrong).message)
+        self.assertIn("'coal'", self.assertRaises(errors.Invalid, instance_image.build_image_info, wrong, SHA).message)
 
 
 class FileTest(fakes.DriverTestCase):
@@ -120,7 +123,7 @@ class FileTest(fakes.DriverTestCase):
     def test_it_is_published_for_the_machine_and_withdrawn(self) -> None:
         task = self._task("images/one.raw")
         for _ in range(2):
-            url = instance_image.build_image_info(task)["urls"][0]
+            url = instance_image.build_image_info(task, SHA)["urls"][0]
         self.assertEqual(f"http://files:8080/ingot-images/{task.node.uuid}/one.raw", url)
         served = self.root / "www" / url.removeprefix("http://files:8080/")
         self.assertEqual(b"image", served.read_bytes())
@@ -130,7 +133,7 @@ class FileTest(fakes.DriverTestCase):
 
     def test_what_cannot_be_withdrawn_is_named(self) -> None:
         task = self._task("images/one.raw")
-        instance_image.build_image_info(task)
+        instance_image.build_image_info(task, SHA)
         (self.root / "www" / "ingot-images").rename(self.root / "www" / "moved")
         (self.root / "www" / "ingot-images").touch()  # whose files cannot be removed
         error = self.assertRaises(errors.ImageError, instance_image.withdraw, task)
@@ -140,18 +143,18 @@ class FileTest(fakes.DriverTestCase):
     def test_other_files_of_the_host_stay_private(self) -> None:
         (self.root / "images" / "link.raw").symlink_to(self.root / "secret.raw")
         for path in ("secret.raw", "images/../secret.raw", "images/link.raw"):
-            error = self.assertRaises(errors.Invalid, instance_image.build_image_info, self._task(path))
+            error = self.assertRaises(errors.Invalid, instance_image.build_image_info, self._task(path), SHA)
             self.assertIn("file_url_allowed_paths", error.message)
 
     def test_what_is_missing_is_named(self) -> None:
         self.assertIn(
             "gone.raw",
             self.assertRaises(
-                errors.ImageError, instance_image.build_image_info, self._task("images/gone.raw")
+                errors.ImageError, instance_image.build_image_info, self._task("images/gone.raw"), SHA
             ).message,
         )
         unserved = self._task("images/one.raw", http_url=None)
         self.assertIn(
             "[deploy] http_root and http_url",
-            self.assertRaises(errors.Invalid, instance_image.build_image_info, unserved).message,
+            self.assertRaises(errors.Invalid, instance_image.build_image_info, unserved, SHA).message,
         )

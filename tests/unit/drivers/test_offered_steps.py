@@ -20,7 +20,7 @@ class OfferedStepsTest(testtools.TestCase):
         self.assertEqual(full, answers.read_offer(answer(full), "clean").steps[0])
 
     def test_what_a_step_does_not_say(self) -> None:
-        step = answers.read_offer(answer({"interface": "raid", "step": "x", "priority": None}), "clean").steps[0]
+        step = answers.read_offer(answer({"interface": "raid", "step": "x", "priority": 0}), "clean").steps[0]
         quiet = {"priority": 0, "abortable": False, "reboot_requested": False, "argsinfo": None}
         self.assertEqual(
             {"interface": "raid", "step": "x", **quiet, "requires_ramdisk": True},
@@ -28,13 +28,12 @@ class OfferedStepsTest(testtools.TestCase):
         )
 
     def test_of_two_managers_with_one_step_the_first_wins(self) -> None:
-        offer = {"clean_steps": {"A": [BURN], "B": [{**BURN, "priority": 9}, {**BURN, "interface": "bios"}]}}
-        found = answers.read_offer(offer, "clean").steps
+        offered = {"A": [BURN], "B": [{**BURN, "priority": 9}, {**BURN, "interface": "bios"}]}
+        found = answers.read_offer(answer(clean_steps=offered), "clean").steps
         self.assertEqual([("deploy", 5), ("bios", 5)], [(step["interface"], step["priority"]) for step in found])
 
     def test_versions(self) -> None:
         self.assertEqual({"manager": "1"}, answers.read_offer(answer(), "clean").versions)
-        self.assertIsNone(answers.read_offer(answer(hardware_manager_version=None), "clean").versions)
 
     def test_what_cannot_be_used_is_named(self) -> None:
         where = "clean_steps.Manager[0]"
@@ -49,6 +48,8 @@ class OfferedStepsTest(testtools.TestCase):
             (answer({**BURN, "step": ""}), f"'' as {where}.step"),
             (answer({"step": "burn"}), f"None as {where}.interface of step burn; it must be one of bios"),
             (answer({**BURN, "interface": "oven"}), "'oven' as"),
+            (answer({"interface": "deploy", "step": "burn"}), f"None as {where}.priority of step deploy.burn"),
+            (answer({**BURN, "priority": None}), "None as"),
             (answer({**BURN, "priority": "5"}), f"'5' as {where}.priority of step deploy.burn"),
             (answer({**BURN, "priority": True}), "True as"),
             (answer({**BURN, "priority": -1}), "-1 as"),
@@ -59,6 +60,8 @@ class OfferedStepsTest(testtools.TestCase):
             (answer({**BURN, "argsinfo": ["hot"]}), f"['hot'] as {argsinfo}; it must be an object"),
             (answer({**BURN, "argsinfo": {"hot": "very"}}), f"'very' as {argsinfo}, argument hot"),
             (answer({**BURN, "argsinfo": {"hot": {"required": "x"}}}), f"'x' as {argsinfo}, argument hot, required"),
+            (answer(hardware_manager_version=None), "None as hardware_manager_version; it must be an object"),
+            ({"clean_steps": {}}, "None as hardware_manager_version"),
             (answer(hardware_manager_version=["1"]), "['1'] as hardware_manager_version"),
         ):
             error = self.assertRaises(answers.Malformed, answers.read_offer, offer, "clean")

@@ -1,0 +1,223 @@
+"""From a request that has arrived at the embedded server to the application, which speaks WSGI, and back.
+
+A thread is given to a request that has arrived whole, not to a connection. Answers that last keep none at all.
+"""
+
+import asyncio
+import contextlib
+import functools
+import queue
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import IO, Any, NamedTuple, Protocol
+
+from oslo_log import log
+
+from ingot.api.web import streams
+
+LOG = log.getLogger(__name__)
+
+CONNECTION = "ingot.connection"
+"""In the scope of a request: its connection."""
+
+_IN_MEMORY = 256 * 1024
+"""Bytes of a body that are kept in memory while it arrives; a larger one lies in a temporary file."""
+
+_OWN_NAMES = ("CONTENT_TYPE", "CONTENT_LENGTH")
+
+Scope = Mapping[str, Any]
+
+
+class Connection(Protocol):
+    """What the bridge must know of a connection.
+
+    :ivar gone: whether the client has closed it.
+    :ivar sender: the task that sends an answer which lasts; cancelled when the client is gone.
+    """
+
+    gone: bool
+    sender: "asyncio.Task[Any] | None"
+
+    def abort(self) -> None:
+        """Close it without sending what waits to be sent."""
+
+
+class _Answer(NamedTuple):
+    """What the application answers.
+
+    :param lasting: a body that is sent without a thread, instead of ``body``.
+    :param close: ends it.
+    """
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+    lasting: streams.Lasting | None
+    close: Callable[[], None]
+
+
+class Bridge:
+    """The application for the embedded server (ASGI).
+
+    :param app: speaks WSGI.
+    :param count: of threads.
+    :param body_limit: returns how many bytes the body of a request to a path may have; the application refuses more.
+    :param patience: seconds within which a client must take each part of an answer.
+    """
+
+    def __init__(
+        self, app: Callable[..., Iterable[bytes]], count: int, body_limit: Callable[[str], int], patience: float
+    ) -> None:
+        self._app = app
+        self._body_limit = body_limit
+        self._patience = patience
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._threads = [threading.Thread(target=self._run, name=f"api-{n}", daemon=True) for n in range(count)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """End the threads that serve no request now; the others end with theirs."""
+        for _thread in self._threads:
+            self._work.put(None)
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
+
+    async def __call__(self, scope: Scope, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
+        """Serve one request."""
+        try:
+            with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as body:
+                if not await self._receive(scope, body, receive):
+                    return
+                environ = _build_environ(scope, body)
+                answer = await self._in_thread(functools.partial(self._ask, scope, environ))
+            if answer:
+                await self._send(scope, answer, send)
+        except asyncio.CancelledError:
+            return  # the client is gone, or the server stops
+        except Exception:  # the edge of a request
+            LOG.exception("A request could not be served to its end")
+
+    async def _receive(self, scope: Scope, body: IO[bytes], receive: Callable[..., Any]) -> bool:
+        """Read the body; of one that is too large no more than shows that it is.
+
+        :returns: whether it has arrived; otherwise the client is gone.
+        """
+        names = dict(scope["headers"])
+        declared, limit = int(names.get(b"content-length", 0)), self._body_limit(scope["path"])
+        if declared > limit or (not declared and b"transfer-encoding" not in names):
+            return True
+        more = True
+        while more and body.tell() <= limit:
+            message = await receive()
+            if message["type"] != "http.request":
+                return False
+            body.write(message["body"])
+            more = message["more_body"]
+        body.seek(0)
+        return True
+
+    async def _in_thread(self, ask: Callable[[], _Answer | None]) -> _Answer | None:
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[_Answer | None] = loop.create_future()
+
+        def work() -> None:
+            answer = ask()
+            with contextlib.suppress(RuntimeError):  # the server has stopped meanwhile
+                loop.call_soon_threadsafe(_set_answer, answered, answer)
+
+        self._work.put(work)
+        return await answered
+
+    def _ask(self, scope: Scope, environ: dict[str, Any]) -> _Answer | None:
+        """Have the application answer; None if its client has not waited."""
+        if scope[CONNECTION].gone:
+            return None
+        lasting: list[streams.Lasting] = []
+        begun: list[tuple[str, list[tuple[str, str]]]] = []
+        environ[streams.TAKE] = lasting.append
+        try:
+            parts = self._app(environ, lambda status, headers, _exc=None: begun.append((status, headers)))
+            close = getattr(parts, "close", _do_nothing)
+            body = b""
+            if not lasting:
+                try:
+                    body = b"".join(parts)
+                finally:
+                    close()
+        except Exception:  # the edge of a request: the application itself answers what it can
+            LOG.exception("The application failed")
+            return _Answer(500, [(b"content-length", b"0")], b"", None, _do_nothing)
+        status, headers = begun[-1]
+        encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+        return _Answer(int(status[:3]), encoded, body, lasting[0] if lasting else None, close)
+
+    async def _send(self, scope: Scope, answer: _Answer, send: Callable[..., Any]) -> None:
+        start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+        if answer.lasting is None:
+            await send(start)
+            await send({"type": "http.response.body", "body": answer.body})
+            return
+        connection: Connection = scope[CONNECTION]
+        connection.sender = asyncio.current_task()
+        try:
+            if connection.gone:
+                return
+            await send(start)
+            async with contextlib.aclosing(answer.lasting.blocks()) as blocks:
+                async for block in blocks:
+                    async with asyncio.timeout(self._patience):
+                        await send({"type": "http.response.body", "body": block, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        except OSError as exc:  # also that the client does not take it in time
+            LOG.warning("%s %s was not answered to its end: %r", scope["method"], scope["path"], exc)
+            connection.abort()
+        finally:
+            connection.sender = None
+            answer.close()
+
+
+def _set_answer(answered: "asyncio.Future[_Answer | None]", answer: _Answer | None) -> None:
+    if not answered.done():
+        answered.set_result(answer)
+
+
+def _do_nothing() -> None:
+    """Stand for a method that an object does not have."""
+
+
+def _build_environ(scope: Scope, body: IO[bytes]) -> dict[str, Any]:
+    """Return a request in the words of WSGI (PEP 3333)."""
+    server, port = scope["server"] or ("localhost", None)
+    address, client_port = scope["client"] or ("", "")
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": urllib.parse.unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_NAME": server,
+        "SERVER_PORT": str(port or ""),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "REMOTE_ADDR": address,
+        "REMOTE_PORT": str(client_port),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": body,
+        "wsgi.input_terminated": True,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for raw_name, raw_value in scope["headers"]:
+        if b"_" in raw_name:
+            continue  # it would pass for the one with a hyphen
+        name, value = raw_name.decode("latin-1").upper().replace("-", "_"), raw_value.decode("latin-1")
+        key = name if name in _OWN_NAMES else f"HTTP_{name}"
+        environ[key] = f"{environ[key]},{value}" if key in environ else value
+    return environ

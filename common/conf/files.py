@@ -1,0 +1,231 @@
+"""Reads configuration files as an operator wrote them, and says of each option what becomes of it.
+
+oslo.config passes over what is unknown without a word, and reports one mistake at a time.
+"""
+
+import argparse
+import difflib
+import glob
+import importlib.metadata
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+from ingot.common.conf import ironic
+from ingot.common.conf.ironic import Verdict
+
+_SECTION = re.compile(r"\[([^\]]+)\]\s*")
+_OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
+
+_LIBRARIES = ("oslo.log", "oslo.db", "oslo.messaging", "oslo.policy", "keystonemiddleware.auth_token")
+"""Whose options Ingot's processes have. They are loaded in this order, and only if an option is not found before."""
+
+_CLOSE = 0.75
+
+
+class Setting(NamedTuple):
+    """An option as it stands in a file."""
+
+    file: str
+    line: int
+    group: str
+    name: str
+    value: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    @property
+    def option(self) -> str:
+        return f"[{self.group}] {self.name}"
+
+
+class Finding(NamedTuple):
+    """What becomes of options of one group that are not used as they stand.
+
+    :param where: file and line of the first.
+    """
+
+    verdict: Verdict
+    where: str
+    group: str
+    names: tuple[str, ...]
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: [{self.group}] {', '.join(self.names)}: {self.verdict}. {self.advice}"
+
+
+class Declared(NamedTuple):
+    """An option that is known, and the name it should be written with."""
+
+    group: str
+    opt: cfg.Opt
+
+
+def list_files(arguments: Sequence[str], prog: str, files: Sequence[str] | None) -> list[str]:
+    """Return the files that oslo.config will read, in its order.
+
+    :param files: instead of the default ones, if the command line names none.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--config-file", action="append")
+    parser.add_argument("--config-dir", action="append")
+    try:
+        named, _rest = parser.parse_known_args(list(arguments))
+    except argparse.ArgumentError:  # oslo.config's parser says what is wrong, and how to use the command
+        return []
+    single = named.config_file or (cfg.find_config_files("ingot", prog) if files is None else list(files))
+    folders = named.config_dir or cfg.find_config_dirs("ingot", prog)
+    return [*single, *(file for folder in folders for file in sorted(glob.glob(os.path.join(folder, "*.conf"))))]
+
+
+def read(file: str, mistakes: list[str]) -> list[Setting]:
+    """Return what a file sets.
+
+    :param mistakes: gets what keeps the file, or one of its lines, from being read.
+    """
+    settings: list[Setting] = []
+    try:
+        with open(file, encoding="utf-8") as opened:
+            lines = opened.read().splitlines()
+    except UnicodeDecodeError as exc:
+        mistakes.append(f"{file}: this is not text in UTF-8 (byte {exc.start}).")
+        return settings
+    except OSError as exc:
+        mistakes.append(f"{file}: the file cannot be read: {exc.strerror}.")
+        return settings
+    group: str | None = None
+    for number, line in enumerate(lines, 1):
+        where = f"{file}:{number}"
+        if not line.strip() or line.startswith(("#", ";")):
+            continue
+        if line[0].isspace():
+            if not settings or group is None:
+                mistakes.append(
+                    f"{where}: a line that begins with a space goes on with an option; there is none before."
+                )
+            else:
+                settings[-1] = settings[-1]._replace(value=f"{settings[-1].value}\n{line.strip()}")
+        elif section := _SECTION.fullmatch(line):
+            group = section[1].strip()
+            group = group if group == "DEFAULT" else group.lower()
+        elif group is None:
+            mistakes.append(f"{where}: options stand in a group: write [DEFAULT], or the name of another one, before.")
+        elif option := _OPTION.fullmatch(line):
+            settings.append(Setting(file, number, group, option[1], _unquote(option[2].strip())))
+        else:  # what it says is not shown: it may be a secret
+            mistakes.append(f"{where}: this is neither [group] nor option = value.")
+    return settings
+
+
+def _unquote(value: str) -> str:
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if quoted else value
+
+
+class Catalog:
+    """All options that a process of Ingot may be given, by group and name: its own, its libraries' and its drivers'.
+
+    :param groups: Ingot's own.
+    """
+
+    def __init__(self, groups: Mapping[str, Iterable[cfg.Opt]]) -> None:
+        self._known: dict[tuple[str, str], Declared] = {}
+        self._add(groups.items())
+        self._more = [*_LIBRARIES, *_list_drivers()]
+
+    def _add(self, listed: Iterable[tuple[Any, Iterable[cfg.Opt]]]) -> None:
+        for given, options in listed:
+            group = str(getattr(given, "name", given) or "DEFAULT")
+            for opt in options:
+                declared = Declared(group, opt)
+                for name in (opt.dest, opt.name):
+                    self._known[group, name] = declared
+                for old in opt.deprecated_opts:
+                    self._known.setdefault((old.group or group, old.name or opt.dest), declared)
+
+    def find(self, setting: Setting) -> Declared | None:
+        """Return the option that a file sets, if there is one."""
+        key = (setting.group, setting.name)
+        while key not in self._known and self._more:
+            found = importlib.metadata.entry_points(group="oslo.config.opts", name=self._more.pop(0))
+            for entry_point in found:
+                self._add(entry_point.load()())
+        return self._known.get(key)
+
+    def add_plugins(self, settings: Iterable[Setting]) -> None:
+        """Add the options of the plug-ins for authentication that files name."""
+        for setting in settings:
+            if setting.name in ("auth_type", "auth_plugin"):
+                try:
+                    options = loading.get_auth_plugin_conf_options(setting.value)
+                except Exception:  # noqa: BLE001, S112 - what uses the plug-in reports that it cannot be loaded
+                    continue
+                self._add([(setting.group, options)])
+
+    def advise(self, setting: Setting) -> tuple[Verdict, str]:
+        """Return what becomes of an option that is not known."""
+        if listed := ironic.find(setting.group, setting.name):
+            return listed
+        elsewhere = sorted({group for group, name in self._known if name == setting.name})
+        if elsewhere:
+            return Verdict.UNKNOWN, f"It belongs into [{'] or ['.join(elsewhere[:3])}]."
+        if setting.group not in {group for group, _name in self._known}:
+            return Verdict.UNKNOWN, "Ingot has no such group."
+        here = {name for group, name in self._known if group == setting.group}
+        close = difflib.get_close_matches(setting.name, here, 1, _CLOSE)
+        return Verdict.UNKNOWN, f"Did you mean {close[0]}?" if close else "Ingot has no such option: remove it."
+
+
+def _list_drivers() -> list[str]:
+    """Return the namespaces of options that packages with drivers have."""
+    names = set()
+    for distribution in importlib.metadata.distributions():
+        points = distribution.entry_points
+        if any(point.group.startswith("ingot.") for point in points):
+            names |= {point.name for point in points if point.group == "oslo.config.opts" and point.name != "ingot"}
+    return sorted(names)
+
+
+def check_values(settings: Iterable[Setting], catalog: Catalog) -> Iterator[tuple[Declared, str]]:
+    """Yield each option whose value cannot be used, and why."""
+    for setting in settings:
+        declared = catalog.find(setting)
+        if declared is None or "$" in setting.value:
+            continue
+        try:
+            declared.opt.type(setting.value)
+        except (ValueError, TypeError) as exc:
+            yield declared, f"{setting.where}: {describe_bad_value(setting.option, declared.opt, setting.value, exc)}"
+
+
+def describe_bad_value(option: str, opt: cfg.Opt, value: object, exc: Exception) -> str:
+    """Say what is wrong with the value of an option; that of a secret is not shown."""
+    if opt.secret:
+        return f"{option} has a value that cannot be used."
+    return f"{option} = {value}: {str(exc)[:300].rstrip('.')}."
+
+
+def judge(settings: Sequence[Setting], catalog: Catalog) -> list[Finding]:
+    """Return what becomes of the options that are not used as they stand; those of one reason together."""
+    merged: dict[tuple[Verdict, str, str], dict[str, Setting]] = {}
+    for setting in settings:
+        listed = ironic.find(setting.group, setting.name) if setting.group in ironic.GROUPS else None
+        declared = None if listed else catalog.find(setting)
+        if declared is None:
+            verdict, advice = listed or catalog.advise(setting)
+        elif (declared.group, setting.name) in ((setting.group, declared.opt.dest), (setting.group, declared.opt.name)):
+            continue
+        else:
+            verdict, advice = Verdict.RENAMED, f"It is [{declared.group}] {declared.opt.name} now, and works as that."
+        merged.setdefault((verdict, setting.group, advice), {}).setdefault(setting.name, setting)
+    return [
+        Finding(verdict, next(iter(found.values())).where, group, tuple(found), advice)
+        for (verdict, group, advice), found in merged.items()
+    ]

@@ -1,0 +1,256 @@
+"""What becomes of Ironic's options that Ingot has not, so that an operator who brings a file learns what it lacks.
+
+Measured with Ironic 39. What Ingot has under the same name stands in no row: a row of an option that comes to Ingot is
+never asked for, except in the groups of ``GROUPS``.
+"""
+
+import enum
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Verdict(enum.StrEnum):
+    """What becomes of an option that is not used as it stands; the worst comes first."""
+
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+    UNSUPPORTED = "not supported"
+    RENAMED = "renamed"
+    IGNORED = "ignored"
+
+
+MEANINGS: Mapping[Verdict, str] = {
+    Verdict.REFUSED: "Ingot does not start before this is corrected",
+    Verdict.UNKNOWN: "neither Ingot nor Ironic has it, so it does nothing",
+    Verdict.UNSUPPORTED: "Ironic does something that Ingot does not",
+    Verdict.RENAMED: "works, under another name",
+    Verdict.IGNORED: "does nothing, and nothing is lost",
+}
+
+
+class _Row(NamedTuple):
+    """Options of a group, and what to say of them."""
+
+    group: str
+    names: str
+    verdict: Verdict
+    advice: str
+
+
+_REFUSED, _NO, _IGNORED = Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.IGNORED
+
+_FILES = "Ingot keeps no images on its disk: agents fetch them from where they are."
+_MEDIA = "Ingot builds no boot media."
+_PXE = "Ingot serves iPXE scripts only, at /boot/ipxe/<mac>: let your DHCP server name that address."
+_INSPECTION = "Every inspection boots the agent through the node's boot interface, and powers off what it powered on."
+_SENSORS = "Ingot reads and sends no sensor data."
+_SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
+_SWIFT += "database."
+_NOT_CONNECTED = (
+    "Ingot has the network interface noop only: networks of users would be accepted and never connected, and machines "
+    "not moved between networks. Remove the group when your network is flat, or connected by other means."
+)
+_NO_VOLUMES = "Ingot does not ask Cinder: give a node's volume targets their addresses (storage interface external)."
+_NO_NOVA = "Ingot does not notify Nova of power states: Nova reads them itself, some minutes later."
+_NO_RPC = "Ingot has no JSON RPC: several hosts share a database and RabbitMQ (rpc_transport = oslo)."
+_IPMI = "Ingot speaks IPMI itself, without ipmitool."
+_TLS_AGENT = "Agents make a certificate of their own at each boot, which Ingot pins."
+_WORK = "Work that waits takes no thread in Ingot, and the database carries it."
+
+GROUPS: Mapping[str, tuple[Verdict, str]] = {
+    "agent_containers": (_NO, "Ingot tells the agent nothing of containers; set them in the agent's own file."),
+    "anaconda": (_NO, "Ingot has no deploy interface anaconda."),
+    "ansible": (_NO, "Ingot has no deploy interface ansible."),
+    "audit": (_NO, "Ingot writes no CADF audit records. Node history and events say who did what."),
+    "auto_discovery": (_NO, "Machines that are not enrolled are not enrolled automatically: create their nodes."),
+    "cifs": (_IGNORED, _MEDIA),
+    "cinder": (_NO, _NO_VOLUMES),
+    "console": (_NO, "Ingot starts no socat for consoles."),
+    "cors": (_NO, "The API sends no CORS headers: add them in your proxy."),
+    "dhcp": (_IGNORED, "Ingot leaves DHCP to your own server, as dhcp_provider = none."),
+    "disk_utils": (_IGNORED, _FILES),
+    "dnsmasq": (_NO, "Ingot writes no files of dnsmasq: configure its hosts and boot options yourself."),
+    "drac": (_NO, "Ingot has no hardware type idrac."),
+    "errors": (_IGNORED, "An option for Ironic's tests."),
+    "fake": (_NO, "Ingot's fake interfaces take no time."),
+    "healthcheck": (_NO, "Ask GET / instead of /healthcheck; it needs no login."),
+    "inspection_rules": (_NO, "Rules are made through the API."),
+    "inventory": (_IGNORED, "Ingot keeps inventories in its database."),
+    "ironic_networking": (_NO, _NOT_CONNECTED),
+    "ironic_networking_json_rpc": (_NO, _NOT_CONNECTED),
+    "json_rpc": (_IGNORED, _NO_RPC),
+    "mdns": (_NO, "Ingot does not announce itself by mDNS; ramdisks get its address as a kernel parameter."),
+    "metrics": (_NO, "Ingot collects no such metrics."),
+    "metrics_statsd": (_NO, "Ingot collects no such metrics."),
+    "neutron": (_NO, _NOT_CONNECTED),
+    "nfs": (_IGNORED, _MEDIA),
+    "nova": (_NO, _NO_NOVA),
+    "oci": (_NO, "Ingot takes no images from OCI registries."),
+    "oslo_concurrency": (_IGNORED, "Ingot has no lock files."),
+    "oslo_messaging_amqp": (_NO, "RabbitMQ is the only broker."),
+    "oslo_messaging_kafka": (_NO, "RabbitMQ is the only broker."),
+    "oslo_messaging_notifications": (_NO, "Ingot sends no notifications: clients follow /ingot/v1/events."),
+    "oslo_reports": (_NO, "Ingot writes no reports."),
+    "oslo_versionedobjects": (_IGNORED, "Ingot has no versioned objects."),
+    "profiler": (_NO, "Ingot has no osprofiler."),
+    "pxe_filter": (_NO, "Ingot writes no files of dnsmasq: let it answer to the machines that you enrolled."),
+    "redfish": (_NO, "Ingot has no hardware type redfish."),
+    "sensor_data": (_NO, _SENSORS),
+    "swift": (_NO, _SWIFT),
+    "vnc": (_NO, "Ingot has no graphical consoles."),
+}
+"""Groups of which Ingot has nothing."""
+
+_CREDENTIALS = "auth_url auth_type auth_section"
+
+_ROWS = (
+    _Row("neutron", _CREDENTIALS, _REFUSED, _NOT_CONNECTED),
+    _Row("nova", "send_power_notifications", _IGNORED, _NO_NOVA),
+    # What a provisioner without Redfish and boot media does without
+    _Row("DEFAULT", "isolinux_bin isolinux_config_template ldlinux_c32 grub_config_path esp_image", _IGNORED, _MEDIA),
+    _Row("DEFAULT", "grub_config_template", _IGNORED, _MEDIA),
+    _Row("DEFAULT", "tempdir force_raw_images image_download_concurrency parallel_image_downloads", _IGNORED, _FILES),
+    _Row("DEFAULT", "raw_image_growth_factor minimum_memory_wait_retries minimum_memory_wait_time", _IGNORED, _FILES),
+    _Row("DEFAULT", "minimum_memory_warning_only minimum_required_memory", _IGNORED, _FILES),
+    _Row("DEFAULT", "autodetect_deploy_interfaces", _NO, "Ingot has no deploy interface autodetect: name one."),
+    _Row("DEFAULT", "hash_ring_algorithm use_rpc_for_database bindir pybasedir", _IGNORED, "Ingot has no use for it."),
+    _Row("DEFAULT", "pecan_debug debug_tracebacks_in_api", _IGNORED, "Tracebacks go into the log only."),
+    _Row("DEFAULT", "notification_level versioned_notifications_topics", _NO, GROUPS["oslo_messaging_notifications"][1]),
+    _Row("DEFAULT", "default_resource_class", _NO, "Nodes get the resource class that they are created with."),
+    _Row("DEFAULT", "default_conductor_group", _NO, "Nodes get the conductor group that they are created with."),
+    _Row("DEFAULT", "default_portgroup_mode", _NO, "Port groups get the mode that they are created with."),
+    _Row("DEFAULT", "my_ipv6", _NO, "Write the IPv6 address as my_ip, or a URL as [service_catalog] endpoint_override."),
+    _Row("DEFAULT", "allow_image_access_via_auth_token", _NO, "Images of Glance are read with Ingot's own credentials."),
+    _Row("DEFAULT", "ignore_project_check_for_admin_tasks", _NO, "Images of Glance are read as their project may."),
+    _Row("DEFAULT", "drain_shutdown_timeout", _NO, "ingot-conductor drain --wait is how conductors are drained."),
+    _Row("DEFAULT", "log_in_db_max_size", _IGNORED, "Texts are as long as their columns."),
+    _Row("DEFAULT", "webserver_tls_ciphers webserver_tls_minimum_version webserver_verify_timeout", _NO,
+         "Ingot takes what this host's OpenSSL is configured for."),
+    # Agents
+    _Row("agent", "certificates_path", _IGNORED, "Certificates of agents are in the database."),
+    _Row("agent", "verify_ca api_ca_file", _NO, _TLS_AGENT),
+    _Row("agent", "tls_ciphers tls_minimum_version", _NO, "Ingot takes what this host's OpenSSL is configured for."),
+    _Row("agent", "deploy_logs_local_path", _NO, "Logs of agents are in the database: GET /ingot/v1/nodes/<node>/logs."),
+    _Row("agent", "deploy_logs_storage_backend", _IGNORED, "Logs of agents are in the database."),
+    _Row("agent", "deploy_logs_swift_container deploy_logs_swift_days_to_expire", _NO, _SWIFT),
+    _Row("agent", "image_download_source", _IGNORED, "As http: agents fetch the image from where it is."),
+    _Row("agent", "manage_agent_boot", _NO, "The agent is always booted by Ingot."),
+    _Row("agent", "agent_api_version memory_consumed_by_agent", _IGNORED, "Ingot finds it out."),
+    _Row("agent", "command_wait_attempts command_wait_interval", _IGNORED, _WORK),
+    _Row("agent", "allow_md5_checksum", _NO, "Agents are told to refuse MD5."),
+    _Row("agent", "enable_bios_bootloader_install", _NO, "Agents do as is their default."),
+    _Row("agent", "neutron_agent_max_attempts neutron_agent_poll_interval neutron_agent_status_retry_interval", _NO,
+         _NOT_CONNECTED),
+    _Row("agent", "post_deploy_get_power_state_retries post_deploy_get_power_state_retry_interval", _NO,
+         "[conductor] power_state_change_timeout limits it."),
+    # API
+    _Row("api", "enable_ssl_api cert_file key_file unix_socket unix_socket_mode", _NO, "Put a proxy before the API."),
+    _Row("api", "server_tls_ciphers server_tls_minimum_version", _NO,
+         "Ingot takes what this host's OpenSSL is configured for."),
+    _Row("api", "enable_ramdisk_endpoints", _NO, "They are always served: lookup and heartbeat are for agents."),
+    _Row("api", "middleware network_data_schema", _NO, "Ingot loads no files of Ironic."),
+    _Row("api", "response_validation", _IGNORED, "Answers are made from their schemas."),
+    _Row("api", "disallow_clean_steps disallow_deploy_steps disallow_service_steps disallowed_enrollment_boot_modes", _NO,
+         "No step and no boot mode is refused by name: what users may do is the policy's."),
+    # Conductors
+    _Row("conductor", "bootloader bootloader_by_arch", _NO, _MEDIA),
+    _Row("conductor", "rescue_kernel rescue_ramdisk rescue_kernel_by_arch rescue_ramdisk_by_arch", _NO,
+         "Rescue boots what deployments boot: deploy_kernel and deploy_ramdisk."),
+    _Row("conductor", "rescue_password_hash_algorithm require_rescue_password_hashed", _NO,
+         "Rescue passwords are sent to the agent hashed, with SHA-256."),
+    _Row("conductor", "verify_step_priority_override", _NO, "Verify steps have the priority that their driver gives."),
+    _Row("conductor", "node_history node_history_cleanup_batch_count node_history_cleanup_interval", _IGNORED,
+         "The history is always kept: node_history_max_entries of it."),
+    _Row("conductor", "node_history_minimum_days", _NO, "node_history_max_entries limits the history, whatever its age."),
+    _Row("conductor", "log_step_flows_to_syslog record_step_flows_in_history", _IGNORED, "Step runs are always kept."),
+    _Row("conductor", "max_concurrent_deploy max_concurrent_clean max_concurrent_per_conductor_group", _NO,
+         "Ingot does not limit how many machines are deployed or cleaned at once."),
+    _Row("conductor", "node_locked_retry_attempts node_locked_retry_interval", _NO, "See [api] lock_wait_timeout."),
+    _Row("conductor", "max_conductor_wait_step_seconds check_provision_state_interval check_rescue_state_interval",
+         _IGNORED, _WORK),
+    _Row("conductor", "check_allocations_interval sync_local_state_interval conductor_cleanup_interval", _IGNORED,
+         "[conductor] sweep_interval is for all of it."),
+    _Row("conductor", "conductor_cleanup_batch_size conductor_cleanup_timeout reserved_workers_pool_percentage", _IGNORED,
+         _WORK),
+    _Row("conductor", "send_sensor_data send_sensor_data_interval send_sensor_data_wait_timeout send_sensor_data_workers "
+         "send_sensor_data_types send_sensor_data_for_undeployed_nodes", _NO, _SENSORS),
+    _Row("conductor", "soft_power_off_timeout", _NO, "power_state_change_timeout is for all changes of power."),
+    _Row("conductor", "power_failure_recovery_interval", _IGNORED, "sync_power_state_interval is for these nodes, too."),
+    _Row("conductor", "configdrive_swift_container configdrive_swift_temp_url_duration", _IGNORED, _SWIFT),
+    _Row("conductor", "cache_clean_up_interval clear_image_cache_on_deploy_failure", _IGNORED, _FILES),
+    _Row("conductor", "disable_deep_image_inspection permitted_image_formats conductor_always_validates_images", _NO,
+         "Agents always inspect images before they write them, and take qcow2 and raw."),
+    _Row("conductor", "disable_configdrive_check disable_file_checksum disable_support_for_checksum_files "
+         "disable_kernel_parameter_parsing disable_metadata_mtu_check disable_zstandard_decompression "
+         "error_on_ramdisk_config_inconsistency", _NO, "Ingot has no such switch."),
+    _Row("conductor", "enable_mdns", _NO, GROUPS["mdns"][1]),
+    _Row("conductor", "enable_health_monitoring", _NO, "A node's health is what the reading of power states finds."),
+    _Row("conductor", "automatic_lessee automatic_lessee_source", _NO, "Set a node's lessee before it is deployed."),
+    _Row("conductor", "automated_cleaning_step_source automated_cleaning_runbook automated_cleaning_runbook_from_node "
+         "automated_cleaning_runbook_by_resource_class automated_cleaning_runbook_validate_traits", _NO,
+         "Automated cleaning runs the enabled clean steps."),
+    _Row("conductor", "allow_deleting_available_nodes allow_provisioning_in_maintenance", _NO,
+         "Available nodes may be deleted; nodes in maintenance are not provisioned."),
+    _Row("conductor", "disallowed_deployment_boot_modes", _NO, "No boot mode is refused."),
+    _Row("conductor", "poweroff_in_cleanfail poweroff_in_servicefail", _NO, "Machines stay on, so that you can look."),
+    _Row("conductor", "permit_child_node_step_async_result", _IGNORED, "Steps of child nodes may take any time."),
+    _Row("conductor", "enable_trait_based_networking trait_based_networking_config_file "
+         "trait_based_networking_enable_default_trait trait_based_networking_raise_when_no_match", _NO, _NOT_CONNECTED),
+    _Row("database", "mysql_engine", _IGNORED, "Tables are InnoDB."),
+    _Row("database", "sqlite_max_wait_for_retry sqlite_retries", _IGNORED, "Ingot waits for SQLite in any case."),
+    # Deployments
+    _Row("deploy", "default_boot_option", _IGNORED, "Ironic, too, knows it no more: machines boot from their disk."),
+    _Row("deploy", "configdrive_use_object_store", _NO, _SWIFT),
+    _Row("deploy", "external_callback_url", _NO, "[service_catalog] endpoint_override is what all agents call."),
+    _Row("deploy", "external_http_url iso_cache_size iso_cache_ttl iso_master_path ramdisk_image_download_source",
+         _IGNORED, _MEDIA),
+    _Row("deploy", "http_image_subdir", _IGNORED, _FILES),
+    _Row("deploy", "image_server_auth_strategy image_server_user image_server_password image_server_auth_hosts "
+         "image_server_auth_permit_unknown_hosts", _NO, "Images are fetched without login."),
+    _Row("deploy", "power_off_after_deploy_failure", _NO, "A machine whose deployment failed is always switched off."),
+    # Inspection
+    _Row("inspector", "require_managed_boot pre_create_ports power_off", _IGNORED, _INSPECTION),
+    _Row("inspector", "callback_endpoint_override", _NO, "Agents send inventories to the API that they look up."),
+    _Row("inspector", "extra_kernel_params", _NO, "Write them into [pxe] kernel_append_params; collectors has its own."),
+    _Row("inspector", "force_dhcp", _NO, _INSPECTION),
+    _Row("inspector", "keep_ports", _NO, "Ports that an inspection does not find stay, as keep_ports = all."),
+    _Row("inspector", "status_check_period", _IGNORED, _WORK),
+    _Row("inspector", "cpu_capabilities disk_partitioning_spacing extra_hardware_strict known_accelerators "
+         "pci_device_alias physical_network_cidr_map", _NO, "Ingot has no inspection hook that reads it."),
+    _Row("ipmi", "use_ipmitool_retries kill_on_timeout store_cred_in_env debug additional_retryable_ipmi_errors",
+         _IGNORED, _IPMI),
+    _Row("ipmi", "min_command_interval", _IGNORED, "A BMC gets one command at a time."),
+    _Row("ipmi", "cipher_suite_versions", _NO, "Ingot logs in with cipher suites 17 and 3, in this order."),
+    _Row("ipmi", "disable_boot_timeout", _NO, "The boot device holds for the next boot, as the BMC understands it."),
+    # Network boot
+    _Row("pxe", "tftp_root tftp_server tftp_master_path pxe_config_subdir pxe_config_template uefi_pxe_config_template "
+         "pxe_config_template_by_arch pxe_bootfile_name uefi_pxe_bootfile_name pxe_bootfile_name_by_arch "
+         "ipxe_bootfile_name uefi_ipxe_bootfile_name ipxe_bootfile_name_by_arch ipxe_boot_script loader_file_paths "
+         "initial_grub_template file_permission dir_permission", _NO, _PXE),
+    _Row("pxe", "ipxe_config_template enable_insecure_template_override", _NO,
+         "Boot scripts have no template: kernel_append_params is what can be added."),
+    _Row("pxe", "ipxe_fallback_script enable_netboot_fallback", _NO, "Unknown machines boot from their disk."),
+    _Row("pxe", "ipxe_timeout ip_version", _NO, "Boot scripts have no such parameter."),
+    _Row("pxe", "boot_retry_timeout boot_retry_check_interval", _NO,
+         "A machine that does not boot is not restarted: the flow fails after [conductor] deploy_callback_timeout."),
+    _Row("pxe", "images_path instance_master_path image_cache_size image_cache_ttl default_ephemeral_format", _IGNORED,
+         _FILES),
+    _Row("pxe", "ipxe_use_swift", _NO, _SWIFT),
+    # Other services
+    _Row("glance", "swift_account swift_account_prefix swift_api_version swift_container swift_endpoint_url "
+         "swift_store_multiple_containers_seed swift_temp_url_cache_enabled swift_temp_url_duration "
+         "swift_temp_url_expected_download_start_delay swift_temp_url_key", _IGNORED, _SWIFT),
+    _Row("glance", "allowed_direct_url_schemes num_retries interface", _NO, "Images of Glance are passed on by the API."),
+    _Row("service_catalog", f"{_CREDENTIALS} username password project_name project_id project_domain_id "
+         "project_domain_name user_domain_id user_domain_name region_name system_scope valid_interfaces cafile certfile "
+         "keyfile insecure timeout service_type service_name interface connect_retries min_version max_version", _IGNORED,
+         "Ingot asks no catalog for its own address: set endpoint_override, or [api] public_endpoint."),
+    _Row("ssl", "cert_file key_file ca_file", _NO, "Put a proxy before the API."),
+)  # fmt: skip
+
+_BY_OPTION = {(row.group, name): (row.verdict, row.advice) for row in _ROWS for name in row.names.split()}
+
+
+def find(group: str, name: str) -> tuple[Verdict, str] | None:
+    """Return what becomes of an option of Ironic, and what to write; None for one that Ironic has not."""
+    return _BY_OPTION.get((group, name.replace("-", "_"))) or GROUPS.get(group)

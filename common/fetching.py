@@ -1,0 +1,251 @@
+"""Requests to other servers that end in time, however these answer (used by api, conductor, drivers).
+
+The time limit of a socket begins anew with each byte, so that a server that drips one now and then is read for ever.
+Here all that a request does, from the first connection to the last byte, ends at one moment. Proxies, passwords and
+certificates of the process's environment are not used: they are not meant for what users name.
+"""
+
+import contextlib
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import requests
+import urllib3
+from requests import adapters
+from urllib3.util import connection, ssl_
+
+from ingot.common import errors
+from ingot.common.networks import ANYWHERE, Networks
+
+_MOST_REDIRECTS = 5
+_CHUNK = 64 * 1024
+_SHORTEST = 0.001  # seconds: 0 would mean not to wait at all
+
+
+class FetchError(errors.IngotError):
+    """What a URL names cannot be had; the message says why, and has nothing of the URL but its host."""
+
+
+class Answer(NamedTuple):
+    """What a server has answered.
+
+    :param content: as it was sent, in whatever encoding; empty where it was not asked for.
+    """
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class _Limits(threading.local):
+    """What holds for the requests of this thread at the moment."""
+
+    until: float | None = None
+    networks = ANYWHERE
+
+    def left(self) -> float | None:
+        """Return the seconds that are left; None: there is no limit.
+
+        :raises TimeoutError: there are none.
+        """
+        if self.until is None:
+            return None
+        left = self.until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("it took too long")
+        return max(left, _SHORTEST)
+
+
+_limits = _Limits()
+
+
+@contextlib.contextmanager
+def limit(seconds: float, networks: Networks = ANYWHERE) -> Iterator[None]:
+    """End all that sessions of :func:`open_session` do in this block, and in this thread, in time."""
+    before = _limits.until, _limits.networks
+    _limits.until, _limits.networks = time.monotonic() + seconds, networks
+    try:
+        yield
+    finally:
+        _limits.until, _limits.networks = before
+
+
+class _Timed(socket.socket):
+    """A socket that waits as long as it was told to, but never longer than the limit of its thread's request."""
+
+    _pause: float | None = None
+
+    def settimeout(self, value: float | None) -> None:
+        self._pause = value
+        super().settimeout(value)
+
+    def _limit_wait(self) -> None:
+        waits = [wait for wait in (self._pause, _limits.left()) if wait is not None]
+        super().settimeout(min(waits, default=None))
+
+
+class _Socket(_Timed):
+    def recv_into(self, *args: Any) -> int:
+        self._limit_wait()
+        return super().recv_into(*args)
+
+    def sendall(self, *args: Any) -> None:
+        self._limit_wait()
+        super().sendall(*args)
+
+
+class _TLSSocket(ssl.SSLSocket, _Timed):
+    def recv_into(self, *args: Any) -> int:
+        self._limit_wait()
+        return super().recv_into(*args)
+
+    def send(self, *args: Any) -> int:
+        self._limit_wait()
+        return super().send(*args)
+
+
+def _connect(conn: urllib3.connection.HTTPConnection) -> socket.socket:
+    """Connect to one of the addresses of a host: of those that were checked, and no others."""
+    try:
+        found = socket.getaddrinfo(conn.host, conn.port, type=socket.SOCK_STREAM)
+    except (socket.gaierror, UnicodeError) as exc:
+        raise urllib3.exceptions.NameResolutionError(conn.host, conn, socket.gaierror(str(exc))) from exc
+    addresses = list(dict.fromkeys(str(place[-1][0]) for place in found))
+    permitted = [address for address in addresses if _limits.networks.permit(address)]
+    if not permitted:
+        raise FetchError(f"{conn.host} has the address {addresses[0]}, which may not be reached")
+    error = OSError("no address")
+    for address in permitted:
+        try:
+            return _connect_to(conn, address)
+        except OSError as exc:
+            error = exc
+    if isinstance(error, TimeoutError):
+        raise urllib3.exceptions.ConnectTimeoutError(conn, f"{conn.host} takes no connection in time") from error
+    raise urllib3.exceptions.NewConnectionError(conn, str(error)) from error
+
+
+def _connect_to(conn: urllib3.connection.HTTPConnection, address: str) -> socket.socket:
+    left = _limits.left()
+    own = conn.timeout if isinstance(conn.timeout, int | float) else left
+    pause = min(filter(None, (own, left)), default=None)
+    made = connection.create_connection(
+        (address, conn.port), pause, source_address=conn.source_address, socket_options=conn.socket_options
+    )
+    sock = _Socket(fileno=made.detach())
+    sock.settimeout(pause)
+    return sock
+
+
+class _Connection(urllib3.connection.HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        return _connect(self)
+
+
+class _TLSConnection(urllib3.connection.HTTPSConnection):
+    def _new_conn(self) -> socket.socket:
+        return _connect(self)
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TLSPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TLSConnection
+
+
+class Adapter(adapters.HTTPAdapter):
+    """Sends requests by connections that know of :func:`limit`.
+
+    :param context: the TLS context to verify servers with; by default the well-known authorities decide.
+    """
+
+    def __init__(self, context: ssl.SSLContext | None = None, retries: urllib3.Retry | int = 0) -> None:
+        self._context = context or ssl_.create_urllib3_context()
+        self._context.sslsocket_class = _TLSSocket
+        self._has_own_authorities = context is not None
+        super().__init__(max_retries=retries)
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **options: Any) -> None:
+        super().init_poolmanager(connections, maxsize, block, ssl_context=self._context, **options)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, ssl_context=self._context, **options)
+        manager.pool_classes_by_scheme = {"http": _Pool, "https": _TLSPool}
+        return manager
+
+    def cert_verify(self, conn: object, url: str, verify: bool | str, cert: object) -> None:
+        """Leave the authorities of a context of one's own alone: the base class would add the well-known ones."""
+        if not self._has_own_authorities:
+            super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]
+
+
+def open_session(adapter: Adapter | None = None) -> requests.Session:
+    """Return a session whose requests obey :func:`limit`."""
+    session = requests.Session()
+    session.trust_env = False
+    session.headers["Accept-Encoding"] = "identity"  # what is packed may be of any size when it is unpacked
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, adapter or Adapter())
+    return session
+
+
+def request(session: requests.Session, method: str, url: str, most: int | None, **options: Any) -> Answer:
+    """Send a request; it follows no redirect. To be called inside of :func:`limit`.
+
+    :param most: bytes of the answer that are read; None: none is read.
+    :param options: as those of ``session.request``.
+    :raises RequestException: it cannot be sent, or its answer is cut off or not in time.
+    :raises FetchError: the answer has more bytes, or the server's address may not be reached.
+    """
+    with session.request(method, url, stream=True, allow_redirects=False, **options) as response:
+        content = bytearray()
+        try:
+            while most is not None and (chunk := response.raw.read(_CHUNK, decode_content=False)):
+                content += chunk
+                if len(content) > most:
+                    raise FetchError(f"the answer is longer than {most} bytes")
+        except urllib3.exceptions.HTTPError as exc:
+            raise requests.ConnectionError(exc) from exc
+        return Answer(response.status_code, response.reason, response.headers, bytes(content))
+
+
+def fetch(url: str, most: int, seconds: float, networks: Networks, verify: bool | str = True) -> bytes:
+    """Return what a URL of a user names.
+
+    Redirects lead to URLs of http and https only; each is checked as the first one is.
+
+    :param verify: whether to verify servers, or the file with the authorities to do it with.
+    :raises FetchError: it cannot be had within ``seconds``, has more than ``most`` bytes, or is where it may not be.
+    """
+    try:
+        with limit(seconds, networks), open_session() as session:
+            answer = _follow(session, url, most, verify)
+    except requests.Timeout:
+        raise FetchError(f"it was not there within {seconds:g} s") from None
+    except (requests.RequestException, ValueError) as exc:
+        is_late = any(isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError) for cause in exc.args)
+        reason = f"it was not there within {seconds:g} s" if is_late else f"it cannot be fetched: {type(exc).__name__}"
+        raise FetchError(reason) from None
+    if answer.status != requests.codes.ok:
+        raise FetchError(f"it answers HTTP {answer.status}")
+    return answer.content
+
+
+def _follow(session: requests.Session, url: str, most: int, verify: bool | str) -> Answer:
+    for _ in range(_MOST_REDIRECTS + 1):
+        if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+            raise FetchError("it leads to a URL that is neither http nor https")
+        answer = request(session, "GET", url, most, verify=verify)
+        if answer.status not in requests.models.REDIRECT_STATI or "Location" not in answer.headers:
+            return answer
+        url = urllib.parse.urljoin(url, answer.headers["Location"])
+    raise FetchError(f"it leads from one URL to the next more than {_MOST_REDIRECTS} times")

@@ -1,0 +1,80 @@
+"""Networks in options, and whether an address is in one of them."""
+
+import ipaddress
+import socket
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from oslo_config import cfg, types
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class NetworkType(types.ConfigType):
+    """The type of an option whose value is a network, such as 10.0.0.0/8; an address is a network of one."""
+
+    def __init__(self) -> None:
+        super().__init__(type_name="network")
+
+    def __call__(self, value: object) -> Network:
+        return ipaddress.ip_network(str(value).strip())
+
+    def _formatter(self, value: object) -> str:
+        return str(value)
+
+    def __eq__(self, other: object) -> bool:
+        return self.__class__ is other.__class__
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def build_option(name: str, default: Sequence[str], **about: Any) -> cfg.Opt:
+    """Return an option that is a list of networks."""
+    return cfg.Opt(name, type=types.List(NetworkType()), default=list(default), **about)
+
+
+class Networks(NamedTuple):
+    """Where one may go.
+
+    :param denied: never there.
+    :param allowed: only there; empty: everywhere else.
+    """
+
+    denied: Sequence[Network] = ()
+    allowed: Sequence[Network] = ()
+
+    def permit(self, host: str) -> bool:
+        """Return whether an address may be reached; that of a name is not known here, so a name may."""
+        found = _parse_address(host.partition("%")[0])
+        if found is None:
+            return True
+        if isinstance(found, ipaddress.IPv6Address):
+            found = found.ipv4_mapped or found
+        is_denied = any(found in network for network in self.denied)
+        return not is_denied and (not self.allowed or any(found in network for network in self.allowed))
+
+
+def contain(networks: Sequence[Network], host: str) -> bool:
+    """Return whether an address is in one of the networks; what is no address is in none."""
+    try:
+        found = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, ipaddress.IPv6Address):
+        found = found.ipv4_mapped or found
+    return any(found in network for network in networks)
+
+
+ANYWHERE = Networks()
+
+
+def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return an address in any form that connections take, such as 127.1; None for a name."""
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        pass
+    try:
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except (OSError, UnicodeError):
+        return None

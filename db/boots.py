@@ -1,0 +1,49 @@
+"""Queries for machines that boot. They take no lock: what they write belongs to machines and not to conductors."""
+
+import datetime
+import secrets
+
+import sqlalchemy as sa
+
+from ingot.common import clock
+from ingot.db import models, nodes
+from ingot.db.engine import Database
+
+_NODES = nodes.NODES
+
+_TICKET_SECONDS = 60
+"""How long a ticket is good: the machine uses it at once."""
+
+
+def note_script(db: Database, node: models.Node) -> None:
+    """Write that the machine of a node has fetched its boot script."""
+    fetched = {"boot_script_at": clock.now(), "updated_at": _NODES.c.updated_at}
+    db.write(sa.update(_NODES).where(_NODES.c.id == node.id).values(fetched))
+
+
+def issue_ticket(db: Database, node: models.Node, address: str | None) -> str | None:
+    """Return a new ticket for the boot script of a volume, in place of any other; the machine has fetched its script.
+
+    :param address: network address of the client; None: any may have it.
+    :returns: None if another address had one since the conductor last booted the machine.
+    """
+    ticket = secrets.token_urlsafe(32)
+    fetched = {"boot_script_at": clock.now(), "boot_ticket": ticket, "updated_at": _NODES.c.updated_at}
+    own = sa.update(_NODES).where(_NODES.c.id == node.id)
+    if address is not None:
+        own = own.where(sa.or_(_NODES.c.boot_address.is_(None), _NODES.c.boot_address == address))
+        fetched["boot_address"] = address
+    return ticket if db.write(own.values(fetched)) == 1 else None
+
+
+def redeem_ticket(db: Database, uuid: str, ticket: str, address: str | None) -> models.Node | None:
+    """Take a ticket back and return its node: id, uuid, boot_config; None if it is not good, or not any more.
+
+    :param address: as :func:`issue_ticket` was given it.
+    """
+    own = [_NODES.c.uuid == uuid, *([] if address is None else [_NODES.c.boot_address == address])]
+    oldest = clock.now() - datetime.timedelta(seconds=_TICKET_SECONDS)
+    good = sa.update(_NODES).where(*own, _NODES.c.boot_ticket == ticket, _NODES.c.boot_script_at > oldest)
+    if db.write(good.values(boot_ticket=None, updated_at=_NODES.c.updated_at)) != 1:
+        return None
+    return nodes.get(db, uuid, ("id", "uuid", "boot_config"))
