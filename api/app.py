@@ -24,7 +24,7 @@ from ingot.api import routes
 from ingot.api.auth import identity
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
-from ingot.api.web import faults, fields, operations, preconditions, proxies, versions
+from ingot.api.web import faults, fields, operations, preconditions, proxies, streams, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
@@ -48,6 +48,9 @@ _ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
 FEED = "ingot.feed"
 """The extension of the application that the web server closes when it stops."""
 
+BODY_LIMIT = "ingot.body_limit"
+"""The extension of the application that returns how many bytes the body of a request to a path may have."""
+
 
 def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> flask.Flask:
     """Return the WSGI application.
@@ -60,6 +63,7 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
     app.url_map.merge_slashes = False
     api = Api(conf, db, client)
     app.extensions[FEED] = api.feed
+    app.extensions[BODY_LIMIT] = api.body_limit
     app.view_functions[_NO_STATE] = _refuse_state
     for route in routes.ROUTES:
         app.view_functions[route.path] = functools.partial(api.answer, route)
@@ -120,7 +124,7 @@ class Api:
         if request.method == "OPTIONS":
             return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
         if route.for_machines:
-            self._check_machine(request)
+            self._check_machine(route, request)
         operation = _find_operation(route, request)
         access = self._authenticate(route, request)
         flask.g.minor = _read_minor(route, request)
@@ -141,7 +145,7 @@ class Api:
             access.check_required()
         return _build_response(reply, operation.answer.media, request.method, conditions)
 
-    def _check_machine(self, request: flask.Request) -> None:
+    def _check_machine(self, route: Route, request: flask.Request) -> None:
         """Refuse a client that is no machine, as far as networks tell.
 
         :raises Forbidden: its address is in none of those of machines.
@@ -149,7 +153,7 @@ class Api:
         flask.g.secret = True
         permitted, address = self._conf.api.machine_networks, request.remote_addr or "an unknown address"
         if permitted and not networks.contain(permitted, address):
-            LOG.warning("%s is refused for %s: it is in no network of [api] machine_networks", request.path, address)
+            LOG.warning("%s is refused to %s, which is in no network of [api] machine_networks", route.path, address)
             raise errors.Forbidden("Machines and their agents are answered on their networks only.")
 
     def _wait_for_lock(self, handle: Callable[[], Reply]) -> Reply:
@@ -212,6 +216,11 @@ class Api:
             preconditions=None if request.method == "GET" else conditions,
         )
 
+    def body_limit(self, path: str) -> int:
+        """Return how many bytes the body of a request to a path may have."""
+        most: int = self._conf.api.max_json_body_size
+        return most
+
     def _read_body(self, request: flask.Request) -> Any:
         """Return the parsed body; None for an empty one.
 
@@ -219,15 +228,15 @@ class Api:
         :raises TooDeep: its lists and objects are nested deeper than is accepted.
         :raises Invalid: it is not JSON, or did not arrive whole.
         """
-        limits, declared = self._conf.api, request.content_length or 0
+        limit, declared = self.body_limit(request.path), request.content_length or 0
         try:
-            raw = b"" if declared > limits.max_json_body_size else request.stream.read(limits.max_json_body_size + 1)
+            raw = b"" if declared > limit else request.stream.read(limit + 1)
         except (OSError, ValueError) as exc:
             raise errors.Invalid(
                 f"The request body cannot be read: {exc}. Send a Content-Length that is true, or whole chunks."
             ) from exc
-        if max(declared, len(raw)) > limits.max_json_body_size:
-            raise errors.BodyTooLarge(size=max(declared, len(raw)), limit=limits.max_json_body_size)
+        if max(declared, len(raw)) > limit:
+            raise errors.BodyTooLarge(size=max(declared, len(raw)), limit=limit)
         if len(raw) < declared:
             raise errors.Invalid(f"The request body ended after {len(raw)} of {declared} bytes.")
         if not raw.strip():
@@ -236,8 +245,8 @@ class Api:
             parsed = orjson.loads(raw)
         except orjson.JSONDecodeError as exc:
             raise errors.Invalid(f"The request body is not JSON: {exc}. Send a JSON document in UTF-8.") from exc
-        if fields.is_deeper_than(parsed, limits.max_json_body_depth):
-            raise faults.TooDeep(limit=limits.max_json_body_depth)
+        if fields.is_deeper_than(parsed, self._conf.api.max_json_body_depth):
+            raise faults.TooDeep(limit=self._conf.api.max_json_body_depth)
         if parsed is None:
             raise errors.Invalid("The request body is null. Send a JSON object or list, or leave the body out.")
         return parsed
@@ -283,6 +292,8 @@ def _build_response(reply: Reply, media: str, method: str, conditions: Precondit
     if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
         as_it_is = flask.Response(body, reply.status, reply.headers, mimetype="text/plain" if media == _JSON else media)
         as_it_is.direct_passthrough = not isinstance(body, str | bytes)
+        if as_it_is.direct_passthrough and streams.TAKE in flask.request.environ:
+            flask.request.environ[streams.TAKE](body)
         return as_it_is
     data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)

@@ -7,8 +7,10 @@ import asyncio
 import contextlib
 import functools
 import queue
+import sys
 import tempfile
 import threading
+import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any, NamedTuple, Protocol
 

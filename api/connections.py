@@ -5,7 +5,6 @@ Neither a connection nor a part of a request costs a thread, so that slow and si
 
 import asyncio
 import collections
-import contextlib
 import ssl
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -26,25 +25,34 @@ _HANDSHAKE_S = 10
 """Seconds within which a client must have agreed on TLS."""
 
 
-class RequestRefused(errors.IngotError):
-    """A request that is no HTTP, or that is too large or too slow to be one."""
+class UnreadableRequest(errors.IngotError):
+    """A request that is no HTTP, or does not arrive whole."""
 
-    def __init__(self, status: HTTPStatus, why: str) -> None:
-        super().__init__(why)
-        self.code = status
+    code = 400
+    template = "The request cannot be read: {why}."
+
+
+class LateRequest(errors.IngotError):
+    code = 408
+    template = "The request has not arrived within {seconds} s ([api] request_timeout)."
+
+
+class LongHeaders(errors.IngotError):
+    code = 431
+    template = "The URL and the headers have more than {limit} bytes ([api] max_header_size)."
 
 
 class Limits(NamedTuple):
     """
     :param head: bytes of the URL and the headers of a request.
-    :param arrival: seconds within which a request must have arrived.
+    :param seconds: within which a request must have arrived, and its answer must have been taken.
     :param from_address: connections from one address.
     :param at_all: connections.
     :param unlimited: networks from which there may be any number.
     """
 
     head: int
-    arrival: float
+    seconds: float
     from_address: int
     at_all: int
     unlimited: Sequence[networks.Network]
@@ -54,33 +62,250 @@ class Guests:
     """All connections of a server."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self._by_address: dict[str, set[Door]] = collections.defaultdict(set)
+        self.limits = limits
+        self._by_address: dict[str, set[Connection]] = collections.defaultdict(set)
         self._count = 0
 
-    def admit(self, door: "Door") -> bool:
-        """Make room for one more, if need be at the cost of the one that has been idle for longest.
+    def admit(self, new: "Connection") -> bool:
+        """Make room for a connection, if need be at the cost of the one that has been idle for longest.
 
-        :returns: whether it may come in.
+        :returns: whether it may stay.
         """
-        same, limits = self._by_address[door.address], self._limits
-        is_limited = door.address != "" and not networks.contain(limits.unlimited, door.address)
+        same, limits = self._by_address[new.address], self.limits
+        is_limited = new.address != "" and not networks.contain(limits.unlimited, new.address)
         if is_limited and len(same) >= limits.from_address and not _close_idlest(same):
-            LOG.debug("A connection from %s is refused: there are %d ([api] max_connections_per_address)", *_name(same))
+            LOG.debug("%s has %d connections already ([api] max_connections_per_address)", new.address, len(same))
             return False
-        everyone = (one for doors in self._by_address.values() for one in doors)
+        everyone = (one for connections in self._by_address.values() for one in connections)
         if self._count >= limits.at_all and not _close_idlest(everyone):
-            LOG.warning("A connection from %s is refused: there are %d, and none is idle", door.address, self._count)
+            LOG.warning("There are %d connections, none of them idle: one from %s is closed", self._count, new.address)
             return False
-        same.add(door)
+        same.add(new)
         self._count += 1
         return True
 
-    def leave(self, door: "Door") -> None:
-        """Forget a connection that is closed."""
-        same = self._by_address[door.address]
-        if door in same:
-            same.remove(door)
+    def leave(self, connection: "Connection") -> None:
+        """Forget a connection; safe to repeat."""
+        same = self._by_address[connection.address]
+        if connection in same:
+            same.remove(connection)
             self._count -= 1
         if not same:
-            del self._by_address[door.address]
+            del self._by_address[connection.address]
+
+
+def _close_idlest(connections: "Iterable[Connection]") -> bool:
+    """Close the connection that has been idle for longest.
+
+    :returns: whether one is idle.
+    """
+    idle = [connection for connection in connections if connection.is_idle]
+    if idle:
+        min(idle, key=lambda connection: connection.idle_since).abort()
+    return bool(idle)
+
+
+class Connection(httptools_impl.HttpToolsProtocol):
+    """One connection, with the limits that uvicorn leaves to others.
+
+    :param guests: all of them.
+    :param tls: returns the settings of TLS for a new connection; None: it has no TLS.
+    :ivar address: of the client; empty on a unix socket.
+    :ivar idle_since: when its last request was answered.
+    """
+
+    def __init__(self, guests: Guests, tls: Callable[[], ssl.SSLContext | None], *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._guests = guests
+        self._tls = tls
+        self._below: asyncio.Transport | None = None
+        self._is_open = False
+        self._handshake: asyncio.Task[None] | None = None
+        self._early = b""  # what arrives in the moment between the handshake and the end of its task
+        self._arriving = False
+        self._head = 0
+        self._is_in_head = False
+        self._timer: asyncio.TimerHandle | None = None
+        self.address = ""
+        self.idle_since = time.monotonic()
+        self.gone = False
+        self.sender: asyncio.Task[Any] | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is there, nor a part of one."""
+        return self._is_open and not self._arriving and not self._is_served
+
+    @property
+    def _is_served(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def abort(self) -> None:
+        """Close it without sending what waits to be sent."""
+        self._guests.leave(self)
+        if self._is_open:
+            self.transport.abort()
+        elif self._below:
+            self._below.abort()
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Let it in, after a handshake if there is to be TLS."""
+        peer = transport.get_extra_info("peername")
+        self.address = str(peer[0]) if isinstance(peer, tuple) else ""
+        self._below = transport
+        context = self._tls()
+        if not self._guests.admit(self):
+            transport.abort()
+        elif context is None:
+            self._open(transport)
+        else:
+            transport.pause_reading()
+            self._handshake = self.loop.create_task(self._shake_hands(transport, context))
+
+    async def _shake_hands(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        try:
+            secured = await self.loop.start_tls(
+                transport, self, context, server_side=True, ssl_handshake_timeout=_HANDSHAKE_S
+            )
+        except OSError as exc:  # those of TLS, and that it takes too long
+            LOG.debug("%s does not agree on TLS: %s", self.address, exc)
+            secured = None
+        if secured is None:
+            self.abort()
+            return
+        self._open(secured)
+        if self._early:
+            self.data_received(self._early)
+
+    def _open(self, transport: asyncio.Transport) -> None:
+        self._is_open = True
+        super().connection_made(transport)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.gone = True
+        self._guests.leave(self)
+        if self._timer:
+            self._timer.cancel()
+        if self._is_open:
+            super().connection_lost(exc)
+        if self.sender:
+            self.sender.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        if not self._is_open:
+            self._early += data
+            return
+        self._unset_keepalive_if_required()
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+                return
+        except httptools.HttpParserError as exc:
+            cause = exc.__context__
+            self._refuse(cause if isinstance(cause, errors.IngotError) else UnreadableRequest(why=exc))
+            return
+        if self._is_in_head:
+            self._head += len(data)
+            if self._head > self._guests.limits.head:
+                self._refuse(LongHeaders(limit=self._guests.limits.head))
+                return
+        self._watch()
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]
+        """Answer a client that has sent all it wants to send, unless an answer is on its way: then it is gone.
+
+        :returns: whether the connection stays open for the answer; with TLS there is no such thing.
+        """
+        if not self._is_served or self.cycle.response_started:
+            return None
+        if self.cycle.more_body:
+            length = dict(self.cycle.scope["headers"]).get(b"content-length", b"").decode("latin-1")
+            awaited = f"all {length} bytes" if length else "its last chunk"
+            self._refuse(UnreadableRequest(why=f"it ended before {awaited} of its body had arrived"))
+            return None
+        self.cycle.keep_alive = False
+        return self.scheme == "http"
+
+    # What the parser and the answers call.
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        cast(dict[str, object], self.scope)[bridge.CONNECTION] = self
+        self._arriving = self._is_in_head = True
+        self._head = 0
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > self._guests.limits.head:
+            raise LongHeaders(limit=self._guests.limits.head)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._arriving = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self.idle_since = time.monotonic()
+        if self._arriving and self.expect_100_continue:  # nobody knows whether the client will send the body
+            self.transport.close()
+        if self.transport.is_closing():
+            self._limit_taking()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.abort()
+
+    # Limits of time, and refusals.
+
+    def _watch(self) -> None:
+        """Limit the time for what is to arrive; while a request is served, nothing is."""
+        awaited = self._arriving or not self._is_served
+        if awaited and self._timer is None:
+            self._timer = self.loop.call_later(self._guests.limits.seconds, self._end_late)
+        elif not awaited and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end_late(self) -> None:
+        self._timer = None
+        if self._is_served and not self.cycle.more_body:  # the next request is only read when this one is answered
+            self._watch()
+        elif not self._arriving:
+            self.abort()
+        else:
+            self._refuse(LateRequest(seconds=self._guests.limits.seconds))
+
+    def _refuse(self, error: errors.IngotError) -> None:
+        """Answer what is no request that could be served, and close the connection."""
+        LOG.info("Refused %d: %s", error.code, error.message)
+        if self._is_served and not self.cycle.more_body:  # the request before it is answered yet
+            self.cycle.keep_alive = False
+            self.flow.pause_reading()
+            return
+        if not self._is_served or not self.cycle.response_started:
+            self.transport.write(_render(error))
+        self.transport.close()
+        self._limit_taking()
+
+    def _limit_taking(self) -> None:
+        """Limit the time in which the client takes what was written before the end."""
+        if self.transport.get_write_buffer_size():
+            self.loop.call_later(self._guests.limits.seconds, self.transport.abort)
+
+
+def _render(error: errors.IngotError) -> bytes:
+    """Return an error as a whole answer, for a request that no application has seen."""
+    body = faults.build_body(error, handled=False)
+    head = (
+        f"HTTP/1.1 {error.code} {HTTPStatus(error.code).phrase}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "Connection: close",
+    )
+    return "\r\n".join((*head, "", "")).encode() + body

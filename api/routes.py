@@ -57,7 +57,6 @@ def serve(
     below: Mapping[str, int] = _HIDDEN,
     public: bool = False,
     first: Callable[..., object] | None = None,
-    for_machines: bool = False,
 ) -> Route:
     """Return a URL, each of whose operations knows its rule and the version that brought it.
 
@@ -71,7 +70,12 @@ def serve(
         named = rule if rule.startswith("ingot:") else f"baremetal:{rule}"
         served[method] = operation._replace(since=max(since, operation.since), rule=named)
     path = path if path.startswith("/") else f"/v1/{path}"
-    return Route(path, served, since, below, public, not path.startswith("/v1"), first, for_machines)
+    return Route(path, served, since, below, public, not path.startswith("/v1"), first)
+
+
+def serve_machines(path: str, operations: Mapping[str, Operation], since: int = 1) -> Route:
+    """Return a URL that booting machines and their agents ask for; they have no credentials."""
+    return serve(path, operations, since=since, public=True)._replace(for_machines=True)
 
 
 class _Resource(Protocol):
@@ -116,13 +120,13 @@ ROUTES: tuple[Route, ...] = (
     serve("/", {"GET": root.service}, public=True),
     serve("/v1", {"GET": root.version_1}, public=True),
     # requests of machines and their agents
-    serve("/boot/ipxe/<mac>", {"GET": boot.ipxe}, public=True, for_machines=True),
-    serve("/boot/images/<node>/<ticket>/<image>", {"GET": boot.image}, public=True, for_machines=True),
-    serve("/boot/volumes/<node>/<ticket>", {"GET": boot.volume}, public=True, for_machines=True),
-    serve("lookup", {"GET": agents.lookup}, since=22, public=True, for_machines=True),
-    serve("heartbeat", {"POST": build_without_ident("node_ident")}, since=22, public=True, for_machines=True),
-    serve("heartbeat/<node>", {"POST": agents.heartbeat}, since=22, public=True, for_machines=True),
-    serve("continue_inspection", {"POST": agents.continue_inspection}, public=True, for_machines=True),
+    serve_machines("/boot/ipxe/<mac>", {"GET": boot.ipxe}),
+    serve_machines("/boot/images/<node>/<ticket>/<image>", {"GET": boot.image}),
+    serve_machines("/boot/volumes/<node>/<ticket>", {"GET": boot.volume}),
+    serve_machines("lookup", {"GET": agents.lookup}, since=22),
+    serve_machines("heartbeat", {"POST": build_without_ident("node_ident")}, since=22),
+    serve_machines("heartbeat/<node>", {"POST": agents.heartbeat}, since=22),
+    serve_machines("continue_inspection", {"POST": agents.continue_inspection}),
     # nodes
     *_build_routes("nodes", nodes, "node", detail=True),
     serve("nodes/validate", {"GET": management.validate_by_query}, "node:validate"),

@@ -1,15 +1,30 @@
-"""The web server inside ingot-api and ingot: cheroot, a threaded server made for production."""
+"""The web server inside ingot-api and ingot: uvicorn, on a thread of its own.
 
-import logging
+uvicorn parses HTTP on one event loop; :mod:`ingot.api.connections` limits what a client may do there, and
+:mod:`ingot.api.bridge` gives each request that has arrived to a thread that runs the application.
+"""
+
+import asyncio
+import contextlib
+import errno
+import os
+import pathlib
+import resource
 import socket
+import ssl
+import stat
 import threading
+from concurrent import futures
+from typing import Any, cast
 
 import flask
-from cheroot import server, wsgi
+import uvicorn
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.api.app import FEED
+from ingot.api.app import BODY_LIMIT, FEED
+from ingot.api.bridge import Bridge
+from ingot.api.connections import Connection, Guests, Limits
 from ingot.common import errors
 
 LOG = log.getLogger(__name__)
@@ -21,69 +36,162 @@ _IDLE_SECONDS = 75
 """How long a connection may be idle: longer than clients wait between two requests. A client whose request meets the
 closing of the connection gets no answer, and cannot know whether a POST was received."""
 
-_IDLE_CONNECTIONS = 500
-"""How many connections may be idle; more are closed with their answers. They cost a file descriptor and no thread."""
+_BACKLOG = 512
+"""How many connections may wait to be taken."""
 
-_SENDING_SECONDS = 10
-"""How long a client may pause in the middle of a request: meanwhile it keeps a thread."""
+_LASTING_THREADS = 8
+"""Threads that fetch what answers that last send next; each is free again when it has some."""
 
-
-class _Connection(server.HTTPConnection):
-    """A connection that may be idle for longer than it may keep a thread waiting."""
-
-    def __init__(self, web: server.HTTPServer, sock: socket.socket, *more: object) -> None:
-        sock.settimeout(_SENDING_SECONDS)
-        super().__init__(web, sock, *more)
-
-
-class _Server(wsgi.Server):
-    """cheroot's server, writing its messages into the service's log."""
-
-    keep_alive_conn_limit = _IDLE_CONNECTIONS
-    ConnectionClass = _Connection
-
-    def error_log(self, msg: str = "", level: int = logging.INFO, traceback: bool = False) -> None:
-        LOG.log(level, "Web server: %s", msg, exc_info=traceback)
+_TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 class Server:
-    """Serves the application on a thread of its own, with ``[api] api_threads`` threads for requests, and as many for
-    streams of events and downloads of images as there may be: they never take one from requests.
+    """Serves the application, with ``[api] api_threads`` threads for requests.
 
-    :param conf: [api] host_ip, port, api_threads, max_event_streams and max_image_downloads.
+    :param conf: the group [api].
+    :raises ConfigurationError: TLS cannot be used as it is configured.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, app: flask.Flask) -> None:
+        self._conf = conf
         self._app = app
-        self._address = (str(conf.api.host_ip), conf.api.port)
-        self._server = _Server(
-            self._address,
-            app,
-            numthreads=conf.api.api_threads + conf.api.max_event_streams + conf.api.max_image_downloads,
-            request_queue_size=128,
-            shutdown_timeout=_SHUTDOWN_SECONDS,
-            server_name="ingot",
-            timeout=_IDLE_SECONDS,
+        self._tls = _load_tls(conf)
+        limits = Limits(
+            head=conf.api.max_header_size * 1024,
+            seconds=conf.api.request_timeout,
+            from_address=conf.api.max_connections_per_address,
+            at_all=resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2,
+            unlimited=conf.api.trusted_proxies,
         )
-        self._thread = threading.Thread(target=self._server.serve, name="api", daemon=True)
+        self._bridge = Bridge(app, conf.api.api_threads, app.extensions[BODY_LIMIT], limits.seconds)
+        self._guests = Guests(limits)
+        config = uvicorn.Config(
+            self._bridge,
+            http=cast(type[asyncio.Protocol], self._connect),
+            ws="none",
+            interface="asgi3",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",  # what there is to say is said here
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            backlog=_BACKLOG,
+            timeout_keep_alive=_IDLE_SECONDS,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._serve, name="api", daemon=True)
 
-    def start(self) -> None:
+    def _connect(self, *given: Any, **named: Any) -> Connection:
+        return Connection(self._guests, lambda: self._tls, *given, **named)
+
+    def start(self, listener: socket.socket | None = None) -> None:
         """Start to listen; return when requests are accepted.
 
+        :param listener: a socket that listens already, which others may share.
         :raises ConfigurationError: the address cannot be used.
         """
-        try:
-            self._server.prepare()
-        except OSError as exc:
-            value = ":".join(map(str, self._address))
-            allowed = f"Cannot listen there: {exc}. Is another server running?"
-            raise errors.ConfigurationError(option="[api] host_ip and port", value=value, allowed=allowed) from exc
+        self._listener = listener or listen(self._conf)
+        self._bridge.start()
         self._thread.start()
-        LOG.info("The API listens on http://%s:%d", *self._address)
+        LOG.info("The API listens on %s", describe_address(self._conf))
+
+    def _serve(self) -> None:
+        asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        lasting = futures.ThreadPoolExecutor(_LASTING_THREADS, "lasting")
+        asyncio.get_running_loop().set_default_executor(lasting)
+        await self._server.serve([self._listener])
+
+    def reload(self) -> None:
+        """Read certificate, key and authorities again, for new connections. What cannot be used changes nothing."""
+        try:
+            self._tls = _load_tls(self._conf)
+        except errors.ConfigurationError as exc:
+            LOG.error("TLS stays as it was: %s", exc.message)  # noqa: TRY400 - the message is complete
+        else:
+            if self._tls:
+                LOG.info("The certificate of the API was read again")
 
     def stop(self) -> None:
         """Stop listening, end streams of events, and wait for running requests."""
         self._app.extensions[FEED].close()
-        self._server.stop()
+        self._server.should_exit = True
         if self._thread.is_alive():
-            self._thread.join(_SHUTDOWN_SECONDS)
+            self._thread.join(_SHUTDOWN_SECONDS + 1)
+        self._bridge.stop()
+
+
+def describe_address(conf: cfg.ConfigOpts) -> str:
+    """Return where the API listens, for messages."""
+    if conf.api.unix_socket:
+        return str(conf.api.unix_socket)
+    host = str(conf.api.host_ip)
+    scheme = "https" if conf.api.enable_ssl_api else "http"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{conf.api.port}"
+
+
+def listen(conf: cfg.ConfigOpts) -> socket.socket:
+    """Return a socket that listens where the configuration says.
+
+    :raises ConfigurationError: the address cannot be used.
+    """
+    path, host = conf.api.unix_socket, str(conf.api.host_ip)
+    try:
+        if path:
+            return _listen_on_file(pathlib.Path(path), int(conf.api.unix_socket_mode, 8))
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, conf.api.port), family=family, backlog=_BACKLOG)
+    except OSError as exc:
+        allowed = f"Cannot listen there: {exc}. Is another server running?"
+        option, value = ("unix_socket", path) if path else ("host_ip and port", f"{host}:{conf.api.port}")
+        raise errors.ConfigurationError(option=f"[api] {option}", value=value, allowed=allowed) from exc
+
+
+def _listen_on_file(path: pathlib.Path, mode: int) -> socket.socket:
+    """Return a socket that listens at a path. What a server has left there that is gone is removed."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISSOCK(path.lstat().st_mode):
+                raise FileExistsError(errno.EEXIST, "there is a file that is no socket")
+            with socket.socket(socket.AF_UNIX) as probe:
+                if probe.connect_ex(str(path)) != errno.ECONNREFUSED:
+                    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+            path.unlink()
+        listener.bind(str(path))
+        path.chmod(mode)  # nobody can connect before it listens
+        listener.listen(_BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _load_tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:
+    """Return the settings of TLS; None if there is to be none.
+
+    :raises ConfigurationError: a file or a cipher cannot be used.
+    """
+    if not conf.api.enable_ssl_api:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = _TLS_VERSIONS[conf.api.server_tls_minimum_version]
+    for option, use in (
+        ("cert_file", lambda given: context.load_cert_chain(given, conf.api.key_file, password=lambda: "")),
+        ("ca_file", context.load_verify_locations),
+        ("server_tls_ciphers", context.set_ciphers),
+    ):
+        given = conf.api[option]
+        try:
+            if given or option == "cert_file":
+                use(given)
+        except (OSError, TypeError) as exc:
+            pair = f" with key_file {conf.api.key_file}" if option == "cert_file" else ""
+            allowed = f"It cannot be used{pair}: {exc}. enable_ssl_api needs cert_file and key_file, in PEM."
+            raise errors.ConfigurationError(option=f"[api] {option}", value=given, allowed=allowed) from exc
+    if conf.api.ca_file:
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context

@@ -5,14 +5,25 @@ searched in the usual places, as ingot-api does.
 """
 
 import os
+import sys
 
+import flask
 from oslo_config import cfg
 
-from ingot.api import cmd
-from ingot.common.conf import opts
+from ingot.api import assembly
+from ingot.common import errors
+from ingot.common.conf import start
 
-_named = [name for name in os.environ.get("INGOT_CONFIG_FILES", "").split(os.pathsep) if name]
-_conf = opts.load([], prog="ingot-api", files=_named or None, into=cfg.CONF)
-opts.set_up_logging(_conf)
 
-application = cmd.build(_conf)
+def _build() -> flask.Flask:
+    """Return the application; end the process with a message if that is not possible."""
+    named = [name for name in os.environ.get("INGOT_CONFIG_FILES", "").split(os.pathsep) if name]
+    try:
+        begun = start.Start("ingot-api", [], named or None, into=cfg.CONF)
+        assembly.check(begun, own_server=False)
+        return assembly.build(begun.finish())
+    except errors.IngotError as exc:
+        sys.exit(start.report("ingot-api", exc))
+
+
+application = _build()

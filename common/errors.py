@@ -5,6 +5,9 @@ A class exists only if it is caught somewhere or a client can tell it apart. ``c
 back as the same class (:func:`by_name`), so a client sees one message wherever it was raised.
 """
 
+import contextlib
+from collections.abc import Iterator, Sequence
+
 from ingot.common import masking
 
 
@@ -233,6 +236,12 @@ class ConductorAway(ServiceUnavailable):
     """The conductor that is asked does not answer; requests that can do without its answer go on."""
 
 
+class AccessRefused(ServiceUnavailable):
+    """Database or bus are there and refuse Ingot: to try again is of no use before an administrator has acted."""
+
+    template = "{what} refuses Ingot: {reason}. An administrator has to correct that."
+
+
 class ImageServiceUnavailable(IngotError):
     """Glance does not answer; unlike :class:`ServiceUnavailable` a step's own trouble, retried as hardware is."""
 
@@ -281,6 +290,52 @@ class ConfigurationError(IngotError):
     """The service cannot start or work with the options it was given; the message names option, value and choice."""
 
     template = "Configuration option {option}: {value!r}. {allowed}"
+
+    @property
+    def messages(self) -> list[str]:
+        """All that is wrong, one message for each."""
+        return [self.message]
+
+
+class ConfigurationErrors(ConfigurationError):
+    """Everything that is wrong with the options, at once."""
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        self._messages = list(dict.fromkeys(messages))
+        count = len(self._messages)
+        head = [f"{count} things in the configuration are to be corrected:"] if count > 1 else []
+        super().__init__("\n".join([*head, *self._messages]))
+
+    @property
+    def messages(self) -> list[str]:
+        return self._messages
+
+
+class Refusals:
+    """What is refused of the options, one after the other, until all of it is raised."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+
+    @contextlib.contextmanager
+    def collect(self) -> Iterator[None]:
+        """Keep what is refused within, and go on after it."""
+        try:
+            yield
+        except ConfigurationError as exc:
+            self.messages += exc.messages
+
+    def add(self, **values: object) -> None:
+        """Keep a refusal: option, value and allowed."""
+        self.messages.append(ConfigurationError(**values).message)
+
+    def finish(self) -> None:
+        """Raise what was kept.
+
+        :raises ConfigurationError: there is something.
+        """
+        if self.messages:
+            raise ConfigurationErrors(self.messages)
 
 
 def by_name(name: str) -> type[IngotError]:

@@ -184,6 +184,8 @@ class Adapter(adapters.HTTPAdapter):
 
     def cert_verify(self, conn: object, url: str, verify: bool | str, cert: object) -> None:
         """Leave the authorities of a context of one's own alone: the base class would add the well-known ones."""
+        if not verify:
+            self._context.check_hostname = False  # a context cannot do this without verifying
         if not self._has_own_authorities:
             super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]
 

@@ -94,7 +94,7 @@ class AgentFacts(TypedDict, total=False):
 class OfferedSteps(TypedDict):
     """The steps of a kind that an agent has offered, whether it still runs or not."""
 
-    at: str
+    at: str | None
     priorities: dict[str, float]  # the agent's own, by ``interface.step``
 
 

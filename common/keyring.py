@@ -162,8 +162,8 @@ class Keyring:
             keys = _read(self.path, found.st_mtime_ns, found.st_size)
         except FileNotFoundError as exc:
             raise self._error(
-                "There is no such file. Passwords of BMCs are encrypted with what is in it: copy it from another host of "
-                "this installation, or restore it from a backup. If nothing was ever encrypted, make one with "
+                "There is no such file. Passwords of BMCs are encrypted with what is in it: copy it from another host "
+                "of this installation, or restore it from a backup. If nothing was ever encrypted, make one with "
                 "ingot-dbsync add_key, and copy it to all hosts. With [secrets] encrypt = false no file is needed, and "
                 "secrets can be read in the database."
             ) from exc

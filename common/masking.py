@@ -14,9 +14,9 @@ _LONGEST = 160  # characters of a value in a message
 # with one of them anywhere in its name holds a secret.
 _PARTS = """
     adminpass admin_pass barbicansimplecryptokek cephadminkey cephclientkey cephclusterfsid cephmanilaclientkey
-    cephmdskey cephmonkey cephrgwkey configdrive credential designaterndckey encrypted_key fernetkey heatauthencryptionkey
-    migrationsshkey new_pass octaviaheartbeatkey pacemakerremoteauthkey passphrase passwd password private_key
-    rabbitcookie secret sslkey swifthashsuffix sys_pswd token
+    cephmdskey cephmonkey cephrgwkey configdrive credential designaterndckey encrypted_key fernetkey
+    heatauthencryptionkey migrationsshkey new_pass octaviaheartbeatkey pacemakerremoteauthkey passphrase passwd password
+    private_key rabbitcookie secret sslkey swifthashsuffix sys_pswd token
     auth_key community priv_key
     api_key kg_key
 """.split()

@@ -205,7 +205,7 @@ def _switch_off_after(
         session.forget(task)
         is_unresponsive = isinstance(exc, errors.HardwareUnreachable) and not isinstance(exc, errors.AgentError)
         if task.driver.power is not None and not is_unresponsive and not task.node.disable_power_off:
-            _try(task, what, lambda task: task.driver.power.start_power_change(task, states.POWER_OFF))
+            _try(task, what, power_control.switch_off)
         wrong = _clean_up(task, what, interface_type)
         if wrong and abort_fault and isinstance(exc, errors.Aborted):
             task.begin_fault(abort_fault, wrong.message)
@@ -264,7 +264,7 @@ FLOWS: dict[str, Flow] = {
             done_event="done",
             first=(_VERIFY_POWER,),
             plan=lambda task, in_band, _report: planning.default_steps(task, "verify", in_band),
-            advice="Correct driver_info and manage the node again.",
+            advice="Fix the cause and manage the node again.",
         ),
         Flow(
             name="adopt",

@@ -64,7 +64,9 @@ def _end_change(task: Task, target: str, reason: str | None = None) -> float | N
         error = make_storable(f"Power change to '{target}' failed on conductor {task.services.host}: {reason}")
         LOG.error("Node %s: %s", task.node.uuid, error)
     due_at = clock.now() if has_flow else None
-    task.set(power_request={}, target_power_state=None, due_at=due_at, last_error=error)
+    before = task.node.last_error if task.node.power_request.get("keeps_error") else None
+    shown = make_storable(" ".join(filter(None, (before, error)))) or None
+    task.set(power_request={}, target_power_state=None, due_at=due_at, last_error=shown)
     if error is None and not has_flow and target != states.POWER_ON:
         session.forget(task)  # of the agent that ran until now; should it be booted again, it gets a new token
     task.release(history=[task.build_history_entry("power", "ERROR", error)] if error else [])

@@ -9,12 +9,13 @@ from ingot.conductor.flows import FLOWS
 from ingot.conductor.steps import checks, planning
 from ingot.conductor.steps.flow import Flow
 from ingot.conductor.task.task_manager import Task
+from ingot.drivers.interfaces.deploy import DeployInterface
 
 
 class Validation(TypedDict):
-    """Whether an interface can work on the node; None: it does not support its feature. The reason, if not."""
+    """Whether an interface can work on the node, and if not, the reason: one is that it does not have its feature."""
 
-    result: bool | None
+    result: bool
     reason: str | None
 
 
@@ -74,7 +75,6 @@ def get_flow(flow_name: str) -> Flow:
     return FLOWS[flow_name]
 
 
-
 class ListedStep(TypedDict):
     """An enabled step; ``offered_at`` says when an agent has offered it, None: it is the driver's alone."""
 
@@ -89,8 +89,9 @@ def list_steps(task: Task, kind: str) -> list[ListedStep]:
 
     The agent is not asked: its steps are those that one has offered last.
     """
-    recalled = task.driver.deploy.recall_in_band_steps(task, kind) if task.driver.deploy else None
-    offered: OfferedSteps = recalled or {"at": "", "priorities": {}}
+    nothing: OfferedSteps = {"at": None, "priorities": {}}
+    deploy: DeployInterface | None = task.driver.deploy
+    offered = (deploy and deploy.recall_in_band_steps(task, kind)) or nothing
     known: list[StepJson] = []
     for label, priority in offered["priorities"].items():
         interface, _dot, step = label.partition(".")
@@ -108,10 +109,7 @@ def list_steps(task: Task, kind: str) -> list[ListedStep]:
 
 def _validate_interface(task: Task, interface_type: str) -> Validation:
     try:
-        found = checks.require_interface(task, interface_type)
-        if not found.supported:
-            return {"result": None, "reason": f"Interface {found.name} does not support this."}
-        found.validate(task)
+        checks.require_interface(task, interface_type).validate(task)
     except errors.IngotError as exc:
         return {"result": False, "reason": exc.message}
     return {"result": True, "reason": None}

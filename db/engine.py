@@ -120,7 +120,7 @@ class Database:
     """
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self.url = _parse_url(conf.database.connection).update_query_string(conf.database.connection_parameters)
+        self.url = parse_url(conf.database.connection).update_query_string(conf.database.connection_parameters)
         if self.url.get_backend_name() == "sqlite":
             _create_file(self.url)
         self._group = conf.database
@@ -256,7 +256,7 @@ def _translate_errors() -> Iterator[None]:
         raise errors.ServiceUnavailable(what="The database", reason="the log tells the cause") from exc
 
 
-def _parse_url(text: str) -> sa.URL:
+def parse_url(text: str) -> sa.URL:
     try:
         url = sa.make_url(text)
     except sa.exc.ArgumentError as exc:

@@ -168,7 +168,10 @@ def read_page(db: Database, after: int, limit: int) -> list[models.Event]:
     :param after: the id of that one; 0 for all that are kept.
     """
     statement = sa.select(_EVENTS).where(_EVENTS.c.id > after).order_by(_EVENTS.c.id).limit(limit)
-    return db.read_all(models.Event, statement)
+    found = db.read_all(models.Event, statement)
+    for event in found:
+        event.data = nodes.shorten(event.data)  # those of releases that kept long ones
+    return found
 
 
 def bounds(db: Database) -> tuple[int, int]:

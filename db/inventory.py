@@ -13,6 +13,9 @@ _INVENTORY = models.table(models.NodeInventory)
 _NODES = models.table(models.Node)
 _PORTS = models.table(models.Port)
 
+BEFORE = "inventory_before"
+"""Key of the request of an inspection: when the inventory was made that there was before; None: there was none."""
+
 RULES = rows.Rows(listing.Source("Rule", models.InspectionRule))
 
 
@@ -35,20 +38,29 @@ def get(db: Database, node: models.Node) -> models.NodeInventory:
 
 
 @retry_transaction
-def save(db: Database, node_id: int, inventory: Json, plugin_data: Json) -> None:
+def save(db: Database, node_id: int, inventory: Json, plugin_data: Json, once: bool = False) -> None:
     """Write what an inspection found, in place of what the one before had found.
 
     :param plugin_data: what the ramdisk sent besides the inventory.
+    :param once: whether an inspection has one inventory: the same may come again, as its answer may have been lost.
     :raises NotFound: the node was deleted.
+    :raises Conflict: the inspection has another inventory already.
     """
+    own = _INVENTORY.c.node_id == node_id
+    found = {"inventory": inventory, "plugin_data": plugin_data, "inspected_at": clock.now()}
     with db.transaction() as connection:
         # The node's row is taken first: two that save for one node at once do it one after the other.
         held = sa.update(_NODES).where(_NODES.c.id == node_id).values(updated_at=_NODES.c.updated_at)
         if connection.execute(held).rowcount != 1:
             raise errors.NotFound("The node was deleted while its machine was inspected.")
-        connection.execute(sa.delete(_INVENTORY).where(_INVENTORY.c.node_id == node_id))
-        found = {"node_id": node_id, "inventory": inventory, "plugin_data": plugin_data}
-        connection.execute(sa.insert(_INVENTORY).values(found))
+        columns = (_INVENTORY.c.inspected_at, _INVENTORY.c.inventory, _NODES.c.request)
+        known = connection.execute(sa.select(*columns).join(_NODES, _NODES.c.id == node_id).where(own)).one_or_none()
+        if known is None:
+            connection.execute(sa.insert(_INVENTORY).values(node_id=node_id, **found))
+        elif not once or known.request.get(BEFORE, clock.iso(known.inspected_at)) == clock.iso(known.inspected_at):
+            connection.execute(sa.update(_INVENTORY).where(own).values(found))
+        elif known.inventory != inventory:
+            raise errors.Conflict("This inspection has another inventory already: begin a new one.")
 
 
 def write_plugin_data(node_id: int, plugin_data: Mapping[str, object]) -> nodes.ExtraWrite:

@@ -7,7 +7,7 @@ change does, and no caller can forget it. ``ingot.db.events`` takes it from ther
 
 import datetime
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import sqlalchemy as sa
@@ -80,6 +80,8 @@ _EVENT_TYPES = (
     _EventType("provision", ("provision_state",), ("target_provision_state", "last_error")),
 )
 
+_LONGEST_TEXT = 2000  # characters of a text in an event
+
 _OF_A_STEP = ("run_id", "flow", "step_index", "attempt", "interface", "step", "state", "conductor", "error")
 
 
@@ -105,13 +107,23 @@ def build_step_event(attempt: Mapping[str, object]) -> Event:
     return {"kind": "step", **{name: attempt.get(name) for name in _OF_A_STEP}}
 
 
+def shorten(value: Any) -> Any:
+    """Return the data of an event with its long texts cut: many events stand in the memory of each API."""
+    if isinstance(value, str):
+        more = len(value) - _LONGEST_TEXT
+        return value if more <= 0 else f"{value[:_LONGEST_TEXT]}... ({more} more characters)"
+    if isinstance(value, Mapping):
+        return {name: shorten(one) for name, one in value.items()}
+    return [shorten(one) for one in value] if isinstance(value, list) else value
+
+
 def outbox_columns(events: Iterable[Event], new: bool = False) -> dict[str, object]:
     """Return the columns to write with a change so that its events are in the outbox; none if there are no events.
 
     :param new: the row is new and has nothing in its outbox that must stay there.
     """
     moment = clock.now()
-    lines = "".join(orjson.dumps({"at": moment, **event}).decode() + "\n" for event in events)
+    lines = "".join(orjson.dumps({"at": moment, **shorten(event)}).decode() + "\n" for event in events)
     if not lines or new:
         return {"outbox": lines, "outbox_at": moment} if lines else {}
     return {

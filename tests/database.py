@@ -36,8 +36,11 @@ SERVERS: Mapping[str, str] = {"mysql": "INGOT_TEST_MYSQL_URL", "postgresql": "IN
 
 
 def configuration(url: str) -> cfg.ConfigOpts:
-    """Return Ingot's options at their defaults, with a database."""
+    """Return Ingot's options with a database, fake hardware and an API without login, and else at their defaults."""
     conf = opts.load([], prog="ingot-tests", files=[])
+    conf.set_default("auth_strategy", "noauth")
+    conf.set_default("enabled_hardware_types", ["ipmi", "fake-hardware"])
+    conf.set_default("my_ip", "127.0.0.1")
     conf.set_override("connection", url, group="database")
     # What a power cut would lose is no test's business.
     conf.set_override("sqlite_synchronous", False, group="database")

@@ -11,7 +11,7 @@ from ingot.api import app
 
 PRODUCT = ("api", "common", "conductor", "db", "drivers", "rpcapi")
 ROOT = pathlib.Path(app.__file__).parents[1]
-WEB = {"cheroot", "flask", "werkzeug"}
+WEB = {"flask", "werkzeug"}
 
 
 class FileCounter:

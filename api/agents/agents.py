@@ -97,7 +97,7 @@ def _build_answer(call: Call, node: models.Node, token: str | None) -> Json:
 
     :param token: None if it is not for this client; an agent that has it on file continues.
     """
-    node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None)
+    node.__dict__.update(agent_url=None, agent_version=None, agent_last_heartbeat=None, boot_script_at=None)
     settings = {
         "agent_md5_checksum_enable": False,
         "agent_token": token or masking.MASK,

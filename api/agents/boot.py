@@ -2,8 +2,8 @@
 any disk.
 
 The conductor wrote into the node what the machine boots. A volume is read at each request, so that a portal that has
-moved, or a new password, needs no deployment. Its script has a password in it, which a MAC address is not enough for: the
-first script leads to it with a ticket.
+moved, or a new password, needs no deployment. Its script has a password in it, and a MAC address is not enough to get
+that: the first script leads to it with a ticket.
 """
 
 import hmac
@@ -39,9 +39,15 @@ _ANOTHER_ADDRESS = (
 def ipxe(call: Call, mac: str) -> Reply:
     """Show the script for the machine that has a MAC address; unknown machines boot from their disk."""
     node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
-    config = node.boot_config if node else {}
-    if node and config.get("target") == "volume":
+    where = call.address or "an unknown address"
+    if node is None:
+        LOG.info("No port with pxe_enabled has MAC address %.40r: the machine at %s boots from its disk", mac, where)
+        return Reply(LOCAL_DISK)
+    config = node.boot_config
+    if config.get("target") == "volume":
         return Reply(_render_ticket(call, node))
+    boots.note_script(call.db, node)
+    LOG.info("Node %s: its machine, at %s, has fetched its boot script: %s", node.uuid, where, config.get("target"))
     if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
         return Reply(LOCAL_DISK)
     return Reply(_render_script(config))
@@ -84,11 +90,12 @@ def _render_ticket(call: Call, node: models.Node) -> str:
     """Return a script that leads to that of the volume."""
     ticket = boots.issue_ticket(call.db, node, _bound_address(call))
     if ticket is not None:
+        LOG.info("Node %s: its machine, at %s, has fetched its boot script: volume", node.uuid, call.address)
         # By way of the address that this script came from.
         return f"#!ipxe\nchain ../volumes/{node.uuid}/{ticket} || {_NO_VOLUME}"
     LOG.warning(
-        "Node %s: the boot script of its volume is not given to %s, because %s had it since the machine was last booted "
-        "by Ingot. If the machine has another address now, reboot it by Ingot, or see [api] check_volume_address",
+        "Node %s: the boot script of its volume is not given to %s, because %s had it since Ingot last booted the "
+        "machine. If the machine has another address now, reboot it by Ingot, or see [api] check_volume_address",
         *(node.uuid, call.address or "an unknown address", node.boot_address or "another address"),
     )
     return f"#!ipxe\n{_ANOTHER_ADDRESS}"

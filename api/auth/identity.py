@@ -70,13 +70,24 @@ class Strategy:
 def load_strategy(conf: cfg.ConfigOpts) -> Strategy | None:
     """Return what the option auth_strategy names; None for noauth.
 
-    :raises ConfigurationError: it cannot be used as it is configured.
+    :raises ConfigurationError: it names nothing, or what cannot be used as it is configured.
     """
+    if conf.auth_strategy is None:
+        raise errors.ConfigurationError(option="auth_strategy", value=None, allowed="It has no default: write one.")
     if conf.auth_strategy == "noauth":
         return None
     (found,) = importlib.metadata.entry_points(group=_GROUP, name=conf.auth_strategy)
     strategy: Strategy = found.load()(conf)
     return strategy
+
+
+def check_strategy(conf: cfg.ConfigOpts) -> None:
+    """Refuse a strategy that cannot be used as it is configured; without any there is nothing to check.
+
+    :raises ConfigurationError: as :func:`load_strategy`.
+    """
+    if conf.auth_strategy is not None:
+        load_strategy(conf)
 
 
 class _Users(NamedTuple):

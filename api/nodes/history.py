@@ -195,7 +195,11 @@ def _seconds(started: datetime.datetime | None, finished: datetime.datetime) -> 
 def show_run(call: Call, run: str) -> Reply:
     """Show one run by its id, whatever the node: what lists of runs say of it, and its steps as in the timeline."""
     run_id = fields.parse_uuid("run", run)
-    found = nodes.read(call, node_history.find_node_of_run(call.db, run_id), *_PRESENT)
+    node = node_history.find_node_of_run(call.db, run_id)
+    try:
+        found = nodes.read(call, node, *_PRESENT)
+    except errors.NotFound:  # a node of another project, which must not even be named
+        raise errors.NotFound(noun="Run", ident=run_id) from None
     ended = node_history.list_attempts(call.db, found.id, run_id)
     if ended:
         begun = min(attempt.started_at for attempt in ended)

@@ -32,7 +32,7 @@ def _order(call: Call, node: str, method: str, shown_at: str = "", **arguments: 
 
 # Validation and steps
 
-_RESULT = fields.object_schema({"result": {"type": ["boolean", "null"]}, "reason": fields.TEXT_SCHEMA}, ("result",))
+_RESULT = fields.object_schema({"result": fields.FLAG_SCHEMA, "reason": fields.TEXT_SCHEMA}, ("result",))
 _VALIDATION = Answer(shows=Plain({"type": "object", "additionalProperties": _RESULT}))
 
 

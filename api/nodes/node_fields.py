@@ -48,7 +48,7 @@ def _show_provision_state(node: models.Node, call: Call) -> str | None:
 
 
 _AGENT_NAMES = {"agent_token": "agent_secret_token"}
-_AGENT_COLUMNS = ("agent_url", "agent_version", "agent_last_heartbeat", "agent_token")
+_AGENT_COLUMNS = ("agent_url", "agent_version", "agent_last_heartbeat", "agent_token", "boot_script_at")
 
 
 def _show_internal_info(node: models.Node, _call: Call) -> object:

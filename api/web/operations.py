@@ -135,8 +135,8 @@ class Route(NamedTuple):
     below: Mapping[str, int]
     public: bool
     any_version: bool
-    first: Callable[..., object] | None
-    for_machines: bool
+    first: Callable[..., object] | None = None
+    for_machines: bool = False
 
     @property
     def tagged(self) -> bool:

@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Protocol
 
 import orjson
@@ -26,7 +26,8 @@ from ingot.db.engine import Database
 LOG = log.getLogger(__name__)
 
 _INTERVAL_S = 0.5  # between two reads of new events
-_PAGE = 500  # events a statement, and a write to a client
+_PAGE = 500  # events a statement
+_BLOCK = 128 * 1024  # bytes after which a write to a client ends: a client that does not read keeps one in memory
 _LONGEST_S = 3600  # of a stream; a client that comes back is authenticated anew
 _RETRY_MS = 2000  # after which a browser comes back
 
@@ -42,7 +43,7 @@ TAKE = "ingot.take"
 class Lasting(Protocol):
     """The body of an answer that lasts."""
 
-    def blocks(self) -> AsyncIterator[bytes]:
+    def blocks(self) -> AsyncGenerator[bytes, None]:
         """Return its parts, each as soon as there is one, without keeping a thread meanwhile."""
 
     def close(self) -> None:
@@ -66,7 +67,7 @@ class Feed:
         self._db = db
         self.heartbeat = float(conf.api.event_heartbeat_interval)
         self._new_events = threading.Condition()
-        self._listeners: set[Callable[[], None]] = set()
+        self._listeners: set[Callable[[], object]] = set()
         self._recent: collections.deque[models.Event] = collections.deque(maxlen=2 * _PAGE)
         self._latest = 0
         self._streams = 0
@@ -125,7 +126,7 @@ class Feed:
             tell()
 
     @contextlib.contextmanager
-    def telling(self, tell: Callable[[], None]) -> Iterator[None]:
+    def telling(self, tell: Callable[[], object]) -> Iterator[None]:
         """Call a function whenever there are new events, or there will be no more."""
         with self._new_events:
             self._listeners.add(tell)
@@ -204,7 +205,7 @@ class Stream(Iterator[bytes]):
             self._feed.wait(self._position, self._patience())
         return block
 
-    async def blocks(self) -> AsyncIterator[bytes]:
+    async def blocks(self) -> AsyncGenerator[bytes, None]:
         """See :meth:`Lasting.blocks`."""
         loop, news = asyncio.get_running_loop(), asyncio.Event()
         with self._feed.telling(lambda: loop.call_soon_threadsafe(news.set)):
@@ -233,10 +234,21 @@ class Stream(Iterator[bytes]):
                 # With the id of the last event read, so that a client with rare events does not begin far back.
                 block = f"id: {self._position}\n: heartbeat\n\n".encode()
                 break
-            self._position = found[-1].id
-            block = b"".join(_format_event(event) for event in found if self._is_shown(event))
+            block = b"".join(self._take(found))
         self._heartbeat_at = now + self._feed.heartbeat
         return block or None
+
+    def _take(self, found: Iterable[models.Event]) -> Iterator[bytes]:
+        """Yield the texts of the next events, as many as one write may have."""
+        size = 0
+        for event in found:
+            if size >= _BLOCK:
+                return
+            self._position = event.id
+            if self._is_shown(event):
+                text = _format_event(event)
+                size += len(text)
+                yield text
 
     def close(self) -> None:
         """Free the place of this stream; the server calls it when the answer ends, however it ends."""
@@ -301,7 +313,7 @@ class Download:
         """
         yield from self._answer.iter_content(_CHUNK)
 
-    async def blocks(self) -> AsyncIterator[bytes]:
+    async def blocks(self) -> AsyncGenerator[bytes, None]:
         """See :meth:`Lasting.blocks`: a thread works only while Glance sends."""
         chunks = self._answer.iter_content(_CHUNK)
         while chunk := await asyncio.to_thread(next, chunks, b""):

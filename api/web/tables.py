@@ -287,7 +287,7 @@ def _unmask_item(where: str, key: str, value: object, known: Json) -> object:
 
 def _mask_error(where: str) -> errors.Invalid:
     hint = "So secrets are shown, and there is none that this could stand for: send the secret itself, or leave it out."
-    return errors.Invalid(field=where, value=masking.MASK, allowed=hint)
+    return errors.Invalid(f"Invalid {where}: {masking.MASK}. {hint}")
 
 
 def _find_former(items: list[object], before: list[object]) -> list[object]:
@@ -310,7 +310,6 @@ def _find_former(items: list[object], before: list[object]) -> list[object]:
     return [find(index, item) for index, item in enumerate(items)]
 
 
-def _name_step(item: object) -> tuple[object, object] | None:
-    return (
-        (item["interface"], item["step"]) if isinstance(item, dict) and {"interface", "step"} <= item.keys() else None
-    )
+def _name_step(item: object) -> str | None:
+    is_step = isinstance(item, dict) and {"interface", "step"} <= item.keys()
+    return f"{item['interface']}.{item['step']}" if is_step else None

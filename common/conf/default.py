@@ -2,7 +2,7 @@
 
 import socket
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from ingot.common import interfaces
 
@@ -26,13 +26,13 @@ _ENABLED: dict[str, list[str]] = {
 _GENERAL: list[cfg.Opt] = [
     cfg.StrOpt(
         "auth_strategy",
-        default="noauth",
         choices=[
             ("noauth", "no authentication: for a closed provisioning network only"),
             ("http_basic", "HTTP basic authentication against http_basic_auth_user_file; all users are administrators"),
             ("keystone", "tokens of Keystone, validated as [keystone_authtoken] says; what they allow is a policy"),
         ],
-        help="How clients of the API prove who they are. Lookup and heartbeat of agents need no authentication.",
+        help="How clients of the API prove who they are. Unset, the API is served to this host only ([api] host_ip = "
+        "127.0.0.1), or not at all. Lookup and heartbeat of agents need no authentication.",
     ),
     cfg.StrOpt(
         "http_basic_auth_user_file",
@@ -50,28 +50,31 @@ _GENERAL: list[cfg.Opt] = [
         default="service",
         help="Name of the project that the services of the cloud are in.",
     ),
-    cfg.HostnameOpt(
+    cfg.Opt(
         "host",
+        type=types.String(max_length=200, regex=r"^\S+$"),
         default=socket.gethostname(),
         sample_default="the host's name",
-        help="Name of this conductor in the database, in locks and in RPC. Unique among conductors, and the same after "
+        help="Name of this conductor in the database, in locks and in RPC: any text without spaces. Unique among conductors, and the same after "
         "a restart, so that the conductor finds what it left behind. It does not start while another process works "
         "under its name.",
     ),
     cfg.StrOpt(
         "my_ip",
-        default="127.0.0.1",
+        sample_default="the address of the default route",
         help="Address of this host that machines on the provisioning network reach; part of the default API address "
-        "given to agents and boot scripts.",
+        "given to agents and boot scripts. That of this host itself, 127.0.0.1, is refused unless fake-hardware is all "
+        "that is enabled, or [service_catalog] endpoint_override is set.",
     ),
     cfg.StrOpt(
         "rpc_transport",
         default="oslo",
         choices=[
             ("oslo", "oslo.messaging, RabbitMQ by transport_url"),
-            ("none", "API and conductor share one process; what the command ingot always uses"),
+            ("none", "API and conductor share one process, which is the command ingot"),
+            ("json-rpc", "as none: for files of Ironic; Ingot has no JSON RPC"),
         ],
-        help="How the API reaches conductors.",
+        help="How the API reaches conductors. The command ingot does not read it.",
     ),
     cfg.StrOpt(
         "state_path",
@@ -111,7 +114,7 @@ _GENERAL: list[cfg.Opt] = [
     ),
     cfg.ListOpt(
         "enabled_hardware_types",
-        default=["ipmi", "fake-hardware"],
+        default=["ipmi"],
         help="Hardware types that a conductor loads (entry points ingot.hardware.types), without classic drivers. One "
         "that cannot be loaded stops the conductor from starting. All conductors should have the same interfaces for "
         "the same hardware type; one that finds another that differs logs a warning.",

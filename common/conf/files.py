@@ -57,8 +57,12 @@ class Finding(NamedTuple):
     names: tuple[str, ...]
     advice: str
 
+    def describe(self, verdict: str = "") -> str:
+        """Return it as a line."""
+        return f"{self.where}: [{self.group}] {', '.join(self.names)}: {verdict}{self.advice}"
+
     def __str__(self) -> str:
-        return f"{self.where}: [{self.group}] {', '.join(self.names)}: {self.verdict}. {self.advice}"
+        return self.describe(f"{self.verdict}. ")
 
 
 class Declared(NamedTuple):
@@ -68,20 +72,33 @@ class Declared(NamedTuple):
     opt: cfg.Opt
 
 
-def list_files(arguments: Sequence[str], prog: str, files: Sequence[str] | None) -> list[str]:
-    """Return the files that oslo.config will read, in its order.
+class CommandLine(NamedTuple):
+    """What a command line says of configuration files, and the rest of it."""
 
-    :param files: instead of the default ones, if the command line names none.
-    """
+    files: list[str] | None
+    folders: list[str] | None
+    rest: list[str]
+
+
+def read_command_line(arguments: Sequence[str]) -> CommandLine:
+    """Return the parts of a command line."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--config-file", action="append")
     parser.add_argument("--config-dir", action="append")
     try:
-        named, _rest = parser.parse_known_args(list(arguments))
+        named, rest = parser.parse_known_args(list(arguments))
     except argparse.ArgumentError:  # oslo.config's parser says what is wrong, and how to use the command
-        return []
-    single = named.config_file or (cfg.find_config_files("ingot", prog) if files is None else list(files))
-    folders = named.config_dir or cfg.find_config_dirs("ingot", prog)
+        return CommandLine([], [], list(arguments))
+    return CommandLine(named.config_file, named.config_dir, rest)
+
+
+def list_files(line: CommandLine, prog: str, files: Sequence[str] | None) -> list[str]:
+    """Return the files that oslo.config will read, in its order.
+
+    :param files: instead of the default ones, if the command line names none.
+    """
+    single = line.files or (cfg.find_config_files("ingot", prog) if files is None else list(files))
+    folders = line.folders or cfg.find_config_dirs("ingot", prog)
     return [*single, *(file for folder in folders for file in sorted(glob.glob(os.path.join(folder, "*.conf"))))]
 
 

@@ -13,6 +13,7 @@ class Verdict(enum.StrEnum):
     """What becomes of an option that is not used as it stands; the worst comes first."""
 
     REFUSED = "refused"
+    UNSAFE = "unsafe"
     UNKNOWN = "unknown"
     UNSUPPORTED = "not supported"
     RENAMED = "renamed"
@@ -21,6 +22,7 @@ class Verdict(enum.StrEnum):
 
 MEANINGS: Mapping[Verdict, str] = {
     Verdict.REFUSED: "Ingot does not start before this is corrected",
+    Verdict.UNSAFE: "works, and leaves a door open",
     Verdict.UNKNOWN: "neither Ingot nor Ironic has it, so it does nothing",
     Verdict.UNSUPPORTED: "Ironic does something that Ingot does not",
     Verdict.RENAMED: "works, under another name",

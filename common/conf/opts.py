@@ -8,8 +8,9 @@ from keystoneauth1 import loading
 from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
+from oslo_utils import netutils
 
-from ingot.common import errors, masking
+from ingot.common import errors
 from ingot.common.conf import api, conductor, default, deploy, secrets
 
 _GLANCE: list[cfg.Opt] = [
@@ -23,6 +24,12 @@ The timeout, after which Glance counts as away, is shorter than a request waits 
 """
 
 cfg.set_defaults(_GLANCE, service_type="image", valid_interfaces=["internal", "public"], timeout=20)
+
+_EPILOG = (
+    "Options are read from the files that --config-file and --config-dir name; without them from ingot.conf, the file of "
+    "the command's own name, and their .conf.d directories in ~/.ingot, ~, /etc/ingot and /etc; and from environment "
+    "variables, OS_<GROUP>__<OPTION>, which are stronger. ingot-status config says what is wrong with files."
+)
 
 GROUPS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": default.DEFAULT,
@@ -64,6 +71,25 @@ def load(
     cli_opts: Sequence[cfg.Opt] = (),
     into: cfg.ConfigOpts | None = None,
 ) -> cfg.ConfigOpts:
+    """Read options, as :func:`parse` does, and refuse what cannot be used.
+
+    :raises ConfigurationError: files cannot be read, values cannot be used, or options contradict each other.
+    """
+    conf = parse(arguments, prog, files, cli_opts, into)
+    if bad := list_bad_values(conf):
+        raise errors.ConfigurationErrors(bad)
+    check(conf)
+    return conf
+
+
+def parse(
+    arguments: Sequence[str],
+    prog: str,
+    files: Sequence[str] | None = None,
+    cli_opts: Sequence[cfg.Opt] = (),
+    into: cfg.ConfigOpts | None = None,
+    description: str | None = None,
+) -> cfg.ConfigOpts:
     """Read what a command was started with.
 
     :param arguments: the command line without the program's name, with --config-file and --config-dir if need be.
@@ -72,32 +98,51 @@ def load(
     :param cli_opts: further options of this command's command line.
     :param into: the options object to fill; a new one by default. Processes on RabbitMQ give ``cfg.CONF``: parts of
         oslo.messaging register their options nowhere else, whatever object they are given.
-    :raises ConfigurationError: options contradict each other.
+    :param description: of the command, for its --help.
+    :raises ConfigurationError: a file cannot be read.
     """
     conf = cfg.ConfigOpts() if into is None else into
     register(conf)
     conf.register_cli_opts(list(cli_opts))
     version = importlib.metadata.version("ingot")
-    read = None if files is None else list(files)
-    conf(list(arguments), project="ingot", prog=prog, version=version, default_config_files=read)
+    texts = {"description": description, "epilog": _EPILOG}
+    named = None if files is None else list(files)
+    try:
+        conf(list(arguments), project="ingot", prog=prog, version=version, default_config_files=named, **texts)
+    except (cfg.Error, OSError, ValueError) as exc:
+        raise errors.ConfigurationError(f"{exc}.") from exc
+    conf.set_default("my_ip", netutils.get_my_ipv4())
+    if not conf.database.connection:
+        conf.set_default("connection", f"sqlite:///{pathlib.Path(conf.state_path) / 'ingot.sqlite'}", group="database")
+    return conf
+
+
+def list_bad_values(conf: cfg.ConfigOpts) -> list[str]:
+    """Return what is wrong with values of Ingot's own options, wherever they were set."""
+    bad = []
+    for group, options in GROUPS.items():
+        for opt in options:
+            try:
+                (conf if group == "DEFAULT" else conf[group])[opt.dest]
+            except ValueError as exc:
+                bad.append(f"[{group}] {opt.name}: {'its value cannot be used' if opt.secret else exc}.")
+    return bad
+
+
+def check(conf: cfg.ConfigOpts) -> None:
+    """Refuse options that contradict each other.
+
+    :raises ConfigurationError: they do.
+    """
     if conf.conductor.heartbeat_timeout < 3 * conf.conductor.heartbeat_interval:
         raise errors.ConfigurationError(
             option="[conductor] heartbeat_timeout",
             value=conf.conductor.heartbeat_timeout,
             allowed=f"It must be at least three times heartbeat_interval ({conf.conductor.heartbeat_interval} s).",
         )
-    if not conf.database.connection:
-        conf.set_default("connection", f"sqlite:///{pathlib.Path(conf.state_path) / 'ingot.sqlite'}", group="database")
-    return conf
-
-
-def set_up_logging(conf: cfg.ConfigOpts) -> None:
-    """Have a command log as its options say, and without passwords of URLs."""
-    log.setup(conf, "ingot")
-    masking.mask_logs()
 
 
 def agent_api_url(conf: cfg.ConfigOpts) -> str:
     """Return the address of the API for machines on the provisioning network, without a slash at the end."""
     url = conf.service_catalog.endpoint_override or conf.api.public_endpoint
-    return (url or f"http://{conf.my_ip}:{conf.api.port}").rstrip("/")
+    return (url or f"http://{netutils.escape_ipv6(conf.my_ip)}:{conf.api.port}").rstrip("/")

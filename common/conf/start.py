@@ -5,11 +5,12 @@ A supervisor learns from the exit code whether it is of use to start the command
 
 import contextlib
 import enum
+import io
 import os
 import pathlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import NoReturn, ParamSpec, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 from oslo_config import cfg
 from oslo_log import log
@@ -33,6 +34,9 @@ class Exit(enum.IntEnum):
     CONFIGURATION = 78
 
 
+HELP = frozenset(("-h", "--help", "--version"))
+"""With these, files are not read: they may be what is wrong."""
+
 _UMASK = 0o027
 """Log files and directories are for the service's user and group only."""
 
@@ -40,8 +44,12 @@ _UMASK = 0o027
 class Start:
     """The options of a command, and what is wrong with them.
 
+    :param prog: name of the command.
+    :param description: for its --help.
     :param arguments: the command line without the program's name; by default, that of this process.
-    :param others: as :func:`ingot.common.conf.opts.load` has them.
+    :param named: configuration files to read instead of the default ones.
+    :param logs: whether the command writes logs.
+    :param others: as :func:`ingot.common.conf.opts.parse` has them.
     """
 
     def __init__(
@@ -49,76 +57,87 @@ class Start:
         prog: str,
         arguments: Sequence[str] | None = None,
         named: Sequence[str] | None = None,
-        cli_opts: Sequence[cfg.Opt] = (),
-        into: cfg.ConfigOpts | None = None,
+        logs: bool = True,
+        **others: Any,
     ) -> None:
-        self._refusals: list[str] = []
+        self.refusals = errors.Refusals()
+        self.warnings: list[str] = []
+        given = sys.argv[1:] if arguments is None else list(arguments)
+        line = files.read_command_line(given)
+        if not HELP.isdisjoint(given):
+            opts.parse(line.rest, prog, [], **others)
+        self.files = files.list_files(line, prog, named)
         self._catalog = files.Catalog(opts.GROUPS)
-        given = sys.argv[1:] if arguments is None else arguments
-        self.files = files.list_files(given, prog, named)
-        self.settings = [setting for file in self.files for setting in files.read(file, self._refusals)]
-        self._catalog.add_plugins(self.settings)
-        bad = list(files.check_values(self.settings, self._catalog))
-        self._refusals += [message for _declared, message in bad]
-        with self.collect():
-            self.conf = opts.parse(given, prog, named, cli_opts, into)
-        if not hasattr(self, "conf"):
-            self.refuse()
+        self._settings = [setting for file in self.files for setting in files.read(file, self.refusals.messages)]
+        unreadable = bool(self.refusals.messages)
+        self._catalog.add_plugins(self._settings)
+        bad = list(files.check_values(self._settings, self._catalog))
+        self.refusals.messages += [message for _declared, message in bad]
+        if unreadable:
+            self.refusals.finish()
+        self.conf = self._parse(given, prog, named, **others)
         for declared, _message in bad:  # so that all else can be looked at
             with contextlib.suppress(cfg.NoSuchOptError, cfg.NoSuchGroupError):
                 group = None if declared.group == "DEFAULT" else declared.group
                 self.conf.set_override(declared.opt.dest, declared.opt.default, group)
-        self._refusals += opts.list_bad_values(self.conf)
+        self.refusals.messages += opts.list_bad_values(self.conf)
         self.attempt(opts.check, self.conf)
+        if logs:
+            self.attempt(set_up_logs, self.conf)
 
-    @contextlib.contextmanager
-    def collect(self) -> Iterator[None]:
-        """Keep what is refused within for the one message that says everything."""
+    def _parse(self, *args: Any, **others: Any) -> cfg.ConfigOpts:
+        """Have oslo.config read the same.
+
+        Of options that are on the command line, too, it reports the first bad value, and exits.
+        """
+        stderr = io.StringIO()
         try:
-            yield
+            with contextlib.redirect_stderr(stderr) if self.refusals.messages else contextlib.nullcontext():
+                return opts.parse(*args, **others)
+        except SystemExit as exc:
+            if exc.code == 1:
+                self.refusals.finish()
+            sys.stderr.write(stderr.getvalue())
+            raise
         except errors.ConfigurationError as exc:
-            self._refusals += exc.messages
+            self.refusals.messages += exc.messages
+            raise errors.ConfigurationErrors(self.refusals.messages) from exc
 
     def attempt(self, check: Callable[_Args, _Result], *args: _Args.args, **kwargs: _Args.kwargs) -> _Result | None:
         """Return what a function returns that may refuse options; None if it does."""
-        with self.collect():
+        with self.refusals.collect():
             return check(*args, **kwargs)
         return None
 
-    def judge(self) -> list[files.Finding]:
+    def complete(self, check: Callable[_Args, _Result], *args: _Args.args, **kwargs: _Args.kwargs) -> None:
+        """Check what the command finds out on its own later, if a message is to be complete: something is refused."""
+        if self.refusals.messages:
+            self.attempt(check, *args, **kwargs)
+
+    def list_findings(self) -> list[files.Finding]:
         """Return what becomes of options that are not used as they stand, the worst first."""
         order = list(Verdict)
-        return sorted(files.judge(self.settings, self._catalog), key=lambda finding: order.index(finding.verdict))
+        found = files.judge(self._settings, self._catalog)
+        return sorted(found, key=lambda finding: order.index(finding.verdict))
 
-    def sets(self, group: str, *names: str) -> bool:
+    def has_set(self, group: str, *names: str) -> bool:
         """Return whether a file sets one of these options to something."""
-        return any(setting.group == group and setting.value and setting.name in names for setting in self.settings)
+        return any(one.group == group and one.value and one.name in names for one in self._settings)
 
-    @property
-    def refusals(self) -> list[str]:
-        """All that was refused until now."""
-        return list(dict.fromkeys(self._refusals))
+    def finish(self, quiet: bool = False) -> cfg.ConfigOpts:
+        """Return the options, when what is odd in the files is in the log.
 
-    def refuse(self) -> NoReturn:
-        """Raise what was refused until now.
-
-        :raises ConfigurationError: always.
-        """
-        raise errors.ConfigurationErrors(self.refusals)
-
-    def finish(self) -> cfg.ConfigOpts:
-        """Return the options, when logs are set up and everything that is odd in the files is in them.
-
+        :param quiet: the command is no service: what does not concern it is not its business.
         :raises ConfigurationError: something was refused.
         """
-        findings = self.judge()
-        self._refusals += [str(finding) for finding in findings if finding.verdict is Verdict.REFUSED]
-        self.attempt(set_up_logs, self.conf)
-        if self._refusals:
-            self.refuse()
+        findings = [] if quiet else self.list_findings()
+        self.refusals.messages += [str(finding) for finding in findings if finding.verdict is Verdict.REFUSED]
+        self.refusals.finish()
         for finding in findings:
-            quiet = finding.verdict in (Verdict.RENAMED, Verdict.IGNORED)
-            LOG.log(log.INFO if quiet else log.WARNING, "Configuration: %s", finding)
+            level = log.INFO if finding.verdict in (Verdict.RENAMED, Verdict.IGNORED) else log.WARNING
+            LOG.log(level, "Configuration: %s", finding)
+        for warning in self.warnings:
+            LOG.warning("Configuration: %s", warning)
         return self.conf
 
 
@@ -148,19 +167,28 @@ def set_up_logs(conf: cfg.ConfigOpts) -> None:
 
 
 def run(prog: str, work: Callable[[], int]) -> int:
-    """Do the work of a command, and report what keeps it from it as the lines of one message."""
+    """Do the work of a command, and report what keeps it from it as the lines of one message.
+
+    :returns: the exit code: that of the work, or one of :class:`Exit`.
+    """
     try:
         return work()
     except errors.IngotError as exc:
-        code = exit_code(exc)
-        again = " This may pass: start it again later." if code == Exit.TRY_AGAIN else ""
-        for line in f"{exc.message}{again}".splitlines():
-            print(f"{prog}: {line}", file=sys.stderr)
-        return code
+        return report(prog, exc)
 
 
-def exit_code(exc: errors.IngotError) -> Exit:
-    """Return the exit code that tells a supervisor whether to start a command again."""
-    if isinstance(exc, errors.ConfigurationError):
+def report(prog: str, exc: errors.IngotError) -> Exit:
+    """Write what keeps a command from its work, and return the exit code that says whether to try again."""
+    for line in describe_refusal(exc).splitlines():
+        sys.stderr.write(f"{prog}: {line}\n")
+    if isinstance(exc, errors.ConfigurationError | errors.AccessRefused):
         return Exit.CONFIGURATION
     return Exit.TRY_AGAIN if isinstance(exc, errors.ServiceUnavailable) else Exit.FAILED
+
+
+def describe_refusal(exc: errors.IngotError) -> str:
+    """Return an error for an operator, who may read what clients of the API may not: hosts and users."""
+    if not isinstance(exc, errors.ServiceUnavailable) or exc.__cause__ is None:
+        return exc.message
+    cause = str(exc.__cause__).partition("\n")[0]
+    return f"{exc.message} The cause: {masking.mask_text(cause)}"

@@ -1,46 +1,57 @@
 """ingot: API and conductor in one process, on SQLite, without a message bus. For a laptop, a rack, an appliance."""
 
-import sys
 import threading
 
 from ingot.api import app, server
-from ingot.common import errors
-from ingot.common.conf import opts
+from ingot.api.auth import identity
+from ingot.common import errors, signals
+from ingot.common.conf import safety, start
 from ingot.conductor import manager
-from ingot.conductor.cmd import signals
 from ingot.db import schema, secrets
 from ingot.db.engine import Database
+from ingot.drivers.loading import factory
 from ingot.rpcapi import client, transport
+
+
+_DESCRIPTION = (
+    "Ingot, bare-metal provisioning: API and conductor in one process, by default with an SQLite database that it creates "
+    "and upgrades on its own."
+)
 
 
 def main() -> int:
     """Run API and conductor in one process.
 
-    Creates or upgrades its database. Exit code 0 after an orderly stop, 1 when it cannot start or its name was taken.
+    Creates or upgrades its database. Exit code 0 after an orderly stop, 1 when its name was taken; else one of
+    :class:`ingot.common.conf.start.Exit`.
     """
-    conf = opts.load(sys.argv[1:], prog="ingot")
-    opts.set_up_logging(conf)
+    return start.run("ingot", _run)
+
+
+def _run() -> int:
+    begun = start.Start("ingot", description=_DESCRIPTION)
+    safety.check_api(begun)
+    safety.check_hardware(begun)
+    begun.complete(identity.check_strategy, begun.conf)
+    hardware, db = begun.attempt(factory.Hardware, begun.conf), begun.attempt(Database, begun.conf)
+    conf = begun.finish()
+    assert hardware is not None and db is not None  # noqa: S101 - or something was refused
     stopped = threading.Event()
+    schema.ensure_current(db)
+    secrets.prepare_alone(db, conf.host)
+    conductor = manager.Conductor(conf, db, hardware)
+    conductor.membership.on_name_conflict = stopped.set
+    conductor.membership.claim_name()
+    bus = transport.LocalTransport()
+    bus.serve(conf.host, conductor.endpoint)
+    web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
+    conductor.start()
     try:
-        db = Database(conf)
-        schema.ensure_current(db)
-        secrets.prepare_alone(db, conf.host)
-        conductor = manager.Conductor(conf, db)
-        conductor.membership.on_name_conflict = stopped.set
-        conductor.membership.claim_name()
-        bus = transport.LocalTransport()
-        bus.serve(conf.host, conductor.endpoint)
-        web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
-        conductor.start()
-        try:
-            web.start()
-        except errors.IngotError:
-            conductor.stop()
-            raise
-    except errors.IngotError as exc:
-        print(f"ingot cannot start: {exc.message}", file=sys.stderr)
-        return 1
-    code = signals.wait_for_stop(stopped, conf)
+        web.start()
+    except errors.IngotError:
+        conductor.stop()
+        raise
+    code = signals.wait_for_stop(stopped, conf, web.reload)
     signals.limit_stop(conf.conductor.graceful_shutdown_timeout, code)
     web.stop()
     if not conductor.stop():

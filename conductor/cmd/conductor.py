@@ -6,46 +6,60 @@ import time
 
 from oslo_config import cfg
 
-from ingot.common import errors
-from ingot.common.conf import opts
+from ingot.common import signals
+from ingot.common.conf import broker, safety, start
 from ingot.conductor import manager
-from ingot.conductor.cmd import drain, signals, workers
+from ingot.conductor.cmd import drain, workers
 from ingot.db import schema, secrets
 from ingot.db.engine import Database
+from ingot.drivers.loading import factory
 from ingot.rpcapi import transport
 
 _IN_TRANSIT = 1.0
 """Seconds that a question may be on its way."""
 
 
+_DESCRIPTION = (
+    "A conductor of Ingot, bare-metal provisioning: works on machines, as the API (ingot-api) has written into the "
+    "database that they share. RabbitMQ is between them. Also has conductors hand over their nodes, and lists them."
+)
+
+
 def main() -> int:
     """Run a conductor, or one of its commands.
 
-    Exit code 0 after an orderly stop or when a command is done; 1 when it cannot start or its name was taken, or when a
-    command failed.
+    Exit code 0 after an orderly stop or when a command is done; 1 when its name was taken, or when a command failed;
+    else one of :class:`ingot.common.conf.start.Exit`.
     """
-    try:
-        conf = opts.load(sys.argv[1:], prog="ingot-conductor", cli_opts=drain.OPTIONS, into=cfg.CONF)
-        opts.set_up_logging(conf)
-        if conf.command in drain.COMMANDS:
-            drain.COMMANDS[conf.command](Database(conf), conf)
-            return 0
-        return workers.Supervisor(conf, sys.argv).run() if conf.conductor.workers > 1 else _run(conf)
-    except errors.IngotError as exc:
-        print(f"ingot-conductor: {exc.message}", file=sys.stderr)
-        return 1
+    return start.run("ingot-conductor", _run)
 
 
-def _run(conf: cfg.ConfigOpts) -> int:
+def _run() -> int:
+    begun = start.Start("ingot-conductor", cli_opts=drain.OPTIONS, into=cfg.CONF, description=_DESCRIPTION)
+    if begun.conf.command in drain.COMMANDS:
+        conf = begun.finish(quiet=True)
+        drain.COMMANDS[conf.command](Database(conf), conf)
+        return 0
+    safety.check_hardware(begun)
+    begun.attempt(safety.check_transport, begun.conf)
+    begun.attempt(broker.address, begun.conf)
+    hardware, db = begun.attempt(factory.Hardware, begun.conf), begun.attempt(Database, begun.conf)
+    conf = begun.finish()
+    assert hardware is not None and db is not None  # noqa: S101 - or something was refused
+    if conf.conductor.workers > 1:
+        return workers.Supervisor(conf, sys.argv).run()
+    return _serve(conf, db, hardware)
+
+
+def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> int:
     """Be one conductor until a signal stops it.
 
     :raises IngotError: it cannot start.
     """
     stopped = threading.Event()
-    db = Database(conf)
     schema.require_current(db)
     secrets.require_key(db, conf.host)
-    conductor = manager.Conductor(conf, db)
+    conductor = manager.Conductor(conf, db, hardware)
     conductor.membership.on_name_conflict = stopped.set
     conductor.membership.claim_name()
     bus = transport.OsloTransport(conf)

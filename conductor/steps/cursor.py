@@ -241,6 +241,8 @@ class FlowCursor:
         self._task.set(**_AT_REST, last_error=message)
         entries = self._list_entries("ERROR", message)
         self._task.set(**_ENDED)
+        if self._task.node.power_request:
+            self._task.set(due_at=clock.now())
         self._release(entries)
 
     def _release(self, entries: Iterable[HistoryEntry] = ()) -> None:

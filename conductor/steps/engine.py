@@ -59,13 +59,11 @@ def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
     except (errors.LockLost, errors.ServiceUnavailable):
         raise  # not the flow's fault; it stands where it stood
     except errors.IngotError as exc:
-        run.fail(exc)
-        return None
+        return run.fail(exc)
     except BaseException as exc:  # a driver's sys.exit or cancelled coroutine must not leave the node behind either
         LOG.exception("Node %s: %s: unexpected error in step %s", task.node.uuid, run.flow.title, run.cursor.label)
         run.undo()
-        run.fail(errors.unexpected_error(exc))
-        return None
+        return run.fail(errors.unexpected_error(exc))
     return after if task.released else advance(task, flows)  # the flow has ended, and another one follows
 
 
@@ -252,6 +250,8 @@ class Run:
             try:
                 has_ended = is_answered or own.get("ended")
                 answer = results.DONE if has_ended else call_step(task, self.flow, step)
+                if own.get("retries") and self.flow.running:
+                    task.set(last_error=None)
                 info = task.node.driver_internal_info
                 if isinstance(answer, results.Done) and step.key == self.flow.collect_after and COLLECTED not in info:
                     own["ended"] = True
@@ -276,6 +276,10 @@ class Run:
         self.cursor.note_end("failed", exc.message)
         self.task.set(step_attempt=node.step_attempt + 1, step_started_at=clock.now())
         self.task.memory[_OWN] = {**own, "retries": retries + 1}
+        if self.flow.running:  # it is the node's own flow
+            chances = f"It is tried again in {RETRY_DELAYS[retries]:.0f} s, {len(RETRY_DELAYS) - retries} times at most"
+            failed = f"failed at attempt {node.step_attempt - 1}"
+            self.task.set(last_error=make_storable(f"{self._describe_end(failed, exc.message.rstrip('.'))}. {chances}."))
         return results.PollAfter(RETRY_DELAYS[retries])
 
     def _start_again(self, exc: errors.AgentVersionMismatch) -> None:
@@ -366,8 +370,11 @@ class Run:
         self.task.discard()
         self.cursor = FlowCursor(self.task, self.flow)
 
-    def fail(self, exc: errors.IngotError) -> None:
-        """End a flow that does not end well: state, last_error, step run, history, logs, lock."""
+    def fail(self, exc: errors.IngotError) -> float | None:
+        """End a flow that does not end well: state, last_error, step run, history, logs, lock.
+
+        :returns: as :func:`advance`: at once, where the machine is being switched off.
+        """
         exc.message = make_storable(exc.message)
         try:
             self._fail(exc)
@@ -377,6 +384,7 @@ class Run:
             LOG.exception("Node %s: the failure of %s could not be written", self.task.node.uuid, self.cursor.label)
             self.undo()
             self._fail(errors.StepFailed(f"{exc.message} (and what it left could not be saved: {type(also).__name__})"))
+        return 0.0 if self.task.node.power_request else None
 
     def _fail(self, exc: errors.IngotError) -> None:
         node, flow, cursor = self.task.node, self.flow, self.cursor

@@ -198,7 +198,8 @@ def _plan_requested_order(
                 errors.Invalid(
                     field="disable_ramdisk",
                     value=True,
-                    allowed=f"Step {name_source(step.label, step.origin)} runs with the agent's ramdisk only: leave out one of the two.",
+                    allowed=f"Step {name_source(step.label, step.origin)} runs with the agent's ramdisk only: leave out "
+                    "one of the two.",
                 )
             )
     return steps
@@ -263,7 +264,7 @@ def read_offers(task: Task, kind: str, in_band: list[StepJson] | None) -> Offers
     for key, offer in found.items():
         if offer.step.label in overrides:
             step = dataclasses.replace(offer.step, priority=overrides[offer.step.label])
-            _check_core(step.label, step)
+            _check_core(step)
             found[key] = offer._replace(step=step)
     return Offers(kind, found, in_band is not None)
 
@@ -310,7 +311,7 @@ def _check_step(offers: Offers, requested: StepRequest, origin: str, report: Rep
     """
     try:
         if offers.kind == "deploy":
-            _check_core(name_source(get_label(requested), origin), _plan_step(requested, origin, Runner.DRIVER))
+            _check_core(_plan_step(requested, origin, Runner.DRIVER))
         if offers.has_agents or get_key(requested) in offers.steps or requested["step"] in reserved.STEPS:
             return _plan_requested(offers, requested, origin)
     except errors.IngotError as exc:
@@ -370,10 +371,10 @@ def _is_core(key: Key) -> bool:
     return key[0] == "deploy" and key[1] in base.CORE_DEPLOY_STEPS
 
 
-def _check_core(name: str, step: PlannedStep) -> None:
+def _check_core(step: PlannedStep) -> None:
     if _is_core(step.key) and step.priority != 0:
         raise errors.Invalid(
-            field=f"priority of core step {name}",
+            field=f"priority of core step {name_source(step.label, step.origin)}",
             value=step.priority,
             allowed="A core step's priority can only be overridden by 0, which disables it.",
         )

@@ -6,7 +6,8 @@
     ingot-dbsync contract
     ingot-dbsync version | stamp REVISION | revision MESSAGE
 
-Exit status: 0 it is done; 1 it failed, and the message says why. Of ``online_data_migrations``: 0 nothing is left to
+Exit status: 0 it is done; 1 it failed, and the message says why; 75 the database is away; 78 the configuration is
+to be corrected. Of ``online_data_migrations``: 0 nothing is left to
 move, 1 there is more, run it again; 2 a migration failed, the log says which. 2 is also a wrong command line.
 """
 
@@ -21,7 +22,7 @@ from typing import NamedTuple
 from oslo_config import cfg
 
 from ingot.common import errors
-from ingot.common.conf import opts
+from ingot.common.conf import start
 from ingot.db import conductors, schema, secrets
 from ingot.db.engine import Database
 
@@ -199,19 +200,22 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     online.add_argument("--max-count", type=_parse_rows, metavar="ROWS", help="move at most so many rows, then stop")
 
 
+_DESCRIPTION = "Creates, upgrades and describes the schema of the database."
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
     :returns: the exit status, as the module's first lines say.
     """
     command = cfg.SubCommandOpt("command", title="commands", handler=_add_parsers)
-    try:
-        conf = opts.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-dbsync", cli_opts=[command])
-        opts.set_up_logging(conf)
+
+    def run() -> int:
+        begun = start.Start("ingot-dbsync", arguments, cli_opts=[command], description=_DESCRIPTION)
+        conf = begun.finish(quiet=True)
         return _run(Database(conf), conf)
-    except errors.IngotError as exc:
-        print(f"ingot-dbsync: {exc}", file=sys.stderr)
-        return 1
+
+    return start.run("ingot-dbsync", run)
 
 
 if __name__ == "__main__":

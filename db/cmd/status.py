@@ -1,11 +1,15 @@
 """The command ingot-status, which finds out whether anything stands in the way of this release.
 
+    ingot-status config [FILE ...]
     ingot-status [--config-file FILE] upgrade check [--json]
 
-Run it after ``ingot-dbsync upgrade`` and before services of the new release start. Exit status, as of all OpenStack
-status commands: 0 nothing to do, 1 something to look at, 2 something to correct first, 255 the check itself failed.
+``config`` reads configuration files, those of Ironic too, and says of each option what Ingot makes of it; it asks
+neither database nor broker. Run ``upgrade check`` after ``ingot-dbsync upgrade`` and before services of the new release
+start. Exit status, as of all OpenStack status commands: 0 nothing to do, 1 something to look at, 2 something to correct
+first, 255 the check itself failed.
 """
 
+import importlib.metadata
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -16,10 +20,16 @@ from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
 from ingot.common import errors, interfaces
-from ingot.common.conf import broker, opts
-from ingot.db import conductors, models, nodes, schema
+from ingot.common.conf import broker, files, safety, start
+from ingot.common.conf.ironic import MEANINGS, Verdict
+from ingot.db import conductors, engine, models, nodes, schema
 from ingot.db.cmd import dbsync
 from ingot.db.engine import Database
+
+_DESCRIPTION = "Finds out whether anything stands in the way of Ingot: in its configuration files, in the database."
+
+_CHECKS = "ingot.configuration.checks"
+"""Entry points of functions that take the options and refuse some: services do the same at their start."""
 
 _EXAMPLES = 5
 
@@ -136,6 +146,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     :returns: the exit status, as the module's first lines say.
     """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    line = files.read_command_line(given)
+    if line.rest[:1] == ["config"] and start.HELP.isdisjoint(given):
+        return _check_files(line)
     checks = Checks()
 
     def add_parsers(subparsers: Any) -> None:
@@ -144,15 +158,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
         upgrade.add_argument("--json", action="store_true", help="Print JSON instead of a table.")
         upgrade.set_defaults(action_fn=checks.check)
 
+        config = subparsers.add_parser("config", help="Tell what Ingot makes of configuration files.")
+        config.add_argument("files", nargs="*", metavar="FILE", help="Default: the files that services read.")
+
     command = cfg.SubCommandOpt("command", title="commands", handler=add_parsers)
     try:
-        conf = opts.load(sys.argv[1:] if arguments is None else arguments, prog="ingot-status", cli_opts=[command])
+        begun = start.Start("ingot-status", given, logs=False, cli_opts=[command], description=_DESCRIPTION)
+        conf = begun.finish(quiet=True)
         checks.conf = upgradecheck.CONF = conf  # the library's own CONF decides between table and JSON
         checks.db = Database(conf)
         return int(upgradecheck.run(conf))
     except errors.IngotError as exc:
-        print(f"ingot-status: {exc}", file=sys.stderr)
+        start.report("ingot-status", exc)
         return 255
+
+
+def _check_files(line: files.CommandLine) -> int:
+    """Print what Ingot makes of configuration files.
+
+    :returns: the exit status: 2 if it would not start with them, 1 if something has no effect that Ironic's would have.
+    """
+    named = [*(line.files or ()), *line.rest[1:]]
+    folders = [f"--config-dir={folder}" for folder in line.folders or ()]
+    try:
+        begun = start.Start("ingot-status", folders, named or None, logs=False)
+    except errors.ConfigurationError as exc:
+        _print_group(Verdict.REFUSED, exc.messages)
+        return int(Code.FAILURE)
+    safety.check_api(begun)
+    safety.check_hardware(begun)
+    begun.attempt(engine.parse_url, begun.conf.database.connection)
+    for entry_point in importlib.metadata.entry_points(group=_CHECKS):
+        begun.attempt(entry_point.load(), begun.conf)
+    lines: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    for finding in begun.list_findings():
+        lines[finding.verdict].append(finding.describe())
+    lines[Verdict.REFUSED] = [*begun.refusals.messages, *lines[Verdict.REFUSED]]
+    lines[Verdict.UNSAFE] = begun.warnings
+    print(f"Read: {', '.join(begun.files) or 'no file'}.")
+    for verdict, found in lines.items():
+        _print_group(verdict, found)
+    bad = next((verdict for verdict in Verdict if lines[verdict]), Verdict.IGNORED)
+    return int({Verdict.REFUSED: Code.FAILURE, Verdict.RENAMED: Code.SUCCESS, Verdict.IGNORED: Code.SUCCESS}.get(bad, Code.WARNING))
+
+
+def _print_group(verdict: Verdict, lines: Sequence[str]) -> None:
+    if lines:
+        print(f"\n{verdict.capitalize()}, {MEANINGS[verdict]}:")
+    for line in lines:
+        print(f"  {line}")
 
 
 if __name__ == "__main__":

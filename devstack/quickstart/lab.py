@@ -87,6 +87,7 @@ class Lab:
             "DEFAULT": {"host": "quickstart", "my_ip": "127.0.0.1", "state_path": str(self.work_dir)},
             "api": {"host_ip": "127.0.0.1", "port": str(self._port)},
             "database": {"connection": f"sqlite:///{self.work_dir / 'ingot.sqlite'}"},
+            "deploy": {"url_denied_networks": ""},  # the images are on this host
         }
         parser = configparser.RawConfigParser()
         parser.read_dict(settings)

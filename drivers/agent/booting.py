@@ -28,10 +28,15 @@ class AgentBooter(BaseInterface):
     """What interfaces have in common that boot the agent."""
 
     def get_properties(self) -> dict[str, str]:
-        return dict.fromkeys(("deploy_kernel", "deploy_ramdisk"), "See the boot interface.")
+        return {
+            **dict.fromkeys(("deploy_kernel", "deploy_ramdisk"), "See the boot interface."),
+            client.AUTHORITIES: "What verifies an agent that announces no certificate: true, the authorities of this "
+            "host; a file or directory of authorities; or false, nothing. Optional, default true.",
+        }
 
     def validate(self, task: Task) -> None:
         get_interface(task, BootInterface).validate(task)
+        client.read_authorities(task)
 
 
 def run_unless_running(task: Task, *phases: Phase) -> results.Result:

@@ -11,6 +11,7 @@ all commands since the agent's start.
 import functools
 import json
 import logging
+import os
 import re
 import ssl
 import urllib.parse
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 import requests
+from oslo_utils import strutils
 
 from ingot.common import errors, fetching, masking
 from ingot.common.json_types import Json
@@ -93,14 +95,39 @@ class _TokenFilter(logging.Filter):
 logging.getLogger("urllib3.connectionpool").addFilter(_TokenFilter())
 
 
+AUTHORITIES = "agent_verify_ca"
+"""Key of driver_info: what verifies agents that announce no certificate of their own."""
+
+
+def read_authorities(task: Task) -> str | bool:
+    """Return the file or directory of the authorities that verify the node's agent, or whether it is verified at all.
+
+    :raises Invalid: there is no such file or directory.
+    """
+    given = task.node.driver_info.get(AUTHORITIES)
+    verified = strutils.bool_from_string(given, default=None) if given is not None else True
+    if verified is not None:
+        return bool(verified)
+    if not os.path.exists(str(given)):
+        allowed = "true, false, or a file or directory of authorities on the conductor."
+        raise errors.Invalid(field=f"driver_info.{AUTHORITIES}", value=given, allowed=allowed)
+    return str(given)
+
+
 @functools.lru_cache(maxsize=256)
-def open_session(url: str, certificate: str | None) -> requests.Session:
+def open_session(url: str, certificate: str | None, authorities: str | bool = True) -> requests.Session:
     """Return the session for an agent: the one that is open, if any; of many, the least used ones are dropped.
 
-    :param certificate: PEM that the agent announced; None: the system's authorities decide.
+    :param certificate: PEM that the agent announced; None: authorities decide.
+    :param authorities: as :func:`read_authorities` returns it.
     :raises AgentError: the certificate cannot be read.
     """
     context = None
+    if not certificate and authorities is not True:
+        place = {"capath" if os.path.isdir(authorities) else "cafile": authorities} if authorities else {}
+        context = ssl.create_default_context(**place)
+        if not authorities:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
@@ -133,6 +160,7 @@ class AgentClient:
         self._url: str = (node.agent_url or "").rstrip("/")
         self._token: str = node.agent_token or ""
         self._certificate: str | None = node.agent_verify_ca
+        self._authorities = read_authorities(task)
         self._where = urllib.parse.urlsplit(self._url).netloc or "an unknown address"
 
     def start(self, name: str, params: Mapping[str, object]) -> answers.Command:
@@ -207,7 +235,7 @@ class AgentClient:
         def attempt() -> fetching.Answer:
             with fetching.limit(self._options.command_timeout):
                 return fetching.request(
-                    open_session(self._url, self._certificate),
+                    open_session(self._url, self._certificate, self._authorities),
                     "GET" if body is None else "POST",
                     self._url + _COMMANDS,
                     _LONGEST_ANSWER,

@@ -29,6 +29,7 @@ class DirectDeploy(AgentDeploy):
             **super().get_properties(),
             booting.FORCE_OUT_OF_BAND: "Whether the BMC, and not the agent, switches the machine off after a "
             "deployment. Optional, default false.",
+            **instance_image.PROPERTIES,
         }
 
     def runs_agent(self, task: Task, kind: str) -> bool:
@@ -39,6 +40,7 @@ class DirectDeploy(AgentDeploy):
         boot.find_boot_mode(task)
         if _writes_image(task):
             instance_image.read_requested_image(task)
+            instance_image.read_proxies(task)
             return
         for key in ("image_source", "kernel", "ramdisk"):
             if task.node.instance_info.get(key):

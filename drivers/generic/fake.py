@@ -47,15 +47,18 @@ _FAULT = "fake_power_fault"
 
 
 class FakePower(power.PowerInterface):
-    """Is in the state that was last set, at once; or refuses to change it, where a fault is to be tried out."""
+    """Is in the state that was last set, at once; or refuses to change it, where a fault is to be tried out.
+
+    Until one was set it has none, as with Ironic.
+    """
 
     sees_changes = False
 
     def get_properties(self) -> dict[str, str]:
         return {_FAULT: "What is wrong with the machine's power: it stays as it is, with this message. Optional."}
 
-    def get_power_state(self, task: Task) -> str:
-        return task.node.power_state or states.POWER_OFF
+    def get_power_state(self, task: Task) -> str | None:
+        return task.node.power_state
 
     def start_power_change(self, task: Task, target: str) -> None:
         if _FAULT in task.node.driver_info:
@@ -143,20 +146,10 @@ class FakeDeploy(deploy.DeployInterface):
 
 _SETTINGS = {"settings": {"description": "List of objects with name and value.", "required": True}}
 
-_DELIVERED: dict[str, dict[str, object]] = {
-    "virtualization": {
-        "value": "on",
-        "attribute_type": "Enumeration",
-        "allowable_values": ["on", "off"],
-        "read_only": False,
-    },
-    "boot_timeout": {"value": "5", "attribute_type": "Integer", "lower_bound": 0, "upper_bound": 60},
-    "asset_tag": {"value": "", "attribute_type": "String", "min_length": 0, "max_length": 32},
-}
-"""The settings of a new machine. It accepts any others too."""
-
 
 class FakeBIOS(bios.BIOSInterface):
+    """Has the settings that were applied last: none before the first, and none after a factory reset."""
+
     @base.service_step(argsinfo=_SETTINGS, requires_ramdisk=False)
     @base.deploy_step(priority=0, argsinfo=_SETTINGS, idempotent=True)
     @base.clean_step(priority=0, argsinfo=_SETTINGS, requires_ramdisk=False)
@@ -166,8 +159,7 @@ class FakeBIOS(bios.BIOSInterface):
             raise errors.Invalid(
                 field="settings", value=nameless, allowed="Each must be an object with name and value."
             )
-        known = _recall(task).get("fake_bios_settings", {})
-        _remember(task, fake_bios_settings={**known, **{one["name"]: one.get("value") for one in settings}})
+        _remember(task, fake_bios_settings={one["name"]: one.get("value") for one in settings})
         self.cache_bios_settings(task)
 
     @base.service_step(requires_ramdisk=False)
@@ -179,10 +171,10 @@ class FakeBIOS(bios.BIOSInterface):
 
     @base.verify_step(priority=10)
     def cache_bios_settings(self, task: Task) -> None:
-        settings = {name: {"name": name, **about} for name, about in _DELIVERED.items()}
-        for name, value in _recall(task).get("fake_bios_settings", {}).items():
-            settings[name] = {**settings.get(name, {"name": name}), "value": None if value is None else str(value)}
-        task.keep_bios_settings(settings.values())
+        applied = _recall(task).get("fake_bios_settings", {})
+        task.keep_bios_settings(
+            {"name": name, "value": None if value is None else str(value)} for name, value in applied.items()
+        )
 
 
 class FakeConsole(console.ConsoleInterface):
@@ -240,11 +232,10 @@ class FakeFirmware(firmware.FirmwareInterface):
 
 
 class FakeInspect(inspect.InspectInterface):
-    """Finds a small machine, unless the properties say what there is."""
+    """Finds nothing new."""
 
     def inspect_hardware(self, task: Task) -> None:
-        found = {"cpus": 1, "cpu_arch": "x86_64", "memory_mb": 1024, "local_gb": 10}
-        task.set(properties={**found, **task.node.properties})
+        """Leave the properties as they are."""
 
 
 _ARRAYS = {"raid_config": {"description": "Object with logical_disks, a list of arrays.", "required": True}}

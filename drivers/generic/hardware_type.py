@@ -36,6 +36,7 @@ class GenericHardwareType(AbstractHardwareType):
     supported_boot_interfaces: Supported = (ipxe.IPXEBoot,)
     supported_deploy_interfaces: Supported = (direct.DirectDeploy, deploy.RamdiskDeploy)
     supported_inspect_interfaces: Supported = (inspect.AgentInspect, noop.NoInspect)
-    supported_raid_interfaces: Supported = (raid.AgentRAID, noop.NoRAID)
-    supported_rescue_interfaces: Supported = (rescue.AgentRescue, noop.NoRescue)
+    # Not every ramdisk can do these: where no default is configured, they are chosen by node.
+    supported_raid_interfaces: Supported = (noop.NoRAID, raid.AgentRAID)
+    supported_rescue_interfaces: Supported = (noop.NoRescue, rescue.AgentRescue)
     supported_storage_interfaces: Supported = (noop.NoopStorage, ExternalStorage)

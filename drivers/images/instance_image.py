@@ -128,6 +128,32 @@ def read_checksum(task: Task) -> str | results.PollAfter:
     return content if isinstance(content, results.PollAfter) else _find_checksum(content, image)
 
 
+PROPERTIES = {
+    **{
+        f"image_{scheme}_proxy": f"URL of the proxy through which the agent fetches from {scheme} URLs. Optional."
+        for scheme in ("http", "https")
+    },
+    "image_no_proxy": "Hosts, addresses and domains, separated by commas, that it asks without a proxy. Optional.",
+    "image_download_source": "Accepted and not used: the agent fetches images from where they are, as with http.",
+}
+"""Keys of driver_info that are about how the agent gets images."""
+
+
+def read_proxies(task: Task) -> dict[str, object]:
+    """Return the proxies through which the agent fetches images, as it knows them; none where none are given.
+
+    :raises Invalid: one is no URL.
+    """
+    info = task.node.driver_info
+    proxies = {scheme: info[key] for scheme in ("http", "https") if info.get(key := f"image_{scheme}_proxy")}
+    for scheme, url in proxies.items():
+        if urllib.parse.urlsplit(str(url)).scheme not in ("http", "https"):
+            allowed = "It must be an http or https URL."
+            raise errors.Invalid(field=f"driver_info.image_{scheme}_proxy", value=url, allowed=allowed)
+    excluded = {"no_proxy": str(info["image_no_proxy"])} if proxies and info.get("image_no_proxy") else {}
+    return {"proxies": proxies, **excluded} if proxies else {}
+
+
 def build_image_info(task: Task, checksum: str) -> dict[str, object]:
     """Return what the agent is given about the image, and have the image's source offer it to the machine.
 
@@ -149,6 +175,7 @@ def build_image_info(task: Task, checksum: str) -> dict[str, object]:
         "stream_raw_images": raw and task.conf.agent.stream_raw_images,
         "node_uuid": task.node.uuid,
         "deploy_boot_mode": boot.find_boot_mode(task),
+        **read_proxies(task),
     }
 
 

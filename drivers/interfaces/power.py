@@ -10,12 +10,12 @@ from ingot.drivers.interfaces.task import Task
 class Reading(NamedTuple):
     """The state that a machine was found in.
 
-    :param power_state: ``power on`` or ``power off``.
+    :param power_state: ``power on`` or ``power off``; None: it is not known.
     :param health: ``OK``, ``Warning`` or ``Critical``; None: the hardware does not report it.
     :param findings: what is wrong with it, in an operator's words.
     """
 
-    power_state: str
+    power_state: str | None
     health: str | None = None
     findings: tuple[str, ...] = ()
 
@@ -26,8 +26,8 @@ class PowerInterface(BaseInterface):
     interface_type = "power"
     sees_changes: ClassVar[bool] = True
 
-    def get_power_state(self, task: Task) -> str:
-        """Read the power state from the hardware: ``power on`` or ``power off``.
+    def get_power_state(self, task: Task) -> str | None:
+        """Read the power state from the hardware: ``power on`` or ``power off``; None where it cannot be known.
 
         :raises HardwareUnreachable: the BMC does not answer; the message has its address.
         :raises HardwareError: it refuses.

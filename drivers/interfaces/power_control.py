@@ -35,7 +35,7 @@ def ensure(task: Task, target: str) -> results.Result:
     waited = max(0.0, time.time() - sent["at"])
     expired = waited >= task.conf.conductor.power_state_change_timeout
     try:
-        state: str | None = read_power_state(task)
+        state = read_power_state(task)
     except errors.HardwareUnreachable:
         if expired:
             raise
@@ -60,7 +60,7 @@ def _poll_after(waited: float) -> results.PollAfter:
     return results.PollAfter(min(_FIRST_PAUSE + waited / 4, _LONGEST_PAUSE))
 
 
-def read_power_state(task: Task) -> str:
+def read_power_state(task: Task) -> str | None:
     """Return the power state as the hardware has it, and note it in the node."""
     state = get_interface(task, PowerInterface).get_power_state(task)
     if state != task.node.power_state and not task.shared:
@@ -71,6 +71,17 @@ def read_power_state(task: Task) -> str:
 def power_off(task: Task) -> results.Result:
     """Switch the machine off. One that must not be (``disable_power_off``) stays on; :func:`power_on` resets it."""
     return results.DONE if task.node.disable_power_off else ensure(task, states.POWER_OFF)
+
+
+def switch_off(task: Task) -> None:
+    """Switch the machine off without waiting for it: the conductor sees to that when the flow has ended.
+
+    :raises HardwareError: the BMC refuses, or does not answer.
+    """
+    _start(task, states.POWER_OFF)
+    task.set(power_request={"target": states.POWER_OFF, "keeps_error": True}, target_power_state=states.POWER_OFF)
+    if read_power_state(task) == states.POWER_OFF:
+        task.set(power_request={}, target_power_state=None)
 
 
 def soft_power_off(task: Task) -> results.Result:

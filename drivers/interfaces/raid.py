@@ -66,7 +66,7 @@ def record_arrays(task: Task, built: Json) -> None:
     """Record the arrays that a machine has from now on; it has none if there is nothing in ``built``.
 
     A root volume's ``root_device_hint`` becomes ``properties.root_device``, so that images go onto that array. It is
-    removed with the array, unless somebody has changed it since.
+    removed with the array, unless an operator has changed it since.
 
     :param built: a raid configuration: ``logical_disks``, of which at most one is the root volume.
     """

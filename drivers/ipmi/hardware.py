@@ -3,6 +3,8 @@
 import re
 from concurrent import futures
 
+from oslo_utils import strutils
+
 from ingot.common import errors, states
 from ingot.common.json_types import Json
 from ingot.drivers.generic.hardware_type import GenericHardwareType
@@ -15,6 +17,8 @@ from ingot.drivers.interfaces.task import Task
 from ingot.drivers.ipmi import loop, session
 from ingot.drivers.ipmi.session import Request
 
+_KEEPS_BOOT_DEVICE = "ipmi_disable_boot_timeout"
+
 _PROPERTIES: dict[str, str] = {
     "ipmi_address": "Address or host name of the BMC. Required.",
     "ipmi_port": "UDP port of the BMC. Default: 623.",
@@ -22,7 +26,14 @@ _PROPERTIES: dict[str, str] = {
     "ipmi_password": "Password, at most 20 bytes. Default: none.",
     "ipmi_priv_level": "ADMINISTRATOR, OPERATOR or USER. Default: ADMINISTRATOR, else OPERATOR.",
     "ipmi_hex_kg_key": "Key Kg of the BMC, 40 hexadecimal digits. Default: none.",
+    "ipmi_protocol_version": "2.0, the only one that is spoken. Optional.",
+    "ipmi_cipher_suite": "17 or 3. Optional: the best that the BMC has is used, whatever is written here.",
+    "ipmi_bridging": "no: requests go to the BMC itself, none are bridged. Optional.",
+    _KEEPS_BOOT_DEVICE: "Whether the BMC is told to keep a boot device for longer than 60 s. Optional, default true.",
 }
+
+_FIXED = {"ipmi_protocol_version": ("2.0",), "ipmi_cipher_suite": ("17", "3"), "ipmi_bridging": ("no",)}
+"""What nodes may have that were enrolled for another service; with any other value they would not be reached."""
 
 _PRIVILEGES = {"USER": 2, "OPERATOR": 3, "ADMINISTRATOR": 4}
 
@@ -67,6 +78,10 @@ def read_address(driver_info: Json) -> session.Address:
         raise errors.Invalid(
             field="driver_info.ipmi_priv_level", value=privilege, allowed=f"One of {', '.join(_PRIVILEGES)}."
         )
+    for key, allowed in _FIXED.items():
+        if driver_info.get(key) is not None and str(driver_info[key]) not in allowed:
+            shown = ", ".join(allowed)
+            raise errors.Invalid(field=f"driver_info.{key}", value=driver_info[key], allowed=f"Allowed: {shown}.")
     return session.Address(
         host=_read_text(driver_info, "ipmi_address", 255),
         port=_read_port(driver_info.get("ipmi_port")),
@@ -146,7 +161,8 @@ class IPMIManagement(_IPMI, ManagementInterface):
             raise errors.Invalid(field="boot_device", value=device, allowed=f"One of {', '.join(_DEVICES)}.")
         flags = _VALID | (_PERSISTENT if persistent else 0) | (_UEFI if boot.find_boot_mode(task) == "uefi" else 0)
         boot_flags = Request(_CHASSIS, 0x08, (0x05, flags, _DEVICES[device] << 2, 0, 0, 0))
-        _call(task, _KEEP_BOOT_FLAGS, boot_flags)
+        keeps = strutils.bool_from_string(task.node.driver_info.get(_KEEPS_BOOT_DEVICE), default=True)
+        _call(task, *((_KEEP_BOOT_FLAGS,) if keeps else ()), boot_flags)
 
     def get_boot_device(self, task: Task) -> BootDevice:
         """Read the boot device. One that was not set, or that Ingot has no name for, is None."""

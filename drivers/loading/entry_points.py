@@ -39,22 +39,23 @@ def class_path(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def select(source: Source, group: str, option: str, names: list[str]) -> list[EntryPoint]:
-    """Return the entry points that an option names, in its order.
+def select(
+    source: Source, group: str, option: str, names: list[str], refusals: errors.Refusals
+) -> list[EntryPoint]:
+    """Return the entry points that an option names, in its order, without those that it cannot name.
 
-    :raises ConfigurationError: one is not installed, or two packages claim its name.
+    :param refusals: gets those that are not installed, and names that two packages claim.
     """
     known: dict[str, EntryPoint] = {}
     for entry_point in source(group):
         other = known.setdefault(entry_point.name, entry_point)
         if other.value != entry_point.value and entry_point.name in names:
             both = f"Two installed packages use this name: {other.value} and {entry_point.value}. Remove one."
-            raise errors.ConfigurationError(option=option, value=entry_point.name, allowed=both)
-    for name in names:
-        if name not in known:
-            choices = f"Installed are: {', '.join(sorted(known)) or 'none'}."
-            raise errors.ConfigurationError(option=option, value=name, allowed=choices)
-    return [known[name] for name in dict.fromkeys(names)]
+            refusals.add(option=option, value=entry_point.name, allowed=both)
+    if missing := [name for name in dict.fromkeys(names) if name not in known]:
+        choices = f"Installed are: {', '.join(sorted(known)) or 'none'}."
+        refusals.add(option=option, value=", ".join(missing), allowed=choices)
+    return [known[name] for name in dict.fromkeys(names) if name in known]
 
 
 def load(entry_point: EntryPoint, option: str, base: type) -> type[Any]:

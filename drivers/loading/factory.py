@@ -5,6 +5,7 @@ hardware type supports is not loaded; the default interface of a type is the exp
 hardware type's list that is enabled. Each class is made once, whichever hardware types and classic drivers use it.
 """
 
+import logging
 from collections.abc import Sequence
 
 from oslo_config import cfg
@@ -34,14 +35,17 @@ class Hardware:
 
     :param source: where entry points come from.
     :raises ConfigurationError: something enabled is missing, broken, of the wrong class, claimed by two packages, or
-        unsupported; the message names option, value and choices.
+        unsupported; the message names option, value and choices of all that is.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, source: entry_points.Source = entry_points.list_installed) -> None:
         self._conf = conf
         self._source = source
-        priorities.check_overrides(conf)
-        self._check_names()
+        self._refusals = errors.Refusals()
+        with self._refusals.collect():
+            priorities.check_overrides(conf)
+        with self._refusals.collect():
+            self._check_names()
         self._singletons: dict[type[BaseInterface], BaseInterface] = {}
         self.hardware_types = self._load_types()
         self._interfaces: dict[str, Links] = {}
@@ -50,6 +54,7 @@ class Hardware:
         for interface_type in interfaces.TYPES:
             self._load_interfaces(interface_type)
         self.classic_drivers = self._load_classic()
+        self._refusals.finish()
         self.drivers: frozenset[str] = frozenset((*self.hardware_types, *self.classic_drivers))
         """All names that a node's ``driver`` may have here."""
         made = self._singletons.values()
@@ -152,24 +157,33 @@ class Hardware:
                 raise errors.ConfigurationError(option=_CLASSIC, value=name, allowed=allowed)
 
     def _load_types(self) -> dict[str, AbstractHardwareType]:
-        return {
-            one.name: entry_points.construct(entry_points.load(one, _TYPES, AbstractHardwareType), _TYPES, one.name)
-            for one in entry_points.select(self._source, entry_points.TYPES, _TYPES, self._conf[_TYPES])
-        }
+        types: dict[str, AbstractHardwareType] = {}
+        for one in self._select(entry_points.TYPES, _TYPES):
+            with self._refusals.collect():
+                cls = entry_points.load(one, _TYPES, AbstractHardwareType)
+                types[one.name] = entry_points.construct(cls, _TYPES, one.name)
+        return types
+
+    def _select(self, group: str, option: str) -> list[entry_points.EntryPoint]:
+        return entry_points.select(self._source, group, option, self._conf[option], self._refusals)
 
     def _load_classic(self) -> dict[str, Links]:
         drivers: dict[str, Links] = {}
-        for entry_point in entry_points.select(self._source, entry_points.CLASSIC, _CLASSIC, self._conf[_CLASSIC]):
-            name = entry_point.name
-            cls = entry_points.load(entry_point, _CLASSIC, ClassicDriver)
-            driver: ClassicDriver = entry_points.construct(cls, _CLASSIC, name)
-            classes = entry_points.construct(driver.implementations, _CLASSIC, name)
-            links = drivers[name] = {}
-            for interface_type, one in classes.items():
-                # Messages call it by its entry point, if it has one.
-                called = next(iter(self._list_installed(interface_type, [one])), one.__name__)
-                links[interface_type] = self._singleton(one, _CLASSIC, name, called)
+        for entry_point in self._select(entry_points.CLASSIC, _CLASSIC):
+            with self._refusals.collect():
+                drivers[entry_point.name] = self._link_classic(entry_point)
         return drivers
+
+    def _link_classic(self, entry_point: entry_points.EntryPoint) -> Links:
+        name = entry_point.name
+        cls = entry_points.load(entry_point, _CLASSIC, ClassicDriver)
+        driver: ClassicDriver = entry_points.construct(cls, _CLASSIC, name)
+        links: Links = {}
+        for interface_type, one in entry_points.construct(driver.implementations, _CLASSIC, name).items():
+            # Messages call it by its entry point, if it has one.
+            called = next(iter(self._list_installed(interface_type, [one])), one.__name__)
+            links[interface_type] = self._singleton(one, _CLASSIC, name, called)
+        return links
 
     def _load_interfaces(self, interface_type: str) -> None:
         option = f"enabled_{interfaces.FIELD[interface_type]}s"
@@ -177,18 +191,26 @@ class Hardware:
         supported = {name: of.list_supported(interface_type) for name, of in self.hardware_types.items()}
         paths = {entry_points.class_path(cls) for listed in supported.values() for cls in listed}
         classes: dict[str, type[BaseInterface]] = {}
-        for entry_point in entry_points.select(self._source, group, option, self._conf[option]):
-            if entry_point.value in paths:
-                classes[entry_point.name] = entry_points.load(entry_point, option, BaseInterface)
-            else:
-                LOG.info("%s %s is not loaded: no enabled hardware type supports it", option, entry_point.name)
-        links = {name: self._singleton(cls, option, name, name) for name, cls in classes.items()}
+        links: Links = {}
+        # What an operator has not written is nothing to act on.
+        is_default = self._conf.get_location(option).location is cfg.Locations.opt_default
+        for entry_point in self._select(group, option):
+            name = entry_point.name
+            if entry_point.value not in paths:
+                level = logging.DEBUG if is_default else logging.INFO
+                LOG.log(level, "%s %s is not loaded: no enabled hardware type supports it", option, name)
+                continue
+            with self._refusals.collect():
+                cls = entry_points.load(entry_point, option, BaseInterface)
+                links[name] = self._singleton(cls, option, name, name)
+                classes[name] = cls
         self._interfaces[interface_type] = links
         for name, listed in supported.items():
             # In the hardware type's order of preference, whatever the option's.
             enabled = {entry: links[entry] for cls in listed for entry in classes if classes[entry] is cls}
             self._enabled[name, interface_type] = enabled
-            self._defaults[name, interface_type] = self._calculate_default(name, interface_type, enabled)
+            with self._refusals.collect():
+                self._defaults[name, interface_type] = self._calculate_default(name, interface_type, enabled)
 
     def _singleton(self, cls: type[BaseInterface], option: str, value: str, name: str) -> BaseInterface:
         """Return the one instance of an interface's class, made at first use.

@@ -5,6 +5,8 @@ The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>`
 ``kernel_args``. What a volume needs, the API looks up. Kernels and ramdisks that are in Glance the API passes on.
 """
 
+from collections.abc import Mapping
+
 from ingot.common import errors, iscsi
 from ingot.common.conf import opts
 from ingot.drivers.images import glance_images
@@ -15,6 +17,9 @@ from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 
 _RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")
+_RESCUE_KEYS = ("rescue_kernel", "rescue_ramdisk")
+_PERSISTENCY = "force_persistent_boot_device"
+_PERSISTENT: Mapping[str, bool | None] = {"Always": True, "True": True, "Never": False, "Default": None, "False": None}
 _FILES = ("kernel", "initrd")
 
 # iPXE fills in the address of the card that booted; the agent uses that card for its lookup.
@@ -42,14 +47,19 @@ class IPXEBoot(BootInterface):
             "is set.",
             "deploy_ramdisk": "URL, or id in Glance, of the agent's initial ramdisk. Required unless [deploy] "
             "deploy_ramdisk is set.",
+            **dict.fromkeys(_RESCUE_KEYS, "The same for rescues. Default: those of deployments. Optional."),
+            _PERSISTENCY: "Which changes of the boot device last: Always, all; Never, none; Default, the last one of a "
+            "deployment. Optional.",
             "kernel_append_params": "Kernel parameters; %default% stands for [pxe] kernel_append_params. Optional.",
         }
 
     def validate(self, task: Task) -> None:
-        for key, value in zip(_RAMDISK_KEYS, self._read_ramdisk(task), strict=True):
-            from_user = bool(task.node.driver_info.get(key))
-            read = glance_images.read_permitted_image if from_user else glance_images.read_image
+        info = task.node.driver_info
+        own = {key: _check_command_part(key, info[key]) for key in _RESCUE_KEYS if info.get(key)}
+        for key, value in {**dict(zip(_RAMDISK_KEYS, self._read_ramdisk(task), strict=True)), **own}.items():
+            read = glance_images.read_permitted_image if info.get(key) else glance_images.read_image
             read(task, key, value)
+        self._is_persistent(task, default=True)
         if not any(port.pxe_enabled for port in task.ports):
             raise errors.Invalid(
                 field="ports",
@@ -59,8 +69,12 @@ class IPXEBoot(BootInterface):
 
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         agent = {"ipa-api-url": opts.agent_api_url(self.conf), **kernel_parameters}
-        self._boot(task, "ramdisk", self._read_ramdisk(task), agent)
-        get_interface(task, ManagementInterface).set_boot_device(task, "pxe", persistent=False)
+        info, files = task.node.driver_info, self._read_ramdisk(task)
+        if task.node.flow == "rescue":
+            kernel, ramdisk = (info.get(key) or given for key, given in zip(_RESCUE_KEYS, files, strict=True))
+            files = (kernel, ramdisk)
+        self._boot(task, "ramdisk", files, agent)
+        self._set_boot_device(task, "pxe", persistent=False)
 
     def clean_up_ramdisk(self, task: Task) -> None:
         if task.node.boot_config.get("target") == "ramdisk":
@@ -76,11 +90,28 @@ class IPXEBoot(BootInterface):
             task.set(boot_config={"target": "disk"})
         else:
             task.set(boot_config={"target": "volume"}, boot_address=None)
-        get_interface(task, ManagementInterface).set_boot_device(task, device, persistent=True)
+        self._set_boot_device(task, device, persistent=True)
 
     def clean_up_instance(self, task: Task) -> None:
         if task.node.boot_config.get("target") in ("instance", "volume", "disk"):
             task.set(boot_config={})
+
+    def _set_boot_device(self, task: Task, device: str, persistent: bool) -> None:
+        lasts = self._is_persistent(task, persistent)
+        get_interface(task, ManagementInterface).set_boot_device(task, device, persistent=lasts)
+
+    @staticmethod
+    def _is_persistent(task: Task, default: bool) -> bool:
+        """Return whether a change of the boot device lasts.
+
+        :raises Invalid: the node has no word for it that there is.
+        """
+        given = str(task.node.driver_info.get(_PERSISTENCY, "Default")).capitalize()
+        if given not in _PERSISTENT:
+            allowed = "One of Always, Default, Never."
+            raise errors.Invalid(field=f"driver_info.{_PERSISTENCY}", value=given, allowed=allowed)
+        forced = _PERSISTENT[given]
+        return default if forced is None else forced
 
     def _read_ramdisk(self, task: Task) -> tuple[str, str]:
         files = {key: task.node.driver_info.get(key) or self.conf.deploy[key] for key in _RAMDISK_KEYS}

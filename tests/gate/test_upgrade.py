@@ -158,6 +158,7 @@ class _Rolled:
 
     def upgrade_database(self: Any) -> None:
         self.command("ingot-dbsync", "upgrade")
+        self.command("ingot-dbsync", "add_key")
         self.command("ingot-status", "upgrade", "check")
 
     def command(self: Any, name: str, *arguments: str) -> None:

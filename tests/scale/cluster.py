@@ -140,6 +140,7 @@ class Cluster(fixtures.Fixture):
                 **{f"enabled_{kind}_interfaces": "fake" for kind in ("power", "management", "boot", "deploy")},
             },
             "database": {"connection": self._database.url},
+            "secrets": {"key_file": self._database.conf.secrets.key_file},
         }
         for group, values in self._options.items():
             groups.setdefault(group, {}).update(values)

@@ -233,6 +233,7 @@ class Lab(fixtures.Fixture):
             "deploy": {
                 "deploy_kernel": f"{self.files.url}/deploy.kernel",
                 "deploy_ramdisk": f"{self.files.url}/deploy.initramfs",
+                "url_denied_networks": "",
             },
         }
         if self._database_url:

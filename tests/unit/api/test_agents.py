@@ -1,7 +1,9 @@
 """Agents and machines: lookup, heartbeat, boot scripts."""
 
+import logging
 from typing import Any
 
+import fixtures
 import sqlalchemy as sa
 
 from ingot.common import clock, states
@@ -183,7 +185,29 @@ class BootScripts(AgentCase):
         self.assertEqual(disk, self.script("rubbish"))
         self.assertEqual(disk, self.script(MAC, target="disk", kernel="http://h/k"))
 
-    def test_a_script_costs_one_statement(self) -> None:
-        with sql_counter.counting(self.db) as counted:
+    def test_a_script_costs_one_statement_and_one_for_its_time_stamp(self) -> None:
+        for mac, cost in (("00:11:22:33:44:55", 1), (MAC, 2)):
+            with sql_counter.counting(self.db) as counted:
+                self.script(mac)
+            self.assertEqual((cost, 0), (len(counted), counted.commits), counted)
+
+    def test_a_machine_that_fetches_its_script_leaves_a_line_and_a_time_stamp(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger("ingot.api.agents.boot", level=logging.INFO))
+        self.assertNotIn("boot_script_at", self.good("GET", "/v1/nodes/n")["driver_internal_info"])
+        for config in ({"target": "ramdisk", "kernel": "http://h/k"}, {"target": "disk"}):
+            self.put(boot_script_at=None, boot_config=config)
+            before = self.row
             self.script(MAC)
-        self.assertEqual(1, len(counted), counted)
+            self.assertIsNotNone(self.row.boot_script_at)
+            self.assertEqual((before.revision, before.updated_at), (self.row.revision, self.row.updated_at))
+            line = f"Node {self.known.uuid}: its machine, at 127.0.0.1, has fetched its boot script: {config['target']}"
+            self.assertIn(line, log.output)
+        shown = self.good("GET", "/v1/nodes/n")
+        self.assertEqual(clock.iso(self.row.boot_script_at), shown["driver_internal_info"]["boot_script_at"])
+
+    def test_one_that_is_not_known_leaves_a_line(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger("ingot.api.agents.boot", level=logging.INFO))
+        self.script("00:11:22:33:44:55")
+        self.assertIn("'00:11:22:33:44:55': the machine at 127.0.0.1 boots from its disk", log.output)
+        self.script("evil%0aNode%20x:%20forged")
+        self.assertEqual(2, len(log.output.splitlines()))

@@ -72,7 +72,7 @@ class HttpBasic(api_case.ApiCase):
                     public.add(route.path)
         self.assertEqual(
             {"/", "/v1", "/boot/ipxe/<mac>", "/v1/lookup", "/v1/heartbeat", "/v1/heartbeat/<node>"}
-            | {"/v1/continue_inspection", "/boot/images/<node>/<ticket>/<image>"},
+            | {"/v1/continue_inspection", "/boot/images/<node>/<ticket>/<image>", "/boot/volumes/<node>/<ticket>"},
             public,
         )
 

@@ -65,7 +65,9 @@ class VolumeBoot(api_case.ApiCase):
 class Tickets(VolumeBoot):
     def test_the_machine_boots_at_each_of_its_starts(self) -> None:
         for _start in range(3):
+            self.put(boot_script_at=None)
             answer = self.get(self.link())
+            self.assertIsNotNone(self.row.boot_script_at)
             self.assertEqual((200, "text/plain; charset=utf-8"), (answer.status_code, answer.headers["Content-Type"]))
             self.assertIn(f"set password {SECRET}", answer.text)
 
@@ -163,7 +165,8 @@ class Doors(VolumeBoot):
         self.put(provision_state=states.DEPLOYWAIT)
         for path, kept in (
             (f"/boot/ipxe/{MAC}", False), ("/boot/ipxe/00:00:00:00:00:00", False), (link, False), (link, False),
-            (f"/v1/lookup?node_uuid={self.known.uuid}", False), ("/v1/lookup", False), ("/v1/nodes", True), ("/x", True),
+            (f"/v1/lookup?node_uuid={self.known.uuid}", False), ("/v1/lookup", False),
+            ("/v1/nodes", True), ("/x", True),
         ):  # fmt: skip
             headers = self.get(path).headers
             self.assertEqual("nosniff", headers["X-Content-Type-Options"], path)

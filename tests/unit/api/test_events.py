@@ -102,6 +102,22 @@ class Streams(api_case.ApiCase):
         latest = f"id: {events.bounds(self.db)[1]}\n"
         self.assertTrue(any(latest in next(chunks).decode() for _ in range(60)), latest)
 
+    def test_a_client_that_does_not_read_costs_little_memory(self) -> None:
+        start = events.bounds(self.db)[1]
+        for number in range(200):
+            self.change(maintenance=True, maintenance_reason=f"{number} {'x' * 100_000}")
+        events.collect(self.db, 60)
+        _response, chunks = self.follow(f"?after={start}&kind=maintenance")
+        seen: list[str] = []
+        while len(seen) < 200:
+            block = next(chunks)
+            self.assertTrue(len(block) < 150_000, len(block))
+            texts = [line for line in block.decode().splitlines() if line.startswith("data: ")]
+            seen += [json.loads(text.removeprefix("data: "))["maintenance_reason"] for text in texts]
+        self.assertEqual([str(number) for number in range(200)], [text.partition(" ")[0] for text in seen])
+        self.assertTrue(all(text.endswith("more characters)") and len(text) < 2100 for text in seen))
+        self.assertTrue(len(nodes.get(self.db, self.known.uuid).maintenance_reason or "") > 100_000)
+
     def test_there_are_only_so_many_and_one_that_ends_makes_room(self) -> None:
         responses = [self.follow()[0] for _ in range(3)]
         answer = self.api("GET", PATH)

@@ -388,6 +388,15 @@ class Changing(identity_case.IdentityCase):
         self.assertEqual(403, self.ask("stranger admin", "POST", "/v1/nodes", api_case.NODE).status)
         self.assertEqual(403, self.ask("owner admin", "DELETE", "/v1/nodes/n").status)
 
+    def test_a_run_of_a_foreign_node_is_not_there_and_the_node_is_not_named(self) -> None:
+        run = str(uuid.uuid4())
+        node = self.own_node(name="foreign", run_id=run, flow="deploy", provision_state=states.DEPLOYING)
+        self.assertEqual(200, self.ask("owner reader", "GET", f"/ingot/v1/runs/{run}").status)
+        answer = self.ask("stranger admin", "GET", f"/ingot/v1/runs/{run}")
+        self.assertEqual((404, f"Run {run} could not be found."), (answer.status, answer.message))
+        for name in (node.uuid, "foreign", "Node"):
+            self.assertNotIn(name, answer.text)
+
     def test_things_are_given_to_own_nodes_only(self) -> None:
         other = database.make_node(self.db, owner="other")
         port = {"node_uuid": other.uuid, "address": "52:54:00:00:00:01"}

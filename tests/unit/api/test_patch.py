@@ -89,6 +89,44 @@ class Operations(PatchCase):
         stored = nodes.get(self.db, self.uuid).driver_info
         self.assertEqual({"ipmi_password": "hunter2", "ipmi_address": "10.0.0.2"}, stored)
 
+    def test_masked_parts_of_values_come_back_too(self) -> None:
+        info = {
+            "image_source": "https://ada:hunter2@host/image.raw",
+            "fans": [{"name": "a", "password": "one"}, {"name": "b", "password": "two"}],
+        }
+        self.patched(add("/instance_info", info))
+        shown = self.good("GET", "/v1/nodes/n")["instance_info"]
+        self.assertEqual("https://ada:******@host/image.raw", shown["image_source"])
+        self.assertEqual(["******", "******"], [fan["password"] for fan in shown["fans"]])
+        self.patched(add("/instance_info", {**shown, "fans": shown["fans"][::-1], "more": 1}))
+        expected = {**info, "fans": info["fans"][::-1], "more": 1}
+        self.assertEqual(expected, nodes.get(self.db, self.uuid).instance_info)
+
+    def test_a_mask_is_never_stored(self) -> None:
+        self.patched(add("/driver_info", {"ipmi_password": "hunter2", "list": [{"password": "x"}, {"password": "x"}]}))
+        url = "http://ada:******@host/"
+        for operation, where in (
+            (add("/driver_info/redfish_password", "******"), "driver_info.redfish_password"),
+            (add("/driver_info/deep", {"er": [{"token": "******"}]}), "driver_info.deep.er.0.token"),
+            (add("/driver_info/list", [{"a": 1}, {"b": 2}, {"password": "******"}]), "driver_info.list.2.password"),
+            (add("/driver_info/redfish_address", url), "driver_info.redfish_address"),
+            (add("/instance_info/image_source", url), "instance_info.image_source"),
+        ):
+            message = self.not_patched(400, operation)
+            self.assertIn(f"Invalid {where}: ******. So secrets are shown", message)
+        for field, value in (("driver_info", {"ipmi_password": "******"}), ("instance_info", {"image_source": url})):
+            self.assertIn(f"Invalid {field}.", self.refused(400, "POST", "/v1/nodes", {**api_case.NODE, field: value}))
+        self.patched(add("/extra", {"password": "******"}))  # which shows what it has, as it has it
+
+    def test_secrets_are_not_decrypted_to_be_written_again(self) -> None:
+        self.patched(add("/driver_info", {"ipmi_password": "hunter2", "snmp_community": "public"}))
+        before = vars(nodes.get(self.db, self.uuid))["driver_info"]["ipmi_password"].text
+        self.patched(add("/driver_info/snmp_community", "private"), add("/driver_info/ipmi_address", "bmc"))
+        after = nodes.get(self.db, self.uuid)
+        self.assertEqual(before, vars(after)["driver_info"]["ipmi_password"].text)
+        expected = {"ipmi_password": "hunter2", "snmp_community": "private", "ipmi_address": "bmc"}
+        self.assertEqual(expected, after.driver_info)
+
     def test_patches_cannot_pile_up_depth(self) -> None:
         deep: Any = 1
         for _level in range(20):

@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import clock, states
-from ingot.db import nodes
+from ingot.db import nodes, step_lists
 from tests import api_case, sql_counter
 
 MAC = "52:54:00:00:00:01"
@@ -215,6 +215,18 @@ class DeployTemplates(ResourceCase):
         self.assertEqual(shown, listed[0])
         self.good("DELETE", f"/v1/deploy_templates/{shown['uuid']}")
         self.assertEqual([], self.good("GET", "/v1/deploy_templates")["deploy_templates"])
+
+    def test_secrets_of_steps_are_masked_and_come_back_as_they_were(self) -> None:
+        secret = {**STEP, "args": {"admin_password": "hunter2"}}
+        shown = {**STEP, "args": {"admin_password": "******"}}
+        self.assertEqual([shown], self.template(steps=[secret])["steps"])
+        self.assertEqual([shown], self.good("GET", "/v1/deploy_templates")["deploy_templates"][0]["steps"])
+        other = {**STEP, "interface": "bios"}
+        self.good("PATCH", "/v1/deploy_templates/CUSTOM_RAID", add("/steps", [other, {**shown, "priority": 7}]))
+        (_other, kept) = step_lists.list_template_steps(self.db, ["CUSTOM_RAID"])
+        self.assertEqual(({"admin_password": "hunter2"}, 7), (kept.args, kept.priority))
+        again = {"name": "CUSTOM_COPY", "steps": [shown]}
+        self.assertIn("Invalid steps.0.args.admin_password", self.refused(400, "POST", "/v1/deploy_templates", again))
 
     def test_has_a_second_url_with_a_hyphen(self) -> None:
         created = self.api("POST", "/v1/deploy-templates", {"name": "CUSTOM_RAID", "steps": [STEP]})

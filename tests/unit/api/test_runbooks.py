@@ -48,6 +48,33 @@ class RunbookCrud(RunbookCase):
         self.assertEqual({"uuid", "name", "links"}, set(brief))
         self.assertEqual([created], self.good("GET", "/v1/runbooks?detail=true")["runbooks"])
 
+    def test_secrets_of_steps_are_masked_and_come_back_as_they_were(self) -> None:
+        """Who reads, changes and writes the steps, in another order, stores no mask."""
+        secret = {"interface": "bios", "step": "apply_configuration", "args": {"a": 1, "admin_password": "hunter2"}}
+        first = {**secret, "order": 1}
+        created = self.runbook(steps=[first, STEP])
+        shown = created["steps"][0]["args"]
+        self.assertEqual({"a": 1, "admin_password": "******"}, shown)
+        for answer in (
+            self.good("GET", "/v1/runbooks/tidy-up"),
+            self.good("GET", "/v1/runbooks?detail=true")["runbooks"][0],
+        ):
+            self.assertEqual(shown, answer["steps"][0]["args"])
+        changed = [created["steps"][1], {**first, "args": {**shown, "a": 2}}]
+        answered = self.good("PATCH", "/v1/runbooks/tidy-up", replace("/steps", changed))["steps"]
+        self.assertEqual([{}, {"a": 2, "admin_password": "******"}], [answered[0]["args"] and {}, answered[1]["args"]])
+        table = models.table(models.RunbookStep)
+        stored = self.db.read_column(sa.select(table.c.args).order_by(table.c.id))
+        self.assertEqual([STEP["args"], {"a": 2, "admin_password": "hunter2"}], stored)
+
+    def test_masks_that_stand_for_nothing_are_refused(self) -> None:
+        step = {"interface": "bios", "step": "apply_configuration", "args": {"password": "******"}, "order": 1}
+        message = self.refused(400, "POST", "/v1/runbooks", {"name": "tidy-up", "steps": [step]})
+        self.assertIn("Invalid steps.0.args.password: ******. So secrets are shown", message)
+        self.runbook()
+        message = self.refused(400, "PATCH", "/v1/runbooks/tidy-up", replace("/steps", [STEP, step]))
+        self.assertIn("Invalid steps.1.args.password", message)
+
     def test_steps_may_leave_out_arguments_and_keep_their_order_as_given(self) -> None:
         steps = [{**STEP, "order": "7"}, {"interface": "bios", "step": "factory_reset", "order": 1}]
         self.assertEqual([{**STEP, "order": 7}, SECOND], self.runbook(steps=steps)["steps"])

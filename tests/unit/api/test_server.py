@@ -4,78 +4,41 @@ import contextlib
 import io
 import pathlib
 import socket
+import ssl
+import stat
+import subprocess
 import sys
+from typing import Any
 
 import fixtures
 import requests
 
-from ingot.api import cmd, server
+from ingot.api import assembly, cmd, server
 from ingot.common import errors
-from ingot.rack import ports
-from tests import api_case
+from tests import api_case, server_case
+from tests.server_case import ASK, PATIENCE
 
 
-class ServerTests(api_case.ApiCase):
-    def configure(self) -> None:
-        self.conf.set_override("port", ports.tcp(), group="api")
-        self.conf.set_override("host_ip", "127.0.0.1", group="api")
-        self.conf.set_override("api_threads", 1, group="api")
-
-    def serve(self) -> server.Server:
-        web = server.Server(self.conf, self.http.application)
-        web.start()
-        self.addCleanup(web.stop)
-        return web
-
+class ServerTests(server_case.ServerCase):
     def test_serves_until_it_is_stopped(self) -> None:
         web = self.serve()
-        url = f"http://127.0.0.1:{self.conf.api.port}/v1/nodes"
-        self.assertEqual([], requests.get(url, timeout=60).json()["nodes"])
+        url = f"{self.url}/v1/nodes"
+        self.assertEqual([], requests.get(url, timeout=PATIENCE).json()["nodes"])
         web.stop()
         self.assertRaises(requests.ConnectionError, requests.get, url, timeout=2)
 
-    def test_a_body_that_does_not_arrive_whole_is_refused(self) -> None:
-        self.serve()
-        for length, body, expected in (
-            ("Content-Length: 100", "{}", "100"),
-            ("Content-Length: -5", "{}", "Content-Length"),
-            ("Transfer-Encoding: chunked", "zz\r\n{}\r\n0\r\n\r\n", "chunk"),
-            ("Transfer-Encoding: chunked", "10\r\n{}", "chunk"),
-        ):
-            head = f"POST /v1/chassis HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{length}\r\n\r\n"
-            answer = self.exchange(head + body)
-            self.assertIn(" 400 ", answer.splitlines()[0])
-            self.assertIn(expected, answer)
-
     def test_connections_of_many_clients_stay_open_between_requests(self) -> None:
         self.serve()
-        url = f"http://127.0.0.1:{self.conf.api.port}/v1/nodes"
         clients = [requests.Session() for _number in range(20)]
         for client in clients:
             self.addCleanup(client.close)
-            self.assertNotIn("Connection", client.get(url, timeout=60).headers)
+            self.assertNotIn("Connection", client.get(f"{self.url}/v1/nodes", timeout=PATIENCE).headers)
 
-    def test_who_asks_once_a_minute_finds_the_connection_open(self) -> None:
+    def test_who_sends_no_more_gets_the_answer(self) -> None:
         self.serve()
-        ask = "GET /v1 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"
-        headers = [line for line in self.exchange(ask).splitlines() if line.startswith("Keep-Alive: timeout=")]
-        self.assertGreater(int(headers[0].partition("=")[2]), 60)
-
-    def test_who_stops_in_the_middle_of_a_request_keeps_no_thread(self) -> None:
-        self.useFixture(fixtures.MonkeyPatch("ingot.api.server._SENDING_SECONDS", 0.1))
-        self.serve()
-        with socket.create_connection(("127.0.0.1", self.conf.api.port), timeout=60) as connection:
-            connection.sendall(b"GET /v1 HT")
-            with connection.makefile() as answer:
-                self.assertIn(" 408 ", answer.readline())
-
-    def exchange(self, request: str) -> str:
-        """Send what no HTTP client would."""
-        with socket.create_connection(("127.0.0.1", self.conf.api.port), timeout=60) as connection:
-            connection.sendall(request.encode())
-            connection.shutdown(socket.SHUT_WR)
-            with connection.makefile() as answer:
-                return answer.read()
+        connection = self.connect(ASK)
+        connection.shutdown(socket.SHUT_WR)
+        self.assertIn(" 200 OK", self.read(connection))
 
     def test_a_port_in_use_is_reported(self) -> None:
         self.serve()
@@ -89,15 +52,132 @@ class ServerTests(api_case.ApiCase):
         self.assertEqual("https://metal.example.com/v1/nodes/", links[0]["href"])
 
 
+class UnixSocket(server_case.ServerCase):
+    def configure(self) -> None:
+        super().configure()
+        self.path = self.directory / "api.sock"
+        self.conf.set_override("unix_socket", str(self.path), group="api")
+
+    def ask(self) -> str:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(str(self.path))
+            connection.sendall(ASK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            return self.read(connection)
+
+    def test_serves_there_with_the_mode_that_is_configured(self) -> None:
+        self.conf.set_override("unix_socket_mode", "600", group="api")
+        self.serve()
+        self.assertEqual(0o600, stat.S_IMODE(self.path.stat().st_mode))
+        self.assertIn(" 200 OK", self.ask())
+
+    def test_what_a_killed_server_has_left_is_replaced(self) -> None:
+        with socket.socket(socket.AF_UNIX) as left:
+            left.bind(str(self.path))
+        self.serve()
+        self.assertIn(" 200 OK", self.ask())
+
+    def test_that_of_another_server_and_another_file_stay(self) -> None:
+        self.serve()
+        again = server.Server(self.conf, self.http.application)
+        self.assertIn("unix_socket", self.assertRaises(errors.ConfigurationError, again.start).message)
+        self.assertIn(" 200 OK", self.ask())
+        file = self.directory / "precious"
+        file.write_text("kept")
+        self.conf.set_override("unix_socket", str(file), group="api")
+        self.assertIn("precious", self.assertRaises(errors.ConfigurationError, again.start).message)
+        self.assertEqual("kept", file.read_text())
+
+
+class Tls(server_case.ServerCase):
+    def configure(self) -> None:
+        super().configure()
+        self.pem = self.make_certificate("server")
+        for name, value in (("enable_ssl_api", True), ("cert_file", self.pem), ("key_file", self.pem)):
+            self.conf.set_override(name, value, group="api")
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    def ask(self, **how: Any) -> requests.Response:
+        return requests.get(f"{self.url}/v1", timeout=PATIENCE, **{"verify": self.pem, **how})
+
+    def test_serves_https_and_links_say_so(self) -> None:
+        self.serve()
+        self.assertTrue(self.ask().json()["nodes"][0]["href"].startswith(f"{self.url}/v1/nodes"))
+        self.assertIn(" 200 OK", self.read_head(self.secure(ASK)))
+        with self.assertRaises(requests.ConnectionError):
+            requests.get(f"{self.url.replace('https', 'http')}/v1", timeout=PATIENCE)
+
+    def secure(self, sent: bytes) -> socket.socket:
+        context = ssl.create_default_context(cafile=self.pem)
+        connection = context.wrap_socket(self.connect(), server_hostname="127.0.0.1")
+        self.addCleanup(connection.close)
+        connection.sendall(sent)
+        return connection
+
+    def test_large_requests_and_answers_pass(self) -> None:
+        self.serve()
+        text = "x" * 900_000
+        answer = requests.post(f"{self.url}/v1/chassis", json={"extra": {"a": text}}, timeout=PATIENCE, verify=self.pem)
+        self.assertEqual(text, answer.json()["extra"]["a"])
+
+    def test_who_does_not_end_the_handshake_keeps_nobody_waiting(self) -> None:
+        self.serve()
+        for number in range(100):
+            self.connect(b"\x16\x03\x01"[: number % 4])
+        self.assertEqual(200, self.ask().status_code)
+
+    def test_clients_need_a_certificate_where_there_is_an_authority(self) -> None:
+        own, foreign = self.make_certificate("own"), self.make_certificate("foreign")
+        self.conf.set_override("ca_file", own, group="api")
+        self.serve()
+        self.assertEqual(200, self.ask(cert=own).status_code)
+        for cert in (None, foreign):
+            self.assertRaises(requests.ConnectionError, self.ask, cert=cert)
+
+    def test_a_new_certificate_is_read_without_a_restart(self) -> None:
+        web = self.serve()
+        kept = requests.Session()
+        self.addCleanup(kept.close)
+        kept.get(f"{self.url}/v1", timeout=PATIENCE, verify=self.pem)
+        old = pathlib.Path(self.pem).read_text()
+        pathlib.Path(self.pem).write_text("nonsense")
+        web.reload()
+        trusted = self.directory / "old.pem"
+        trusted.write_text(old)
+        self.assertEqual(200, self.ask(verify=str(trusted)).status_code)
+        self.make_certificate("server")
+        web.reload()
+        self.assertEqual(200, self.ask().status_code)
+        self.assertRaises(requests.ConnectionError, self.ask, verify=str(trusted))
+        self.assertEqual(200, kept.get(f"{self.url}/v1", timeout=PATIENCE, verify=str(trusted)).status_code)
+
+    def test_what_cannot_be_used_is_refused_by_name(self) -> None:
+        for option, value in (
+            ("cert_file", None),
+            ("cert_file", "/missing"),
+            ("key_file", __file__),
+            ("ca_file", "/missing"),
+            ("server_tls_ciphers", "NONE-SUCH"),
+        ):
+            before = self.conf.api[option]
+            self.conf.set_override(option, value, group="api")
+            refusal = self.assertRaises(errors.ConfigurationError, server.Server, self.conf, self.http.application)
+            self.assertIn(option, refusal.message)
+            self.conf.set_override(option, before, group="api")
+
+
 class Starting(api_case.ApiCase):
     def test_an_api_of_its_own_needs_a_bus(self) -> None:
         self.conf.set_override("rpc_transport", "none")
-        self.assertIn("rpc_transport", self.assertRaises(errors.ConfigurationError, cmd.build, self.conf).message)
+        self.assertIn("rpc_transport", self.assertRaises(errors.ConfigurationError, assembly.build, self.conf).message)
 
     def test_a_pin_to_an_unknown_release_is_refused_at_the_start(self) -> None:
         self.conf.set_override("rpc_transport", "oslo")
         self.conf.set_override("pin_release_version", "0.1")
-        error = self.assertRaises(errors.ConfigurationError, cmd.build, self.conf)
+        error = self.assertRaises(errors.ConfigurationError, assembly.build, self.conf)
         for part in ("pin_release_version", "0.1", "Known releases"):
             self.assertIn(part, error.message)
 

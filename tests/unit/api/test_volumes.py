@@ -192,9 +192,16 @@ class BootingFromVolumes(VolumeCase):
         self.put(boot_config={"target": "volume"})
 
     def script(self) -> list[str]:
-        answer = self.api("GET", f"/boot/ipxe/{MAC}", version=None, Accept="text/plain")
-        self.assertEqual(200, answer.status)
-        return answer.text.splitlines()
+        """Return the script that the firmware ends with: the first, or that which it leads to."""
+        script: list[str] = []
+        url = f"/boot/ipxe/{MAC}"
+        while url:
+            answer = self.api("GET", url, version=None, Accept="text/plain")
+            self.assertEqual(200, answer.status)
+            script = answer.text.splitlines()
+            command, _, rest = script[1].partition(" ")
+            url = rest.partition(" ")[0].replace("..", "/boot", 1) if command == "chain" else ""
+        return script
 
     def test_the_machine_gets_the_volume_and_its_secrets(self) -> None:
         self.connector()

@@ -102,7 +102,7 @@ class Unanswered(world.WorldCase):
 
     def test_a_request_that_only_asks_is_told_that_nobody_can_say(self) -> None:
         nodes.set_always(self.db, self.uuid, {"provision_state": states.AVAILABLE})
-        body = {"action": "provision", "nodes": ["n"], "target": "active", "dry_run": True}
+        body = {"action": "provision", "nodes": ["n"], "body": {"target": "active"}, "dry_run": True}
         (answer,) = self.good("POST", "/ingot/v1/bulk", body)["results"]
         self.assertEqual(503, answer["status"], answer)
 

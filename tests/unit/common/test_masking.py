@@ -1,6 +1,10 @@
 """What messages and answers show of secrets: nothing."""
 
+import io
+import logging
+
 import testtools
+from oslo_utils import strutils
 
 from ingot.common import errors, masking
 
@@ -30,3 +34,77 @@ class Shown(testtools.TestCase):
         self.assertEqual("Invalid agent_token: ******. Send the token.", refusal.message)
         refusal = errors.UnknownStep(field="clean step", value="a.b", allowed="There is none.")
         self.assertEqual("Invalid clean step: 'a.b'. There is none.", refusal.message)
+
+
+class Keys(testtools.TestCase):
+    def test_of_secrets_are_at_least_those_of_oslo_utils(self) -> None:
+        for name in strutils._SANITIZE_KEYS:
+            for key in (name, f"my_{name.upper()}_2"):
+                self.assertTrue(masking.is_secret(key), key)
+        self.assertEqual({"a": {"sslkey": "***"}}, strutils.mask_dict_password({"a": {"sslkey": "x"}}))
+
+    def test_of_snmp_and_of_bmcs_are_too(self) -> None:
+        for key in (
+            *("snmp_auth_key", "snmp_priv_key", "snmp_community", "snmp_community_read", "snmp_community_write"),
+            *("irmc_snmp_auth_password", "irmc_snmp_priv_password", "ipmi_hex_kg_key", "redfish_password", "api_key"),
+        ):
+            self.assertTrue(masking.is_secret(key), key)
+
+    def test_of_other_things_are_none(self) -> None:
+        for key in (
+            *("ipmi_address", "ipmi_username", "snmp_user", "snmp_auth_protocol", "snmp_version", "redfish_verify_ca"),
+            *("deploy_kernel", "image_source", "bypass", "keyboard", "root_device", "capabilities"),
+        ):
+            self.assertFalse(masking.is_secret(key), key)
+
+
+class Urls(testtools.TestCase):
+    def test_are_shown_without_passwords(self) -> None:
+        for url, shown in (
+            ("https://ada:s3cret@host/image.raw", "https://ada:******@host/image.raw"),
+            ("http://ada:s3c@ret@host", "http://ada:******@host"),
+            ("http://:s3cret@[::1]:8080/x", "http://:******@[::1]:8080/x"),
+            ("x (ftp://a:s3cret@h/) y http://b:s3cret@i/ z", "x (ftp://a:******@h/) y http://b:******@i/ z"),
+            ("https://h/x?a=1&temp_url_sig=s3cret&b=2", "https://h/x?a=1&temp_url_sig=******&b=2"),
+            ("https://h/x?X-Amz-Signature=s3cret", "https://h/x?X-Amz-Signature=******"),
+            ("/v1/commands/?agent_token=s3cret HTTP/1.1", "/v1/commands/?agent_token=****** HTTP/1.1"),
+        ):
+            self.assertEqual(shown, masking.mask_text(url))
+            self.assertEqual({"image_source": [shown]}, masking.mask({"image_source": [url]}))
+
+    def test_without_secrets_are_shown_as_they_are(self) -> None:
+        for url in ("http://host:8080/a@b", "https://host/x?a=1", "file:///images/a.raw", "rabbit://me@host/", "a:b@c"):
+            self.assertEqual(url, masking.mask_text(url))
+
+    def test_are_hidden_in_every_error(self) -> None:
+        for error in (
+            errors.ImageError("http://a:s3cret@h/sums has no checksum"),
+            errors.HardwareError(what="GET http://a:s3cret@h/x", reason="404"),
+            errors.Invalid(
+                field="instance_info.image_source", value="http://a:s3cret@h/", allowed="http://a:s3cret@h/"
+            ),
+            errors.unexpected_error(ValueError("http://a:s3cret@h/")),
+        ):
+            self.assertNotIn("s3cret", str(error))
+            self.assertIn("a:******@h", error.message)
+
+    def test_are_hidden_in_logs_and_their_tracebacks(self) -> None:
+        written = io.StringIO()
+        handler = logging.StreamHandler(written)
+        handler.setFormatter(masking.Formatter(logging.Formatter("%(levelname)s %(message)s")))
+        logger = logging.getLogger(f"{__name__}.urls")
+        logger.addHandler(handler)
+        self.addCleanup(logger.removeHandler, handler)
+        try:
+            raise ValueError("http://a:s3cret@h/traceback")
+        except ValueError:
+            logger.exception("Fetching %s", "http://a:s3cret@h/message")
+        self.assertNotIn("s3cret", written.getvalue())
+        for text in ("ERROR Fetching http://a:******@h/message", "ValueError: http://a:******@h/traceback"):
+            self.assertIn(text, written.getvalue())
+
+    def test_are_looked_for_in_linear_time(self) -> None:
+        """It would not end otherwise."""
+        for piece in ("a.", "x://", "x://a:", "?a", "?a=", "&token", "a-b://c:d"):
+            text = "=://" + piece * 100_000
+            self.assertEqual(text, masking.mask_text(text))

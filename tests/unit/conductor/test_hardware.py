@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ingot.common import context, errors, states
-from ingot.db import conductors, inventory, nodes
+from ingot.db import conductors, facts, inventory, nodes
 from ingot.rpcapi import client, transport, versions
 from tests import api_case, conductor_case, database, sql_counter
 
@@ -246,6 +246,11 @@ class Vifs(HardwareCase):
         self.good(200, "GET", "vifs")
 
 
+VIRTUALIZATION = {"name": "virtualization", "value": "on", "attribute_type": "Enumeration", "read_only": False,
+                  "allowable_values": ["on", "off"]}  # fmt: skip
+BOOT_TIMEOUT = {"name": "boot_timeout", "value": "5", "attribute_type": "Integer", "lower_bound": 0, "upper_bound": 60}
+
+
 class Bios(HardwareCase):
     def settings(self, query: str = "", version: str = api_case.LATEST) -> dict[str, dict[str, Any]]:
         listed = self.good(200, "GET", f"bios{query}", version=version)["bios"]
@@ -256,25 +261,35 @@ class Bios(HardwareCase):
             self.run_flow(self.known, "manual_clean", states.CLEANING, clean_steps=list(steps)).last_error
         )
 
-    def test_are_read_when_a_node_is_verified_and_whenever_they_change(self) -> None:
-        self.assertEqual({}, self.settings())
+    def apply(self, **settings: Any) -> dict[str, Any]:
+        """Apply settings; return the values that the node shows after it."""
+        listed = [{"name": name, "value": value} for name, value in settings.items()]
+        self.clean({"interface": "bios", "step": "apply_configuration", "args": {"settings": listed}})
+        return {name: one["value"] for name, one in self.settings().items()}
+
+    def read(self, *reading: dict[str, Any]) -> None:
+        """Let a driver have read these settings, with what it knows of them."""
+        nodes.set_always(self.db, self.known.uuid, {"reservation": "conductor-1", "lock_purpose": "work"})
+        facts.BIOS.replace(self.db, self.node, reading)
+        nodes.set_always(self.db, self.known.uuid, {"reservation": None, "lock_purpose": None})
+
+    def test_a_fake_has_none_until_some_are_applied_which_replace_those_before(self) -> None:
         self.run_flow(self.known, "verify", states.VERIFYING)
-        before = self.settings()
-        self.assertEqual("on", before["virtualization"]["value"])
-        self.assertIsNone(before["virtualization"]["updated_at"])
-        applied = [{"name": "virtualization", "value": "off"}, {"name": "colour", "value": 5}]
-        self.clean({"interface": "bios", "step": "apply_configuration", "args": {"settings": applied}})
-        now = self.settings()
-        self.assertEqual(("off", "5"), (now["virtualization"]["value"], now["colour"]["value"]))
-        self.assertIsNotNone(now["virtualization"]["updated_at"])
-        self.assertEqual(before["virtualization"]["created_at"], now["virtualization"]["created_at"])
-        self.assertEqual(before["boot_timeout"], now["boot_timeout"])
+        self.assertEqual({}, self.settings())
+        self.assertEqual({"virtualization": "on", "colour": "5"}, self.apply(virtualization="on", colour=5))
+        before = self.settings()["virtualization"]
+        self.assertIsNone(before["updated_at"])
+        self.assertEqual({"virtualization": "off"}, self.apply(virtualization="off"))
+        now = self.settings()["virtualization"]
+        self.assertIsNotNone(now["updated_at"])
+        self.assertEqual(before["created_at"], now["created_at"])
+        self.run_flow(self.known, "verify", states.VERIFYING)
+        self.assertEqual({"virtualization"}, set(self.settings()))
         self.clean({"interface": "bios", "step": "factory_reset"})
-        self.assertEqual({"virtualization": "on", "boot_timeout": "5", "asset_tag": ""},
-                         {name: one["value"] for name, one in self.settings().items()})  # fmt: skip
+        self.assertEqual({}, self.settings())
 
     def test_details_and_fields_since_1_74(self) -> None:
-        self.run_flow(self.known, "verify", states.VERIFYING)
+        self.read(VIRTUALIZATION, BOOT_TIMEOUT)
         plain = {"created_at", "updated_at", "name", "value", "links"}
         detail = self.settings("?detail=true", "1.74")["virtualization"]
         self.assertEqual(plain, set(self.settings(version="1.73")["virtualization"]))
@@ -290,7 +305,7 @@ class Bios(HardwareCase):
         self.refused(404, "GET", "bios", version="1.39")
 
     def test_one_setting(self) -> None:
-        self.run_flow(self.known, "verify", states.VERIFYING)
+        self.read(BOOT_TIMEOUT)
         shown = self.good(200, "GET", "bios/boot_timeout")
         self.assertEqual(["boot_timeout"], list(shown))
         self.assertEqual((0, 60), (shown["boot_timeout"]["lower_bound"], shown["boot_timeout"]["upper_bound"]))
@@ -299,7 +314,7 @@ class Bios(HardwareCase):
         self.assertIn("'nope'", self.refused(404, "GET", "bios/nope"))
 
     def test_go_with_their_node(self) -> None:
-        self.run_flow(self.known, "verify", states.VERIFYING)
+        self.apply(virtualization="on")
         self.good(204, "DELETE", "")
         self.refused(404, "GET", "bios")
 
@@ -353,7 +368,9 @@ class InventoryAndChildren(HardwareCase):
 
 class WithoutConductor(HardwareCase):
     def test_what_is_in_the_database_is_read_with_two_statements(self) -> None:
-        self.run_flow(self.known, "verify", states.VERIFYING)
+        settings = {"settings": [{"name": "virtualization", "value": "on"}]}
+        requested = [{"interface": "bios", "step": "apply_configuration", "args": settings}]
+        self.run_flow(self.known, "manual_clean", states.CLEANING, clean_steps=requested)
         inventory.save(self.db, self.known.id, {}, {})
         self.bus.stop(self.conf.host)
         self.refused(503, "GET", "states/console")

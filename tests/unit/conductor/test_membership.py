@@ -14,9 +14,8 @@ from unittest import mock
 import sqlalchemy as sa
 import testtools
 
-from ingot.common import clock, errors, states
+from ingot.common import clock, errors, signals, states
 from ingot.conductor import dispatcher, membership
-from ingot.conductor.cmd import signals
 from ingot.conductor.task import task_manager
 from ingot.db import conductors, models, nodes
 from ingot.rpcapi import client
@@ -322,7 +321,6 @@ class TestLease(testtools.TestCase):
         self.assertGreater(len(seen), 3)
         self.assertEqual({False}, set(seen))
         self.assertTrue(lease.covers(1000.0))
-
 
     def test_it_begins_with_the_first_heartbeat_that_is_written(self) -> None:
         options: Any = types.SimpleNamespace(

@@ -17,7 +17,7 @@ BEGIN = {
 
 class OffersCase(ScriptedCase):
     def play(self, kind: str, offer: Any = None, requested: str = "wipe", **agent: Any) -> models.Node:
-        """Plays a flow to its end.
+        """Play a flow to its end.
 
         :param offer: the steps that the agent offers, if they are not those of the script.
         :param agent: what else is different with the agent.
@@ -61,7 +61,7 @@ class Versions(OffersCase):
             after = self.play(kind)
             self.assertEqual({"manager": "1"}, after.driver_internal_info["hardware_manager_version"], after.last_error)
 
-    def test_a_mismatch_says_the_word_whoever_notices_it(self) -> None:
+    def test_a_mismatch_says_the_word_from_agent_and_conductor(self) -> None:
         for fault in ("upgraded", "replaced"):
             self.stage.acts = [
                 Act("deploy", "deploy", "wipe", way="agent", fault=fault, reboot_requested=fault == "replaced")

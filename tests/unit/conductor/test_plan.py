@@ -294,7 +294,7 @@ class WhatClientsSee(PlanCase):
             self.conf.set_override(option, f"http://files/{option}", group="deploy")
 
     def node_that(self, reached: str, flow: str, state: str, **columns: Any) -> Any:
-        """Begins a flow, and shows the node once it is in a state.
+        """Begin a flow, and show the node once it is in a state.
 
         :param columns: of the node; ``requested`` is the flow's request.
         """

@@ -216,7 +216,7 @@ class TestArraysOfDisks(StepsCase):
         self.conf.set_override("enabled_raid_interfaces", ["no-raid"])
 
     def build(self, kind: str, name: str, state: str, result: Any, **columns: Any) -> models.Node:
-        """Runs a flow with one step, to which the agent answers this."""
+        """Run a flow with one step, to which the agent answers this."""
         self.agent(step(name, 0, "raid"))
         deploy = self.interface("deploy")
         self.put(deploy, "execute_in_band_step", lambda _task, _kind, _one: results.Done(result))
@@ -327,7 +327,7 @@ class TestCleaning(StepsCase):
         self.assertEqual([("bios.polish", 7, "driver")], self.ran())
 
     def wiping_agent(self, offered: int) -> None:
-        """An agent whose own step of the name does the work of a driver's, which leaves the priority to an option."""
+        """Have an agent with a step of the name of a driver's, which leaves the priority to an option."""
         self.conf.register_opt(cfg.IntOpt("wipe_priority"), group="deploy")
         self.declare("clean", "raid", "wipe", base.clean_step(base.from_option("deploy", "wipe_priority")))
         self.agent(step("wipe", offered, "raid"), step("polish", 10, "raid"))

@@ -1,23 +1,72 @@
-"""An HTTP server of files: for tests that read images."""
+"""HTTP servers of files, a good one and a slow one: for tests that read images."""
 
+import contextlib
 import http.server
+import socket
+import ssl
 import threading
 
 from tests import http_handler
 
 
-class FileServer:
-    """Serves a dictionary of paths."""
+class HandledServer:
+    """Answers with a handler of its own.
 
-    def __init__(self, files: dict[str, bytes]) -> None:
-        class Handler(http_handler.Handler):
-            def do_GET(self) -> None:
-                self.answer(200 if self.path in files else 404, files.get(self.path, b""))
+    :param context: of TLS; None: without.
+    """
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+    def __init__(self, handler: type[http_handler.Handler], context: ssl.SSLContext | None = None) -> None:
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        if context:
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"{'https' if context else 'http'}://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+class FileServer(HandledServer):
+    """Serves a dictionary of paths."""
+
+    def __init__(self, files: dict[str, bytes], context: ssl.SSLContext | None = None) -> None:
+        class Handler(http_handler.Handler):
+            def do_GET(self) -> None:
+                self.answer(200 if self.path in files else 404, files.get(self.path, b""))
+
+        super().__init__(Handler, context)
+
+
+class SlowServer:
+    """Answers each request with one byte now and then, for ever.
+
+    :ivar asked: set when a request has arrived.
+    :param head: what it answers at once.
+    """
+
+    def __init__(self, head: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n") -> None:
+        self.asked = threading.Event()
+        self._ended = threading.Event()
+        self._head = head
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _address = self._listener.accept()
+                threading.Thread(target=self._answer, args=(client,), daemon=True).start()
+
+    def _answer(self, client: socket.socket) -> None:
+        with contextlib.suppress(OSError), client:
+            client.recv(4096)
+            self.asked.set()
+            client.sendall(self._head)
+            while not self._ended.wait(0.05):
+                client.sendall(b"x")
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._listener.close()

@@ -9,11 +9,13 @@ import threading
 import time
 import traceback
 from typing import Any, ClassVar
+from unittest import mock
 
-from ingot.common import clock, errors, states, steps
+from ingot.common import clock, errors, fetching, states, steps
 from ingot.drivers.agent import client, commands, session
 from ingot.drivers.interfaces import results
 from tests.unit.drivers import fakes, http_agent
+from tests.unit.drivers.file_server import SlowServer
 
 STEP = {"interface": "deploy", "step": "burn", "priority": 50, "args": {"hot": True}}
 SLOW = "deploy.execute_deploy_step"
@@ -96,6 +98,24 @@ class ClientTest(AgentTestCase):
             written.write(traceback.format_exc())
         self.assertIn("agent_token=******", written.getvalue())
         self.assertNotIn(http_agent.TOKEN, written.getvalue())
+
+    def test_an_answer_that_never_ends_is_given_up_in_time(self) -> None:
+        slow = SlowServer()
+        self.addCleanup(slow.stop)
+        self.subject.set(agent_url=slow.url, agent_verify_ca=None)
+        for name, value in (("require_tls", False), ("command_timeout", 1)):
+            self.subject.conf.set_override(name, value, group="agent")
+        self.assertRaises(errors.AgentUnreachable, client.AgentClient(self.subject).commands)
+
+    def test_an_answer_that_is_too_long_or_too_deep_is_the_agents_error(self) -> None:
+        self.agent.outcomes["standby.sync"] = {"command_status": "SUCCEEDED", "command_result": "a" * 2000}
+        with mock.patch.object(client, "_LONGEST_ANSWER", 1000):
+            error = self.assertRaises(errors.AgentError, self.client.ask, "standby.sync", {})
+        self.assertIn("longer than 1000 bytes", error.message)
+        content = b"[" * 200_000
+        deep = mock.Mock(return_value=fetching.Answer(200, "OK", {}, content))
+        with mock.patch.object(fetching, "request", deep):
+            self.assertIn("not JSON", self.assertRaises(errors.AgentError, self.client.commands).message)
 
     def test_a_node_without_agent_says_so(self) -> None:
         session.forget(self.subject)

@@ -146,6 +146,17 @@ class FileTest(fakes.DriverTestCase):
             error = self.assertRaises(errors.Invalid, instance_image.build_image_info, self._task(path), SHA)
             self.assertIn("file_url_allowed_paths", error.message)
 
+    def test_names_that_no_file_has(self) -> None:
+        for path, error_class, named in (
+            ("images/one%00.raw", errors.Invalid, "%00"),
+            ("images/%00/../../secret.raw", errors.Invalid, "%00"),
+            (f"images/{'a' * 300}.raw", errors.ImageError, "cannot be published"),
+        ):
+            task = self._task(path)
+            task.node.instance_info["image_checksum"] = SHA
+            error = self.assertRaises(error_class, instance_image.build_image_info, task, SHA)
+            self.assertIn(named, error.message)
+
     def test_what_is_missing_is_named(self) -> None:
         self.assertIn(
             "gone.raw",

@@ -56,6 +56,17 @@ class PowerControlTest(fakes.DriverTestCase):
         self.assertEqual(states.POWER_OFF, self.subject.node.power_state)
         self.assertEqual({}, self.subject.memory)
 
+    def test_a_boot_may_come_from_another_network_address(self) -> None:
+        for change, kept in (
+            (power_control.power_off, "192.0.2.7"), (power_control.power_on, None), (power_control.reboot, None),
+        ):  # fmt: skip
+            self.subject.set(boot_address="192.0.2.7")
+            self._all(change)
+            self.assertEqual(kept, self.subject.node.boot_address)
+        self.subject.set(boot_address="192.0.2.7", disable_power_off=True)
+        power_control.power_on(self.subject)
+        self.assertIsNone(self.subject.node.boot_address)
+
     def test_a_state_that_is_there_needs_no_command(self) -> None:
         self.assertEqual(results.DONE, power_control.power_on(self.subject))
         self.assertEqual([], self.power.targets)

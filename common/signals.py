@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 import threading
+from collections.abc import Callable
 from typing import NoReturn
 
 from oslo_config import cfg
@@ -14,11 +15,12 @@ _LEAVE_TIME = 10.0
 """Seconds for what an orderly stop does besides waiting: it takes its leave of a database and a broker."""
 
 
-def wait_for_stop(stopped: threading.Event, conf: cfg.ConfigOpts) -> int:
+def wait_for_stop(stopped: threading.Event, conf: cfg.ConfigOpts, reload: Callable[[], object] | None = None) -> int:
     """Wait for SIGTERM or SIGINT, or until the event is set. Must be called on the main thread.
 
     Meanwhile SIGHUP reads the configuration files again, for the options that may change while a service runs.
 
+    :param reload: reads what else may have changed by then.
     :returns: the exit code: 0 after a signal; 1 for a stop without a signal, which is a failure to its supervisor.
     """
     signalled = threading.Event()
@@ -32,6 +34,8 @@ def wait_for_stop(stopped: threading.Event, conf: cfg.ConfigOpts) -> int:
             conf.mutate_config_files()
         except (cfg.Error, OSError):
             LOG.exception("The configuration could not be read again and stays as it was")
+        if reload:
+            reload()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)

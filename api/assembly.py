@@ -1,0 +1,35 @@
+"""Puts an API together that is a process of its own, for whatever web server serves it."""
+
+import flask
+from oslo_config import cfg
+
+from ingot.api import app
+from ingot.api.auth import identity
+from ingot.common.conf import safety, start
+from ingot.db import schema, secrets
+from ingot.db.engine import Database
+from ingot.rpcapi import client, transport, versions
+
+
+def check(begun: start.Start, own_server: bool = True) -> None:
+    """Find out what an API cannot start with.
+
+    :param own_server: whether [api] host_ip says where it listens.
+    """
+    safety.check_api(begun, own_server)
+    begun.attempt(safety.check_transport, begun.conf)
+    begun.attempt(versions.pinned_release, begun.conf)  # one that is not known is refused now, not by each request
+    begun.complete(Database, begun.conf)
+    begun.complete(identity.check_strategy, begun.conf)
+
+
+def build(conf: cfg.ConfigOpts) -> flask.Flask:
+    """Return the application, connected to database and message bus.
+
+    :raises ConfigurationError: an option cannot be used.
+    :raises IngotError: the database has no schema, or one of another release.
+    """
+    db = Database(conf)
+    schema.require_current(db)
+    secrets.require_key(db, conf.host)
+    return app.create_app(conf, db, client.ConductorClient(conf, db, transport.OsloTransport(conf)))

@@ -1,0 +1,125 @@
+"""Keys of driver_info and defaults that nodes of other installations come with: listed, and they do what is said."""
+
+import ssl
+import tempfile
+from typing import Any, ClassVar
+
+from ingot.common import errors, states
+from ingot.drivers.agent import client
+from ingot.drivers.images import instance_image
+from ingot.drivers.ipmi import hardware as ipmi
+from ingot.drivers.loading import factory
+from tests.unit.drivers import fakes
+
+BMC = {"ipmi_address": "bmc"}
+RAMDISK = {"deploy_kernel": "http://files/kernel", "deploy_ramdisk": "http://files/initrd"}
+RESCUE = {"rescue_kernel": "http://files/rescue-kernel", "rescue_ramdisk": "http://files/rescue-initrd"}
+IMAGE = {"image_source": "http://192.0.2.1/one.raw", "image_checksum": "a" * 64}
+
+LISTED = (
+    "deploy_kernel deploy_ramdisk rescue_kernel rescue_ramdisk kernel_append_params force_persistent_boot_device "
+    "image_http_proxy image_https_proxy image_no_proxy image_download_source deploy_forces_oob_reboot agent_verify_ca "
+    "ipmi_address ipmi_port ipmi_username ipmi_password ipmi_priv_level ipmi_hex_kg_key ipmi_protocol_version "
+    "ipmi_cipher_suite ipmi_bridging ipmi_disable_boot_timeout"
+).split()
+
+
+class Composition(fakes.DriverTestCase):
+    def test_what_ipmi_nodes_can_have_is_listed(self) -> None:
+        hardware = factory.Hardware(fakes.configuration(enabled_hardware_types=["ipmi"]))
+        self.assertEqual(set(LISTED), set(hardware.properties("ipmi")))
+
+    def test_raid_and_rescue_are_chosen_not_given(self) -> None:
+        hardware = factory.Hardware(fakes.configuration(enabled_hardware_types=["ipmi", "fake-hardware"]))
+        for driver, defaults in (("ipmi", ("no-raid", "no-rescue")), ("fake-hardware", ("fake", "fake"))):
+            self.assertEqual(defaults, tuple(hardware.default(driver, name) for name in ("raid", "rescue")))
+
+    def test_fake_machines_have_no_power_state_until_one_is_set(self) -> None:
+        task = self.task()
+        self.assertIsNone(task.driver.power.get_power_state(task))
+        task.driver.power.start_power_change(task, states.POWER_ON)
+        self.assertEqual(states.POWER_ON, task.driver.power.get_power_state(task))
+
+    def test_the_inspection_of_fake_machines_leaves_the_properties_alone(self) -> None:
+        for properties in ({}, {"cpus": 4}):
+            task = self.task(properties=properties)
+            task.driver.inspect.inspect_hardware(task)
+            self.assertEqual(properties, task.node.properties)
+
+
+class NetworkBoot(fakes.DriverTestCase):
+    options: ClassVar[dict[str, Any]] = {"service_catalog__endpoint_override": "http://10.0.0.1:6385/"}
+    columns: ClassVar[dict[str, Any]] = {"boot_interface": "ipxe"}
+
+    def test_rescues_boot_a_ramdisk_of_their_own_if_there_is_one(self) -> None:
+        for info, flow, name in (
+            ({**RAMDISK, **RESCUE}, "rescue", "rescue-"),
+            ({**RAMDISK, **RESCUE}, "deploy", ""),
+            (RAMDISK, "rescue", ""),
+        ):
+            task = self.task(driver_info=info, flow=flow)
+            task.driver.boot.prepare_ramdisk(task, {})
+            found = task.node.boot_config["kernel"], task.node.boot_config["initrd"]
+            self.assertEqual((f"http://files/{name}kernel", f"http://files/{name}initrd"), found)
+        task = self.task(driver_info={**RAMDISK, "rescue_kernel": "a\nboot"})
+        task.ports = [fakes.port()]
+        self.assertIn("rescue_kernel", self.assertRaises(errors.Invalid, task.driver.boot.validate, task).message)
+
+    def test_how_long_a_boot_device_lasts_can_be_chosen(self) -> None:
+        for given, first, last in (
+            ("Always", True, True), ("Never", False, False), ("Default", False, True), (True, True, True),
+            ("false", False, True),
+        ):  # fmt: skip
+            task = self.task(driver_info={**RAMDISK, "force_persistent_boot_device": given})
+            task.driver.boot.prepare_ramdisk(task, {})
+            self.assertIs(first, task.driver.management.get_boot_device(task)["persistent"])
+            task.driver.boot.prepare_instance(task)
+            self.assertIs(last, task.driver.management.get_boot_device(task)["persistent"])
+        task = self.task(driver_info={**RAMDISK, "force_persistent_boot_device": "Sometimes"})
+        task.ports = [fakes.port()]
+        message = self.assertRaises(errors.Invalid, task.driver.boot.validate, task).message
+        for part in ("driver_info.force_persistent_boot_device", "'Sometimes'", "Always, Default, Never"):
+            self.assertIn(part, message)
+
+
+class Agent(fakes.DriverTestCase):
+    def build(self, **info: Any) -> dict[str, object]:
+        task = self.task(deploy_interface="direct", driver_info=info, instance_info=IMAGE)
+        return instance_image.build_image_info(task, "a" * 64)
+
+    def test_images_come_through_a_proxy(self) -> None:
+        self.assertNotIn("proxies", self.build(image_no_proxy="a"))
+        info = self.build(image_http_proxy="http://p:1", image_https_proxy="https://q:2", image_no_proxy="a,.b")
+        self.assertEqual({"http": "http://p:1", "https": "https://q:2"}, info["proxies"])
+        self.assertEqual("a,.b", info["no_proxy"])
+        task = self.task(deploy_interface="direct", driver_info={"image_http_proxy": "p:1"}, instance_info=IMAGE)
+        message = self.assertRaises(errors.Invalid, task.driver.deploy.validate, task).message
+        for part in ("driver_info.image_http_proxy", "'p:1'", "http or https"):
+            self.assertIn(part, message)
+
+    def test_what_verifies_an_agent_can_be_chosen(self) -> None:
+        place = tempfile.gettempdir()
+        for given, found in ((None, True), ("True", True), (False, False), ("no", False), (place, place)):
+            self.assertEqual(found, client.read_authorities(self.task(driver_info={"agent_verify_ca": given})))
+        task = self.task(deploy_interface="direct", driver_info={"agent_verify_ca": "/nowhere/ca"})
+        message = self.assertRaises(errors.Invalid, task.driver.deploy.validate, task).message
+        for part in ("driver_info.agent_verify_ca", "/nowhere/ca", "true, false"):
+            self.assertIn(part, message)
+        for authorities, mode in ((False, ssl.CERT_NONE), (place, ssl.CERT_REQUIRED)):
+            session = client.open_session("https://192.0.2.1:9999", None, authorities)
+            context = session.get_adapter("https://").poolmanager.connection_pool_kw["ssl_context"]
+            self.assertEqual((mode, bool(authorities)), (context.verify_mode, context.check_hostname))
+
+
+class IPMI(fakes.DriverTestCase):
+    def test_what_would_not_be_reached_is_refused(self) -> None:
+        for key, good, bad in (
+            ("ipmi_protocol_version", (None, "2.0", 2.0), "1.5"),
+            ("ipmi_cipher_suite", ("17", 3), "0"),
+            ("ipmi_bridging", ("no",), "single"),
+        ):
+            for value in good:
+                ipmi.read_address({**BMC, key: value})
+            error = self.assertRaises(errors.Invalid, ipmi.read_address, {**BMC, key: bad})
+            for part in (f"driver_info.{key}", repr(bad), str(good[-1])):
+                self.assertIn(part, error.message)
