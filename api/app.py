@@ -11,12 +11,14 @@ import pathlib
 import re
 import threading
 import time
-from collections.abc import Callable
+import urllib.request
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import flask
 import orjson
 from oslo_config import cfg
+from oslo_context import context as oslo_context
 from oslo_log import log
 from werkzeug import routing
 
@@ -24,12 +26,12 @@ from ingot.api import routes
 from ingot.api.auth import identity
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
-from ingot.api.web import faults, fields, operations, preconditions, proxies, streams, versions
+from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
-from ingot.common import context, errors, networks
+from ingot.common import context, errors, masking, networks
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
 
@@ -37,12 +39,22 @@ LOG = log.getLogger(__name__)
 
 _GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
+_MEDIA_RANGE = re.compile(r"(?P<name>\*|[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+)\s*(?P<parameters>(;.*)?)", re.ASCII)
+_WEIGHT = re.compile(r";\s*q\s*=\s*(0(?:\.\d*)?|1(?:\.0*)?)\s*(?:;|$)", re.ASCII | re.IGNORECASE)
+
+_BODY_SIZES = {
+    "/states/provision": "max_json_body_size_provision",
+    "/continue_inspection": "max_json_body_size_inspection",
+}
 
 _LONGEST_NAME = 255  # of a user, in the history of a node
 _EVERYTHING = Access()
 _FIRST_PAUSE_S = 0.05
 
 _NO_STATE = "/v1/nodes/<node>/states/<name>"
+_QUIET = frozenset(("/", "/v1", "/v1/heartbeat/<node>"))
+"""Routes of probes and of agents, whose requests are many and say nothing unless they are refused."""
+
 _ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
 
 FEED = "ingot.feed"
@@ -71,6 +83,7 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
         # Without methods of its own a rule matches all of them: the table of routes says which are allowed.
         app.url_map.add(routing.Rule(path, endpoint=path, methods=None))
     app.register_error_handler(Exception, _refuse)
+    app.before_request(_begin)
     app.after_request(_sign)
     served = functools.partial(_serve_old_urls, app.wsgi_app)
     app.wsgi_app = proxies.ProxyHeaders(conf, served)  # type: ignore[method-assign]
@@ -93,7 +106,7 @@ def _serve_old_urls(wsgi_app: Any, environ: dict[str, Any], start_response: Any)
 
 def _refuse_state(node: str, name: str) -> NoReturn:
     """Refuse a state that nodes do not have. Measured: reading it is 404, as everywhere, but setting it is 405."""
-    if flask.request.method == "GET":
+    if _read_method(flask.request) == "GET":
         known = (route.path.rpartition("/")[2] for route in routes.ROUTES if route.path.startswith(_NO_STATE[:-6]))
         raise errors.NotFound(f"The states of a node have no {name[:80]}. There are: {', '.join(sorted(known))}.")
     flask.g.allow = ""
@@ -122,7 +135,7 @@ class Api:
         """
         request = flask.request
         if request.method == "OPTIONS":
-            return flask.Response(status=200, mimetype=_JSON, headers={"Allow": ", ".join(route.operations)})
+            return _build_empty(200, {"Allow": route.allowed})
         if route.for_machines:
             self._check_machine(route, request)
         operation = _find_operation(route, request)
@@ -131,19 +144,19 @@ class Api:
         if flask.g.minor < operation.since:
             if route.first:
                 route.first(self._call(operation, request, access, None), **ident)
-            raise route.too_new_error(request.method)
+            raise route.too_new_error(_read_method(request))
         if access.limited and (operation.rule not in RULES or RULES[operation.rule].at_once):
             access.require(operation.rule)
         conditions = None
         if any(name in request.headers for name in preconditions.HEADERS):
             conditions = preconditions.read_preconditions(request.headers)
-            if request.method != "GET" and not route.tagged:
+            if _read_method(request) != "GET" and not route.tagged:
                 conditions.refuse_tags()
         call = self._call(operation, request, access, conditions)
         reply = self._wait_for_lock(lambda: operation.handler(call, **ident))
         if access.limited:
             access.check_required()
-        return _build_response(reply, operation.answer.media, request.method, conditions)
+        return _build_response(reply, operation.answer.media, request, conditions)
 
     def _check_machine(self, route: Route, request: flask.Request) -> None:
         """Refuse a client that is no machine, as far as networks tell.
@@ -151,9 +164,10 @@ class Api:
         :raises Forbidden: its address is in none of those of machines.
         """
         flask.g.secret = True
-        permitted, address = self._conf.api.machine_networks, request.remote_addr or "an unknown address"
+        permitted, address = self._conf.api.machine_networks, proxies.client_address(request.environ)
         if permitted and not networks.contain(permitted, address):
-            LOG.warning("%s is refused to %s, which is in no network of [api] machine_networks", route.path, address)
+            known = address or f"an unknown address, by way of {request.remote_addr or 'the unix socket'}"
+            LOG.warning("%s is refused to %s, which is in no network of [api] machine_networks", route.path, known)
             raise errors.Forbidden("Machines and their agents are answered on their networks only.")
 
     def _wait_for_lock(self, handle: Callable[[], Reply]) -> Reply:
@@ -182,15 +196,16 @@ class Api:
 
     def _authenticate(self, route: Route, request: flask.Request) -> Access:
         """Find out who sends a request, unless it is public, and return what they may do."""
-        ids = _read_ids(request)
+        ids: identity.RequestIds = flask.g.ids
         if route.public:
-            flask.g.ctx = context.RequestContext(**ids)
             return _EVERYTHING
         if self._auth is None:  # what a client says goes into the history of the node
             user, project = (request.headers.get(f"X-{name}-Id", "")[:_LONGEST_NAME] for name in ("User", "Project"))
             flask.g.ctx = context.RequestContext(user_id=user or None, project_id=project or None, **ids)
+            flask.g.ctx.update_store()
             return _EVERYTHING
         flask.g.ctx = self._auth.identify(request.environ, **ids)
+        flask.g.ctx.update_store()
         return self._auth.access(flask.g.ctx)
 
     def _call(
@@ -208,18 +223,18 @@ class Api:
             downloads=self._downloads,
             headers=request.headers,
             minor=minor,
-            address=request.remote_addr or "",
+            address=proxies.client_address(request.environ),
             base=self._public_endpoint or request.root_url.rstrip("/"),
             path=request.path,
             query=operations.read_query(operation.query, request.args, minor) if request.args else {},
             body=operation.body.check(self._read_body(request), minor) if operation.body else None,
-            preconditions=None if request.method == "GET" else conditions,
+            preconditions=None if _read_method(request) == "GET" else conditions,
         )
 
     def body_limit(self, path: str) -> int:
         """Return how many bytes the body of a request to a path may have."""
-        most: int = self._conf.api.max_json_body_size
-        return most
+        own = next((name for end, name in _BODY_SIZES.items() if path.rstrip("/").endswith(end)), "max_json_body_size")
+        return int(self._conf.api[own]) * 1024
 
     def _read_body(self, request: flask.Request) -> Any:
         """Return the parsed body; None for an empty one.
@@ -259,16 +274,37 @@ def _find_operation(route: Route, request: flask.Request) -> Operation:
     """
     if "\0" in request.path:
         raise errors.Invalid(field="URL", value=request.path, allowed="No name holds a NUL.")
-    if request.method not in route.operations:
+    method = _read_method(request)
+    if method not in route.operations:
         if _read_minor(route, request) < route.since:  # the refusal names the version that the URL needs
-            raise route.too_new_error(request.method[:20])
-        flask.g.allow = ", ".join(route.operations)
+            raise route.too_new_error(method[:20])
+        flask.g.allow = route.allowed
         raise errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
-    operation = route.operations[request.method]
-    answers_json = operation.answer.media == _JSON
-    if answers_json and request.accept_mimetypes.provided and not request.accept_mimetypes.quality(_JSON):
-        raise errors.NotAcceptable(accept=request.headers["Accept"][:80])
+    operation = route.operations[method]
+    accept = request.headers.get("Accept", "*/*")
+    if operation.answer.media == _JSON and accept not in ("*/*", _JSON) and not _accepts_json(accept):
+        raise errors.NotAcceptable(accept=accept[:80])
     return operation
+
+
+def _read_method(request: flask.Request) -> str:
+    """Return the method of a request; HEAD is GET, whose answer then loses its body."""
+    return "GET" if request.method == "HEAD" else request.method
+
+
+def _accepts_json(accept: str) -> bool:
+    """Return whether a client accepts JSON (RFC 9110, 12.5.1). A header in which nothing can be read says nothing.
+
+    The most exact range that matches decides. Parameters do not matter: JSON has none.
+    """
+    ranges: dict[str, float] = {}
+    for given in urllib.request.parse_http_list(accept):
+        if found := _MEDIA_RANGE.fullmatch(given):
+            name = "*/*" if found["name"] == "*" else found["name"].lower()
+            weight = _WEIGHT.search(found["parameters"])
+            ranges[name] = max(ranges.get(name, 0.0), float(weight[1]) if weight else 1.0)
+    exact = next((name for name in (_JSON, "application/*", "*/*") if name in ranges), None)
+    return ranges[exact] > 0 if exact else not ranges
 
 
 def _read_minor(route: Route, request: flask.Request) -> int:
@@ -281,29 +317,46 @@ def _read_minor(route: Route, request: flask.Request) -> int:
     return versions.negotiate(request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version"))
 
 
-def _read_ids(request: flask.Request) -> identity.RequestIds:
-    """Return what the context of a request gets, whatever the user."""
-    given = request.headers.get("X-OpenStack-Request-ID", "")
-    return {"global_request_id": given if _GLOBAL_REQUEST_ID.fullmatch(given) else None, "overwrite": False}
+def _begin() -> None:
+    """Give the request its ids: all that is logged for it carries them, a refusal of its user too."""
+    flask.g.began = time.monotonic()
+    given = flask.request.headers.get("X-OpenStack-Request-ID", "")
+    known = given if _GLOBAL_REQUEST_ID.fullmatch(given) else None
+    flask.g.ids = {"request_id": oslo_context.generate_request_id(), "global_request_id": known, "overwrite": False}
+    flask.g.ctx = context.RequestContext(**flask.g.ids)
+    flask.g.ctx.update_store()
 
 
-def _build_response(reply: Reply, media: str, method: str, conditions: Preconditions | None) -> flask.Response:
+def _build_response(
+    reply: Reply, media: str, request: flask.Request, conditions: Preconditions | None
+) -> flask.Response:
     body: Any = reply.body
+    is_get = _read_method(request) == "GET"
     if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
         as_it_is = flask.Response(body, reply.status, reply.headers, mimetype="text/plain" if media == _JSON else media)
         as_it_is.direct_passthrough = not isinstance(body, str | bytes)
-        if as_it_is.direct_passthrough and streams.TAKE in flask.request.environ:
-            flask.request.environ[streams.TAKE](body)
+        if as_it_is.direct_passthrough and request.method == "HEAD":
+            body.close()
+            as_it_is.response = iter(())
+        elif as_it_is.direct_passthrough and streams.TAKE in request.environ:
+            request.environ[streams.TAKE](body)
         return as_it_is
     data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
-    if reply.version is not None or (method == "GET" and data):
+    if reply.version is not None or (is_get and data):
         digest = hashlib.blake2b(data, digest_size=8).hexdigest()
         tag = digest if reply.version is None else f"{reply.version}-{digest}"  # see preconditions
         headers["ETag"] = f'"{tag}"'
-        if conditions and method == "GET" and conditions.check_answer(tag):
+        if conditions and is_get and conditions.check_answer(tag):
             return flask.Response(status=304, headers=headers)
-    return flask.Response(data, reply.status, headers, mimetype=_JSON)
+    return flask.Response(data, reply.status, headers, mimetype=_JSON) if data else _build_empty(reply.status, headers)
+
+
+def _build_empty(status: int, headers: Mapping[str, str]) -> flask.Response:
+    """Return an answer without a body; clients would parse one that has a type."""
+    response = flask.Response(status=status, headers=headers)
+    del response.headers["Content-Type"]
+    return response
 
 
 def _refuse(exc: Exception) -> flask.Response:
@@ -315,14 +368,29 @@ def _refuse(exc: Exception) -> flask.Response:
 
 def _sign(response: flask.Response) -> flask.Response:
     """Add the headers of every answer."""
-    if "ctx" not in flask.g:  # refused before its user was known
-        flask.g.ctx = context.RequestContext(**_read_ids(flask.request))
-    request_id = flask.g.ctx.request_id
+    own_id = flask.g.ids["request_id"]
     response.headers["X-Content-Type-Options"] = "nosniff"
     if "secret" in flask.g:
         response.headers["Cache-Control"] = "no-store"
-    response.headers.update({"OpenStack-Request-Id": request_id, "X-OpenStack-Request-Id": request_id})
+    response.headers.update({"OpenStack-Request-Id": own_id, "X-OpenStack-Request-Id": own_id})
     if "minor" in flask.g:
         spoken = {versions.HEADER: f"1.{flask.g.minor}", "Vary": f"{versions.HEADER}, OpenStack-API-Version"}
         response.headers.update({**versions.RANGE, **spoken})
+    _log_access(flask.request, response.status_code)
     return response
+
+
+def _log_access(request: flask.Request, status: int) -> None:
+    path, found = request.path, request.view_args or {}
+    if "ticket" in found:
+        path = path.replace(found["ticket"], masking.MASK)
+    access_log.write(
+        request.method,
+        path,
+        status,
+        time.monotonic() - request.environ.get(streams.ARRIVED, flask.g.began),
+        quiet=request.url_rule is not None and request.url_rule.endpoint in _QUIET,
+        address=request.remote_addr,
+        user=flask.g.ctx.user_id,
+        request_id=flask.g.ids["request_id"],
+    )

@@ -23,6 +23,17 @@ def check(begun: start.Start, own_server: bool = True) -> None:
     begun.complete(identity.check_strategy, begun.conf)
 
 
+def check_database(conf: cfg.ConfigOpts) -> None:
+    """Find out whether the database can be used.
+
+    :raises IngotError: the database is away, has no schema, or one of another release.
+    """
+    db = Database(conf)
+    schema.require_current(db)
+    secrets.require_key(db, conf.host)
+    db.dispose()
+
+
 def build(conf: cfg.ConfigOpts) -> flask.Flask:
     """Return the application, connected to database and message bus.
 
@@ -32,4 +43,5 @@ def build(conf: cfg.ConfigOpts) -> flask.Flask:
     db = Database(conf)
     schema.require_current(db)
     secrets.require_key(db, conf.host)
+    transport.check_brokers(conf)
     return app.create_app(conf, db, client.ConductorClient(conf, db, transport.OsloTransport(conf)))

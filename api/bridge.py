@@ -10,6 +10,7 @@ import queue
 import sys
 import tempfile
 import threading
+import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any, NamedTuple, Protocol
@@ -207,6 +208,7 @@ def _build_environ(scope: Scope, body: IO[bytes]) -> dict[str, Any]:
         "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
         "REMOTE_ADDR": address,
         "REMOTE_PORT": str(client_port),
+        streams.ARRIVED: time.monotonic(),
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope["scheme"],
         "wsgi.input": body,

@@ -1,17 +1,26 @@
 """ingot-api: the API in a process of its own, beside conductors on RabbitMQ and a shared database."""
 
+import os
+import socket
+import sys
 import threading
 
 from oslo_config import cfg
 
 from ingot.api import assembly, server
-from ingot.common import signals
+from ingot.common import signals, workers
 from ingot.common.conf import start
 
 _DESCRIPTION = (
     "The API of Ingot, bare-metal provisioning, in a process of its own. It needs conductors (ingot-conductor), RabbitMQ "
     "and a shared database; the command ingot is all in one process, without."
 )
+
+_MOST_BY_DEFAULT = 4
+"""Processes where [api] api_workers leaves it to the number of CPUs."""
+
+_SOCKET = "INGOT_API_SOCKET"
+"""The environment variable with the descriptor of a socket that several processes share."""
 
 
 def main() -> int:
@@ -24,8 +33,32 @@ def _run() -> int:
     begun = start.Start("ingot-api", into=cfg.CONF, description=_DESCRIPTION)
     assembly.check(begun)
     conf = begun.finish()
+    count = conf.api.api_workers or min(os.cpu_count() or 1, _MOST_BY_DEFAULT)
+    if count > 1:
+        return _supervise(conf, count)
     web = server.Server(conf, assembly.build(conf))
-    web.start()
+    web.start(_read_shared_socket())
     code = signals.wait_for_stop(stopped, conf, web.reload)
     web.stop()
     return code
+
+
+def _supervise(conf: cfg.ConfigOpts, count: int) -> int:
+    """Run several processes that share one address.
+
+    :raises IngotError: none of them could start.
+    """
+    assembly.check_database(conf)
+    with server.listen(conf) as listener:
+        own = {"OS_API__API_WORKERS": "1", _SOCKET: str(listener.fileno())}
+        names = map(str, range(1, count + 1))
+        api = workers.Supervisor(
+            "API process", dict.fromkeys(names, own), sys.argv, server.SHUTDOWN_SECONDS, [listener.fileno()]
+        )
+        return api.run()
+
+
+def _read_shared_socket() -> socket.socket | None:
+    """Return the socket of the supervisor that has started this process; None if there is none."""
+    number = os.environ.pop(_SOCKET, None)
+    return socket.socket(fileno=int(number)) if number else None

@@ -16,7 +16,7 @@ from oslo_log import log
 from uvicorn.protocols.http import httptools_impl
 
 from ingot.api import bridge
-from ingot.api.web import faults
+from ingot.api.web import access_log, faults
 from ingot.common import errors, networks
 
 LOG = log.getLogger(__name__)
@@ -241,7 +241,7 @@ class Connection(httptools_impl.HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._is_in_head = False
-        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > self._guests.limits.head:
             raise LongHeaders(limit=self._guests.limits.head)
         super().on_headers_complete()
@@ -283,7 +283,9 @@ class Connection(httptools_impl.HttpToolsProtocol):
 
     def _refuse(self, error: errors.IngotError) -> None:
         """Answer what is no request that could be served, and close the connection."""
-        LOG.info("Refused %d: %s", error.code, error.message)
+        LOG.debug("%s is refused: %s", self.address, error.message)
+        method, path = (self.scope.get("method"), self.url.decode("latin-1")) if self._arriving else (None, "")
+        access_log.write(method or "-", path.partition("?")[0] or "-", error.code, 0, address=self.address)
         if self._is_served and not self.cycle.more_body:  # the request before it is answered yet
             self.cycle.keep_alive = False
             self.flow.pause_reading()

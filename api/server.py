@@ -29,7 +29,7 @@ from ingot.common import errors
 
 LOG = log.getLogger(__name__)
 
-_SHUTDOWN_SECONDS = 10
+SHUTDOWN_SECONDS = 10
 """How long running requests may take to end when the server stops."""
 
 _IDLE_SECONDS = 75
@@ -78,7 +78,7 @@ class Server:
             server_header=False,
             backlog=_BACKLOG,
             timeout_keep_alive=_IDLE_SECONDS,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._serve, name="api", daemon=True)
@@ -120,7 +120,7 @@ class Server:
         self._app.extensions[FEED].close()
         self._server.should_exit = True
         if self._thread.is_alive():
-            self._thread.join(_SHUTDOWN_SECONDS + 1)
+            self._thread.join(SHUTDOWN_SECONDS + 1)
         self._bridge.stop()
 
 
@@ -143,7 +143,9 @@ def listen(conf: cfg.ConfigOpts) -> socket.socket:
         if path:
             return _listen_on_file(pathlib.Path(path), int(conf.api.unix_socket_mode, 8))
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, conf.api.port), family=family, backlog=_BACKLOG)
+        listener = socket.create_server((host, conf.api.port), family=family, backlog=_BACKLOG)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # head and body of an answer are two writes
+        return listener
     except OSError as exc:
         allowed = f"Cannot listen there: {exc}. Is another server running?"
         option, value = ("unix_socket", path) if path else ("host_ip and port", f"{host}:{conf.api.port}")

@@ -2,11 +2,15 @@
 
 from oslo_context import context
 
-from ingot.common.json_types import Json
+from ingot.common.json_types import Json, Requester
 
 
 class RequestContext(context.RequestContext):
-    """The request's identity; ``to_dict`` and ``from_dict`` carry it over the bus."""
+    """The request's identity; ``to_dict`` and ``from_dict`` carry it over the bus.
+
+    What a thread logs carries the ids of its current context. ``update_store`` makes a context the current one, where a
+    piece of work begins; ``overwrite=False`` makes one on the way that gives its ids to nothing else.
+    """
 
     def to_dict(self) -> Json:
         """Return what crosses the bus: the requester, without the token that proved it."""
@@ -20,3 +24,19 @@ class RequestContext(context.RequestContext):
 def admin() -> RequestContext:
     """Return the context of work that no request asked for: sweeps, timers, take-over."""
     return RequestContext(is_admin=True, overwrite=False)
+
+
+def current() -> RequestContext:
+    """Return the context of what this thread does; a new one where it has none."""
+    found = context.get_current()
+    return found if isinstance(found, RequestContext) else admin()
+
+
+def of_work(asked_by: Requester | None) -> RequestContext:
+    """Return the context in which accepted work goes on: the ids are the request's, the rights a conductor's own.
+
+    :param asked_by: what the request or power request of a node has kept; releases before 0.3 keep no ids.
+    """
+    about = asked_by or {}
+    own, clients = about.get("request_id"), about.get("global_request_id")
+    return RequestContext(is_admin=True, request_id=own, global_request_id=clients, overwrite=False)

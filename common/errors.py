@@ -58,7 +58,7 @@ class UnknownStep(Invalid):
 class MissingParameter(Invalid):
     """driver_info, instance_info or a step lacks something."""
 
-    template = "Missing {where}: {names}. Set it and try again."
+    template = "Missing {where}: {names}. Set it."
 
 
 class UnsupportedInterface(Invalid):

@@ -49,7 +49,7 @@ class _Limits(threading.local):
     until: float | None = None
     networks = ANYWHERE
 
-    def left(self) -> float | None:
+    def count_left(self) -> float | None:
         """Return the seconds that are left; None: there is no limit.
 
         :raises TimeoutError: there are none.
@@ -77,7 +77,7 @@ def limit(seconds: float, networks: Networks = ANYWHERE) -> Iterator[None]:
 
 
 class _Timed(socket.socket):
-    """A socket that waits as long as it was told to, but never longer than the limit of its thread's request."""
+    """A socket with its own timeout that never waits for longer than the limit of its thread's request allows."""
 
     _pause: float | None = None
 
@@ -86,7 +86,7 @@ class _Timed(socket.socket):
         super().settimeout(value)
 
     def _limit_wait(self) -> None:
-        waits = [wait for wait in (self._pause, _limits.left()) if wait is not None]
+        waits = [wait for wait in (self._pause, _limits.count_left()) if wait is not None]
         super().settimeout(min(waits, default=None))
 
 
@@ -132,7 +132,7 @@ def _connect(conn: urllib3.connection.HTTPConnection) -> socket.socket:
 
 
 def _connect_to(conn: urllib3.connection.HTTPConnection, address: str) -> socket.socket:
-    left = _limits.left()
+    left = _limits.count_left()
     own = conn.timeout if isinstance(conn.timeout, int | float) else left
     pause = min(filter(None, (own, left)), default=None)
     made = connection.create_connection(

@@ -6,14 +6,25 @@ Json: TypeAlias = dict[str, Any]
 """An object whose keys are not ours: a request's body, ``properties``, ``extra``. For known keys use a TypedDict."""
 
 
-class Requester(TypedDict):
+class Requester(TypedDict, total=False):
+    """Who asked for accepted work, and the ids of the request: that of the API, and the client's own if it sent one."""
+
     user: str | None
     project: str | None
+    request_id: str
+    global_request_id: str | None
 
 
 class ReplacedFlow(TypedDict):
     flow: str
     run: str | None
+
+
+class Unchecked(TypedDict):
+    """Whose rights the check of a request is about that no conductor could make when it was accepted."""
+
+    project: str | None
+    roles: list[str]
 
 
 class StepRequest(TypedDict, total=False):
@@ -32,7 +43,7 @@ class FlowRequest(TypedDict, total=False):
 
     asked_by: Requester
     replaces: ReplacedFlow  # the flow that waited when this was accepted
-    unchecked: bool  # no conductor answered when this was accepted: the flow begins with the checks
+    unchecked: Unchecked  # no conductor answered when this was accepted: the flow begins with the checks
     configdrive: object  # what the config drive is made from, or its URL
     rescue_password: str  # hashed
     rebuild: bool
@@ -52,9 +63,11 @@ class FlowRequest(TypedDict, total=False):
 class PowerRequest(TypedDict, total=False):
     """The column ``power_request``: an accepted power change, until it ends."""
 
+    asked_by: Requester
     target: str
     timeout: int | None
     memory: Json  # what the power interface remembers between its calls
+    keeps_error: bool  # it belongs to a flow that has failed, whose last_error stays
 
 
 class Hold(TypedDict):
@@ -123,6 +136,7 @@ class InternalInfo(TypedDict, total=False):
     agent: AgentFacts  # drivers/agent/session
     steps_offered: dict[str, OfferedSteps]  # drivers/agent/commands: by kind, those of the last agent that was asked
     hardware_manager_version: Json | None  # drivers/agent/commands: of the agent that listed its steps last
+    ipmi_boot_device: Json  # drivers/ipmi/hardware: the one that lasts, where the BMC does not keep it
     raid_root_device: Json  # drivers/interfaces/raid: the hint that properties have from the root volume
     fake_bios_settings: dict[str, str | None]  # drivers/generic/fake, like all that follow
     fake_boot_device: Json

@@ -38,6 +38,7 @@ _PLAIN_RELEASES = frozenset(("0.0", "0.1", "0.2"))
 class SecretUnreadable(errors.IngotError):
     """A secret is encrypted with a key that is not there."""
 
+    code = 503
     template = (
         "A secret cannot be decrypted: {reason}. Nothing is lost: put the key that it was encrypted with back into "
         f"{_OPTION} of this host, or write the secret anew."
@@ -203,6 +204,8 @@ class Sealed(masking.Hidden):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Sealed) and self.text == other.text:
             return True
+        if other is None or other in ("", masking.MASK):  # for which code looks; none of them is encrypted
+            return False
         try:
             return bool(self.open() == (other.open() if isinstance(other, Sealed) else other))
         except SecretUnreadable:

@@ -65,7 +65,7 @@ def mask(value: Any) -> Any:
 
 def mask_text(text: str) -> str:
     """Return a text with the secrets of its URLs masked: passwords, and parameters that sign or authorize a request."""
-    if "://" not in text and "=" not in text:
+    if "=" not in text and not ("@" in text and "://" in text):  # nearly all texts
         return text
     return _URL_SECRETS.sub(lambda found: f"{found['before'] or found['name']}{MASK}", text)
 

@@ -5,6 +5,7 @@ be matched so is no part of its syntax: look-around and references to groups.
 """
 
 import functools
+import re
 from typing import Protocol
 
 import re2
@@ -17,6 +18,8 @@ LONGEST_TEXT = 1024**2
 _LONGEST = 1000  # characters of a pattern
 _MOST_MEMORY = 1024**2
 _MOST_INSTRUCTIONS = 5000  # of the program that a pattern becomes
+
+_VARIABLE = re.compile(r"\{(node|inventory|plugin_data|item)\b")
 
 
 class Pattern(Protocol):
@@ -53,6 +56,15 @@ def check(field: str, regex: object) -> Pattern:
     if found.programsize > _MOST_INSTRUCTIONS:
         raise errors.Invalid(field=field, value=regex, allowed="Its repetitions multiply to too many: use fewer.")
     return found
+
+
+def check_unfilled(field: str, regex: object) -> None:
+    """Check a regular expression of an inspection rule, unless it is known only when its variables are.
+
+    :raises Invalid: see :func:`check`.
+    """
+    if not (isinstance(regex, str) and _VARIABLE.search(regex)):
+        check(field, regex)
 
 
 def match(field: str, regex: object, value: object, whole: bool) -> bool:

@@ -66,6 +66,8 @@ class Allocator:
             self._process(uuid)
         except errors.ChangedMeanwhile as exc:
             LOG.debug("%s", exc)  # deleted, or another conductor found a node; the sweep comes by if not
+        except errors.ServiceUnavailable as exc:  # the database, which has logged the cause
+            LOG.debug("A node for allocation %s is found later: %s", uuid, exc.message)
         except Exception:  # the edge of a worker: the allocation goes on waiting, and the sweep comes back to it
             LOG.exception("Finding a node for allocation %s failed unexpectedly", uuid)
 

@@ -51,7 +51,8 @@ class Dispatcher:
         steal_from = self._membership.list_still_dead() if self._membership.dead_hosts else ()
         after: float | None = None  # stays so when the lock is lost on the way
         try:
-            with task_manager.acquire(services, context.admin(), uuid, why, steal_from=steal_from, if_due=True) as task:
+            ctx = context.current()
+            with task_manager.acquire(services, ctx, uuid, why, steal_from=steal_from, if_due=True) as task:
                 after = self._advance(task)
         except errors.NodeLocked as exc:
             LOG.debug("%s", exc)  # its holder does the work, or the sweep finds out that it is dead; or there is none
@@ -67,6 +68,9 @@ class Dispatcher:
 
         :returns: seconds after which the node must be reconciled again; None: at a wake-up, or at its ``due_at``.
         """
+        node = task.node
+        task.context = context.of_work(node.power_request.get("asked_by") or node.request.get("asked_by"))
+        task.context.update_store()
         if self._membership.is_anothers(task.node):
             LOG.info("Node %s is another conductor's by now, which will find its work", task.node.uuid)
             return None
@@ -99,7 +103,7 @@ class NodeQueues:
         self._slow_executor = futurist.ThreadPoolExecutor(max_workers=max(1, workers // 4))
         self._lock = threading.Lock()
         self._waiting: dict[str, collections.deque[_Job]] = {}
-        self._reasons: dict[str, str] = {}
+        self._reasons: dict[str, tuple[str, context.RequestContext]] = {}
         self._stopped = False
         self._idle = threading.Condition(self._lock)
 
@@ -107,7 +111,7 @@ class NodeQueues:
         """Wake up for a node: it is reconciled as soon as the jobs before have finished with it."""
         with self._lock:
             already = uuid in self._reasons
-            self._reasons[uuid] = why
+            self._reasons[uuid] = why, context.current()
             if not already:
                 self._enqueue(uuid, lambda has_turn: self._process(uuid) if has_turn else None)
 
@@ -117,10 +121,12 @@ class NodeQueues:
         :raises ServiceUnavailable: this conductor is being stopped.
         """
         future: futures.Future[Answer] = futures.Future()
+        ctx = context.current()
 
         def run(has_turn: bool) -> None:
             if not future.set_running_or_notify_cancel():
                 return
+            ctx.update_store()
             try:
                 if not has_turn:
                     raise _stopping_error()
@@ -184,9 +190,12 @@ class NodeQueues:
     def _process(self, uuid: str) -> None:
         """Answer a wake-up."""
         with self._lock:
-            why = self._reasons.pop(uuid)
+            why, ctx = self._reasons.pop(uuid)
+        ctx.update_store()
         try:
             self._reconcile(uuid, why)
+        except errors.ServiceUnavailable as exc:  # the database, which has logged the cause
+            LOG.debug("Node %s is reconciled later (%s): %s", uuid, why, exc.message)
         except BaseException:  # the edge of a worker: the node keeps its due_at, and the sweep comes back to it
             LOG.exception("Reconciling node %s (%s) failed unexpectedly", uuid, why)
 

@@ -20,12 +20,14 @@ from ingot.conductor.power import PowerSynchronizer
 from ingot.conductor.task import task_manager
 from ingot.db import models, nodes
 from ingot.db.engine import Database
+from ingot.drivers.interfaces.periodic import PeriodicMethod
 from ingot.drivers.loading import factory
 from ingot.rpcapi import versions
 
 LOG = log.getLogger(__name__)
 
 _RETENTION_INTERVAL = 3600
+_WATCH_INTERVAL = 1
 
 
 class Conductor:
@@ -61,10 +63,10 @@ class Conductor:
     def start(self) -> None:
         """Register, release what an earlier process has left locked, and begin to work.
 
-        What serves RPC or the API is started by its owner after this has returned. A step that begins earlier would lose
+        What serves RPC or the API is started by its owner when this has returned. A step that begins earlier would lose
         its lock with those that are left over.
         """
-        services, options, owns = self.services, self.conf.conductor, self.membership.owns
+        services, options = self.services, self.conf.conductor
         self.membership.join()
         stale = nodes.release_stale(services.db, services.host)
         if stale:
@@ -73,16 +75,20 @@ class Conductor:
         # A heartbeat must not wait for anything else, so it has a worker of its own.
         self._keepalive = TimerPool([Timer("keepalive", self.membership.keepalive, options.heartbeat_interval)])
         self._every(self.sweeper.sweep, options.sweep_interval, immediately=True)
+        self._every(self.sweeper.watch, _WATCH_INTERVAL)
         self._every(self.synchronizer.sync_power, options.sync_power_state_interval)
         self._every(self.sweeper.collect_events, options.sweep_interval)
         self._every(self.sweeper.prune, _RETENTION_INTERVAL)
         # The periodic methods of interfaces, each once, whichever drivers use it (specification 004).
         timers = [
-            Timer(one.name, functools.partial(one.run, Fleet(services, self.queues, owns, one.interface)), one.spacing)
+            Timer(one.name, functools.partial(self._run_periodic, one), one.spacing)
             for one in services.hardware.periodics
         ]
         self._periodics.append(TimerPool(timers, options.periodic_max_workers))
         LOG.info("Conductor %s started with %s", services.host, ", ".join(sorted(services.hardware.drivers)))
+
+    def _run_periodic(self, method: PeriodicMethod) -> None:
+        method.run(Fleet(self.services, self.queues, self.membership.owns, method.interface))
 
     def _every(self, work: Callable[[], None], interval: float, immediately: bool = False) -> None:
         if interval:

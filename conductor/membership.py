@@ -68,6 +68,7 @@ class Membership:
         )
         self.on_name_conflict: Callable[[], None] = lambda: None
         self.dead_hosts: frozenset[str] = frozenset()
+        self._others: frozenset[str] = frozenset()
         self._entry: conductors.Entry | None = None
         self._judges_from = float("-inf")
         self._drained = self._stopping = False
@@ -156,11 +157,26 @@ class Membership:
 
         After a time without database (or asleep) no heartbeat is recent, and all conductors get the time to write one.
         """
-        online = conductors.online_hosts(self._db, self._services.heartbeat_timeout) | {self._services.host}
+        self.look()
+        online = self._others | {self._services.host}
         lease = self._services.lease
         now = lease.now()
         can_judge = now >= self._judges_from and lease.covers(now)
         self.dead_hosts = frozenset(hosts - online) if can_judge else frozenset()
+
+    @property
+    def has_others(self) -> bool:
+        """Whether another conductor was online at the last look."""
+        return bool(self._others)
+
+    def look(self) -> bool:
+        """Look which other conductors are online, and return whether one that was is not any more."""
+        online = conductors.online_hosts(self._db, self._services.heartbeat_timeout)
+        before, self._others = self._others, frozenset(online - {self._services.host})
+        has_lost = bool(before - self._others)
+        if has_lost:
+            self._rings.forget()
+        return has_lost
 
     def list_still_dead(self) -> frozenset[str]:
         """Return whose locks may be taken: a conductor that the last sweep found dead may have come back since."""

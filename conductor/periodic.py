@@ -60,6 +60,11 @@ class Sweeper:
                 self._queues.notify(node.uuid, "sweep")
         self._allocator.sweep()
 
+    def watch(self) -> None:
+        """Sweep at once when another conductor has gone: its process may have died, which its witness tells."""
+        if self._membership.has_others and self._membership.look():
+            self.sweep()
+
     def _check_lock(self, node: models.Node) -> None:
         """Take over the work of a lock that no living thread holds."""
         is_dead = node.reservation in self._membership.dead_hosts
@@ -83,7 +88,7 @@ class Sweeper:
 
 
 class Fleet:
-    """The nodes of this conductor that use an interface; see ``ingot.drivers.interfaces.periodic.Fleet``.
+    """The nodes of this conductor that use an interface, for one run; see ``ingot.drivers.interfaces.periodic.Fleet``.
 
     :param owns: whether a node is this conductor's.
     """
@@ -92,7 +97,7 @@ class Fleet:
         self, services: Services, queues: NodeQueues, owns: Callable[[models.Node], bool], interface: BaseInterface
     ) -> None:
         self.conf = services.conf
-        self.context = context.admin()
+        self.context = context.current()
         self._services = services
         self._queues = queues
         self._owns = owns
@@ -173,6 +178,7 @@ class TimerPool:
                 if self._stopped:
                     return
                 self._running += 1
+            context.admin().update_store()
             try:
                 timer.work()
             except errors.ServiceUnavailable as exc:

@@ -46,7 +46,7 @@ def issue_token(db: Database, node: models.Node, address: str, lifetime: float) 
     address gets the token again, for a while, until an agent has shown it in a heartbeat.
 
     :param node: as :func:`look_up` read it.
-    :param address: network address of the client.
+    :param address: network address of the client; an empty one is no client's, and not the same as another.
     :param lifetime: seconds for which the token is given out again.
     """
     if node.agent_token is None:
@@ -57,7 +57,8 @@ def issue_token(db: Database, node: models.Node, address: str, lifetime: float) 
             return token
         node = look_up(db, node.uuid, ()) or node  # another request was faster: it may be the same agent's
     issued_at = node.agent_token_at
-    if node.agent_url is not None or node.agent_address != address or issued_at is None:
+    is_same = bool(address) and node.agent_address == address
+    if node.agent_url is not None or not is_same or issued_at is None:
         return None
     return node.agent_token if clock.now() < issued_at + datetime.timedelta(seconds=lifetime) else None
 

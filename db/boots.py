@@ -24,14 +24,15 @@ def note_script(db: Database, node: models.Node) -> None:
 def issue_ticket(db: Database, node: models.Node, address: str | None) -> str | None:
     """Return a new ticket for the boot script of a volume, in place of any other; the machine has fetched its script.
 
-    :param address: network address of the client; None: any may have it.
+    :param address: network address of the client, empty if it is not known; None: any may have it.
     :returns: None if another address had one since the conductor last booted the machine.
     """
     ticket = secrets.token_urlsafe(32)
     fetched = {"boot_script_at": clock.now(), "boot_ticket": ticket, "updated_at": _NODES.c.updated_at}
     own = sa.update(_NODES).where(_NODES.c.id == node.id)
     if address is not None:
-        own = own.where(sa.or_(_NODES.c.boot_address.is_(None), _NODES.c.boot_address == address))
+        is_same = [_NODES.c.boot_address == address] if address else []
+        own = own.where(sa.or_(_NODES.c.boot_address.is_(None), *is_same))
         fetched["boot_address"] = address
     return ticket if db.write(own.values(fetched)) == 1 else None
 

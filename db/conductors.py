@@ -117,6 +117,15 @@ def touch(db: Database, entry: Entry) -> bool:
     return db.write(sa.update(CONDUCTORS).where(entry.is_own).values(heartbeat_at=clock.now(), online=True)) == 1
 
 
+def note_death(db: Database, hostname: str, process: str, timeout: float) -> bool:
+    """Write that a conductor is silent because its process has died; False if the name is another process's by now.
+
+    :param timeout: seconds without heartbeat after which a conductor counts as dead.
+    """
+    own = sa.and_(CONDUCTORS.c.hostname == hostname, CONDUCTORS.c.process == process)
+    return db.write(sa.update(CONDUCTORS).where(own).values(heartbeat_at=clock.after(-timeout))) == 1
+
+
 @retry_transaction
 def withdraw(db: Database, entry: Entry) -> None:
     """Begin an orderly stop: on no ring any more, but alive; its locks are its own.

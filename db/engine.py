@@ -10,6 +10,7 @@ import logging
 import os
 import pathlib
 import random
+import re
 import sqlite3
 import time
 import weakref
@@ -37,6 +38,9 @@ _CONNECT_S = 5
 _ANSWER_S = 30
 """Seconds within which it must answer a statement. One that is frozen, or behind a line that swallows everything, must
 not keep a request for ever. Migrations have no limit."""
+
+_SQLITE = b"SQLite format 3\0"
+"""What a file of SQLite begins with, unless it is empty."""
 
 _LOCK_S = 10
 """Seconds that a statement waits for rows that another transaction has, and after which the server ends a transaction
@@ -107,6 +111,14 @@ _CONNECT_ARGS: Mapping[str, Callable[[cfg.ConfigOpts.GroupAttr, bool], Options]]
 _ELSEWHERE = frozenset((1047, 1290, 1792, 1836, "25006"))
 """Codes of errors of a server that is not, or not any more, the one to write to: a replica that was the primary until a
 failover, a node that its Galera cluster has lost. A new connection may reach the right one."""
+
+_REFUSED = re.compile(
+    "Access denied|Unknown database|authentication failed|no pg_hba.conf entry|permission denied|unable to open database|"
+    "readonly database|(role|database) .* does not exist",
+    re.IGNORECASE,
+)
+"""What servers of all kinds say to a user, a password or a database that is wrong. PostgreSQL's driver has no codes for
+errors at a login."""
 
 _URLS = "Use mysql+pymysql://user:password@host/name, postgresql+psycopg://user:password@host/name or sqlite:////file."
 
@@ -253,10 +265,16 @@ def _translate_errors() -> Iterator[None]:
         sa.exc.TimeoutError,
     ) as exc:
         LOG.error("Database unavailable: %s", str(exc).splitlines()[0])  # noqa: TRY400 - the cause is in the text
+        if _REFUSED.search(str(exc)):
+            raise errors.AccessRefused(what="The database", reason="the log tells the cause") from exc
         raise errors.ServiceUnavailable(what="The database", reason="the log tells the cause") from exc
 
 
 def parse_url(text: str) -> sa.URL:
+    """Return the address of a database.
+
+    :raises ConfigurationError: it is none, or of a kind that Ingot does not know.
+    """
     try:
         url = sa.make_url(text)
     except sa.exc.ArgumentError as exc:
@@ -281,12 +299,20 @@ def _create_file(url: sa.URL) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # It holds the passwords of BMCs. SQLite gives its companion files the same mode.
         path.touch(mode=0o600)
+        with path.open("rb") as file:
+            head = file.read(len(_SQLITE))
     except OSError as exc:
         raise errors.ConfigurationError(
             option="[database] connection",
             value=str(url),
             allowed=f"The file cannot be created ({exc.strerror}). Name another one, or another state_path.",
         ) from exc
+    if head not in (b"", _SQLITE):
+        raise errors.ConfigurationError(
+            option="[database] connection",
+            value=str(url),
+            allowed="The file is not a database of SQLite: name another.",
+        )
 
 
 def _prepare_each_file(engine: sa.Engine, synchronous: str) -> None:

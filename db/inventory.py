@@ -13,9 +13,6 @@ _INVENTORY = models.table(models.NodeInventory)
 _NODES = models.table(models.Node)
 _PORTS = models.table(models.Port)
 
-BEFORE = "inventory_before"
-"""Key of the request of an inspection: when the inventory was made that there was before; None: there was none."""
-
 RULES = rows.Rows(listing.Source("Rule", models.InspectionRule))
 
 
@@ -57,7 +54,7 @@ def save(db: Database, node_id: int, inventory: Json, plugin_data: Json, once: b
         known = connection.execute(sa.select(*columns).join(_NODES, _NODES.c.id == node_id).where(own)).one_or_none()
         if known is None:
             connection.execute(sa.insert(_INVENTORY).values(node_id=node_id, **found))
-        elif not once or known.request.get(BEFORE, clock.iso(known.inspected_at)) == clock.iso(known.inspected_at):
+        elif not once or known.request.get("inventory_before", moment := clock.iso(known.inspected_at)) == moment:
             connection.execute(sa.update(_INVENTORY).where(own).values(found))
         elif known.inventory != inventory:
             raise errors.Conflict("This inspection has another inventory already: begin a new one.")

@@ -30,7 +30,7 @@ def prepare_alone(db: Database, host: str) -> None:
 
     :raises ConfigurationError: as :func:`require_key`; a key is made only where nothing was ever encrypted.
     """
-    if db.keyring.seals and not db.keyring.exists() and not _check_known(db):
+    if db.keyring.seals and not db.keyring.exists() and not was_used(db):
         db.keyring.add_key()
         LOG.warning(
             "Made the key that secrets in the database are encrypted with: %s. Keep a copy of it apart from backups of "
@@ -48,26 +48,41 @@ def require_key(db: Database, host: str) -> bool:
     :returns: whether encryption begins now.
     :raises ConfigurationError: there is no key, or it is not the one of this database.
     """
-    if _check_known(db) or not db.keyring.seals:
+    known = check_key(db)
+    if not db.keyring.seals:
+        LOG.warning(
+            "Passwords of BMCs are written to the database in plain: [secrets] encrypt is false, or a pinned release "
+            "cannot read them otherwise"
+        )
+    if known or not db.keyring.seals:
         return False
-    db.keyring.check()
     sealed = db.keyring.seal(_KNOWN)["password"]
     try:
         db.write(sa.insert(_KEYS).values(id=_ID, sealed=sealed, hostname=host))
     except db_exc.DBDuplicateEntry:
-        return not _check_known(db)
+        return not check_key(db)
     return True
 
 
-def _check_known(db: Database) -> bool:
-    """Return whether anything was ever encrypted, and this service can read it.
+def was_used(db: Database) -> bool:
+    """Return whether anything was ever encrypted."""
+    return _read_check(db) is not None
 
-    :raises ConfigurationError: it cannot.
+
+def _read_check(db: Database) -> models.SecretKey | None:
+    return db.read_first(models.SecretKey, sa.select(_KEYS))
+
+
+def check_key(db: Database) -> bool:
+    """Return whether anything was ever encrypted; there is the key for it, and one to encrypt with if that is required.
+
+    :raises ConfigurationError: there is not.
     """
-    known = db.read_first(models.SecretKey, sa.select(_KEYS))
+    known = _read_check(db)
+    if known is not None or db.keyring.seals:
+        db.keyring.check()
     if known is None:
         return False
-    db.keyring.check()
     try:
         db.keyring.open(known.sealed)
     except keyring.SecretUnreadable as exc:
@@ -149,7 +164,7 @@ def rewrite_pending(db: Database, limit: int) -> int:
 
 def _build_check_write(db: Database) -> sa.UpdateBase | None:
     """Return the statement that has the check of the key follow all other rows, if it does not yet."""
-    known = db.read_first(models.SecretKey, sa.select(_KEYS))
+    known = _read_check(db)
     if known is None:
         return None
     if not db.keyring.seals:

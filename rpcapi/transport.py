@@ -5,11 +5,14 @@ Both carry the same JSON, so that nothing works in one and fails in the other. A
 """
 
 import functools
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import amqp
 import futurist
+import kombu
 import orjson
 import oslo_messaging
 from futurist import rejection
@@ -44,6 +47,7 @@ _LATEST_BEGIN = 0.75
 _AWAY = (oslo_messaging.MessagingException, kombu_exceptions.OperationalError)
 """What is raised when the broker is away: oslo.messaging lets kombu's error through where it opens a new connection."""
 
+_PROBE_S = 5
 _THREADS = 4
 _MOST_WAITING = 1000
 
@@ -91,6 +95,7 @@ def answer(ctx: Mapping[str, Any], method: Callable[..., object], *args: object,
 
     :param ctx: of the request, as it crossed the bus.
     """
+    context.RequestContext.from_dict(dict(ctx))  # the thread's from now on
     try:
         refuse_late(ctx, "arrive")
         return {"result": to_primitive(method(*args, **kwargs))}
@@ -187,6 +192,47 @@ def _send(wakeup: Callable[[], None]) -> None:
         LOG.exception("Sending a wake-up failed unexpectedly")
 
 
+def check_brokers(conf: cfg.ConfigOpts) -> bool:
+    """Return whether a broker of transport_url is there; log that none is, with host and port.
+
+    :raises ConfigurationError: those that are there refuse user, password or virtual host.
+    """
+    broker.register(conf)
+    url = broker.address(conf)
+    if not str(url.transport).startswith(("rabbit", "kombu")) or not url.hosts:
+        return True
+    options, refused, away = conf[broker.GROUP], [], []
+    tls = {"ca_certs": options.ssl_ca_file, "cert_reqs": ssl.CERT_REQUIRED} if options.ssl else False
+    for host in url.hosts:
+        place = f"{host.hostname}:{host.port or (5671 if tls else 5672)}"
+        user, secret = host.username or "guest", host.password or "guest"
+        try:
+            with kombu.Connection(
+                hostname=host.hostname,
+                port=host.port,
+                userid=user,
+                password=secret,
+                virtual_host=url.virtual_host or "/",
+                ssl=tls,
+                connect_timeout=_PROBE_S,
+            ) as connection:
+                connection.connect()
+            return True
+        except (amqp.AccessRefused, amqp.NotAllowed) as exc:
+            refused.append(f"{place} refuses user {user} for the virtual host {url.virtual_host or '/'} ({exc.message})")
+        except (*_AWAY, amqp.AMQPError, OSError) as exc:
+            away.append(f"{place} ({exc})")
+    if refused:
+        raise errors.ConfigurationError(option="transport_url", value="***", allowed=f"{'; '.join(refused)}.")
+    LOG.warning(
+        "No broker can be reached: %s. Work goes on without, found by searches each %d s, and answers that need another "
+        "process have to wait",
+        ", ".join(away),
+        conf.conductor.sweep_interval,
+    )
+    return False
+
+
 class OsloTransport:
     """oslo.messaging: RabbitMQ by ``transport_url``. Each conductor is a server of the topic.
 
@@ -236,6 +282,7 @@ class OsloTransport:
         self._wakeups.send(functools.partial(self._cast, host, method, version, ctx, args))
 
     def _cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None:
+        ctx.update_store()
         try:
             self._client.prepare(server=host, version=version).cast(ctx.to_dict(), method, **to_primitive(args))
         except _AWAY as exc:

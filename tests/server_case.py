@@ -69,11 +69,16 @@ class ServerCase(api_case.ApiCase):
             return True
 
     def make_certificate(self, name: str) -> str:
-        """Write a key with its certificate, which is its own authority, into a file.
-
-        :returns: path of the file.
-        """
+        """Write a new key and its certificate; see :func:`make_certificate`."""
         folder = self.directory / name
         folder.mkdir(exist_ok=True)
-        tls.create(folder, "127.0.0.1", None)
-        return str(folder / "agent.pem")
+        return make_certificate(folder)
+
+
+def make_certificate(folder: pathlib.Path) -> str:
+    """Write a new key with its certificate, which is its own authority, into a file of a folder.
+
+    :returns: path of the file.
+    """
+    tls.create(folder, "127.0.0.1", None)
+    return str(folder / "agent.pem")

@@ -28,6 +28,8 @@ INSPECTION = "inspect"
 _TOKEN_SINCE = 84
 """Minor version from which the answer to an inventory has the token."""
 
+_MOST_CARDS = 1024  # of a machine, with the virtual functions of its cards
+
 IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
 """Formats of images that an agent may write."""
 
@@ -211,7 +213,7 @@ def continue_inspection(call: Call) -> Reply:
     # As with Ironic: clients of the service that stood here before cannot use it. The flow may end before the answer.
     token = _issue_token(call, node) if call.minor >= _TOKEN_SINCE else None
     rest = {name: value for name, value in call.body.items() if name != "inventory"}
-    inventories.save(call.db, node.id, inventory, rest)
+    inventories.save(call.db, node.id, inventory, rest, once=True)
     agents.record_inspection(call.db, node)
     call.client.notify(call.ctx, node, why="inspection")
     # Agents look their node up by the uuid from now on.
@@ -219,7 +221,13 @@ def continue_inspection(call: Call) -> Reply:
 
 
 def _list_addresses(inventory: Json) -> tuple[str, ...]:
-    """Return the MAC addresses of the network cards in an inventory, which may have any form."""
+    """Return the MAC addresses of the network cards in an inventory, which may have any form.
+
+    :raises Invalid: there are too many to be a machine's.
+    """
     cards = inventory.get("interfaces")
+    if isinstance(cards, list) and len(cards) > _MOST_CARDS:
+        allowed = f"{_MOST_CARDS} network cards at most."
+        raise errors.Invalid(field="length of inventory.interfaces", value=len(cards), allowed=allowed)
     named = [card.get("mac_address") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
     return _parse_addresses("mac_address", ",".join(address for address in named if isinstance(address, str)))

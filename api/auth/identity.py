@@ -18,7 +18,7 @@ from oslo_config import cfg
 from oslo_log import log
 from werkzeug.datastructures import Authorization
 
-from ingot.api.auth import access
+from ingot.api.auth import access, failed_logins
 from ingot.common import context, errors
 
 LOG = log.getLogger(__name__)
@@ -37,6 +37,7 @@ _LONGEST_PASSWORD = 72  # bcrypt reads no more, and refuses a longer one
 class RequestIds(TypedDict):
     """What the context of a request gets, whatever the user."""
 
+    request_id: str
     global_request_id: str | None
     overwrite: bool
 
@@ -114,6 +115,7 @@ class HttpBasic(Strategy):
         self._lock = threading.Lock()
         self._users = _Users((0, 0, 0), {}, {})
         self._key = secrets.token_bytes(32)
+        self._failed_logins = failed_logins.FailedLogins(conf.api.max_failed_logins)
         self._unknown_user = bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(rounds=10))
         self._read_users()
 
@@ -126,15 +128,18 @@ class HttpBasic(Strategy):
         except errors.ConfigurationError as exc:
             LOG.error("Users cannot be authenticated: %s", exc.message)  # noqa: TRY400 - the message is complete
             raise errors.ServiceUnavailable(what="Authentication", reason="the log has the cause") from exc
-        if not self._is_correct(users, given.username, (given.password or "").encode()):
+        address = environ.get("REMOTE_ADDR", "")
+        if not self._is_correct(users, given.username, (given.password or "").encode(), address):
+            self._failed_logins.note(address, given.username)
             raise Challenged(CHALLENGE, "user name or password is wrong")
         return context.RequestContext(user_id=given.username, system_scope="all", is_admin=True, **ids)
 
-    def _is_correct(self, users: _Users, name: str, password: bytes) -> bool:
+    def _is_correct(self, users: _Users, name: str, password: bytes, address: str) -> bool:
         known = users.hashes.get(name)
         digest = hmac.digest(self._key, name.encode() + b"\0" + password, hashlib.sha256)
         if hmac.compare_digest(users.verified.get(name, b""), digest):
             return True
+        self._failed_logins.check(address)  # not before: who was let in stays in
         # An unknown name takes as long as a wrong password: another user's hash has the same cost.
         compared = known or next(iter(users.hashes.values()), self._unknown_user)
         correct = len(password) <= _LONGEST_PASSWORD and bcrypt.checkpw(password, compared)

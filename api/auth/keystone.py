@@ -1,5 +1,6 @@
 """Authentication by tokens of Keystone, which keystonemiddleware validates; rules of policy say what they allow."""
 
+import logging
 from collections.abc import Callable
 from typing import Any, Unpack
 
@@ -15,6 +16,11 @@ from ingot.common import context, errors
 LOG = log.getLogger(__name__)
 
 _ACCEPTED = "ingot.accepted"
+
+_SAID_HERE = frozenset(("Authorization failed for token", "Invalid user token", "Rejecting request"))
+"""What the middleware logs of a failed log-in, which is one line, with the address."""
+
+logging.getLogger("keystonemiddleware.auth_token").addFilter(lambda record: record.msg not in _SAID_HERE)
 
 
 class Keystone(identity.Strategy):
@@ -42,6 +48,8 @@ class Keystone(identity.Strategy):
             LOG.exception("Keystone cannot validate tokens")
             raise errors.ServiceUnavailable(what="Authentication", reason="the log has the cause") from exc
         if answer.status_code == 401:
+            if "HTTP_X_AUTH_TOKEN" in environ:
+                LOG.warning("Failed log-in with a token from %s", environ.get("REMOTE_ADDR") or "a local client")
             reason = "send a valid token of Keystone in the header X-Auth-Token"
             raise identity.Challenged(answer.headers.get("WWW-Authenticate", "Keystone"), reason)
         if not accepted:

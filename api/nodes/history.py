@@ -94,7 +94,7 @@ def show_log(call: Call, node: str, uuid: str) -> Reply:
 
 _PRESENT = (
     *("id", "uuid", "name", "flow", "run_id", "provision_state", "target_provision_state", "last_error"),
-    *("driver_internal_info", "step_state", "step_attempt", "step_started_at", "reservation"),
+    *("driver_internal_info", "request", "step_state", "step_attempt", "step_started_at", "reservation"),
 )
 
 _ENDS = ("done", "aborted")
@@ -117,9 +117,11 @@ _RUN = {
     "duration": fields.OPTIONAL_NUMBER_SCHEMA,
     "steps": {"type": "integer"},
 }
+_IDS = ("request_id", "global_request_id")
 _TIMELINE = {
     **dict.fromkeys(("node_uuid", "provision_state"), fields.TEXT_SCHEMA),
     **dict.fromkeys(("node_name", "run", "flow", "target_provision_state", "last_error"), fields.OPTIONAL_TEXT_SCHEMA),
+    **dict.fromkeys(_IDS, fields.OPTIONAL_TEXT_SCHEMA),
     "steps": {"type": "array", "items": fields.complete_schema(_STEP)},
 }
 _RUNS = {"runs": {"type": "array", "items": fields.complete_schema(_RUN)}}
@@ -149,6 +151,7 @@ def _render_timeline(found: models.Node, run_id: str | None, ended: Sequence[mod
             "duration": _seconds(found.step_started_at, clock.now()),
             "conductor": found.reservation,
         }
+    asked_by = found.request.get("asked_by") or {} if present else {}
     return {
         "node_uuid": found.uuid,
         "node_name": found.name,
@@ -157,6 +160,7 @@ def _render_timeline(found: models.Node, run_id: str | None, ended: Sequence[mod
         "provision_state": found.provision_state,
         "target_provision_state": found.target_provision_state,
         "last_error": found.last_error,
+        **{name: getattr(ended[-1], name) if ended else asked_by.get(name) for name in _IDS},
         "steps": [_render_attempt(attempt, plan) for attempt in ended] + coming,
     }
 

@@ -51,7 +51,11 @@ def set_power(call: Call, node: str) -> Reply:
         raise nodes.locked_error(found)
     values = {
         "target_power_state": _POWER_TARGETS[requested][0],
-        "power_request": {"target": requested, "timeout": call.body.get("timeout")},
+        "power_request": {
+            "asked_by": api_nodes.build_requester(call),
+            "target": requested,
+            "timeout": call.body.get("timeout"),
+        },
         "due_at": clock.now(),
         "last_error": None,
     }

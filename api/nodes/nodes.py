@@ -13,7 +13,7 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Param, Plain, operation
 from ingot.api.web.tables import Selection
 from ingot.common import errors, interfaces, states
-from ingot.common.json_types import Json
+from ingot.common.json_types import Json, Requester
 from ingot.db import allocations, listing, models, node_crud, node_lists, nodes
 from ingot.db.nodes import ShownNode
 
@@ -91,6 +91,17 @@ def read(call: Call, node: str, *columns: str, rule: str | None = None) -> Shown
     if call.preconditions:
         call.preconditions.check("Node", found)
     return found
+
+
+def build_requester(call: Call) -> Requester:
+    """Return what accepted work keeps of the request that asks for it."""
+    ctx = call.ctx
+    return {
+        "user": ctx.user_id,
+        "project": ctx.project_id,
+        "request_id": ctx.request_id,
+        "global_request_id": ctx.global_request_id,
+    }
 
 
 def accept(call: Call, node: models.Node, values: Mapping[str, object], why: str = "", locked: bool = False) -> None:

@@ -171,11 +171,10 @@ def _begin_flow(call: Call, node: models.Node, verb: Verb, reached: str, argumen
             if call.dry_run:
                 raise
             LOG.warning("Node %s: %s is accepted, and checked when it begins: %s", node.uuid, verb.name, exc.message)
-            request["unchecked"] = True
+            request["unchecked"] = {"project": call.ctx.project_id, "roles": list(call.ctx.roles)}
     if node.run_id is not None:  # what waits now is cut off
         request["replaces"] = {"flow": str(node.flow), "run": node.run_id}
-    if call.ctx.user_id is not None:  # for the history of the node
-        request["asked_by"] = {"user": call.ctx.user_id, "project": call.ctx.project_id}
+    request["asked_by"] = api_nodes.build_requester(call)
     state = verb.state or reached
     return {
         **enter(state, verb.target or states.TARGETS.get(state)),

@@ -3,7 +3,6 @@
 Two tables hold the operators and the arguments that they need. Arguments come by name or in their order.
 """
 
-import re
 from collections.abc import Mapping
 
 from ingot.api.web import call as calls
@@ -60,15 +59,6 @@ CONDITIONS: Mapping[str, tuple[str, ...]] = {**_TESTS, **{f"!{name}": needed for
 """The arguments that a condition needs, in their order; with an exclamation mark it must not be met."""
 
 
-_VARIABLE = re.compile(r"\{(node|inventory|plugin_data|item)\b")
-
-
-def _check_regex(name: str, regex: object) -> None:
-    """Check a regular expression, unless it is known only when its variables are."""
-    if not (isinstance(regex, str) and _VARIABLE.search(regex)):
-        patterns.check(name, regex)
-
-
 def _build_operators_type(known: Mapping[str, tuple[str, ...]], least: int, **also: Json) -> fields.FieldType:
     """Return the type of a list of uses of some operators.
 
@@ -96,7 +86,7 @@ def _build_operators_type(known: Mapping[str, tuple[str, ...]], least: int, **al
                 )
             if "regex" in needed:
                 regex = args[needed.index("regex")] if isinstance(args, list) else args["regex"]
-                _check_regex(f"{name}.{index}.regex", regex)
+                patterns.check_unfilled(f"{name}.{index}.regex", regex)
         return value
 
     return fields.FieldType({"type": "array", "items": one, "minItems": least}, parse)

@@ -64,6 +64,6 @@ def build_headers(error: errors.IngotError) -> dict[str, str]:
         return {"WWW-Authenticate": error.challenge}
     if isinstance(error, errors.VersionRefused):
         return dict(versions.RANGE)
-    if error.code == HTTPStatus.SERVICE_UNAVAILABLE:
+    if error.code in (HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.TOO_MANY_REQUESTS):
         return {"Retry-After": str(RETRY_AFTER)}
     return {}

@@ -116,6 +116,9 @@ _REFUSALS: Mapping[int, type[errors.IngotError]] = {
 }
 
 
+_ALSO: Mapping[str, str] = {"GET": "HEAD"}
+
+
 class Route(NamedTuple):
     """A URL.
 
@@ -137,6 +140,12 @@ class Route(NamedTuple):
     any_version: bool
     first: Callable[..., object] | None = None
     for_machines: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """The methods, as the header Allow has them."""
+        methods = dict.fromkeys(name for method in self.operations for name in (method, _ALSO.get(method, method)))
+        return ", ".join(methods)
 
     @property
     def tagged(self) -> bool:
@@ -211,12 +220,14 @@ def read_query(declared: Mapping[str, Param], given: MultiDict[str, str], minor:
         raise errors.Invalid(
             f"Unexpected arguments: {', '.join(unknown)[:200]}. Accepted here: {', '.join(sorted(declared)) or 'none'}."
         )
-    parsed = {}
+    parsed, since = {}, minor
     for name, values in given.lists():
-        if len(values) > 1 and not declared[name].repeats:
+        param = declared[name]
+        since = max(since, param.since)
+        if len(values) > 1 and not param.repeats:
             raise errors.Invalid(field=name, value=values, allowed="Give it only once.")
-        parsed[name] = declared[name].parse(name, ",".join(values))
-    since = max((declared[name].since for name in parsed), default=1)
+        if param.since <= minor:
+            parsed[name] = param.parse(name, ",".join(values))
     if minor < since:
         raise errors.VersionRefused(minor=since)
     return parsed

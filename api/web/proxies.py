@@ -7,7 +7,7 @@ addresses is read from its end, up to the first that is no proxy.
 
 import ipaddress
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from oslo_config import cfg
@@ -18,7 +18,10 @@ from ingot.common import networks
 LOG = log.getLogger(__name__)
 
 UNKNOWN = ""
-"""The address of a client of which none is known: on a unix socket, or where headers contradict each other."""
+"""The address of a client of which none is known."""
+
+_HIDDEN = "ingot.client_is_hidden"
+"""Key of the environment of a request that a proxy seems to pass on, of which it is not known for whom."""
 
 _MOST_WARNINGS = 100
 
@@ -48,6 +51,11 @@ def _parse_address(given: str) -> str | None:
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
+def client_address(environ: Mapping[str, Any]) -> str:
+    """Return the address of the client itself; :data:`UNKNOWN` where it may be that of a proxy before many."""
+    return UNKNOWN if _HIDDEN in environ else environ.get("REMOTE_ADDR", UNKNOWN)
+
+
 class ProxyHeaders:
     """A WSGI application that corrects the environment for the one behind it.
 
@@ -61,21 +69,27 @@ class ProxyHeaders:
         self._warned: set[str] = set()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        routes = _read_routes(environ) if self._parses else []
-        if routes or (self._parses and "HTTP_X_FORWARDED_PREFIX" in environ):
+        peer = environ.get("REMOTE_ADDR", UNKNOWN)
+        if peer.startswith("::ffff:"):  # one client has one address, however a server listens
+            environ["REMOTE_ADDR"] = _parse_address(peer) or peer
+        routes = _read_routes(environ)
+        if routes or "HTTP_X_FORWARDED_PREFIX" in environ:
             self._correct(environ, routes)
         return self._behind(environ, start_response)
 
     def _correct(self, environ: dict[str, Any], routes: list[_Route]) -> None:
         peer = environ.get("REMOTE_ADDR", UNKNOWN)
-        if peer != UNKNOWN and not networks.contain(self._trusted, peer):
-            self._warn(peer, "is in no network of [api] trusted_proxies, so that they count for nothing")
+        if not self._parses or (peer != UNKNOWN and not networks.contain(self._trusted, peer)):
+            environ[_HIDDEN] = True
+            self._warn(
+                peer, "count for nothing: see [oslo_middleware] enable_proxy_headers_parsing, [api] trusted_proxies"
+            )
             return
         found = [(route, *self._follow(peer, route)) for route in routes]
         if len({client for _route, client, _passed in found}) > 1:
             # A client can send the one that its proxy does not set.
-            self._warn(peer, "sends Forwarded and X-Forwarded-For that contradict each other; let it remove one")
-            environ["REMOTE_ADDR"] = UNKNOWN
+            environ[_HIDDEN] = True
+            self._warn(peer, "are Forwarded and X-Forwarded-For that contradict each other: let it remove one")
             return
         for route, client, passed in found[:1]:
             environ["REMOTE_ADDR"] = client
@@ -102,7 +116,7 @@ class ProxyHeaders:
     def _warn(self, peer: str, why: str) -> None:
         if peer not in self._warned and len(self._warned) < _MOST_WARNINGS:
             self._warned.add(peer)
-            LOG.warning("Headers of a proxy come from %s, which %s", peer or "the unix socket", why)
+            LOG.warning("Headers of a proxy at %s %s", peer or "the unix socket", why)
 
 
 def _read_routes(environ: dict[str, Any]) -> list[_Route]:

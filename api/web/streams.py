@@ -40,6 +40,10 @@ TAKE = "ingot.take"
 """In the environment of a request to the embedded server: what takes a body that lasts off the request's thread."""
 
 
+ARRIVED = "ingot.arrived"
+"""In the same environment: when the request had arrived, before it waited for a thread."""
+
+
 class Lasting(Protocol):
     """The body of an answer that lasts."""
 

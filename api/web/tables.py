@@ -311,5 +311,6 @@ def _find_former(items: list[object], before: list[object]) -> list[object]:
 
 
 def _name_step(item: object) -> str | None:
-    is_step = isinstance(item, dict) and {"interface", "step"} <= item.keys()
-    return f"{item['interface']}.{item['step']}" if is_step else None
+    if isinstance(item, dict) and {"interface", "step"} <= item.keys():
+        return f"{item['interface']}.{item['step']}"
+    return None

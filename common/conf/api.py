@@ -101,6 +101,13 @@ API: list[cfg.Opt] = [
         "of such work, as a change of power, is done in less. A quarter of api_threads may wait. 0: it is refused at "
         "once.",
     ),
+    cfg.IntOpt(
+        "max_failed_logins",
+        default=10,
+        min=0,
+        help="With http_basic: failed log-ins from one address within a minute, to one process, after which it has to "
+        "wait for the end of that minute (429). 0: no limit.",
+    ),
     cfg.IntOpt("max_limit", default=1000, min=1, help="Most items in one page of a list."),
     cfg.IntOpt("max_bulk_nodes", default=1000, min=1, help="Most nodes in one request to /ingot/v1/bulk."),
     cfg.IntOpt(
@@ -130,7 +137,25 @@ API: list[cfg.Opt] = [
         help="Seconds of silence after which a comment is sent on /ingot/v1/events, so that proxies keep the "
         "connection and clients that are gone are noticed.",
     ),
-    cfg.IntOpt("max_json_body_size", default=1024 * 1024, min=1024, help="Largest request body in bytes."),
+    cfg.IntOpt(
+        "max_json_body_size",
+        default=1024,
+        min=4,
+        max=65536,
+        help="Largest request body in KiB, but for those that have an option of their own. Ingot 0.2 took it for bytes.",
+    ),
+    cfg.IntOpt(
+        "max_json_body_size_provision",
+        default=65536,
+        min=4,
+        help="Largest request body in KiB for a node's states/provision, which may hold a config drive.",
+    ),
+    cfg.IntOpt(
+        "max_json_body_size_inspection",
+        default=16384,
+        min=4,
+        help="Largest request body in KiB for the end of an inspection, which may hold the agent's logs.",
+    ),
     cfg.IntOpt(
         "max_json_body_depth", default=25, min=2, help="Deepest nesting of lists and objects in a request body."
     ),

@@ -105,7 +105,7 @@ CONDUCTOR: list[cfg.Opt] = [
     ),
     cfg.BoolOpt(
         "force_power_state_during_sync",
-        default=False,
+        default=True,
         help="Restore the power state that Ingot last set when a machine is found in another one; otherwise the found "
         "state is recorded.",
     ),

@@ -7,6 +7,18 @@ from ingot.common import networks
 INSPECTION_HOOKS = ("ramdisk-error", "validate-interfaces", "ports", "architecture", "memory", "boot-mode")
 """What can be made of an inventory, each by a function of ``conductor/inspection/process.py``."""
 
+
+class _Hooks(types.List):  # type: ignore[misc]  # oslo.config has no types
+    """Names of hooks; all that are unknown are refused at once."""
+
+    def __call__(self, value: object) -> list[str]:
+        names: list[str] = super().__call__(value)
+        # $default_hooks is replaced before the value counts.
+        if unknown := [name for name in names if name not in INSPECTION_HOOKS and not name.startswith("$")]:
+            raise ValueError(f"Ingot has no hooks {', '.join(unknown)}; it has {', '.join(INSPECTION_HOOKS)}")
+        return names
+
+
 DEPLOY: list[cfg.Opt] = [
     cfg.IntOpt(
         "erase_devices_priority",
@@ -86,8 +98,29 @@ DEPLOY: list[cfg.Opt] = [
         choices=["uefi", "bios"],
         help="Boot mode of machines that do not say theirs in properties.capabilities or instance_info.",
     ),
-    cfg.URIOpt("deploy_kernel", help="Kernel of the agent's ramdisk for nodes without driver_info.deploy_kernel."),
-    cfg.URIOpt("deploy_ramdisk", help="Initial ramdisk of the agent for nodes without driver_info.deploy_ramdisk."),
+    cfg.URIOpt(
+        "deploy_kernel",
+        deprecated_group="conductor",
+        help="Kernel of the agent's ramdisk for nodes without driver_info.deploy_kernel.",
+    ),
+    cfg.URIOpt(
+        "deploy_ramdisk",
+        deprecated_group="conductor",
+        help="Initial ramdisk of the agent for nodes without driver_info.deploy_ramdisk.",
+    ),
+    cfg.DictOpt(
+        "deploy_kernel_by_arch",
+        default={},
+        deprecated_group="conductor",
+        help="The same for nodes of one architecture, which goes before deploy_kernel: pairs of properties.cpu_arch and URL, "
+        "as x86_64:http://...,aarch64:http://...",
+    ),
+    cfg.DictOpt(
+        "deploy_ramdisk_by_arch",
+        default={},
+        deprecated_group="conductor",
+        help="The same for nodes of one architecture, which goes before deploy_ramdisk.",
+    ),
     cfg.StrOpt(
         "http_root",
         help="Directory that a web server of yours serves as http_url. Images given as file:// are linked there while "
@@ -100,6 +133,7 @@ DEPLOY: list[cfg.Opt] = [
     ),
     cfg.ListOpt(
         "file_url_allowed_paths",
+        deprecated_group="conductor",
         default=["/var/lib/ingot/images"],
         help="Directories that an image given as file:// may be in; all other files of the host stay private.",
     ),
@@ -176,10 +210,15 @@ AGENT: list[cfg.Opt] = [
 ]
 
 INSPECTOR: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "default_hooks",
+        default="ramdisk-error,validate-interfaces,ports,architecture,memory",
+        help="What $default_hooks stands for in hooks, so that hooks can be added before and after these.",
+    ),
     cfg.Opt(
         "hooks",
-        type=types.List(types.String(choices=INSPECTION_HOOKS)),
-        default=["ramdisk-error", "validate-interfaces", "ports", "architecture", "memory"],
+        type=_Hooks(),
+        default="$default_hooks",
         help="What is made of the inventory of a machine, in this order, before the rules: ramdisk-error fails where "
         "the agent reports an error, validate-interfaces where no network card can be used, ports creates and updates "
         "the ports of the node, architecture sets the properties cpu_arch and cpus, memory sets memory_mb, boot-mode "
@@ -195,6 +234,13 @@ INSPECTOR: list[cfg.Opt] = [
             ("disabled", "for none"),
         ],
         help="For which network cards found by an inspection ports are created.",
+    ),
+    cfg.IntOpt(
+        "max_ports",
+        default=128,
+        min=1,
+        help="Most ports that an inspection may create; it fails where an inventory has more network cards that would "
+        "get one. Inventories come without credentials.",
     ),
     cfg.BoolOpt(
         "update_pxe_enabled",

@@ -24,6 +24,9 @@ _OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
 _LIBRARIES = ("oslo.log", "oslo.db", "oslo.messaging", "oslo.policy", "keystonemiddleware.auth_token")
 """Whose options Ingot's processes have. They are loaded in this order, and only if an option is not found before."""
 
+_LOGINS = ("glance", "keystone_authtoken")
+"""Groups whose options depend on auth_type."""
+
 _CLOSE = 0.75
 
 
@@ -179,7 +182,7 @@ class Catalog:
     def add_plugins(self, settings: Iterable[Setting]) -> None:
         """Add the options of the plug-ins for authentication that files name."""
         for setting in settings:
-            if setting.name in ("auth_type", "auth_plugin"):
+            if setting.group in _LOGINS and setting.name in ("auth_type", "auth_plugin"):
                 try:
                     options = loading.get_auth_plugin_conf_options(setting.value)
                 except Exception:  # noqa: BLE001, S112 - what uses the plug-in reports that it cannot be loaded
@@ -190,7 +193,7 @@ class Catalog:
         """Return what becomes of an option that is not known."""
         if listed := ironic.find(setting.group, setting.name):
             return listed
-        elsewhere = sorted({group for group, name in self._known if name == setting.name})
+        elsewhere = sorted({group for group, name in self._known if name == setting.name and group not in _LOGINS})
         if elsewhere:
             return Verdict.UNKNOWN, f"It belongs into [{'] or ['.join(elsewhere[:3])}]."
         if setting.group not in {group for group, _name in self._known}:

@@ -146,9 +146,6 @@ _ROWS = (
     _Row("agent", "post_deploy_get_power_state_retries post_deploy_get_power_state_retry_interval", _NO,
          "[conductor] power_state_change_timeout limits it."),
     # API
-    _Row("api", "enable_ssl_api cert_file key_file unix_socket unix_socket_mode", _NO, "Put a proxy before the API."),
-    _Row("api", "server_tls_ciphers server_tls_minimum_version", _NO,
-         "Ingot takes what this host's OpenSSL is configured for."),
     _Row("api", "enable_ramdisk_endpoints", _NO, "They are always served: lookup and heartbeat are for agents."),
     _Row("api", "middleware network_data_schema", _NO, "Ingot loads no files of Ironic."),
     _Row("api", "response_validation", _IGNORED, "Answers are made from their schemas."),
@@ -247,7 +244,6 @@ _ROWS = (
          "project_domain_name user_domain_id user_domain_name region_name system_scope valid_interfaces cafile certfile "
          "keyfile insecure timeout service_type service_name interface connect_retries min_version max_version", _IGNORED,
          "Ingot asks no catalog for its own address: set endpoint_override, or [api] public_endpoint."),
-    _Row("ssl", "cert_file key_file ca_file", _NO, "Put a proxy before the API."),
 )  # fmt: skip
 
 _BY_OPTION = {(row.group, name): (row.verdict, row.advice) for row in _ROWS for name in row.names.split()}

@@ -76,7 +76,7 @@ def load(
     :raises ConfigurationError: files cannot be read, values cannot be used, or options contradict each other.
     """
     conf = parse(arguments, prog, files, cli_opts, into)
-    if bad := list_bad_values(conf):
+    if bad := replace_bad_values(conf):
         raise errors.ConfigurationErrors(bad)
     check(conf)
     return conf
@@ -117,15 +117,19 @@ def parse(
     return conf
 
 
-def list_bad_values(conf: cfg.ConfigOpts) -> list[str]:
-    """Return what is wrong with values of Ingot's own options, wherever they were set."""
+def replace_bad_values(conf: cfg.ConfigOpts) -> list[str]:
+    """Put defaults in place of values of Ingot's own options that cannot be used, and return why they cannot."""
     bad = []
     for group, options in GROUPS.items():
         for opt in options:
             try:
                 (conf if group == "DEFAULT" else conf[group])[opt.dest]
             except ValueError as exc:
-                bad.append(f"[{group}] {opt.name}: {'its value cannot be used' if opt.secret else exc}.")
+                before, _, why = str(exc).rpartition(" is not valid: ")
+                place = "in the environment" if "Locations.environment" in before else "in a file"
+                why = "its value cannot be used" if opt.secret else why
+                bad.append(f"[{group}] {opt.name}, as it is set {place}: {why}.")
+                conf.set_override(opt.dest, opt.default, None if group == "DEFAULT" else group)
     return bad
 
 

@@ -7,7 +7,7 @@ SECRETS: list[cfg.Opt] = [
         "encrypt",
         default=True,
         help="Whether passwords and other secrets of driver_info, and of volume targets, are encrypted in the "
-        "database. With false whoever reads the database, or a backup of it, has the passwords of all BMCs. After a "
+        "database. With false the database, and each backup of it, shows the passwords of all BMCs. After a "
         "change run ingot-dbsync online_data_migrations.",
     ),
     cfg.StrOpt(

@@ -6,6 +6,7 @@ A supervisor learns from the exit code whether it is of use to start the command
 import contextlib
 import enum
 import io
+import logging
 import os
 import pathlib
 import sys
@@ -39,6 +40,10 @@ HELP = frozenset(("-h", "--help", "--version"))
 
 _UMASK = 0o027
 """Log files and directories are for the service's user and group only."""
+
+
+# Files with other names of options are reported with all else that is to be said of them.
+logging.getLogger(cfg.__name__).addFilter(lambda record: "is deprecated. Use option" not in record.getMessage())
 
 
 class Start:
@@ -80,7 +85,7 @@ class Start:
             with contextlib.suppress(cfg.NoSuchOptError, cfg.NoSuchGroupError):
                 group = None if declared.group == "DEFAULT" else declared.group
                 self.conf.set_override(declared.opt.dest, declared.opt.default, group)
-        self.refusals.messages += opts.list_bad_values(self.conf)
+        self.refusals.messages += opts.replace_bad_values(self.conf)
         self.attempt(opts.check, self.conf)
         if logs:
             self.attempt(set_up_logs, self.conf)

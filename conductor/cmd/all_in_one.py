@@ -12,7 +12,6 @@ from ingot.db.engine import Database
 from ingot.drivers.loading import factory
 from ingot.rpcapi import client, transport
 
-
 _DESCRIPTION = (
     "Ingot, bare-metal provisioning: API and conductor in one process, by default with an SQLite database that it creates "
     "and upgrades on its own."
@@ -32,8 +31,8 @@ def _run() -> int:
     begun = start.Start("ingot", description=_DESCRIPTION)
     safety.check_api(begun)
     safety.check_hardware(begun)
-    begun.complete(identity.check_strategy, begun.conf)
     hardware, db = begun.attempt(factory.Hardware, begun.conf), begun.attempt(Database, begun.conf)
+    begun.complete(identity.check_strategy, begun.conf)
     conf = begun.finish()
     assert hardware is not None and db is not None  # noqa: S101 - or something was refused
     stopped = threading.Event()

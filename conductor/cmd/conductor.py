@@ -10,6 +10,7 @@ from ingot.common import signals
 from ingot.common.conf import broker, safety, start
 from ingot.conductor import manager
 from ingot.conductor.cmd import drain, workers
+from ingot.conductor.cmd.witness import Witness
 from ingot.db import schema, secrets
 from ingot.db.engine import Database
 from ingot.drivers.loading import factory
@@ -56,23 +57,33 @@ def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> in
 
     :raises IngotError: it cannot start.
     """
+    witness = Witness(db, conf.host, conf.conductor.heartbeat_timeout)
     stopped = threading.Event()
     schema.require_current(db)
     secrets.require_key(db, conf.host)
+    reachable = transport.check_brokers(conf)
     conductor = manager.Conductor(conf, db, hardware)
     conductor.membership.on_name_conflict = stopped.set
     conductor.membership.claim_name()
     bus = transport.OsloTransport(conf)
     server = bus.server(conf.host, conductor.endpoint)
     conductor.start()
-    server.start()
+    # Without a broker it tries for ever. Work that users have requested is found by sweeps meanwhile.
+    listening = threading.Thread(target=server.start, name="rpc", daemon=True)
+    listening.start()
+    if reachable:
+        listening.join()
     code = signals.wait_for_stop(stopped, conf)
     patience = conf.hash_ring_reset_interval + _IN_TRANSIT  # with APIs that remember the ring of before
     signals.limit_stop(patience + conf.conductor.graceful_shutdown_timeout, code)
     conductor.leave()
     time.sleep(patience)
-    server.stop()
+    if not listening.is_alive():
+        server.stop()
     if not conductor.stop():
+        signals.cut_off(code)
+    witness.dismiss()
+    if listening.is_alive():  # it never ends
         signals.cut_off(code)
     server.wait()
     bus.close()

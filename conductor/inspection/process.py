@@ -17,10 +17,13 @@ from ingot.conductor.inspection.draft import Draft
 from ingot.conductor.task import agent_logs
 from ingot.conductor.task.task_manager import Task
 from ingot.db import inventory
+from ingot.drivers.interfaces import boot
 
 LOG = log.getLogger(__name__)
 
 _MAC = re.compile(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", re.ASCII)
+
+_LONGEST_FACT = 255  # characters of a fact that becomes a property
 
 Hook = Callable[[Draft], None]
 
@@ -132,6 +135,11 @@ def _ports(draft: Draft) -> None:
     known = {port["address"] for port in draft.ports}
     chosen = [mac for mac, card in cards.items() if _GETS_PORT[options.add_ports](card, booted is not None)]
     new = [mac for mac in chosen if mac not in known]
+    if len(new) > options.max_ports:
+        raise errors.StepFailed(
+            f"the inventory has {len(new)} network cards that would get ports; [inspector] max_ports is "
+            f"{options.max_ports}. Is [inspector] add_ports = {options.add_ports} meant?"
+        )
     taken = inventory.find_foreign_addresses(draft.task.db, draft.task.node.id, new) if new else set()
     for mac in taken:
         LOG.warning("Node %s: a port of another node has its MAC address %s", draft.task.node.uuid, mac)
@@ -154,6 +162,11 @@ def _build_property_hook(**places: tuple[str, str]) -> Hook:
     def hook(draft: Draft) -> None:
         for name, place in places.items():
             value = _read_fact(draft, *place)
+            if isinstance(value, dict | list) or len(str(value)) > _LONGEST_FACT:
+                raise errors.StepFailed(
+                    f"the inventory's {'.'.join(place)} cannot be the property {name}: it must be a number, or a text "
+                    f"of {_LONGEST_FACT} characters at most"
+                )
             if value is not None:
                 draft.node["properties"][name] = value
 
@@ -162,6 +175,11 @@ def _build_property_hook(**places: tuple[str, str]) -> Hook:
 
 def _boot_mode(draft: Draft) -> None:
     mode = _read_fact(draft, "boot", "current_boot_mode")
+    if mode not in (None, *boot.BOOT_MODES):
+        raise errors.StepFailed(
+            f"the inventory's boot.current_boot_mode is {str(mode)[:_LONGEST_FACT]!r}: it must be one of "
+            f"{', '.join(boot.BOOT_MODES)}"
+        )
     if mode is not None:
         draft.set_capability("boot_mode", str(mode))
 

@@ -1,9 +1,25 @@
 """What a flow needs of a node, beside its plan: interfaces that are right, and traits."""
 
-from ingot.common import errors
+from ingot.common import context, errors
+from ingot.common.json_types import Unchecked
+from ingot.conductor.steps import planning
 from ingot.conductor.steps.flow import Flow, Report
 from ingot.conductor.task.task_manager import Task
 from ingot.drivers.interfaces.base import BaseInterface
+
+
+def check_late(task: Task, flow: Flow, asked_by: Unchecked) -> None:
+    """Check what could not be checked when the request was accepted, with the rights of its user.
+
+    :raises IngotError: the first thing that is wrong.
+    """
+    own = task.context
+    project, roles = asked_by["project"], asked_by["roles"]
+    task.context = context.RequestContext(project_id=project, roles=roles, request_id=own.request_id, overwrite=False)
+    try:
+        check_flow(task, flow, planning.raise_error)
+    finally:
+        task.context = own
 
 
 def check_flow(task: Task, flow: Flow, report: Report) -> None:

@@ -14,7 +14,7 @@ from oslo_log import log
 from oslo_utils import uuidutils
 
 from ingot.common import clock, errors, masking, states
-from ingot.common.json_types import Json
+from ingot.common.json_types import Json, Requester
 from ingot.common.states import StepState
 from ingot.common.steps import STEP_INDEX, STEPS, PlannedStep, Runner, read_plan
 from ingot.conductor.steps.flow import Flow
@@ -41,6 +41,9 @@ _AT_REST: Mapping[str, object] = {
     "step_deadline": None,
     "step_heard": None,
 }
+POWER_AFTER = 0.5
+"""Seconds after a failure before a power change goes on; a user who waits for the end finds the node unlocked first."""
+
 _ENDED: Mapping[str, object] = {
     "flow": None,
     "request": {},
@@ -65,6 +68,8 @@ class StepAttempt(TypedDict, total=False):
     state: str
     started_at: datetime.datetime
     conductor: str
+    request_id: str | None
+    global_request_id: str | None
     finished_at: datetime.datetime
     error: str | None
 
@@ -242,7 +247,7 @@ class FlowCursor:
         entries = self._list_entries("ERROR", message)
         self._task.set(**_ENDED)
         if self._task.node.power_request:
-            self._task.set(due_at=clock.now())
+            self._task.set(due_at=clock.after(POWER_AFTER))
         self._release(entries)
 
     def _release(self, entries: Iterable[HistoryEntry] = ()) -> None:
@@ -298,6 +303,7 @@ class FlowCursor:
     def _build_attempt(self, state: str) -> StepAttempt:
         """Return the row of the current attempt, but for its end."""
         node, step = self._task.node, self.current
+        asked_by = node.request.get("asked_by") or Requester()
         return {
             "run_id": node.run_id,
             "flow": self._flow.name,
@@ -311,6 +317,8 @@ class FlowCursor:
             "state": state,
             "started_at": node.step_started_at or self.called_at,
             "conductor": self._task.services.host,
+            "request_id": asked_by.get("request_id"),
+            "global_request_id": asked_by.get("global_request_id"),
         }
 
     def _list_entries(self, severity: str, message: str) -> list[HistoryEntry]:

@@ -13,7 +13,7 @@ from ingot.common import clock, errors, states
 from ingot.common.states import StepState
 from ingot.common.steps import Runner, name_source
 from ingot.conductor.steps import checks, children, planning
-from ingot.conductor.steps.cursor import COLLECTED, FlowCursor
+from ingot.conductor.steps.cursor import COLLECTED, POWER_AFTER, FlowCursor
 from ingot.conductor.steps.flow import Flow, call_step
 from ingot.conductor.task import agent_logs
 from ingot.conductor.task.task_manager import MOST_LOST_ATTEMPTS, Task, make_storable
@@ -119,12 +119,13 @@ class Run:
         if replaced and replaced["flow"] in self.flows:
             self.cursor.close_replaced(self.flows[replaced["flow"]], replaced["run"])
         self.cursor.clear()
-        if request.get("unchecked"):
-            checks.check_flow(self.task, self.flow, planning.raise_error)
+        if "unchecked" in request:
+            checks.check_late(self.task, self.flow, request["unchecked"])
         self.cursor.plan = planning.plan_at_start(self.task, self.flow)
         if not self.cursor.plan:
             self.cursor.write_end()
             return False
+        LOG.info("Node %s: %s begins, run %s", self.task.node.uuid, self.flow.title, self.task.node.run_id)
         self.cursor.write_running(attempt=1)
         return True
 
@@ -278,8 +279,8 @@ class Run:
         self.task.memory[_OWN] = {**own, "retries": retries + 1}
         if self.flow.running:  # it is the node's own flow
             chances = f"It is tried again in {RETRY_DELAYS[retries]:.0f} s, {len(RETRY_DELAYS) - retries} times at most"
-            failed = f"failed at attempt {node.step_attempt - 1}"
-            self.task.set(last_error=make_storable(f"{self._describe_end(failed, exc.message.rstrip('.'))}. {chances}."))
+            ended = self._describe_end(f"failed at attempt {node.step_attempt - 1}", exc.message.rstrip("."))
+            self.task.set(last_error=make_storable(f"{ended}. {chances}."))
         return results.PollAfter(RETRY_DELAYS[retries])
 
     def _start_again(self, exc: errors.AgentVersionMismatch) -> None:
@@ -373,7 +374,7 @@ class Run:
     def fail(self, exc: errors.IngotError) -> float | None:
         """End a flow that does not end well: state, last_error, step run, history, logs, lock.
 
-        :returns: as :func:`advance`: at once, where the machine is being switched off.
+        :returns: as :func:`advance`: soon, where the machine is being switched off.
         """
         exc.message = make_storable(exc.message)
         try:
@@ -384,7 +385,7 @@ class Run:
             LOG.exception("Node %s: the failure of %s could not be written", self.task.node.uuid, self.cursor.label)
             self.undo()
             self._fail(errors.StepFailed(f"{exc.message} (and what it left could not be saved: {type(also).__name__})"))
-        return 0.0 if self.task.node.power_request else None
+        return POWER_AFTER if self.task.node.power_request else None
 
     def _fail(self, exc: errors.IngotError) -> None:
         node, flow, cursor = self.task.node, self.flow, self.cursor

@@ -11,7 +11,7 @@ first, 255 the check itself failed.
 
 import importlib.metadata
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,10 +19,10 @@ from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from ingot.common import errors, interfaces
+from ingot.common import errors, interfaces, patterns
 from ingot.common.conf import broker, files, safety, start
 from ingot.common.conf.ironic import MEANINGS, Verdict
-from ingot.db import conductors, engine, models, nodes, schema
+from ingot.db import conductors, engine, inventory, models, nodes, schema, secrets
 from ingot.db.cmd import dbsync
 from ingot.db.engine import Database
 
@@ -67,11 +67,21 @@ class Checks(upgradecheck.UpgradeCommands):
         if dbsync.list_older(self.db, self.conf):
             return _SUCCESS  # it is done after the upgrade, as they cannot read what was moved
         try:
+            secrets.check_key(self.db)
             left = dbsync.list_unfinished(self.db)
-        except errors.ConfigurationError as exc:
-            return Result(Code.FAILURE, exc.message)
+        except errors.ConfigurationError:
+            return Result(Code.WARNING, "Not checked: see the key for secrets first.")
         if left:
             return Result(Code.WARNING, f"Run ingot-dbsync online_data_migrations; to do: {', '.join(left)}.")
+        return _SUCCESS
+
+    def _key(self) -> Result:
+        try:
+            secrets.check_key(self.db)
+        except errors.ConfigurationError as exc:
+            # Without a file the command ingot makes one, unless there was one.
+            level = Code.FAILURE if self.db.keyring.exists() or secrets.was_used(self.db) else Code.WARNING
+            return Result(level, exc.message)
         return _SUCCESS
 
     def _drivers(self) -> Result:
@@ -100,6 +110,17 @@ class Checks(upgradecheck.UpgradeCommands):
             f"them: {examples}. Enable it, or change the nodes.",
         )
 
+    def _rules(self) -> Result:
+        problems = [
+            f"inspection rule {rule.uuid} ({rule.description}): {problem}"
+            for rule in self.db.read_all(models.InspectionRule, sa.select(inventory.RULES.source.table))
+            for problem in _list_unreadable(rule)
+        ]
+        if not problems:
+            return _SUCCESS
+        text = "; ".join(problems[:_EXAMPLES])
+        return Result(Code.WARNING, f"Inspections fail by {len(problems)} regular expressions, replace them: {text}")
+
     def _broker(self) -> Result:
         if self.conf.rpc_transport != "oslo":
             return _SUCCESS
@@ -123,9 +144,22 @@ class Checks(upgradecheck.UpgradeCommands):
     _upgrade_checks = (
         ("Schema of the database", _schema),
         ("Data to be moved", _after_schema(_data)),
+        ("Key for secrets", _after_schema(_key)),
         ("Drivers of nodes", _after_schema(_drivers)),
+        ("Regular expressions of inspection rules", _after_schema(_rules)),
         ("Message broker", _broker),
     )
+
+
+def _list_unreadable(rule: models.InspectionRule) -> Iterator[str]:
+    """Yield what is wrong with the regular expressions of a rule."""
+    for use in rule.conditions:
+        args = use["args"]
+        if use["op"].removeprefix("!") in ("matches", "contains"):
+            try:
+                patterns.check_unfilled("regex", args["regex"] if isinstance(args, dict) else args[1])
+            except errors.Invalid as exc:
+                yield exc.message
 
 
 def _list_lacking(node: models.Node, offers: _Enabled) -> list[str]:
@@ -199,7 +233,11 @@ def _check_files(line: files.CommandLine) -> int:
     for verdict, found in lines.items():
         _print_group(verdict, found)
     bad = next((verdict for verdict in Verdict if lines[verdict]), Verdict.IGNORED)
-    return int({Verdict.REFUSED: Code.FAILURE, Verdict.RENAMED: Code.SUCCESS, Verdict.IGNORED: Code.SUCCESS}.get(bad, Code.WARNING))
+    return int(
+        {Verdict.REFUSED: Code.FAILURE, Verdict.RENAMED: Code.SUCCESS, Verdict.IGNORED: Code.SUCCESS}.get(
+            bad, Code.WARNING
+        )
+    )
 
 
 def _print_group(verdict: Verdict, lines: Sequence[str]) -> None:

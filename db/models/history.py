@@ -32,6 +32,8 @@ class StepRun(Base):
     finished_at: Mapped[datetime.datetime]
     conductor: Mapped[str]
     error: Mapped[str | None] = mapped_column(text())
+    request_id: Mapped[str | None] = mapped_column(string(40), doc="of the API's request that asked for the flow")
+    global_request_id: Mapped[str | None] = mapped_column(string(40), doc="the client's own id of it")
 
 
 class NodeHistory(Base):

@@ -59,6 +59,7 @@ class StepConfig:
 
     :param duration: seconds the step runs.
     :param fail: when given, the step ends in an error with this text.
+    :param result: what the step reports when it has ended well.
     """
 
     step: str
@@ -70,6 +71,7 @@ class StepConfig:
     argsinfo: Mapping[str, Any] | None = None
     duration: float = 0.0
     fail: str | None = None
+    result: Any = None
 
     def __post_init__(self) -> None:
         if self.interface not in STEP_INTERFACES:

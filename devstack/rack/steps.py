@@ -137,7 +137,7 @@ STEPS = (
 )
 
 
-async def _run_for_duration(config: StepConfig, agent: "Agent", node: dict[str, Any], **args: Any) -> None:
+async def _run_for_duration(config: StepConfig, agent: "Agent", node: dict[str, Any], **args: Any) -> Any:
     known = config.argsinfo or {}
     missing = [name for name, info in known.items() if info.get("required") and name not in args]
     unknown = [name for name in args if name not in known]
@@ -146,6 +146,7 @@ async def _run_for_duration(config: StepConfig, agent: "Agent", node: dict[str, 
     await asyncio.sleep(config.duration)
     if config.fail is not None:
         raise CommandError("CommandExecutionError", config.fail)
+    return config.result
 
 
 def build_step(config: StepConfig) -> Step:

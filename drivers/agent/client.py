@@ -12,7 +12,6 @@ import functools
 import json
 import logging
 import os
-import re
 import ssl
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
@@ -76,19 +75,11 @@ def build_node_params(task: Task) -> Json:
     return {"node": masking.mask(node | {"driver_internal_info": kept | options}), "ports": ports}
 
 
-_TOKEN = re.compile(r"(agent_token=)[^&\s\"']+")
-
-
-def mask_token(text: str) -> str:
-    """Return the text with the value of an agent token in a URL masked."""
-    return _TOKEN.sub(rf"\1{masking.MASK}", text)
-
-
 class _TokenFilter(logging.Filter):
     """Masks tokens: urllib3 logs the paths it requests, and the agent's protocol has the token there."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = mask_token(record.getMessage()), ()
+        record.msg, record.args = masking.mask_text(record.getMessage()), ()
         return True
 
 
@@ -123,20 +114,21 @@ def open_session(url: str, certificate: str | None, authorities: str | bool = Tr
     :raises AgentError: the certificate cannot be read.
     """
     context = None
-    if not certificate and authorities is not True:
-        place = {"capath" if os.path.isdir(authorities) else "cafile": authorities} if authorities else {}
-        context = ssl.create_default_context(**place)
-        if not authorities:
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if certificate:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        try:
+    try:
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             context.load_verify_locations(cadata=certificate)
-        except (ssl.SSLError, ValueError) as exc:
-            raise errors.AgentError(
-                what=f"Calling the agent at {url}", reason=f"its certificate cannot be read: {exc}"
-            ) from exc
+        elif isinstance(authorities, str):
+            is_directory = os.path.isdir(authorities)
+            file, directory = (None, authorities) if is_directory else (authorities, None)
+            context = ssl.create_default_context(cafile=file, capath=directory)
+        elif not authorities:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    except (OSError, ValueError) as exc:  # errors of TLS are of the first
+        reason = f"what its certificate is verified with cannot be read: {exc}"
+        raise errors.AgentError(what=f"Calling the agent at {url}", reason=reason) from exc
     return fetching.open_session(fetching.Adapter(context))
 
 
@@ -156,6 +148,7 @@ class AgentClient:
     def __init__(self, task: Task) -> None:
         node = task.node
         self._confirm_lock = task.confirm_lock
+        self._headers = {"X-OpenStack-Request-ID": task.context.global_id}
         self._options = task.conf.agent
         self._url: str = (node.agent_url or "").rstrip("/")
         self._token: str = node.agent_token or ""
@@ -240,6 +233,7 @@ class AgentClient:
                     self._url + _COMMANDS,
                     _LONGEST_ANSWER,
                     params=query,
+                    headers=self._headers,
                     json=body,
                     timeout=(self._options.connect_timeout, self._options.command_timeout),
                 )
@@ -253,7 +247,7 @@ class AgentClient:
 
     def _reason(self, exc: requests.RequestException) -> str:
         *_outer, root = _causes(exc)
-        text = mask_token(str(root) or type(root).__name__)
+        text = masking.mask_text(str(root) or type(root).__name__)
         return text.replace(self._token, masking.MASK) if self._token else text
 
 
@@ -265,7 +259,7 @@ def _fault_text(response: fetching.Answer) -> str:
         text = json.loads(response.content)["faultstring"]
     except (ValueError, KeyError, TypeError, RecursionError):
         text = response.content[:200].decode(errors="replace") or response.reason
-    return mask_token(str(text))
+    return masking.mask_text(str(text))
 
 
 def _is_caused_by(exc: BaseException, types: tuple[type[OSError], ...]) -> bool:

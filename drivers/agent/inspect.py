@@ -1,6 +1,5 @@
 """Inspects machines in-band: the agent collects what its machine is made of and sends it to the API."""
 
-from ingot.common import states
 from ingot.common.conf import opts
 from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
@@ -41,6 +40,6 @@ class AgentInspect(booting.AgentBooter, InspectInterface):
     def clean_up(self, task: Task) -> None:
         try:  # first, because an agent that no flow waits for must not stay because a network does
             if task.driver.power is not None and not task.node.disable_power_off:
-                task.driver.power.start_power_change(task, states.POWER_OFF)
+                power_control.switch_off(task)
         finally:
             self._leave(task)

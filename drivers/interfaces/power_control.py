@@ -4,6 +4,7 @@ Level-triggered: every call reads the state from the hardware, sends the command
 ``DONE`` or ``PollAfter``. What was sent, and when, is in ``task.memory``, so another conductor can go on with it.
 """
 
+import contextlib
 import time
 from functools import partial
 
@@ -74,14 +75,16 @@ def power_off(task: Task) -> results.Result:
 
 
 def switch_off(task: Task) -> None:
-    """Switch the machine off without waiting for it: the conductor sees to that when the flow has ended.
+    """Switch the machine off without waiting for it: the conductor does that when the flow has ended.
 
     :raises HardwareError: the BMC refuses, or does not answer.
     """
     _start(task, states.POWER_OFF)
-    task.set(power_request={"target": states.POWER_OFF, "keeps_error": True}, target_power_state=states.POWER_OFF)
-    if read_power_state(task) == states.POWER_OFF:
-        task.set(power_request={}, target_power_state=None)
+    is_off = False
+    with contextlib.suppress(errors.HardwareUnreachable):  # many restart their network together with the machine
+        is_off = read_power_state(task) == states.POWER_OFF
+    if not is_off:
+        task.set(power_request={"target": states.POWER_OFF, "keeps_error": True}, target_power_state=states.POWER_OFF)
 
 
 def soft_power_off(task: Task) -> results.Result:

@@ -18,6 +18,7 @@ from ingot.drivers.ipmi import loop, session
 from ingot.drivers.ipmi.session import Request
 
 _KEEPS_BOOT_DEVICE = "ipmi_disable_boot_timeout"
+_LOSES_BOOT_DEVICE = "ipmi_force_boot_device"
 
 _PROPERTIES: dict[str, str] = {
     "ipmi_address": "Address or host name of the BMC. Required.",
@@ -29,7 +30,9 @@ _PROPERTIES: dict[str, str] = {
     "ipmi_protocol_version": "2.0, the only one that is spoken. Optional.",
     "ipmi_cipher_suite": "17 or 3. Optional: the best that the BMC has is used, whatever is written here.",
     "ipmi_bridging": "no: requests go to the BMC itself, none are bridged. Optional.",
-    _KEEPS_BOOT_DEVICE: "Whether the BMC is told to keep a boot device for longer than 60 s. Optional, default true.",
+    _LOSES_BOOT_DEVICE: "Whether the boot device is set again each time that the machine is switched on, for BMCs that "
+    "do not keep it. Optional, default false.",
+    _KEEPS_BOOT_DEVICE: "Whether the BMC is asked to keep a boot device for longer than 60 s. Optional, default true.",
 }
 
 _FIXED = {"ipmi_protocol_version": ("2.0",), "ipmi_cipher_suite": ("17", "3"), "ipmi_bridging": ("no",)}
@@ -130,6 +133,28 @@ def _parse_status(status: bytes) -> Reading:
     return Reading(power_state, health, tuple(what for what, _ in findings))
 
 
+def _build_boot_flags(task: Task, device: str, persistent: bool) -> tuple[Request, ...]:
+    """Return the requests that set the boot device."""
+    flags = _VALID | (_PERSISTENT if persistent else 0) | (_UEFI if boot.find_boot_mode(task) == "uefi" else 0)
+    boot_flags = Request(_CHASSIS, 0x08, (0x05, flags, _DEVICES[device] << 2, 0, 0, 0))
+    keeps = strutils.bool_from_string(task.node.driver_info.get(_KEEPS_BOOT_DEVICE), default=True)
+    return (_KEEP_BOOT_FLAGS, boot_flags) if keeps else (boot_flags,)
+
+
+def _read_kept_device(task: Task) -> tuple[Request, ...]:
+    """Return the requests that set the lasting boot device again, for a BMC that loses it.
+
+    There are none before a boot for which another device was set.
+    """
+    info = task.node.driver_internal_info
+    kept = info.get("ipmi_boot_device", {})
+    if kept.get("waits"):
+        left = {key: value for key, value in kept.items() if key != "waits"}
+        task.set(driver_internal_info={**info, "ipmi_boot_device": left})
+        return ()
+    return _build_boot_flags(task, kept["device"], persistent=True) if "device" in kept else ()
+
+
 class _IPMI(BaseInterface):
     def get_properties(self) -> dict[str, str]:
         return _PROPERTIES
@@ -139,7 +164,7 @@ class _IPMI(BaseInterface):
 
 
 class IPMIPower(_IPMI, PowerInterface):
-    def get_power_state(self, task: Task) -> str:
+    def get_power_state(self, task: Task) -> str | None:
         return _parse_status(_call(task, _CHASSIS_STATUS)[0]).power_state
 
     def start_reading(self, task: Task) -> "futures.Future[Reading]":
@@ -149,7 +174,8 @@ class IPMIPower(_IPMI, PowerInterface):
         return read_address(task.node.driver_info).where
 
     def start_power_change(self, task: Task, target: str) -> None:
-        _call(task, _CHASSIS_CONTROL[target])
+        first = _read_kept_device(task) if target in (states.POWER_ON, states.REBOOT) else ()
+        _call(task, *first, _CHASSIS_CONTROL[target])
 
 
 class IPMIManagement(_IPMI, ManagementInterface):
@@ -159,10 +185,11 @@ class IPMIManagement(_IPMI, ManagementInterface):
     def set_boot_device(self, task: Task, device: str, persistent: bool = False) -> None:
         if device not in _DEVICES:
             raise errors.Invalid(field="boot_device", value=device, allowed=f"One of {', '.join(_DEVICES)}.")
-        flags = _VALID | (_PERSISTENT if persistent else 0) | (_UEFI if boot.find_boot_mode(task) == "uefi" else 0)
-        boot_flags = Request(_CHASSIS, 0x08, (0x05, flags, _DEVICES[device] << 2, 0, 0, 0))
-        keeps = strutils.bool_from_string(task.node.driver_info.get(_KEEPS_BOOT_DEVICE), default=True)
-        _call(task, *((_KEEP_BOOT_FLAGS,) if keeps else ()), boot_flags)
+        _call(task, *_build_boot_flags(task, device, persistent))
+        if strutils.bool_from_string(task.node.driver_info.get(_LOSES_BOOT_DEVICE)):
+            info = task.node.driver_internal_info
+            kept = {"device": device} if persistent else {**info.get("ipmi_boot_device", {}), "waits": True}
+            task.set(driver_internal_info={**info, "ipmi_boot_device": kept})
 
     def get_boot_device(self, task: Task) -> BootDevice:
         """Read the boot device. One that was not set, or that Ingot has no name for, is None."""

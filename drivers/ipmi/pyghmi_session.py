@@ -26,6 +26,8 @@ from ingot.drivers.ipmi import loop
 
 _RETRANSMIT = 1.0
 _MAX_PACKET = 3000
+_AT_ONCE = 32  # packets
+_MOST_PACKETS = 1000  # in one session; most need a dozen
 
 _RMCP = (0x06, 0xFF, 0x07)
 """Bytes 0, 2 and 3 of each packet that is IPMI."""
@@ -47,6 +49,17 @@ class Unresponsive(Exception):
     def __init__(self, at_user_name: int) -> None:
         super().__init__()
         self.at_user_name = at_user_name
+
+
+class NoAnswers(Exception):
+    """What was sent back was no answer, or so much that no BMC would send it.
+
+    :ivar packets: how many there were.
+    """
+
+    def __init__(self, packets: int) -> None:
+        super().__init__()
+        self.packets = packets
 
 
 class RequestRefused(Exception):
@@ -85,6 +98,7 @@ class Session(simplesession.Session):
         self._deadline = deadline
         self._addresses = addresses
         self._unanswered_names = 0
+        self._heard = self._useless = 0  # packets, and those since one that was an answer
         try:
             super().__init__(*login, privlevel=privilege)
         except BaseException:
@@ -103,7 +117,7 @@ class Session(simplesession.Session):
 
     def close(self) -> None:
         """Log out if there is a log-in, and close the socket."""
-        with contextlib.suppress(LoginError, OSError, Unresponsive):
+        with contextlib.suppress(LoginError, OSError, Unresponsive, NoAnswers):
             self.logout()
         simplesession.Session.keepalive_sessions.pop(self, None)
         if self.socket is not None:
@@ -115,6 +129,8 @@ class Session(simplesession.Session):
 
     def wait_for_rsp(self, timeout: float | None = None, callout: bool = True) -> None:
         left = self._deadline - time.monotonic()
+        if self._heard > _MOST_PACKETS or (left <= 0 and self._useless > 1):
+            raise NoAnswers(self._heard)
         if left <= 0:
             raise Unresponsive(self._unanswered_names)
         if loop.wait_readable(self.socket, min(left, _RETRANSMIT)):
@@ -129,12 +145,20 @@ class Session(simplesession.Session):
             self.send_payload()
 
     def process_pktqueue(self) -> None:
-        """Read all packets that are there; pyghmi's own asks ``select``, which is limited to 1024 sockets."""
+        """Read the packets that are there, some at a time: other BMCs and the deadline come in between.
+
+        pyghmi's own asks ``select``, which is limited to 1024 sockets.
+        """
         with contextlib.suppress(BlockingIOError):
-            while True:
+            for _ in range(_AT_ONCE):
                 packet, sender = self.socket.recvfrom(_MAX_PACKET, socket.MSG_DONTWAIT)
+                self._heard += 1
+                self._useless += 1
                 if len(packet) > len(_RMCP) and (packet[0], *packet[2:4]) == _RMCP:
+                    before = _read_place(self)
                     self._handle_ipmi_packet(bytearray(packet), sockaddr=sender)
+                    if _read_place(self) != before:
+                        self._useless = 0
 
     def _xmit_packet(self, retry: bool = True, delay_xmit: float | None = None, timeout: float | None = None) -> None:
         """Send a packet; pyghmi's own resolves the BMC's name, for which all exchanges would wait."""
@@ -147,3 +171,9 @@ class Session(simplesession.Session):
     def awaitresponse(self, retry: bool) -> None:
         while retry and self.lastresponse is None and self.logged:
             self.wait_for_rsp()
+
+
+def _read_place(session: simplesession.Session) -> tuple[object, ...]:
+    """Return what every answer changes in a session."""
+    last = getattr(session, "lastresponse", None)
+    return session.sessioncontext, session.rmcptag, session.seqlun, session.logged, id(last)

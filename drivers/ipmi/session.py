@@ -139,6 +139,12 @@ def _translate_errors(address: Address, timeout: float) -> Iterator[None]:
             reason=f"no answer within {timeout:g} s ([ipmi] command_retry_timeout); check driver_info ipmi_address and "
             "ipmi_port, and the network between",
         ) from exc
+    except pyghmi_session.NoAnswers as exc:
+        raise errors.HardwareError(
+            what=f"Calling {bmc}",
+            reason=f"it sent {exc.packets} packets without serving the request; check driver_info ipmi_address and "
+            "ipmi_port: is a BMC there?",
+        ) from exc
     except socket.gaierror as exc:
         raise errors.HardwareUnreachable(
             what=bmc, reason="its name has no address; check driver_info ipmi_address"

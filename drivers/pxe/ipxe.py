@@ -114,7 +114,7 @@ class IPXEBoot(BootInterface):
         return default if forced is None else forced
 
     def _read_ramdisk(self, task: Task) -> tuple[str, str]:
-        files = {key: task.node.driver_info.get(key) or self.conf.deploy[key] for key in _RAMDISK_KEYS}
+        files = {key: task.node.driver_info.get(key) or self._default_file(task, key) for key in _RAMDISK_KEYS}
         missing = [key for key, value in files.items() if not value]
         if missing:
             raise errors.MissingParameter(
@@ -122,6 +122,11 @@ class IPXEBoot(BootInterface):
             )
         kernel, ramdisk = (_check_command_part(key, files[key]) for key in _RAMDISK_KEYS)
         return kernel, ramdisk
+
+    def _default_file(self, task: Task, key: str) -> str | None:
+        of_architecture = self.conf.deploy[f"{key}_by_arch"].get(task.node.properties.get("cpu_arch"))
+        default: str | None = of_architecture or self.conf.deploy[key]
+        return default
 
     def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
         task.set(boot_config={"target": target})  # links to what was fetched for the last boot end

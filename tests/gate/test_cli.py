@@ -236,7 +236,7 @@ class TestFlows(CliTest):
         self.cli("node provide worker")
         self.ingot.reach("worker", "available")
 
-        self.cli("node set worker --instance-info image_source=http://127.0.0.1/image")
+        self.cli("node set worker --instance-info image_source=http://images.example.com/image")
         self.cli(
             "node deploy worker --config-drive", '{"user_data": "#!"}', "--deploy-steps", text(BIOS, HOLD, priority=90)
         )
@@ -324,3 +324,34 @@ class TestRunbooks(CliTest):
         self.assertIsNone(self.cli.show("runbook show tuning")["description"])
         self.cli("runbook delete tuning")
         self.assertIn("HTTP 404", self.cli.refused("runbook show tuning"))
+
+
+class TestWords(CliTest):
+    """The words that the functional tests of python-ironicclient look for in refusals."""
+
+    def test_of_names_and_uuids(self) -> None:
+        steps = text(*EARLY).replace(" ", "")
+        allocation = "allocation create --resource-class allocation-test"
+        self.check_refusals(
+            {
+                "node create --driver fake-hardware --uuid !@#$^*&%^": ("Expected UUID for uuid",),
+                "node create --driver wrongdriver": (
+                    "No valid host was found. Reason: No conductor service registered",
+                    "which supports driver wrongdriver",
+                ),
+                f"deploy template create CUSTOM_A --steps {steps} --uuid !@#$^*&%^": ("Expected UUID for uuid",),
+                f"deploy template create not/a/name --steps {steps}": ("does not match",),
+                f"deploy template create foo --steps {steps}": ("does not match",),
+                "deploy template create CUSTOM_A --steps []": ("is too short",),
+                f"{allocation} --uuid !@#$^*&%^": ("Expected UUID for uuid",),
+                f"{allocation} --name not/a/name": ("invalid name",),
+                f"allocation create --resource-class {'x' * 81}": ("is too long",),
+                f"{allocation} --trait foo": ("does not match",),
+                f"{allocation} --candidate-node banana?": ("Nodes cannot be found",),
+            }
+        )
+
+    def test_of_what_is_not_there(self) -> None:
+        self.cli("node create --driver fake-hardware --name bare")
+        complaint = self.cli.refused("node unset bare --property prop")
+        self.assertIn("Reason: can't remove a non-existent object", complaint)

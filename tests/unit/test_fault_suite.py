@@ -37,6 +37,11 @@ def sign(host: str, at: float) -> Record:
     return Record(at=FOUNDED + at, hostname=host, heartbeat_at=given)
 
 
+def noted(host: str, at: float) -> Record:
+    """Return the sign that a conductor's witness gives."""
+    return Record(**vars(sign(host, at - TIMEOUT)) | {"at": FOUNDED + at})
+
+
 def request(verb: str, end: str, asked_at: float = 0.0) -> Request:
     return Request("machine-0", NODE, verb, "202", FOUNDED + asked_at, FOUNDED + asked_at + 9, end)
 
@@ -177,6 +182,7 @@ HARMLESS: dict[str, Callable[[Evidence], Any]] = {
     "a conductor comes back while its lock is taken": lambda seen: seen.signs.append(sign("one", 38)),
     "a conductor registers again before it works": lambda seen: killed(seen, until=39),
     "a write changes nothing": lambda seen: seen.writes.insert(5, write(41, "one", "", ("two", 3), ("two", 3))),
+    "a witness notes a death": lambda seen: seen.signs.extend((sign("one", 34), noted("one", 39))),
     "a statement arrives late": lambda seen: seen.signs.append(Record(**vars(sign("one", 25)) | {"at": FOUNDED + 34})),
 }
 

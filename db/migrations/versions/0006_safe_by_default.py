@@ -24,6 +24,10 @@ _COLUMNS: dict[str, tuple[sa.Column[Any], ...]] = {
         sa.Column("boot_ticket", base.string(), nullable=True),
         sa.Column("boot_address", base.string(), nullable=True),
     ),
+    "step_runs": (
+        sa.Column("request_id", base.string(40), nullable=True),
+        sa.Column("global_request_id", base.string(40), nullable=True),
+    ),
 }
 """New columns by table."""
 

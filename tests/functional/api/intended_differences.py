@@ -16,6 +16,7 @@ DIFFERENCES: dict[tuple[str, str], tuple[int, str]] = {
     ("bad json", "JSON null"): (400, CRASH),
     ("bad json", "NaN"): (400, "JSON has no NaN"),
     ("bad json", "nested 25 deep"): (201, CRASH_SERVED),
+    ("url", "HEAD /v1/nodes"): (200, "HEAD is where GET is (RFC 9110)"),
     ("get one", "node?fields=traits,links"): (200, LENIENT),
     ("inspection_rule", "minimal"): (400, f"{CRASH}: a rule says when it applies, an empty list is always"),
     ("inspection_rule", "uuid bad"): (400, "no UUID; the reference does not find the rule by it"),

@@ -2,8 +2,10 @@
 
 from tests.functional.api import test_contract_replay
 from tests.unit.api import (
+    test_agent_tokens,
     test_agents,
     test_allocations,
+    test_boot_volumes,
     test_inspection,
     test_lists,
     test_patch,
@@ -17,12 +19,15 @@ from tests.unit.api import (
 )
 
 REPEATED: tuple[type, ...] = (
+    test_agent_tokens.LostReply,
+    test_agent_tokens.OneBoot,
     test_agents.Heartbeat,
     test_agents.Lookup,
     test_allocations.Backfilling,
     test_allocations.CreatingAllocations,
     test_allocations.GivingNodesBack,
     test_allocations.ReadingAllocations,
+    test_boot_volumes.Tickets,
     test_contract_replay.Replay,
     test_inspection.Inspected,
     test_inspection.InspectionRules,

@@ -229,6 +229,7 @@ class Lab(fixtures.Fixture):
                 "hash_ring_reset_interval": 1,
             },
             "api": {"host_ip": "127.0.0.1", "port": self._ports.get(host, self._ports["api-0"])},
+            "service_catalog": {"endpoint_override": self.url},
             "conductor": dict(_CONDUCTOR),
             "deploy": {
                 "deploy_kernel": f"{self.files.url}/deploy.kernel",
@@ -292,6 +293,8 @@ class Lab(fixtures.Fixture):
         """Enroll a machine of the rack with its port; return the node's uuid."""
         machine = self.rack.machines[index]
         body = {"name": machine["name"], "driver": "ipmi", "driver_info": self.access(index), **fields}
+        if body["driver"] == "ipmi":  # these are chosen: their defaults do nothing
+            body = {"raid_interface": "agent", "rescue_interface": "agent", **body}
         uuid: str = self.user.post("/v1/nodes", body)["uuid"]
         for mac in machine["macs"]:
             self.user.post("/v1/ports", {"node_uuid": uuid, "address": mac})

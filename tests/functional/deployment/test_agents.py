@@ -8,6 +8,7 @@ from tests.functional.deployment import lab
 from tests.functional.deployment.core_steps import CORE, ran
 
 MACHINE = "machine-0"
+BUILT = {"raid_level": "1", "is_root_volume": True, "root_device_hint": {"size": ">= 1"}}
 RELOAD = {"step": "apply_configuration", "interface": "raid", "kinds": ["deploy"], "reboot_requested": True}
 FLASH = {"step": "flash", "interface": "bios", "kinds": ["deploy", "service"], "reboot_requested": True}
 
@@ -29,15 +30,29 @@ class AgentsTestCase(testtools.TestCase):
 
 
 class TestDeployment(AgentsTestCase):
-    def test_a_template_step_that_the_driver_has_the_agent_do_is_rebooted_after_if_the_agent_says_so(self) -> None:
-        """The raid interface declares the step; that it wants a reboot only the agent knows."""
-        uuid = self.available(RELOAD | {"argsinfo": {"raid_config": {}, "delete_existing": {}}})
+    def mirrored(self, result: Any) -> str:
+        """Deploy a node by a template whose step builds arrays, and reports this."""
+        uuid = self.available(RELOAD | {"argsinfo": {"raid_config": {}, "delete_existing": {}}, "result": result})
         step = {"interface": "raid", "step": "apply_configuration", "args": lab.MIRROR, "priority": 90}
         self.bench.user.post("/v1/deploy_templates", {"name": "CUSTOM_MIRROR", "steps": [step]})
         self.bench.user.put(f"/v1/nodes/{uuid}/traits/CUSTOM_MIRROR", None)
         self.bench.user.patch(f"/v1/nodes/{uuid}", {"/instance_info/traits": ["CUSTOM_MIRROR"]})
         self.bench.user.provision(uuid, "active")
+        return uuid
+
+    def test_arrays_that_the_agent_does_not_report_fail_it(self) -> None:
+        failed = self.bench.reach(self.mirrored(result={}), "deploy failed")
+        for words in ("raid.apply_configuration of template CUSTOM_MIRROR", "None as deploy_result.logical_disks"):
+            self.assertIn(words, failed["last_error"])
+        self.assertEqual({}, failed["raid_config"])
+
+    def test_a_template_step_that_the_driver_has_the_agent_do_is_rebooted_after_if_the_agent_says_so(self) -> None:
+        """The raid interface declares the step; that it wants a reboot only the agent knows."""
+        uuid = self.mirrored(result={"logical_disks": [BUILT]})
         self.bench.reach(uuid, "active")
+        node = self.bench.user.node(uuid)
+        self.assertEqual([BUILT], node["raid_config"]["logical_disks"])
+        self.assertEqual(BUILT["root_device_hint"], node["properties"]["root_device"])
         self.assertEqual([CORE[0], ("apply_configuration", 90), *CORE[1:]], ran(self.bench.step_runs(uuid)))
         self.assertEqual([1, 2], self.commands("deploy.execute_deploy_step"))
         self.assertEqual([1, 2], self.commands("deploy.get_deploy_steps"))

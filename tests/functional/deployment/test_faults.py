@@ -51,9 +51,14 @@ class TestFaults(testtools.TestCase):
         self.recovers(bench, uuid)
 
     def test_checksum_is_wrong(self) -> None:
-        bench, uuid = self.available()
+        bench, uuid = self.available(options={"conductor": {"sync_power_state_interval": 0}})
         bench.rack.control.order_fault(MACHINE, "checksum_wrong")
         self.fails(bench, uuid, "deploy.write_image", "sha256")
+        bench.rack.control.wait_for(MACHINE, lambda machine: machine["power"] == "off", lab.PATIENCE)
+        bench.eventually(lambda: bench.user.node(uuid)["target_power_state"] is None, "the power change ends")
+        node = bench.user.node(uuid)
+        self.assertEqual("power off", node["power_state"])
+        self.assertIn("sha256", node["last_error"])
         self.recovers(bench, uuid)
 
     def test_disk_is_too_small(self) -> None:
@@ -105,7 +110,12 @@ class TestFaults(testtools.TestCase):
     def test_bmc_is_unresponsive(self) -> None:
         bench, uuid = self.available(options={"ipmi": {"command_retry_timeout": 3}})
         bench.rack.control.order_fault(MACHINE, "bmc_silent")
-        self.fails(bench, uuid, "deploy.prepare", "127.0.0.1", "no answer within")
+        bench.user.provision(uuid, "active")
+        bench.eventually(lambda: "tried again" in (bench.user.node(uuid)["last_error"] or ""), "it says what it does")
+        self.assertEqual("deploying", bench.user.node(uuid)["provision_state"])
+        node = bench.reach(uuid, "deploy failed")
+        for words in ("deploy.prepare", "127.0.0.1", "no answer within"):
+            self.assertIn(words, node["last_error"])
         self.recovers(bench, uuid)
 
     def test_the_node_shows_an_unresponsive_bmc_and_its_recovery_and_can_be_removed_without_it(self) -> None:

@@ -61,6 +61,19 @@ class OutageCase(testtools.TestCase):
         return step_runs
 
 
+class TestKilledConductor(OutageCase):
+    def test_is_replaced_because_its_witness_tells_of_its_death(self) -> None:
+        """Missing heartbeats would tell of it after an hour."""
+        bench = self.make_lab(conductors=2, options={"conductor": {"heartbeat_timeout": 3600}})
+        uuid, killed = self.writing(bench)
+        bench.conductors[killed].stop(signal.SIGKILL)
+        attempts = [row for row in self.ended_well(bench, uuid) if row["step"] == "write_image"]
+        self.assertEqual(["interrupted", "done"], [row["state"] for row in attempts])
+        self.assertNotEqual(killed, attempts[-1]["conductor"])
+        bench.conductors[killed].start()
+        bench.wait_until_served()
+
+
 class TestFrozenConductor(OutageCase):
     def test_is_replaced_and_does_nothing_more_when_it_is_thawed(self) -> None:
         never = {"DEFAULT": {"rpc_response_timeout": 900}}  # which is no limit that would end a call in time

@@ -1,4 +1,4 @@
-"""A conductor is killed or frozen: what is accepted meanwhile is done when it is back, and its start interrupts nothing."""
+"""A conductor is killed or frozen: what is accepted meanwhile is done afterwards, and its start interrupts nothing."""
 
 import signal
 

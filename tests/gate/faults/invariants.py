@@ -25,7 +25,7 @@ lock, or while there is none."""
 OF_STEPS = frozenset(("step_state", "step_attempt", "step_memory"))
 """Columns that are never written without the lock."""
 
-LOCK = frozenset(("reservation", "lock_epoch", "lock_purpose", "locked_at"))
+LOCK = frozenset(("reservation", "lock_epoch", "lock_attempts", "lock_purpose", "locked_at"))
 NOT_AGAIN = "the step is not safe to repeat"
 _NOTICED_WITHIN_S = 5.0
 _KILLED_WITHIN_S = 0.5
@@ -232,8 +232,12 @@ def is_takeover(write: models.Record) -> bool:
 def _silence(seen: Evidence, host: str, moment: float) -> float:
     """Return how old a conductor's last heartbeat was.
 
-    One that arrived just now may not have been noticed.
+    One that arrived just now may not have been noticed. Where the last sign is older than one before, the conductor's
+    witness has noted its death.
     """
+    all_signs = [sign for sign in seen.signs if sign.hostname == host and sign.at <= moment]
+    if all_signs and all_signs[-1].heartbeat_at < max(sign.heartbeat_at for sign in all_signs):
+        return float("inf")
     signs = [sign for sign in seen.signs if sign.hostname == host and sign.at <= moment - _NOTICED_WITHIN_S]
     given = (sign.heartbeat_at.replace(tzinfo=datetime.UTC).timestamp() for sign in signs)
     return moment - max(given, default=0.0)

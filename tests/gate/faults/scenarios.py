@@ -167,6 +167,9 @@ def _steps(seen: Evidence) -> str:
     return f"{len(seen.attempts)}, {sum(row.state == 'interrupted' for row in seen.attempts)}"
 
 
+_OF_NODES = ("id", "uuid", "name", "provision_state", "reservation", "flow", "request", "due_at")
+
+
 def gather(
     site: Site, work: Workload, faults: list[tuple[float, float, Fault]], options: Mapping[str, Mapping[str, Any]]
 ) -> Evidence:
@@ -174,13 +177,14 @@ def gather(
     engine = sa.create_engine(site.url, poolclass=sa.NullPool)
     with engine.connect() as connection:
 
-        def rows(table: sa.Table) -> list[models.Record]:
-            return models.Record.all_of(connection.execute(sa.select(table).order_by(table.c.id)))
+        def rows(table: sa.Table, *columns: str) -> list[models.Record]:
+            selected = [table.c[name] for name in columns] or [table]
+            return models.Record.all_of(connection.execute(sa.select(*selected).order_by(table.c.id)))
 
         return Evidence(
             requests=work.requests,
             complaints=work.complaints,
-            nodes=rows(audit.NODES),
+            nodes=rows(audit.NODES, *_OF_NODES),
             attempts=rows(models.table(models.StepRun)),
             writes=rows(audit.WRITES),
             signs=rows(audit.SIGNS),

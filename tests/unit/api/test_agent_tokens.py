@@ -93,6 +93,17 @@ class LostReply(TokenCase):
         self.assertNotEqual(HIDDEN, self.look_up(AGENT))
         self.assertEqual(HIDDEN, self.look_up(AGENT))
 
+    def test_not_through_a_proxy_that_does_not_say_for_whom(self) -> None:
+        path, version = f"/v1/lookup?addresses={MAC}", {"X-OpenStack-Ironic-API-Version": "1.115"}
+        for seen in ({"REMOTE_ADDR": ""}, {"REMOTE_ADDR": AGENT, "HTTP_X_FORWARDED_FOR": AGENT}):
+            self.put(agent_token=None)
+            first, second = (
+                self.http.get(path, headers=version, environ_overrides=seen).get_json()["config"]["agent_token"]
+                for _time in range(2)
+            )
+            self.assertNotEqual(HIDDEN, first)
+            self.assertEqual(HIDDEN, second)
+
     def test_not_after_it_was_used(self) -> None:
         self.beat(self.look_up(AGENT))
         self.assertEqual(HIDDEN, self.look_up(AGENT))

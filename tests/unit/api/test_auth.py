@@ -1,13 +1,14 @@
 """Identity: HTTP basic authentication, and none at all."""
 
 import base64
+import logging
 import pathlib
 
 import bcrypt
 import fixtures
 
 from ingot.api import routes
-from ingot.api.auth import identity
+from ingot.api.auth import failed_logins, identity
 from ingot.common import errors
 from tests import api_case
 
@@ -61,6 +62,45 @@ class HttpBasic(api_case.ApiCase):
             answer = self.api("GET", "/v1/nodes", Authorization=header)
             self.assertEqual(401, answer.status, header)
             self.assertIn("Basic realm=", answer.headers["WWW-Authenticate"])
+
+    def test_each_failure_is_one_line_of_the_log(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        self.assertEqual(401, self.status(Authorization=basic("ada\nadmin", "wrong")))
+        self.assertEqual("Failed log-in of user 'ada\\nadmin' from 127.0.0.1\n", log.output)
+
+    def test_guessing_is_slowed_down_and_those_who_are_in_stay(self) -> None:
+        self.conf.set_override("max_failed_logins", 3, group="api")
+        self.http = self.application().test_client()
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        self.assertEqual(200, self.status(Authorization=basic("ada", "secret")))
+        for number in range(3):
+            self.assertEqual(401, self.status(Authorization=basic("ada", str(number))))
+        answer = self.api("GET", "/v1/nodes", Authorization=basic("eve", "secret"))
+        self.assertEqual(429, answer.status)
+        self.assertIn("max_failed_logins", answer.message)
+        self.assertIn("Retry-After", answer.headers)
+        self.assertEqual(200, self.status(Authorization=basic("ada", "secret")))
+        self.assertEqual(3, log.output.count("Failed log-in"))
+        self.assertEqual(1, log.output.count("no more are checked"))
+        elsewhere = {"REMOTE_ADDR": "192.0.2.7"}
+        headers = {"Authorization": basic("eve", "secret")}
+        self.assertEqual(401, self.http.get("/v1/nodes", headers=headers, environ_base=elsewhere).status_code)
+
+    def test_a_minute_later_it_begins_anew(self) -> None:
+        found = failed_logins.FailedLogins(1)
+        for address in ("192.0.2.1", "2001:db8::1"):
+            found.note(address, "eve")
+            self.assertRaises(failed_logins.TooManyLogins, found.check, address)
+        self.assertRaises(failed_logins.TooManyLogins, found.check, "2001:db8::2")
+        found.check("2001:db8:0:1::1")
+        with fixtures.MonkeyPatch("ingot.api.auth.failed_logins._SECONDS", 0):
+            found.check("192.0.2.1")
+            found.note("192.0.2.1", "eve")
+        with fixtures.MonkeyPatch("ingot.api.auth.failed_logins._MOST_PLACES", 2):
+            for number in range(5):
+                found.note(f"192.0.2.{number}", "eve")
+        self.assertTrue(len(found._places) < 9)
+        failed_logins.FailedLogins(0).check("192.0.2.1")
 
     def test_every_route_needs_it_but_those_of_agents_machines_and_versions(self) -> None:
         public = set()

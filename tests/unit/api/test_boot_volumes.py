@@ -113,6 +113,10 @@ class Tickets(VolumeBoot):
         self.assertEqual(200, self.get(self.link(STRANGER), STRANGER).status_code)
         self.assertNotIn("chain", "".join(self.script(MACHINE)))
 
+    def test_an_address_that_is_not_known_is_not_the_same_as_another(self) -> None:
+        self.assertEqual(200, self.get(self.link(""), "").status_code)
+        self.assertNotIn("chain", "".join(self.script("")))
+
     def test_addresses_that_change_are_an_option(self) -> None:
         self.conf.set_override("check_volume_address", False, group="api")
         self.link()

@@ -57,8 +57,8 @@ class SlowClients(server_case.ServerCase):
         self.assertEqual("", self.read(self.connect()))
 
     def test_who_does_not_take_the_answer_loses_the_connection_and_no_thread(self) -> None:
-        for number in range(100):
-            database.make_node(self.db, extra={"text": "x" * 20_000, "number": number})
+        for _ in range(60):
+            database.make_node(self.db, extra={"text": "x" * 200_000})
         self.serve(request_timeout=1)
         lazy = socket.socket()
         self.addCleanup(lazy.close)
@@ -68,9 +68,7 @@ class SlowClients(server_case.ServerCase):
         self.assertEqual(200, self.ask())
         time.sleep(2)
         lazy.settimeout(PATIENCE)
-        with self.assertRaises(ConnectionError):
-            while lazy.recv(65536):
-                pass
+        self.assertLess(len(self.read(lazy)), 12_000_000)
 
 
 class ManyClients(server_case.ServerCase):
@@ -91,8 +89,10 @@ class ManyClients(server_case.ServerCase):
     def test_if_none_is_idle_the_new_one_is_closed(self) -> None:
         self.serve()
         for _ in range(3):
-            self.connect(ASK[:5])
-        conductor_case.eventually(lambda: self.is_closed(self.connect(ASK)), "one more is closed")
+            busy = self.connect(ASK)
+            self.assertIn(" 200 ", self.read_head(busy))
+            busy.sendall(ASK[:5])
+        self.assertTrue(self.is_closed(self.connect(ASK)))
 
     def test_those_of_trusted_proxies_are_not_counted(self) -> None:
         self.serve(trusted_proxies=["127.0.0.0/8"])
@@ -142,7 +142,7 @@ class WhatIsNoRequest(server_case.ServerCase):
 
     def test_a_body_that_is_too_large_is_refused_and_the_connection_stays(self) -> None:
         self.serve()
-        self.conf.set_override("max_json_body_size", 2048, group="api")
+        self.conf.set_override("max_json_body_size", 4, group="api")
         body = b'"' + b"x" * 300_000 + b'"'
         for head in (
             b"Content-Length: %d\r\n\r\n%s" % (len(body), body),

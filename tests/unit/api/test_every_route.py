@@ -94,6 +94,8 @@ def refused_values(field: fields.Field) -> Iterator[tuple[str, Any]]:
 class EveryRoute(route_walk.Walk):
     def setUp(self) -> None:
         super().setUp()
+        for own in ("provision", "inspection"):
+            self.conf.set_override(f"max_json_body_size_{own}", LIMIT // 1024, group="api")
         self.fields_at: dict[tuple[str, int], frozenset[str]] = {}
 
     def test_refusals(self) -> None:
@@ -122,21 +124,25 @@ class EveryRoute(route_walk.Walk):
         self.walk(sorted(visits, key=lambda visit: order.index(visit.method)), checks, least)
 
     def test_methods(self) -> None:
-        """HEAD and methods that a route does not have are refused with those that it has; OPTIONS lists them.
+        """Methods that a route does not have are refused with those that it has; OPTIONS lists them.
 
         Not part of the walk, which does not visit a route without operations.
         """
         self.assertIn({}, [route.operations for route in routes.ROUTES])
         for route in routes.ROUTES:
-            url, allowed = self.url(route.path), ", ".join(route.operations)
-            for method in {*METHODS, "HEAD"} - set(route.operations):
+            served = [
+                name for method in route.operations for name in ((method, "HEAD") if method == "GET" else (method,))
+            ]
+            url, allowed = self.url(route.path), ", ".join(served)
+            for method in {*METHODS, "HEAD"} - set(served):
                 about = f"{method} {route.path}"
                 answer = self.api(method, url, None if method == "HEAD" else {})
                 self.assertEqual((405, allowed), (answer.status, answer.headers["Allow"]), about)
-                for part in (method, *route.operations) if method != "HEAD" else ():
+                for part in (method, *served) if method != "HEAD" else ():
                     self.assertIn(part, answer.message, about)
             answer = self.api("OPTIONS", url)
             self.assertEqual((200, "", allowed), (answer.status, answer.text, answer.headers["Allow"]), route.path)
+            self.assertNotIn("Content-Type", answer.headers)
 
     # URLs
 
@@ -184,11 +190,21 @@ class EveryRoute(route_walk.Walk):
         self.check_signed(answer)
         if answer.status in (202, 204) and not visit.operation.answer.shows:
             self.assertEqual("", answer.text)
+        self.assertEqual(answer.text != "", "Content-Type" in answer.headers, answer)
+        if visit.method == "GET":
+            self.check_head(visit, answer)
         names = ("Minimum-Version", "Maximum-Version", "Version")
         shown = tuple(answer.headers.get(f"X-OpenStack-Ironic-API-{name}") for name in names)
         self.assertEqual(("1.1", api_case.LATEST, api_case.LATEST), shown, answer)
         self.assertIn("X-OpenStack-Ironic-API-Version", answer.headers["Vary"])
         yield "answers"
+
+    def check_head(self, visit: Visit, got: api_case.Answer) -> None:
+        """Check that HEAD answers as GET, without the body."""
+        head = self.api("HEAD", visit.url, None, Accept="*/*")
+        self.assertEqual((got.status, ""), (head.status, head.text), visit.url)
+        for name in ("Content-Type", "Content-Length", "ETag"):
+            self.assertEqual(got.headers.get(name), head.headers.get(name), visit.url)
 
     def check_accept(self, visit: Visit) -> Iterator[str]:
         """Check that answers are JSON or nothing."""

@@ -1,6 +1,7 @@
 """Tokens of Keystone: who gets in, what each role may do, what others see of a node."""
 
 import json
+import logging
 import uuid
 from typing import Any
 
@@ -387,6 +388,12 @@ class Changing(identity_case.IdentityCase):
         self.conf.set_override("project_admin_can_manage_own_nodes", False, group="api")
         self.assertEqual(403, self.ask("stranger admin", "POST", "/v1/nodes", api_case.NODE).status)
         self.assertEqual(403, self.ask("owner admin", "DELETE", "/v1/nodes/n").status)
+
+    def test_a_failed_log_in_is_one_line_of_the_log(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        self.assertEqual(401, self.ask("no token", "GET", "/v1/nodes").status)
+        lines = [line for line in log.output.splitlines() if "deprecated" not in line]
+        self.assertEqual(["Failed log-in with a token from 127.0.0.1"], lines)
 
     def test_a_run_of_a_foreign_node_is_not_there_and_the_node_is_not_named(self) -> None:
         run = str(uuid.uuid4())

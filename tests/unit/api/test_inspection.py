@@ -5,7 +5,7 @@ from typing import Any
 
 from ingot.api.resources import inspection_rules
 from ingot.common import clock, states
-from ingot.db import nodes
+from ingot.db import inventory, nodes
 from tests import api_case, database
 
 MAC = "52:54:00:00:00:01"
@@ -169,6 +169,26 @@ class Inspected(api_case.ApiCase):
             self.found["inventory"]["cpu"]["count"] = count
             self.good("POST", "/v1/continue_inspection", self.found)
         self.assertEqual(8, self.good("GET", "/v1/nodes/n/inventory")["inventory"]["cpu"]["count"])
+
+    def test_an_inspection_has_one_inventory(self) -> None:
+        """Of this run; the one of the run before is replaced."""
+        self.good("POST", "/v1/continue_inspection", self.found)
+        before = clock.iso(inventory.get(self.db, self.known).inspected_at)
+        nodes.set_always(self.db, self.known.uuid, {"request": {"inventory_before": before}})
+        self.found["inventory"]["cpu"]["count"] = 16
+        for _ in range(2):  # an agent whose answer was lost says it again
+            self.good("POST", "/v1/continue_inspection", self.found)
+        other = {"inventory": {**self.found["inventory"], "cpu": {"count": 1}}}
+        self.assertIn("another inventory", self.refused(409, "POST", "/v1/continue_inspection", other))
+        self.assertEqual(self.found["inventory"], self.good("GET", "/v1/nodes/n/inventory")["inventory"])
+        nodes.set_always(self.db, self.known.uuid, {"request": {"inventory_before": None}})
+        self.refused(409, "POST", "/v1/continue_inspection", other)
+
+    def test_a_machine_has_only_so_many_network_cards(self) -> None:
+        cards = [{"mac_address": f"52:54:00:00:{number >> 8:02x}:{number & 255:02x}"} for number in range(1025)]
+        message = self.refused(400, "POST", "/v1/continue_inspection", {"inventory": {"interfaces": cards}})
+        self.assertIn("inventory.interfaces: 1025. 1024", message)
+        self.good("POST", "/v1/continue_inspection", {"inventory": {"interfaces": cards[1:]}})
 
     def test_a_node_is_named_by_its_uuid_at_any_version(self) -> None:
         path = f"/v1/continue_inspection?node_uuid={self.known.uuid}"

@@ -3,6 +3,7 @@
 import threading
 from typing import Any
 
+import fixtures
 import sqlalchemy as sa
 
 from ingot.common import clock, states
@@ -121,7 +122,11 @@ class Operations(PatchCase):
     def test_secrets_are_not_decrypted_to_be_written_again(self) -> None:
         self.patched(add("/driver_info", {"ipmi_password": "hunter2", "snmp_community": "public"}))
         before = vars(nodes.get(self.db, self.uuid))["driver_info"]["ipmi_password"].text
-        self.patched(add("/driver_info/snmp_community", "private"), add("/driver_info/ipmi_address", "bmc"))
+        opened = []
+        with fixtures.MonkeyPatch("ingot.common.keyring.Sealed.open", opened.append):
+            self.patched(add("/driver_info/snmp_community", "private"), add("/driver_info/ipmi_address", "bmc"))
+            self.patched(add("/driver_info", self.good("GET", "/v1/nodes/detail")["nodes"][0]["driver_info"]))
+        self.assertEqual([], opened)
         after = nodes.get(self.db, self.uuid)
         self.assertEqual(before, vars(after)["driver_info"]["ipmi_password"].text)
         expected = {"ipmi_password": "hunter2", "snmp_community": "private", "ipmi_address": "bmc"}

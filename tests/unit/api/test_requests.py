@@ -53,10 +53,54 @@ class Routing(api_case.ApiCase):
             self.assertEqual(headers["OpenStack-Request-Id"], headers["X-OpenStack-Request-Id"])
 
     def test_an_answer_that_cannot_be_accepted_is_406(self) -> None:
-        for requested in ("text/html", "application/xml"):
-            self.assertEqual(406, self.api("GET", "/v1/nodes", Accept=requested).status)
-        for requested in ("*/*", "application/*", "text/html, application/json;q=0.5"):
-            self.assertEqual(200, self.api("GET", "/v1/nodes", Accept=requested).status)
+        for requested in (
+            "text/html",
+            "application/xml, text/*;q=0.9",
+            "application/json;q=0",
+            "application/json; q=0.000, */*",
+            "application/*;q=0, */*",
+            'text/plain;a="application/json, */*"',
+        ):
+            self.assertEqual(406, self.api("GET", "/v1/nodes", Accept=requested).status, requested)
+        for requested in (
+            "*/*",
+            "application/*",
+            "text/html, application/json;q=0.5",
+            "application/json; charset=utf-8",
+            "Application/JSON;charset=UTF-8;q=0.1, text/html",
+            "application/vnd.openstack+json, x/unknown;v=1, */*;q=0.1",
+            "text/html, image/gif, *; q=.2, */*; q=.2",
+            "*",
+            "text/html;q=0, */*",
+            "application/json;q=0, application/json;charset=utf-8",
+            "",
+            ",",
+            ";;, a/b/c",
+        ):
+            self.assertEqual(200, self.api("GET", "/v1/nodes", Accept=requested).status, requested)
+
+    def test_an_empty_answer_has_no_type(self) -> None:
+        uuid = self.node()["uuid"]
+        for method, path, body in (
+            ("PUT", f"/v1/nodes/{uuid}/maintenance", {}),
+            ("PUT", f"/v1/nodes/{uuid}/states/power", {"target": "power on"}),
+            ("DELETE", f"/v1/nodes/{uuid}/maintenance", None),
+            ("OPTIONS", "/v1/nodes", None),
+        ):
+            answer = self.api(method, path, body)
+            self.assertEqual(("", False), (answer.text, "Content-Type" in answer.headers), path)
+            self.assertLess(answer.status, 300, answer)
+
+    def test_head_is_where_get_is(self) -> None:
+        got, head = self.api("GET", "/v1/nodes"), self.api("HEAD", "/v1/nodes")
+        self.assertEqual(
+            (200, "", got.headers["Content-Length"]), (head.status, head.text, head.headers["Content-Length"])
+        )
+        known = head.headers["ETag"]
+        self.assertEqual(304, self.api("HEAD", "/v1/nodes", If_None_Match=known).status)
+        self.assertEqual(404, self.api("HEAD", "/v1/nodes/missing").status)
+        self.assertEqual(200, self.api("HEAD", "/ingot/v1/events").status)
+        self.assertEqual(405, self.api("HEAD", "/v1/nodes/n/states/power").status)
 
     def test_a_whole_collection_cannot_be_deleted(self) -> None:
         self.assertIn("/v1/ports/<ident>", self.refused(400, "DELETE", "/v1/ports"))

@@ -6,7 +6,6 @@ import pathlib
 import socket
 import ssl
 import stat
-import subprocess
 import sys
 from typing import Any
 
@@ -152,7 +151,7 @@ class Tls(server_case.ServerCase):
         web.reload()
         self.assertEqual(200, self.ask().status_code)
         self.assertRaises(requests.ConnectionError, self.ask, verify=str(trusted))
-        self.assertEqual(200, kept.get(f"{self.url}/v1", timeout=PATIENCE, verify=str(trusted)).status_code)
+        self.assertEqual(200, kept.get(f"{self.url}/v1", timeout=PATIENCE, verify=self.pem).status_code)
 
     def test_what_cannot_be_used_is_refused_by_name(self) -> None:
         for option, value in (

@@ -98,9 +98,9 @@ class Unanswered(world.WorldCase):
         for verb, state in (("active", states.AVAILABLE), ("inspect", states.MANAGEABLE)):
             nodes.set_always(self.db, self.uuid, {"provision_state": state, "flow": None})
             self.good("PUT", "/v1/nodes/n/states/provision", {"target": verb})
-            self.assertTrue(nodes.get(self.db, self.uuid).request["unchecked"])
+            self.assertEqual({"project": None, "roles": []}, nodes.get(self.db, self.uuid).request["unchecked"])
 
-    def test_a_request_that_only_asks_is_told_that_nobody_can_say(self) -> None:
+    def test_a_dry_run_is_refused_as_no_conductor_can_check_it(self) -> None:
         nodes.set_always(self.db, self.uuid, {"provision_state": states.AVAILABLE})
         body = {"action": "provision", "nodes": ["n"], "body": {"target": "active"}, "dry_run": True}
         (answer,) = self.good("POST", "/ingot/v1/bulk", body)["results"]

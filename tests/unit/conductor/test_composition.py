@@ -45,7 +45,8 @@ class TestClassic(ClassicCase):
         self.assertEqual(
             {"result": True, "reason": None}, {name: report["power"][name] for name in ("result", "reason")}
         )
-        self.assertIsNone(report["raid"]["result"])
+        self.assertIs(False, report["raid"]["result"])
+        self.assertIn("does not support raid", report["raid"]["reason"])
         self.assertEqual({"fake_power_fault"}, set(self.ask("get_driver_properties", hardware_type="fixed")))
         self.assertEqual({"boot_device": "pxe", "persistent": False}, self.ask("get_boot_device", node_uuid=node.uuid))
 

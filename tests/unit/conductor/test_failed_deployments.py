@@ -1,6 +1,9 @@
 """What is left of a deployment that failed: nothing outside of the machine."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import fixtures
 
@@ -53,3 +56,30 @@ class FailedDeployments(conductor_case.ConductorCase):
         after, image = self.failed()
         self.assertFalse(image.exists())
         self.assertEqual({}, after.boot_config)
+
+    def failed_while_on(self, power_state: Callable[[Any], str], switch: mock.Mock) -> models.Node:
+        """Return a node after a failed deployment, whose machine was on.
+
+        :param power_state: what the machine says when it is asked.
+        :param switch: takes what is to be changed.
+        """
+        power = self.conductor.services.hardware.interface("power", "fake")
+        self.enterContext(mock.patch.object(power, "start_power_change", switch))
+        self.enterContext(mock.patch.object(power, "get_power_state", power_state))
+        node = database.make_node(self.db, power_state=states.POWER_ON, deploy_interface="fake")
+        after = self.run_flow(node, "deploy", states.DEPLOYING, deploy_steps=[FAILS])
+        self.assertEqual((states.DEPLOYFAIL, None), (after.provision_state, after.target_power_state))
+        self.assertIn("vendor.fail", after.last_error)
+        self.assertEqual({states.POWER_OFF}, {call.args[1] for call in switch.call_args_list})
+        return after
+
+    def test_the_power_state_after_it_is_the_machines(self) -> None:
+        left = [states.POWER_ON] * 3  # it takes its time
+        after = self.failed_while_on(lambda _task: left.pop() if left else states.POWER_OFF, mock.Mock())
+        self.assertEqual(([], states.POWER_OFF), (left, after.power_state))
+
+    def test_a_machine_that_stays_on_is_reported_beside_the_cause(self) -> None:
+        refusal = errors.HardwareError(what="BMC of a test", reason="it is out of order")
+        after = self.failed_while_on(lambda _task: states.POWER_ON, mock.Mock(side_effect=(None, refusal)))
+        self.assertEqual(states.POWER_ON, after.power_state)
+        self.assertLess(after.last_error.index("vendor.fail"), after.last_error.index("out of order"))

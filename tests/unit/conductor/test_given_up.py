@@ -24,7 +24,7 @@ class TestGivenUp(conductor_case.ConductorCase):
         self.conf.set_override("sweep_interval", 1, group="conductor")
 
     def lost(self, times: int, **columns: Any) -> models.Node:
-        """A node on which so many conductors have died, one after the other."""
+        """Make a node with which so many conductors have died, one after the other."""
         return database.make_node(
             self.db, reservation="a-dead-conductor", lock_epoch=7, lock_attempts=times, due_at=clock.now(), **columns
         )

@@ -32,6 +32,15 @@ class GlanceAway(scripted.ScriptedCase):
         self.assertEqual(("sha512", "ab" * 64), (image_info["os_hash_algo"], image_info["os_hash_value"]))
         self.assertNotIn("image", self.now(node).boot_config.get("links", {}))
 
+    def test_what_could_not_be_checked_before_is_checked_with_the_rights_of_who_asked(self) -> None:
+        ident = self.glance.add(visibility="private", owner="theirs")
+        for roles, ended in ((["member"], states.DEPLOYFAIL), (["service"], states.ACTIVE)):
+            node = self.machine(instance_info={"image_source": ident})
+            self.asked(node, "deploy", states.DEPLOYING, unchecked={"project": "mine", "roles": roles})
+            now = self.take_turns(node)
+            self.assertEqual(ended, now.provision_state, now.last_error)
+            self.assertEqual(ended == states.DEPLOYFAIL, "another project's" in (now.last_error or ""))
+
     def test_a_deployment_does_not_wait_for_ever(self) -> None:
         node = self.begun()
         now = self.take_turns(node)

@@ -121,6 +121,26 @@ class TestHooks(InspectionCase):
         self.assertEqual({"error": "no disk\0"}, self.plugin_data())
         self.assertEqual({}, node.properties)
 
+    def test_only_so_many_ports_are_created(self) -> None:
+        self.conf.set_override("add_ports", "all", group="inspector")
+        self.conf.set_override("max_ports", 1, group="inspector")
+        node = self.inspect()
+        self.assertEqual((states.INSPECTFAIL, {}), (node.provision_state, self.ports()))
+        for part in ("2 network cards", "[inspector] max_ports is 1", "add_ports = all"):
+            self.assertIn(part, node.last_error)
+
+    def test_facts_that_are_none(self) -> None:
+        self.conf.set_override("hooks", list(INSPECTION_HOOKS), group="inspector")
+        for part, facts in (
+            ("cpu.architecture", {"cpu": {"architecture": "x" * 256}}),
+            ("cpu.count", {"cpu": {"count": [1]}}),
+            ("memory.physical_mb", {"memory": {"physical_mb": {"a": 1}}}),
+            ("boot.current_boot_mode", {"boot": {"current_boot_mode": "uefi,root:yes"}}),
+        ):
+            node = self.inspect({**FOUND, **facts})
+            self.assertIn(f"the inventory's {part}", node.last_error)
+            self.assertEqual({}, node.properties)
+
     def test_a_machine_without_network_cards_is_refused(self) -> None:
         for found in ({}, {"interfaces": None}, {"interfaces": [{"name": "lo", "mac_address": ETH0}]}):
             self.assertIn("network card", self.inspect(found).last_error)

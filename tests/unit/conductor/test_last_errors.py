@@ -1,9 +1,12 @@
 """Whatever flow fails, and wherever: last_error names step and interface, the cause, and what to do next."""
 
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
-from ingot.common import clock, errors, states
+import fixtures
+
+from ingot.common import clock, errors, keyring, states
 from ingot.conductor.flows import FLOWS
 from ingot.db import models, nodes
 from tests import conductor_case, database
@@ -128,6 +131,17 @@ class LastErrors(conductor_case.ConductorCase):
         error = self.failed("deploy", Case(states.DEPLOYING)).last_error
         for words in ("deploy.prepare", "KeyError", "colour", FLOWS["deploy"].advice):
             self.assertIn(words, error)
+
+    def test_a_secret_whose_key_is_lost_fails_what_needs_it_until_it_is_written_anew(self) -> None:
+        lost = keyring.Keyring(pathlib.Path(self.useFixture(fixtures.TempDir()).path) / "secrets.key", seals=True)
+        lost.add_key()
+        self.break_down("power.get_power_state", lambda task: states.POWER_ON if task.node.driver_info else None)
+        node = database.make_node(self.db, driver_info=self.db.keyring.wrap(lost.seal({"power_password": "s3cret"})))
+        error = self.run_flow(node, "verify", states.VERIFYING).last_error
+        for words in ("A secret cannot be decrypted", str(self.db.keyring.path), "has no key", "write the secret anew"):
+            self.assertIn(words, error)
+        nodes.set_always(self.db, node.uuid, {"driver_info": {"power_password": "s3cret"}})
+        self.assertIsNone(self.run_flow(node, "verify", states.VERIFYING).last_error)
 
     def test_a_step_on_child_nodes_names_the_child_and_its_cause(self) -> None:
         parent = database.make_node(self.db)

@@ -83,6 +83,35 @@ class TestRetries(OddCase):
         self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
 
 
+    def test_what_is_waited_for_is_said_while_it_is_tried_again(self) -> None:
+        shown: list[str | None] = []
+        answers = [errors.HardwareUnreachable(what="BMC", reason="silent"), None]
+
+        def read(task: Any) -> None:
+            shown.append(nodes.get(self.db, task.node.uuid).last_error)
+            if answer := answers.pop(0):
+                raise answer
+
+        self.declare("clean", "bios", "read", base.clean_step(priority=10))
+        self.put(self.interface("bios"), "read", read)
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        with mock.patch("ingot.conductor.steps.engine.RETRY_DELAYS", (0.01, 0.01)):
+            after = self.run_flow(node, "automated_clean", states.CLEANING)
+        self.assertEqual((states.AVAILABLE, None, None), (after.provision_state, after.last_error, shown[0]))
+        for part in ("bios.read", "attempt 1", "BMC did not answer: silent", "tried again", "2 times at most"):
+            self.assertIn(part, shown[1])
+
+    def test_advice_is_given_once(self) -> None:
+        silent = errors.HardwareUnreachable(what="BMC", reason="no answer within 20 s; check driver_info ipmi_address")
+        self.put(self.interface("power"), "get_power_state", mock.Mock(side_effect=silent))
+        node = database.make_node(self.db, provision_state=states.ENROLL)
+        with mock.patch("ingot.conductor.steps.engine.RETRY_DELAYS", ()):
+            after = self.run_flow(node, "verify", states.VERIFYING)
+        advice = "check driver_info ipmi_address. Fix the cause and manage the node again."
+        self.assertEqual(advice, after.last_error[-len(advice) :])
+        self.assertEqual(1, after.last_error.count("driver_info"))
+
+
 class TestClocks(OddCase):
     """API and conductor run on hosts whose clocks differ; what an agent says is heard, and heard once, all the same."""
 

@@ -202,7 +202,7 @@ class PlanWithAgent(PlanCase):
         self.conf.set_override("enabled_boot_interfaces", ["fake", "ipxe"])
 
     def machine(self, **values: Any) -> models.Node:
-        info = {"image_source": "http://127.0.0.1/image.raw", "image_checksum": "a" * 32, "image_disk_format": "raw",
+        info = {"image_source": "http://images/image.raw", "image_checksum": "a" * 32, "image_disk_format": "raw",
                 "image_os_hash_algo": "sha256", "image_os_hash_value": "a" * 64}  # fmt: skip
         return database.make_node(
             self.db, deploy_interface="direct", boot_interface="fake", instance_info=info, **values

@@ -21,6 +21,7 @@ class SyncCase(conductor_case.ConductorCase):
 
     def configure(self) -> None:
         self.conf.set_override("sync_power_state_interval", 60, group="conductor")
+        self.conf.set_override("force_power_state_during_sync", False, group="conductor")
 
     def setUp(self) -> None:
         super().setUp()

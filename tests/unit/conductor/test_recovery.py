@@ -1,7 +1,14 @@
 """What happens to work whose conductor is gone: found by the sweep, repeated where safe, fenced where not."""
 
 import datetime
+import logging
 import uuid
+from collections.abc import Callable
+from typing import Any
+
+import fixtures
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
 
 from ingot.common import clock, context, errors, states
 from ingot.conductor.flows import FLOWS
@@ -63,7 +70,7 @@ class TestRecovery(conductor_case.ConductorCase):
         self.start(self.conductor)
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
 
-    def test_a_request_that_nobody_has_checked_is_checked_when_it_begins(self) -> None:
+    def test_a_request_that_was_not_checked_is_checked_when_it_begins(self) -> None:
         for flow, state, failed, wrong in (
             ("deploy", states.DEPLOYING, states.DEPLOYFAIL, {"instance_info": {"traits": ["CUSTOM_NONE"]}}),
             ("deploy", states.DEPLOYING, states.DEPLOYFAIL, {"power_interface": "not-enabled"}),
@@ -73,7 +80,7 @@ class TestRecovery(conductor_case.ConductorCase):
             asked = {"request": {}} if flow == "deploy" else {"flow": flow}
             method = "validate_deploy" if flow == "deploy" else "validate_flow"
             answer = getattr(self.conductor.endpoint, method)({}, node_uuid=node.uuid, **asked)
-            self.accept(node, flow, state, unchecked=True)
+            self.accept(node, flow, state, unchecked={"project": None, "roles": []})
             self.notify(node)
             ended = self.settled(node)
             self.assertEqual(failed, ended.provision_state, wrong)
@@ -313,6 +320,42 @@ class TestNeedlessWakeups(conductor_case.ConductorCase):
             self.notify(node, why)
         conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "the wake-ups are processed")
         self.assertEqual(node.lock_epoch, nodes.get(self.db, node.uuid).lock_epoch)
+
+
+class TestWithoutDatabase(conductor_case.ConductorCase):
+    starts = False
+
+    def logged(self, work: Callable[[], Any]) -> list[str]:
+        """Return what is logged for work while the database does not answer, in lines."""
+        logger = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+
+        def refuse(*_statement: object) -> None:
+            raise db_exc.DBConnectionError("it is away")
+
+        for either in self.db.engines:
+            sa.event.listen(either, "before_cursor_execute", refuse)
+        try:
+            work()
+        finally:
+            for either in self.db.engines:
+                sa.event.remove(either, "before_cursor_execute", refuse)
+        return logger.output.splitlines()
+
+    def test_a_wake_up_is_one_line(self) -> None:
+        node = database.make_node(self.db, due_at=clock.now())
+
+        def wake_up() -> None:
+            self.notify(node)
+            self.conductor.queues.submit(node.uuid, lambda: None).result(conductor_case.PATIENCE)
+
+        self.assertEqual(["Database unavailable: it is away"], self.logged(wake_up))
+
+    def test_one_for_an_allocation_is_one_line_too(self) -> None:
+        def wake_up() -> None:
+            self.conductor.endpoint.process_allocation({}, allocation_uuid="one")
+            conductor_case.eventually(lambda: not self.conductor.queues.is_busy("allocation one"), "it was looked at")
+
+        self.assertEqual(["Database unavailable: it is away"], self.logged(wake_up))
 
 
 class TestFencing(conductor_case.ConductorCase):

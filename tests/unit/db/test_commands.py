@@ -11,8 +11,9 @@ from typing import Any
 
 import fixtures
 import testtools
+from oslo_config import cfg
 
-from ingot.db import conductors, schema
+from ingot.db import conductors, inventory, schema
 from ingot.db.cmd import dbsync, status
 from ingot.db.conductors import EnabledInterface
 from ingot.db.engine import Database
@@ -72,6 +73,52 @@ class Commands(testtools.TestCase):
         moved = self.run_dbsync("online_data_migrations", "--max-count", "10")
 
         self.assertEqual((0, "Nothing is left to move."), (moved.returncode, moved.stdout.splitlines()[-1]))
+
+    def test_a_key_for_secrets_comes_with_a_new_schema_and_is_changed_in_steps(self) -> None:
+        made = self.run_dbsync("upgrade")
+        key = self.file.parent / "secrets.key"
+        self.assertIn(f"Added a key to {key}. Copy the file to all hosts", made.stdout)
+        self.assertEqual((1, 0o600), (len(key.read_text().splitlines()), key.stat().st_mode & 0o777))
+        self.assertNotIn("Added", self.run_dbsync("upgrade").stdout)
+
+        again = self.run_dbsync("add_key")
+
+        self.assertIn("It encrypts nothing yet", again.stdout)
+        self.assertEqual(2, len(key.read_text().splitlines()))
+
+    def test_a_database_of_before_gets_no_key_on_its_own(self) -> None:
+        self.upgraded()
+        self.assertEqual(0, self.run_dbsync("upgrade").returncode)
+        self.assertFalse((self.file.parent / "secrets.key").exists())
+
+        refused = self.run_dbsync("online_data_migrations")
+
+        self.assertNotEqual(0, refused.returncode)
+        self.assertIn("ingot-dbsync add_key", refused.stderr)
+        self.assertNotIn("Traceback", refused.stderr)
+        self.assertIn("ingot-dbsync add_key", self.check_upgrade("--json")[1])
+
+    def test_data_is_moved_after_the_last_conductor_of_before(self) -> None:
+        self.upgraded()
+        database.make_node(Database(self.with_encryption(False)), driver_info={"ipmi_password": "s3cret"})
+        self.run_dbsync("add_key")
+        known = {"conductor_group": "", "rpc_version": "1.0", "process": None}
+        old = conductors.register(self.db, "one", {**known, "release": "0.2.7"}, [])
+        self.assertNotIn("online_data_migrations", self.check_upgrade("--json")[1])
+        self.assertIn("replace them first: one (0.2.7)", self.run_dbsync("online_data_migrations").stderr)
+        conductors.unregister(self.db, old)
+
+        ended, text = self.check_upgrade("--json")
+        moved = self.run_dbsync("online_data_migrations")
+
+        self.assertEqual(1, ended, text)
+        self.assertIn("Run ingot-dbsync online_data_migrations; to do: secrets", text)
+        self.assertEqual(0, moved.returncode, moved.stderr)
+        self.assertNotIn("online_data_migrations", self.check_upgrade("--json")[1])
+
+    def with_encryption(self, encrypt: bool) -> cfg.ConfigOpts:
+        self.database.conf.set_override("encrypt", encrypt, group="secrets")
+        return self.database.conf
 
     def test_an_empty_database_stands_in_the_way(self) -> None:
         ended, table = self.check_upgrade()
@@ -167,6 +214,26 @@ class Commands(testtools.TestCase):
         self.assertEqual((2, 1), (ended, refused.returncode), text)
         self.assertIn("Upgrade to 0.2 first", json.loads(text)["checks"][0]["details"])
         self.assertIn("Upgrade to 0.2 first", refused.stderr)
+
+    def test_rules_whose_regular_expressions_cannot_be_matched_are_reported(self) -> None:
+        schema.upgrade(self.db)
+        conditions = [
+            {"op": "eq", "args": [1, 1]},
+            {"op": "matches", "args": ["{node.name}", "rack-[0-9]+"]},
+            {"op": "contains", "args": ["{node.name}", "{item}(?=a)"]},
+        ]
+        rule = {"actions": [], "phase": "main", "description": "old one"}
+        inventory.RULES.create(self.db, {**rule, "conditions": conditions})
+        check = "Regular expressions of inspection rules"
+        checks = {found["check"]: found for found in json.loads(self.check_upgrade("--json")[1])["checks"]}
+        self.assertEqual(0, checks[check]["result"])
+        broken = {"op": "!matches", "args": {"value": "a", "regex": "(?=a)"}}
+        inventory.RULES.create(self.db, {**rule, "conditions": [*conditions, broken]})
+        ended, text = self.check_upgrade("--json")
+        checks = {found["check"]: found for found in json.loads(text)["checks"]}
+        self.assertEqual((1, 1), (ended, checks[check]["result"]))
+        for part in ("1 regular expressions", "(old one)", "'(?=a)'", "RE2"):
+            self.assertIn(part, checks[check]["details"])
 
     def test_nodes_that_no_conductor_can_serve_are_reported(self) -> None:
         schema.upgrade(self.db)

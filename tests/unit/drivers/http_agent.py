@@ -50,6 +50,7 @@ class HttpAgent:
     :ivar lacks: extensions that it does not have.
     :ivar posted: (name, params) of each command, in order.
     :ivar connections: how many clients connected.
+    :ivar request_ids: what requests said they were sent for.
     """
 
     def __init__(self, tls: bool = True) -> None:
@@ -59,6 +60,7 @@ class HttpAgent:
         self.refusals: list[tuple[int, str]] = []
         self.lacks: set[str] = set()
         self.paths: list[str] = []
+        self.request_ids: list[str] = []
         self.connections = 0
         handler = type("Handler", (_Handler,), {"agent": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -145,6 +147,7 @@ class _Handler(http_handler.Handler):
 
     def _refused(self, query: str) -> bool:
         self.agent.paths.append(self.path)
+        self.agent.request_ids.append(self.headers["X-OpenStack-Request-ID"])
         if self.agent.refusals:
             status, why = self.agent.refusals.pop(0)
             self.answer(status, {"faultcode": "Client", "faultstring": why})

@@ -39,6 +39,11 @@ class ClientTest(AgentTestCase):
         self.assertEqual([("standby.sync", {"x": 2})], self.agent.posted)
         self.assertIn("wait=true", self.agent.paths[0])
 
+    def test_it_gets_the_id_of_the_request_that_it_works_for(self) -> None:
+        self.client.commands()
+        self.client.start(SLOW, {})
+        self.assertEqual([self.subject.context.global_id] * 2, self.agent.request_ids)
+
     def test_connections_are_kept(self) -> None:
         for _ in range(5):
             client.AgentClient(self.subject).commands()

@@ -7,6 +7,7 @@ from ingot.common import context, errors
 from ingot.drivers.images import instance_image
 from tests import image_service
 from tests.unit.drivers import fakes
+from tests.unit.drivers.file_server import SlowServer
 
 SHA = hashlib.sha256(b"image").hexdigest()
 UNKNOWN = "0e4b1a9c-3d52-4c6e-8a52-3f6de2bb1c58"
@@ -46,6 +47,15 @@ class CheckedTest(GlanceCase):
         self.assertIn("'sha3_256'", self.refused(odd))
         own = {"image_os_hash_algo": "sha256", "image_os_hash_value": SHA}
         self.assertEqual(SHA, instance_image.read_requested_image(self.of(odd, **own)).checksum)
+
+    def test_a_glance_that_never_ends_its_answer_is_away(self) -> None:
+        for head in (b"HTTP/1.1 200 OK\r\nX-", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"):
+            slow = SlowServer(head)
+            self.addCleanup(slow.stop)
+            task = self.of(UNKNOWN)
+            for name, value in (("endpoint_override", slow.url), ("timeout", 1)):
+                task.conf.set_override(name, value, group="glance")
+            self.assertRaises(errors.ImageServiceUnavailable, instance_image.read_requested_image, task)
 
     def test_what_cannot_be_used_is_refused(self) -> None:
         for about, said in (

@@ -166,7 +166,7 @@ class FakePowerTest(fakes.DriverTestCase):
         task = self.task(driver_info={"fake_power_fault": "the fuse is blown"})
         refusal = self.assertRaises(errors.HardwareError, task.driver.power.start_power_change, task, states.POWER_ON)
         self.assertIn("the fuse is blown", refusal.message)
-        self.assertEqual(states.POWER_OFF, task.driver.power.get_power_state(task))
+        self.assertIsNone(task.driver.power.get_power_state(task))
 
 
 class FakeStepsTest(fakes.DriverTestCase):

@@ -4,10 +4,13 @@ import ssl
 import tempfile
 from typing import Any, ClassVar
 
+import fixtures
+
 from ingot.common import errors, states
 from ingot.drivers.agent import client
 from ingot.drivers.images import instance_image
 from ingot.drivers.ipmi import hardware as ipmi
+from ingot.drivers.ipmi import session
 from ingot.drivers.loading import factory
 from tests.unit.drivers import fakes
 
@@ -20,7 +23,7 @@ LISTED = (
     "deploy_kernel deploy_ramdisk rescue_kernel rescue_ramdisk kernel_append_params force_persistent_boot_device "
     "image_http_proxy image_https_proxy image_no_proxy image_download_source deploy_forces_oob_reboot agent_verify_ca "
     "ipmi_address ipmi_port ipmi_username ipmi_password ipmi_priv_level ipmi_hex_kg_key ipmi_protocol_version "
-    "ipmi_cipher_suite ipmi_bridging ipmi_disable_boot_timeout"
+    "ipmi_cipher_suite ipmi_bridging ipmi_disable_boot_timeout ipmi_force_boot_device"
 ).split()
 
 
@@ -112,6 +115,42 @@ class Agent(fakes.DriverTestCase):
 
 
 class IPMI(fakes.DriverTestCase):
+    columns: ClassVar[dict[str, Any]] = {"driver": "ipmi", "boot_mode": "bios"}
+    options: ClassVar[dict[str, Any]] = {"enabled_hardware_types": ["ipmi"]}
+
+    def start(self, **info: Any) -> tuple[fakes.MemoryTask, list[list[tuple[int, ...]]]]:
+        """Return the task of a node, and a list that gets the data of the requests of each call to its BMC."""
+        calls: list[list[tuple[int, ...]]] = []
+
+        def call(_address: Any, _timeout: float, *requests: session.Request) -> list[bytes]:
+            calls.append([request.data for request in requests])
+            return [b""] * len(requests)
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.ipmi.session.call", call))
+        return self.task(driver_info={**BMC, **info}), calls
+
+    def test_whether_the_bmc_is_to_keep_the_boot_device_can_be_chosen(self) -> None:
+        for given, sent in ((None, 2), ("true", 2), (False, 1)):
+            task, calls = self.start(ipmi_disable_boot_timeout=given)
+            task.driver.management.set_boot_device(task, "pxe")
+            self.assertEqual([sent], list(map(len, calls)))
+
+    def test_a_boot_device_that_is_lost_is_set_again(self) -> None:
+        task, calls = self.start(ipmi_force_boot_device=True)
+        management, power = task.driver.management, task.driver.power
+        lasting = (0x05, 0xC0, 2 << 2, 0, 0, 0)
+        management.set_boot_device(task, "disk", persistent=True)
+        management.set_boot_device(task, "pxe")
+        calls.clear()
+        for target in (states.POWER_ON, states.POWER_OFF, states.POWER_ON, states.REBOOT):
+            power.start_power_change(task, target)
+        self.assertEqual([False, False, True, True], [lasting in call for call in calls])
+        self.assertEqual([(1,), (0,), (1,), (3,)], [call[-1] for call in calls])
+        task, calls = self.start()
+        task.driver.management.set_boot_device(task, "disk", persistent=True)
+        task.driver.power.start_power_change(task, states.POWER_ON)
+        self.assertEqual([(1,)], calls[-1])
+
     def test_what_would_not_be_reached_is_refused(self) -> None:
         for key, good, bad in (
             ("ipmi_protocol_version", (None, "2.0", 2.0), "1.5"),

@@ -84,9 +84,10 @@ class TestPyghmiInternals(testtools.TestCase):
     def test_every_private_name_that_is_used_was_compared(self) -> None:
         source = inspect.getsource(pyghmi_session.Session)
         used = set(re.findall(r"\b(?:self|super\(\))\.(\w+)\(", source)) - {"close"}
-        own = {name for name in vars(pyghmi_session.Session) if name in vars(simplesession.Session)}
-        self.assertEqual(OVERRIDDEN | {"__init__"}, own - {"__module__", "__doc__"})
-        self.assertEqual(set(), (used | own) - set(FINGERPRINTS) - {"__module__", "__doc__"})
+        mine = vars(pyghmi_session.Session)
+        own = {name for name in mine if inspect.isfunction(mine[name]) and name in vars(simplesession.Session)}
+        self.assertEqual(OVERRIDDEN | {"__init__"}, own)
+        self.assertEqual(set(), (used | own) - set(FINGERPRINTS))
 
     def test_setup_cfg_allows_what_lies_between_the_compared_versions(self) -> None:
         (line,) = re.findall(r"^ +pyghmi(.*)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE)

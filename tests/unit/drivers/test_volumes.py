@@ -111,6 +111,7 @@ class Records(VolumeCase):
 class Deploying(VolumeCase):
     def test_nothing_is_written_and_no_agent_is_booted(self) -> None:
         task = self.volume_task()
+        task.set(boot_address="192.0.2.66")
         deploy = task.driver.deploy
         deploy.validate(task)
         self.assertFalse(deploy.runs_agent(task, "deploy"))
@@ -120,7 +121,7 @@ class Deploying(VolumeCase):
             task.memory.clear()
             answer = self.run_to_end(lambda step=step: deploy.execute_deploy_step(task, step))
             self.assertEqual(results.DONE, answer, step["step"])
-        self.assertEqual({"target": "volume"}, task.node.boot_config)
+        self.assertEqual(({"target": "volume"}, None), (task.node.boot_config, task.node.boot_address))
         self.assertEqual({"boot_device": "pxe", "persistent": True}, task.driver.management.get_boot_device(task))
         self.assertEqual(states.POWER_ON, task.node.power_state)
         deploy.clean_up(task)

@@ -1,0 +1,92 @@
+"""``[api] api_workers``: several processes of ingot-api that share one address."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+import requests
+
+from ingot.rack import ports
+from tests import conductor_case, database, patience, server_case
+
+PATIENCE = patience.seconds(60)
+
+
+class Workers(database.TestCase):
+    def start(self, **options: object) -> "subprocess.Popen[bytes]":
+        """Start ingot-api on the database of the test; it is killed with the test."""
+        self.directory = pathlib.Path(self.database.url.removeprefix("sqlite:///")).parent
+        self.port = ports.tcp()
+        self.log = self.directory / "api.log"
+        api = {"host_ip": "127.0.0.1", "port": self.port, "api_workers": 2, "api_threads": 2, **options}
+        lines = ["[DEFAULT]", "transport_url = fake:/", "auth_strategy = noauth", f"log_file = {self.log}"]
+        lines += ["rpc_transport = oslo", f"state_path = {self.directory}"]
+        lines += ["[database]", f"connection = {self.database.url}"]
+        lines += ["[secrets]", f"key_file = {self.conf.secrets.key_file}"]
+        lines += ["[api]", *(f"{name} = {value}" for name, value in api.items())]
+        config = self.directory / "ingot.conf"
+        config.write_text("\n".join(lines))
+        command = [str(pathlib.Path(sys.executable).parent / "ingot-api"), "--config-file", str(config)]
+        with (self.directory / "output").open("wb") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=output)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    @property
+    def conf(self) -> "object":
+        return self.database.conf
+
+    def answers(self, path: str = "/v1", verify: str | bool = True) -> bool:
+        scheme = "https" if isinstance(verify, str) else "http"
+        try:
+            url = f"{scheme}://127.0.0.1:{self.port}{path}"
+            return requests.get(url, timeout=PATIENCE, verify=verify).status_code == 200
+        except requests.ConnectionError:
+            return False
+
+    def processes(self) -> list[int]:
+        """Return the processes that the supervisor has started."""
+        written = self.log.read_text() if self.log.exists() else ""
+        return [int(number) for number in re.findall(r"API process \d runs as process (\d+)", written)]
+
+    def listening(self) -> int:
+        return self.log.read_text().count("The API listens on") if self.log.exists() else 0
+
+    def test_share_an_address_and_one_that_is_killed_is_replaced(self) -> None:
+        process = self.start()
+        conductor_case.eventually(lambda: self.listening() == 2, "both listen")
+        self.assertTrue(self.answers("/v1/nodes"))
+        first, second = self.processes()
+        os.kill(first, signal.SIGKILL)
+        for _ in range(20):
+            self.assertTrue(self.answers("/v1/nodes"))
+        conductor_case.eventually(lambda: self.listening() == 3, "another one listens")
+        self.assertTrue(self.answers())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(0, process.wait(PATIENCE))
+        self.assertFalse(self.answers())
+        self.assertFalse(pathlib.Path(f"/proc/{second}").exists())
+
+    def test_sighup_reads_the_certificate_again_in_each(self) -> None:
+        folder = pathlib.Path(self.database.url.removeprefix("sqlite:///")).parent
+        pem = server_case.make_certificate(folder)
+        process = self.start(enable_ssl_api=True, cert_file=pem, key_file=pem)
+        conductor_case.eventually(lambda: self.listening() == 2, "both listen")
+        self.assertTrue(self.answers(verify=pem))
+        server_case.make_certificate(folder)
+        process.send_signal(signal.SIGHUP)
+        conductor_case.eventually(lambda: self.log.read_text().count("was read again") == 2, "both have read it")
+        for _ in range(6):
+            self.assertTrue(self.answers(verify=pem))
+
+    def test_what_keeps_all_from_starting_is_said_once(self) -> None:
+        process = self.start(host_ip="192.0.2.1")
+        self.assertNotEqual(0, process.wait(PATIENCE))
+        output = (self.directory / "output").read_text()
+        self.assertEqual(1, output.count("192.0.2.1:"), output)
+        self.assertNotIn("Traceback", output)
+        self.assertEqual([], self.processes())

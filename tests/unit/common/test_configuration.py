@@ -1,0 +1,362 @@
+"""What operators write into files, and what Ingot says of it: all at once, with what it means and what to write."""
+
+import contextlib
+import io
+import logging
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import fixtures
+import testtools
+
+from ingot.common import errors
+from ingot.common.conf import files, ironic, opts, safety, start
+from ingot.common.conf.ironic import Verdict
+from ingot.db.cmd import status
+from tests import operators_files
+
+LOCAL = "[api]\nhost_ip = 127.0.0.1\n"
+COMMANDS = {
+    "ingot": "ingot.conductor.cmd.all_in_one",
+    "ingot-api": "ingot.api.cmd",
+    "ingot-conductor": "ingot.conductor.cmd.conductor",
+    "ingot-dbsync": "ingot.db.cmd.dbsync",
+    "ingot-status": "ingot.db.cmd.status",
+}
+
+
+class FileCase(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.file = self.folder / "ingot.conf"
+        self.addCleanup(os.umask, os.umask(0o022))
+
+    def write(self, text: str) -> None:
+        self.file.write_text(text)
+
+    def begin(self, text: str, *arguments: str) -> start.Start:
+        self.write(text)
+        return start.Start("ingot", [f"--config-file={self.file}", *arguments], logs=False)
+
+    def refused(self, text: str, *arguments: str) -> list[str]:
+        def read() -> None:
+            self.begin(text, *arguments).finish()
+
+        return self.assertRaises(errors.ConfigurationError, read).messages
+
+    def check(self, text: str) -> tuple[int, str]:
+        """Return exit status and output of ``ingot-status config``."""
+        self.write(text)
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            ended = status.main(["config", str(self.file)])
+        return ended, output.getvalue()
+
+    def run_command(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        code = f"import sys, {COMMANDS[command]} as c; sys.argv[0] = {command!r}; sys.exit(c.main())"
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=120
+        )
+
+
+class TestFiles(FileCase):
+    def test_every_bad_value_is_named_with_its_line(self) -> None:
+        messages = self.refused(
+            "[DEFAULT]\ndebug = maybe\nhost = two words\n[api]\nport = 99999\n[database]\nmax_pool_size = many\n"
+        )
+        for number, part in ((2, "debug = maybe"), (3, "host = two words"), (5, "port = 99999"), (7, "max_pool_size")):
+            self.assertIn(f"{self.file}:{number}: ", " ".join(messages))
+            self.assertIn(part, " ".join(messages))
+        self.assertEqual(4, len(messages))
+
+    def test_every_line_that_cannot_be_read_is_named_without_what_may_be_a_secret(self) -> None:
+        messages = self.refused(" early\nx = 1\n[DEFAULT]\npassword hunter2\n[broken\n")
+        self.assertEqual([1, 2, 4, 5], [int(message.split(":")[1]) for message in messages])
+        self.assertNotIn("hunter2", " ".join(messages))
+
+    def test_files_that_are_not_there_or_no_text(self) -> None:
+        for argument in (f"--config-file={self.folder}/none", f"--config-file={self.folder}"):
+            (message,) = self.assertRaises(errors.ConfigurationError, start.Start, "ingot", [argument]).messages
+            self.assertIn("cannot be read", message)
+        missing = self.assertRaises(
+            errors.ConfigurationError, start.Start, "ingot", [f"--config-dir={self.folder}/none", "--config-file=/dev/null"]
+        )
+        self.assertIn(f"{self.folder}/none", missing.message)
+        self.file.write_bytes(b"[DEFAULT]\nhost = \xff\n")
+        self.assertIn("UTF-8", self.refused_file())
+
+    def refused_file(self) -> str:
+        return self.assertRaises(errors.ConfigurationError, start.Start, "ingot", [f"--config-file={self.file}"]).message
+
+    def test_the_environment_and_contradictions_are_in_the_same_message(self) -> None:
+        self.useFixture(fixtures.EnvironmentVariable("OS_API__PORT", "x"))
+        messages = self.refused("[conductor]\nheartbeat_timeout = 3\nworkers = 0\n")
+        self.assertEqual(3, len(messages), messages)
+        for part in ("workers", "[api] port, as it is set in the environment", "heartbeat_timeout"):
+            self.assertIn(part, " ".join(messages))
+
+    def test_secrets_are_not_shown(self) -> None:
+        self.assertNotIn("hunter2", " ".join(self.refused("[oslo_messaging_rabbit]\nrabbit_port = x\n[api]\nport = x\n")))
+
+    def test_continued_lines_quotes_and_folders(self) -> None:
+        (self.folder / "more").mkdir()
+        (self.folder / "more" / "b.conf").write_text("[DEFAULT]\nhots = 1\n")
+        begun = self.begin(
+            "[DEFAULT]\nhost = 'a'\nenabled_hardware_types = ipmi,\n  fake-hardware\n", f"--config-dir={self.folder}/more"
+        )
+        self.assertEqual(["ipmi", "fake-hardware"], begun.conf.enabled_hardware_types)
+        self.assertEqual(["hots"], [finding.names[0] for finding in begun.list_findings()])
+
+
+class TestFindings(FileCase):
+    def findings(self, text: str) -> dict[str, tuple[Verdict, str]]:
+        return {
+            name: (finding.verdict, finding.advice)
+            for finding in self.begin(text).list_findings()
+            for name in finding.names
+        }
+
+    def test_what_is_unknown_says_what_may_have_been_meant(self) -> None:
+        found = self.findings("[DEFAULT]\nhots = 1\nautomated_clean = 1\nfrobnicate = 1\n[frob]\nx = 1\n")
+        self.assertEqual({Verdict.UNKNOWN}, {verdict for verdict, _advice in found.values()})
+        self.assertIn("Did you mean host?", found["hots"][1])
+        self.assertIn("[conductor]", found["automated_clean"][1])
+        self.assertIn("no such group", found["x"][1])
+
+    def test_options_of_libraries_drivers_and_logins_are_known(self) -> None:
+        text = (
+            "[DEFAULT]\ndebug = true\nlog_dir = /tmp\ntransport_url = fake:/\n[database]\nmax_retries = 3\n"
+            "[oslo_messaging_rabbit]\nrabbit_quorum_queue = true\n[oslo_policy]\npolicy_file = x\n"
+            "[keystone_authtoken]\nauth_type = password\nauth_url = http://a\nusername = u\nservice-token-roles = a\n"
+            "[glance]\nauth_type = v3applicationcredential\napplication_credential_id = x\n"
+        )
+        self.assertEqual({}, self.findings(text))
+
+    def test_what_ironic_has_says_what_it_means(self) -> None:
+        found = self.findings(
+            "[conductor]\nnode_history = false\nrescue_kernel = x\ndeploy_kernel = http://k\n[redfish]\nuse_swift = 1\n"
+            "[neutron]\nauth_url = http://n\ncleaning_network = c\n"
+        )
+        verdicts = {name: verdict for name, (verdict, _advice) in found.items()}
+        self.assertEqual(Verdict.IGNORED, verdicts["node_history"])
+        self.assertEqual(Verdict.UNSUPPORTED, verdicts["rescue_kernel"])
+        self.assertEqual(Verdict.RENAMED, verdicts["deploy_kernel"])
+        self.assertEqual(Verdict.UNSUPPORTED, verdicts["use_swift"])
+        self.assertEqual(Verdict.REFUSED, verdicts["auth_url"])
+        self.assertIn("never connected", found["auth_url"][1])
+
+    def test_a_service_logs_each_of_them_when_it_starts(self) -> None:
+        logger = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        self.begin("[DEFAULT]\nhots = 1\n[conductor]\nnode_history = false\n").finish()
+        self.assertIn("hots: unknown. Did you mean host?", logger.output)
+        self.assertIn("node_history: ignored.", logger.output)
+
+    def test_credentials_of_services_that_are_not_used_are_refused_or_reported(self) -> None:
+        login = "auth_type = password\nauth_url = http://k\n"
+        self.assertIn("[neutron]", " ".join(self.refused(f"[neutron]\n{login}")))
+        for group in ("cinder", "nova", "swift"):
+            self.assertEqual(Verdict.UNSUPPORTED, self.findings(f"[{group}]\n{login}")["auth_url"][0])
+
+    def test_no_row_is_about_an_option_that_ingot_has(self) -> None:
+        own = {(group, opt.dest) for group, options in opts.GROUPS.items() for opt in options}
+        self.assertEqual(set(), own & set(ironic._BY_OPTION))
+        self.assertEqual(set(), set(opts.GROUPS) & set(ironic.GROUPS))
+
+
+class TestSafety(FileCase):
+    def check_api(self, text: str, own_server: bool = True) -> start.Start:
+        begun = self.begin(text)
+        safety.check_api(begun, own_server)
+        return begun
+
+    def test_without_a_strategy_only_this_host_is_served(self) -> None:
+        begun = self.check_api(LOCAL)
+        self.assertEqual(([], "noauth"), (begun.refusals.messages, begun.conf.auth_strategy))
+        begun = self.check_api("[api]\nunix_socket = /run/ingot.sock\n")
+        self.assertEqual("noauth", begun.conf.auth_strategy)
+        for begun in (self.check_api(""), self.check_api(LOCAL, own_server=False)):
+            (message,) = begun.refusals.messages
+            for part in ("auth_strategy = http_basic", "http_basic_auth_user_file = ", "host_ip = 127.0.0.1"):
+                self.assertIn(part, message)
+
+    def test_a_strategy_that_was_forgotten_is_named(self) -> None:
+        login = "[keystone_authtoken]\nauth_type = password\nauth_url = http://k\n"
+        (message,) = self.check_api(LOCAL + login).refusals.messages
+        self.assertIn("auth_strategy = keystone", message)
+
+    def test_noauth_for_others_is_warned_about(self) -> None:
+        self.assertEqual([], self.check_api(f"[DEFAULT]\nauth_strategy = noauth\n{LOCAL}").warnings)
+        (warning,) = self.check_api("[DEFAULT]\nauth_strategy = noauth\n").warnings
+        self.assertIn("administrator", warning)
+
+    def test_real_machines_are_not_sent_to_themselves(self) -> None:
+        mine = "[DEFAULT]\nmy_ip = 127.0.0.1\n"
+        for text, is_refused in (
+            (mine, True),
+            ("[DEFAULT]\nmy_ip = ::1\n", True),
+            ("[DEFAULT]\nmy_ip = 192.0.2.1\n", False),
+            (f"{mine}enabled_hardware_types = fake-hardware\n", False),
+            (f"{mine}[service_catalog]\nendpoint_override = http://127.0.0.1:6385\n", False),
+        ):
+            begun = self.begin(text)
+            safety.check_hardware(begun)
+            self.assertEqual(is_refused, bool(begun.refusals.messages), text)
+
+    def test_defaults(self) -> None:
+        conf = opts.load([], prog="ingot", files=[])
+        self.assertIsNone(conf.auth_strategy)
+        self.assertEqual(["ipmi"], conf.enabled_hardware_types)
+        self.assertTrue(conf.conductor.force_power_state_during_sync)
+
+    def test_logs_are_for_the_service_and_its_group(self) -> None:
+        place = self.folder / "logs" / "new"
+        code = (
+            "import sys\nfrom ingot.common.conf import start\n"
+            f"start.Start('ingot', ['--config-file=/dev/null', '--log-dir={place}', '--log-file=ingot.log'])\n"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in (place, place / "ingot.log")]
+        self.assertEqual([0o750, 0o640], modes)
+
+    def test_a_log_that_cannot_be_written_is_refused(self) -> None:
+        self.write("[DEFAULT]\nlog_file = /dev/null/ingot.log\n")
+        refused = self.run_command("ingot-dbsync", "--config-file", str(self.file), "version")
+        self.assertEqual(start.Exit.CONFIGURATION, refused.returncode)
+        self.assertIn("ingot-dbsync: Configuration option log_dir and log_file", refused.stderr)
+        self.assertNotIn("Traceback", refused.stderr)
+
+
+class TestTemplates(FileCase):
+    """Each is refused in one message that names everything, and starts without what that names."""
+
+    def refused_parts(self, groups: operators_files.Groups, parts: Sequence[str]) -> str:
+        ended, output = self.check(operators_files.render(groups))
+        self.assertEqual(2, ended, output)
+        refusals = output.partition("\n\n")[2].partition("\n\n")[0]
+        self.assertEqual(len(parts), len(refusals.splitlines()) - 1, refusals)
+        for part in parts:
+            self.assertIn(part, refusals)
+        return output
+
+    def test_ironic_image(self) -> None:
+        output = self.refused_parts(
+            operators_files.IRONIC_IMAGE,
+            (
+                "enabled_hardware_types: 'idrac, redfish, manual-management'",
+                "enabled_bios_interfaces: 'redfish, idrac-redfish'",
+                "enabled_boot_interfaces: 'pxe, redfish-virtual-media, idrac-redfish-virtual-media, redfish-https'",
+                "enabled_deploy_interfaces: 'autodetect, custom-agent, bootc'",
+                "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type ipmi",
+                "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type fake-hardware",
+                "enabled_firmware_interfaces: 'redfish'",
+                "enabled_inspect_interfaces: 'redfish, idrac-redfish'",
+                "enabled_management_interfaces: 'redfish, idrac-redfish'",
+                "enabled_power_interfaces: 'redfish, idrac-redfish'",
+                "enabled_raid_interfaces: 'redfish, idrac-redfish'",
+                "enabled_vendor_interfaces: 'ipmitool, idrac-redfish, redfish'",
+                "hooks parse-lldp",
+            ),
+        )
+        for part in ("auth_strategy = noauth", "[redfish] use_swift", "[conductor] deploy_kernel", "boot_retry_timeout"):
+            self.assertIn(part, output)
+
+    def test_bifrost(self) -> None:
+        self.refused_parts(
+            operators_files.BIFROST,
+            (
+                "'redfish, manual-management'",
+                "enabled_bios_interfaces: 'redfish'",
+                "enabled_boot_interfaces: 'redfish-virtual-media, pxe'",
+                "enabled_firmware_interfaces: 'redfish'",
+                "enabled_management_interfaces: 'redfish'",
+                "enabled_power_interfaces: 'redfish, agent'",
+                "enabled_raid_interfaces: 'redfish'",
+                "enabled_vendor_interfaces: 'ipmitool, redfish'",
+                "/etc/ironic/htpasswd",
+            ),
+        )
+
+    def test_kolla_ansible(self) -> None:
+        output = self.refused_parts(
+            operators_files.KOLLA_ANSIBLE, ("Write auth_strategy = keystone", "[neutron] auth_url, auth_type")
+        )
+        for part in ("[cinder]", "[nova]", "[pxe_filter]"):
+            self.assertIn(part, output)
+
+    def test_without_what_is_refused_their_values_count(self) -> None:
+        groups = {name: dict(options) for name, options in operators_files.IRONIC_IMAGE.items()}
+        for name, value in groups["DEFAULT"].items():
+            kept = [one for one in value.split(",") if not any(part in one for part in ("redfish", "idrac", "pxe,"))]
+            groups["DEFAULT"][name] = ",".join(kept)
+        groups["DEFAULT"] |= {
+            "enabled_hardware_types": "ipmi,fake-hardware",
+            "enabled_boot_interfaces": "ipxe,fake",
+            "enabled_deploy_interfaces": "direct,fake,ramdisk",
+            "enabled_vendor_interfaces": "no-vendor,fake",
+            "default_deploy_interface": "",
+        }
+        del groups["DEFAULT"]["default_deploy_interface"], groups["DEFAULT"]["default_inspect_interface"]
+        groups["inspector"]["hooks"] = "$default_hooks,boot-mode"
+        ended, output = self.check(operators_files.render(groups))
+        self.assertEqual(1, ended, output)
+        conf = self.begin(operators_files.render(groups)).conf
+        self.assertEqual("192.0.2.5", conf.host)
+        self.assertEqual("http://192.0.2.5:6180/images/ipa.kernel", conf.deploy.deploy_kernel)
+        self.assertEqual(["/shared/html/images", "/templates"], conf.deploy.file_url_allowed_paths)
+        self.assertEqual("boot-mode", conf.inspector.hooks[-1])
+        self.assertIn("x86_64", conf.deploy.deploy_kernel_by_arch)
+
+
+class TestCommands(FileCase):
+    def test_each_says_all_mistakes_with_its_name_and_no_traceback(self) -> None:
+        self.write("[DEFAULT]\nhost = a b\n[api]\nport = x\n")
+        for command, more in (("ingot", []), ("ingot-api", []), ("ingot-conductor", []), ("ingot-dbsync", ["version"])):
+            refused = self.run_command(command, "--config-file", str(self.file), *more)
+            self.assertEqual(start.Exit.CONFIGURATION, refused.returncode, refused.stderr)
+            lines = refused.stderr.splitlines()
+            self.assertGreaterEqual(len(lines), 3)
+            for line in lines:
+                self.assertTrue(line.startswith(f"{command}: "), line)
+
+    def test_each_says_in_its_help_what_it_is_and_where_it_reads(self) -> None:
+        self.write("broken")
+        for command in COMMANDS:
+            shown = self.run_command(command, "--config-file", str(self.file), "--help")
+            text = " ".join(shown.stdout.split())
+            self.assertEqual(0, shown.returncode, shown.stderr)
+            for part in ("/etc/ingot", "OS_<GROUP>__<OPTION>", "database"):
+                self.assertIn(part, text, command)
+
+    def test_a_database_that_is_away_is_worth_another_try_and_a_wrong_one_is_not(self) -> None:
+        self.write("[database]\nconnection = mysql+pymysql://ada:hunter2@127.0.0.1:1/ingot\n")
+        away = self.run_command("ingot-dbsync", "--config-file", str(self.file), "version")
+        self.assertEqual(start.Exit.TRY_AGAIN, away.returncode, away.stderr)
+        self.assertIn("127.0.0.1", away.stderr)
+        self.assertNotIn("hunter2", away.stderr)
+        (self.folder / "x.sqlite").write_text("no database at all")
+        self.write(f"[database]\nconnection = sqlite:///{self.folder}/x.sqlite\n")
+        wrong = self.run_command("ingot-dbsync", "--config-file", str(self.file), "version")
+        self.assertEqual(start.Exit.CONFIGURATION, wrong.returncode, wrong.stderr)
+        self.assertNotIn("Traceback", away.stderr + wrong.stderr)
+
+    def test_files_are_judged_with_an_exit_code(self) -> None:
+        self.assertEqual(0, self.check(f"[conductor]\nnode_history = false\n{LOCAL}")[0])
+        self.assertEqual(1, self.check(f"[DEFAULT]\nhots = x\n{LOCAL}")[0])
+        self.assertEqual(1, self.check("[DEFAULT]\nauth_strategy = noauth\n")[0])
+        ended, output = self.check("[api]\nport = x\n[DEFAULT]\nenabled_hardware_types = redfish\n")
+        self.assertEqual(2, ended)
+        for part in ("port = x", "redfish", "auth_strategy"):
+            self.assertIn(part, output)
+        self.assertEqual(2, self.check("nonsense")[0])
+
+    def test_libraries_that_warn_of_each_other_are_silent(self) -> None:
+        shown = self.run_command("ingot", "--help")
+        self.assertEqual("", shown.stderr)
+
+    def test_a_setting_says_where_it_stands(self) -> None:
+        setting = files.Setting("ingot.conf", 3, "api", "port", "1")
+        self.assertEqual(("ingot.conf:3", "[api] port"), (setting.where, setting.option))
