@@ -12,8 +12,8 @@ from ingot.common import signals, workers
 from ingot.common.conf import start
 
 _DESCRIPTION = (
-    "The API of Ingot, bare-metal provisioning, in a process of its own. It needs conductors (ingot-conductor), RabbitMQ "
-    "and a shared database; the command ingot is all in one process, without."
+    "The API of Ingot, bare-metal provisioning, in a process of its own. It needs conductors (ingot-conductor), "
+    "RabbitMQ and a shared database; the command ingot is all in one process, without."
 )
 
 _MOST_BY_DEFAULT = 4

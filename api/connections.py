@@ -1,6 +1,6 @@
 """Connections to the embedded server: how many there may be, and how much and how slowly may arrive on each.
 
-Neither a connection nor a part of a request costs a thread, so that slow and silent clients keep nobody waiting.
+Neither a connection nor a part of a request costs a thread, so that slow and silent clients keep no other waiting.
 """
 
 import asyncio
@@ -153,7 +153,7 @@ class Connection(httptools_impl.HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Let it in, after a handshake if there is to be TLS."""
         peer = transport.get_extra_info("peername")
-        self.address = str(peer[0]) if isinstance(peer, tuple) else ""
+        self.address = str(peer[0]).removeprefix("::ffff:") if isinstance(peer, tuple) else ""
         self._below = transport
         context = self._tls()
         if not self._guests.admit(self):
@@ -253,7 +253,7 @@ class Connection(httptools_impl.HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self.idle_since = time.monotonic()
-        if self._arriving and self.expect_100_continue:  # nobody knows whether the client will send the body
+        if self._arriving and self.expect_100_continue:  # it may send the body, or may not
             self.transport.close()
         if self.transport.is_closing():
             self._limit_taking()

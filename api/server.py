@@ -143,7 +143,8 @@ def listen(conf: cfg.ConfigOpts) -> socket.socket:
         if path:
             return _listen_on_file(pathlib.Path(path), int(conf.api.unix_socket_mode, 8))
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.create_server((host, conf.api.port), family=family, backlog=_BACKLOG)
+        both = host == "::" and socket.has_dualstack_ipv6()
+        listener = socket.create_server((host, conf.api.port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # head and body of an answer are two writes
         return listener
     except OSError as exc:
@@ -164,7 +165,7 @@ def _listen_on_file(path: pathlib.Path, mode: int) -> socket.socket:
                     raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
             path.unlink()
         listener.bind(str(path))
-        path.chmod(mode)  # nobody can connect before it listens
+        path.chmod(mode)  # no client can connect before it listens
         listener.listen(_BACKLOG)
     except BaseException:
         listener.close()

@@ -325,9 +325,9 @@ class Refusals:
         except ConfigurationError as exc:
             self.messages += exc.messages
 
-    def add(self, **values: object) -> None:
-        """Keep a refusal: option, value and allowed."""
-        self.messages.append(ConfigurationError(**values).message)
+    def add(self, option: str, value: object, allowed: str) -> None:
+        """Keep the refusal of an option's value."""
+        self.messages.append(ConfigurationError(option=option, value=value, allowed=allowed).message)
 
     def finish(self) -> None:
         """Raise what was kept.

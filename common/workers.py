@@ -87,7 +87,7 @@ class Supervisor:
     :param kind: what they are, for the log.
     :param environments: what each has in its environment, by name. As a source of options it is stronger than files.
     :param command: starts one of them.
-    :param patience: seconds within which one ends that is told to.
+    :param patience: seconds within which one ends that is to end.
     :param files: descriptors of this process that they share.
     """
 

@@ -39,9 +39,6 @@ _ANSWER_S = 30
 """Seconds within which it must answer a statement. One that is frozen, or behind a line that swallows everything, must
 not keep a request for ever. Migrations have no limit."""
 
-_SQLITE = b"SQLite format 3\0"
-"""What a file of SQLite begins with, unless it is empty."""
-
 _LOCK_S = 10
 """Seconds that a statement waits for rows that another transaction has, and after which the server ends a transaction
 in which nothing happens: that of a process that is frozen would keep all others from a node."""
@@ -113,8 +110,8 @@ _ELSEWHERE = frozenset((1047, 1290, 1792, 1836, "25006"))
 failover, a node that its Galera cluster has lost. A new connection may reach the right one."""
 
 _REFUSED = re.compile(
-    "Access denied|Unknown database|authentication failed|no pg_hba.conf entry|permission denied|unable to open database|"
-    "readonly database|(role|database) .* does not exist",
+    "Access denied|Unknown database|authentication failed|no pg_hba.conf entry|permission denied|"
+    "unable to open database|readonly database|file is not a database|(role|database) .* does not exist",
     re.IGNORECASE,
 )
 """What servers of all kinds say to a user, a password or a database that is wrong. PostgreSQL's driver has no codes for
@@ -299,20 +296,12 @@ def _create_file(url: sa.URL) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # It holds the passwords of BMCs. SQLite gives its companion files the same mode.
         path.touch(mode=0o600)
-        with path.open("rb") as file:
-            head = file.read(len(_SQLITE))
     except OSError as exc:
         raise errors.ConfigurationError(
             option="[database] connection",
             value=str(url),
             allowed=f"The file cannot be created ({exc.strerror}). Name another one, or another state_path.",
         ) from exc
-    if head not in (b"", _SQLITE):
-        raise errors.ConfigurationError(
-            option="[database] connection",
-            value=str(url),
-            allowed="The file is not a database of SQLite: name another.",
-        )
 
 
 def _prepare_each_file(engine: sa.Engine, synchronous: str) -> None:
@@ -330,6 +319,8 @@ def _prepare_each_file(engine: sa.Engine, synchronous: str) -> None:
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.02)
+            except sqlite3.DatabaseError as exc:  # what is there is no database
+                raise sqlite3.OperationalError(str(exc)) from exc
         cursor.execute(f"PRAGMA synchronous={synchronous}")
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.close()

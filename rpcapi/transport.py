@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import amqp
 import futurist
-import kombu
 import orjson
 import oslo_messaging
 from futurist import rejection
+from kombu import connection as kombu_connection
 from kombu import exceptions as kombu_exceptions
 from oslo_config import cfg
 from oslo_log import log
@@ -207,7 +207,7 @@ def check_brokers(conf: cfg.ConfigOpts) -> bool:
         place = f"{host.hostname}:{host.port or (5671 if tls else 5672)}"
         user, secret = host.username or "guest", host.password or "guest"
         try:
-            with kombu.Connection(
+            with kombu_connection.Connection(  # type: ignore[no-untyped-call]
                 hostname=host.hostname,
                 port=host.port,
                 userid=user,
@@ -219,14 +219,16 @@ def check_brokers(conf: cfg.ConfigOpts) -> bool:
                 connection.connect()
             return True
         except (amqp.AccessRefused, amqp.NotAllowed) as exc:
-            refused.append(f"{place} refuses user {user} for the virtual host {url.virtual_host or '/'} ({exc.message})")
+            refused.append(
+                f"{place} refuses user {user} for the virtual host {url.virtual_host or '/'} ({exc.message})"
+            )
         except (*_AWAY, amqp.AMQPError, OSError) as exc:
             away.append(f"{place} ({exc})")
     if refused:
         raise errors.ConfigurationError(option="transport_url", value="***", allowed=f"{'; '.join(refused)}.")
     LOG.warning(
-        "No broker can be reached: %s. Work goes on without, found by searches each %d s, and answers that need another "
-        "process have to wait",
+        "No broker can be reached: %s. Work goes on without, found by searches each %d s, and answers that need "
+        "another process have to wait",
         ", ".join(away),
         conf.conductor.sweep_interval,
     )

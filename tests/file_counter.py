@@ -11,7 +11,8 @@ from ingot.api import app
 
 PRODUCT = ("api", "common", "conductor", "db", "drivers", "rpcapi")
 ROOT = pathlib.Path(app.__file__).parents[1]
-WEB = {"flask", "werkzeug"}
+FRAMEWORKS = {"flask": "web", "werkzeug": "web", "uvicorn": "server"}
+"""What a thread does in which one of these runs: it answers requests, or is the event loop of the web server."""
 
 
 class FileCounter:
@@ -22,6 +23,7 @@ class FileCounter:
         self._watches = False
         self._ran: dict[int, set[tuple[str, bool]]] = {}
         self._web: set[int] = set()
+        self._server: set[int] = set()
         threading.setprofile(self._note)
 
     def stop(self) -> None:
@@ -44,8 +46,9 @@ class FileCounter:
         return {path for thread in self._web for path, by_conductor in self._ran.get(thread, ()) if not by_conductor}
 
     def of_conductor(self) -> set[str]:
-        """Return the files of all other threads."""
-        return {path for thread, places in self._ran.items() if thread not in self._web for path, _by in places}
+        """Return the files of all other threads, but for the event loop of the web server."""
+        others = self._ran.keys() - self._web - self._server
+        return {path for thread in others for path, _by in self._ran[thread]}
 
     def of_conductor_with_calls(self) -> set[str]:
         """Return the files in which the conductor's work ran, also those of calls answered in threads of requests."""
@@ -58,18 +61,20 @@ class FileCounter:
         place, thread = self._place(frame), threading.get_ident()
         if place == "web":
             self._web.add(thread)
+        elif place == "server":
+            self._server.add(thread)
         elif place:
             self._ran.setdefault(thread, set()).add((place, self._is_conductors(frame)))
 
     def _place(self, frame: types.FrameType) -> str:
-        """Return the product's file of a function; "web" for a web framework; "" for all others."""
+        """Return the product's file of a function; what a framework stands for; "" for all others."""
         code = frame.f_code
         if code not in self._places:
             place, path = "", pathlib.Path(code.co_filename)
             if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PRODUCT:
                 place = str(path.relative_to(ROOT))
-            elif str(frame.f_globals.get("__name__", "")).partition(".")[0] in WEB:
-                place = "web"
+            else:
+                place = FRAMEWORKS.get(str(frame.f_globals.get("__name__", "")).partition(".")[0], "")
             self._places[code] = place
         return self._places[code]
 

@@ -1,4 +1,4 @@
-"""What three widely used deployments of Ironic write into its file, as options and values, with their defaults filled in.
+"""What three widely used deployments of Ironic write into its file, as options and values.
 
 Read in metal3-io/ironic-image db962c9, openstack/bifrost 1e5af6c and openstack/kolla-ansible 1a68181.
 """

@@ -57,7 +57,10 @@ class ScriptedCase(conductor_case.ConductorCase):
         self._mortal = MortalDatabase(self.conf, self.stage.life)
         conductor = manager.Conductor(self.conf, self._mortal, loaded)
         about = {"conductor_group": "", "release": versions.current_version(), "rpc_version": versions.RPC_VERSION}
+        lease = conductor.services.lease
+        moment = lease.now()
         conductors.register(db, host, {**about, "classic_drivers": []}, loaded.list_enabled())
+        lease.renew(moment)
         return conductor
 
     def retire(self) -> None:

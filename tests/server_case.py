@@ -17,7 +17,7 @@ ASK = b"GET /v1/nodes HTTP/1.1\r\nHost: x\r\n\r\n"
 class ServerCase(api_case.ApiCase):
     """``self.serve()`` starts the server with the options that ``self.options`` and a test have set.
 
-    It has one thread, so that whatever keeps a thread keeps everybody waiting.
+    It has one thread, so that whatever keeps a thread keeps every client waiting.
     """
 
     options: dict[str, Any] = {}  # noqa: RUF012 - subclasses replace it

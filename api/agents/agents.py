@@ -82,13 +82,13 @@ def _issue_token(call: Call, node: models.Node) -> str | None:
     """Return the token of the node's boot if it is for this client, and log what an operator must know of it."""
     token = agents.issue_token(call.db, node, call.address, call.conf.agent.token_reissue_timeout)
     if token and node.agent_token is None:
-        LOG.info("Node %s: the agent token of this boot is given to %s", node.uuid, call.address)
+        LOG.info("Node %s: the agent token of this boot is given to %s", node.uuid, call.where)
     elif token is None and node.agent_url is None:  # no agent has shown it: one that has lost it cannot go on
         LOG.warning(
             "Node %s: the agent token of this boot is not given to %s; %s has had it since %s ([agent] "
             "token_reissue_timeout). An agent that has none ends, and its flow when its time is over; boot the machine "
             "anew. If that address is no machine's of yours, see [api] machine_networks",
-            *(node.uuid, call.address or "an unknown address", node.agent_address or "an unknown address"),
+            *(node.uuid, call.where, node.agent_address or "an unknown address"),
             clock.iso(node.agent_token_at) if node.agent_token_at else "an unknown time",
         )
     return token
@@ -172,7 +172,7 @@ def _refuse_change(call: Call, node: models.Node, given: Mapping[str, str | None
     """
     for name, column in _PINNED.items() if node.agent_url is not None else ():
         if given[name] != getattr(node, column):
-            LOG.warning("Node %s: a heartbeat from %s has another %s than this boot", node.uuid, call.address, name)
+            LOG.warning("Node %s: a heartbeat from %s has another %s than this boot", node.uuid, call.where, name)
             raise errors.Invalid(
                 f'Detected change in ramdisk provided "{name}": the first heartbeat of a boot settles it. Boot the '
                 "machine anew for another agent."

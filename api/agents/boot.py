@@ -39,15 +39,16 @@ _ANOTHER_ADDRESS = (
 def ipxe(call: Call, mac: str) -> Reply:
     """Show the script for the machine that has a MAC address; unknown machines boot from their disk."""
     node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
-    where = call.address or "an unknown address"
     if node is None:
-        LOG.info("No port with pxe_enabled has MAC address %.40r: the machine at %s boots from its disk", mac, where)
+        LOG.info(
+            "No port with pxe_enabled has MAC address %.40r: the machine at %s boots from its disk", mac, call.where
+        )
         return Reply(LOCAL_DISK)
     config = node.boot_config
     if config.get("target") == "volume":
         return Reply(_render_ticket(call, node))
     boots.note_script(call.db, node)
-    LOG.info("Node %s: its machine, at %s, has fetched its boot script: %s", node.uuid, where, config.get("target"))
+    _log_script(call, node)
     if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
         return Reply(LOCAL_DISK)
     return Reply(_render_script(config))
@@ -59,7 +60,7 @@ def volume(call: Call, node: str, ticket: str) -> Reply:
     uuid = fields.parse_uuid("node", node)
     found = boots.redeem_ticket(call.db, uuid, ticket, _bound_address(call))
     if found is None or found.boot_config.get("target") != "volume":
-        LOG.warning("Node %s: a ticket for the script of its volume, used at %s, is not good", uuid, call.address)
+        LOG.warning("Node %s: a ticket for the script of its volume, used at %s, is not good", uuid, call.where)
         raise errors.NotFound("There is no boot script here: its ticket was used, or there never was one.")
     return Reply(_render_volume_script(call, found))
 
@@ -81,6 +82,11 @@ def image(call: Call, node: str, ticket: str, image: str) -> Reply:
     return Reply(download, download.status, download.headers)
 
 
+def _log_script(call: Call, node: models.Node) -> None:
+    target = node.boot_config.get("target", "disk")
+    LOG.info("Node %s: its machine, at %s, has fetched its boot script: %s", node.uuid, call.where, target)
+
+
 def _bound_address(call: Call) -> str | None:
     """Return the network address that a ticket is for; None: any."""
     return call.address if call.conf.api.check_volume_address else None
@@ -90,13 +96,13 @@ def _render_ticket(call: Call, node: models.Node) -> str:
     """Return a script that leads to that of the volume."""
     ticket = boots.issue_ticket(call.db, node, _bound_address(call))
     if ticket is not None:
-        LOG.info("Node %s: its machine, at %s, has fetched its boot script: volume", node.uuid, call.address)
+        _log_script(call, node)
         # By way of the address that this script came from.
         return f"#!ipxe\nchain ../volumes/{node.uuid}/{ticket} || {_NO_VOLUME}"
     LOG.warning(
         "Node %s: the boot script of its volume is not given to %s, because %s had it since Ingot last booted the "
         "machine. If the machine has another address now, reboot it by Ingot, or see [api] check_volume_address",
-        *(node.uuid, call.address or "an unknown address", node.boot_address or "another address"),
+        *(node.uuid, call.where, node.boot_address or "another address"),
     )
     return f"#!ipxe\n{_ANOTHER_ADDRESS}"
 

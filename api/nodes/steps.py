@@ -46,10 +46,16 @@ def _parse_numbers(_name: str, steps: list[Json]) -> list[Json]:
     ]
 
 
-IN_ORDER = fields.FieldType({"type": ["array", "null"], "items": _CHOSEN}, _parse_numbers)
+def _parse_requested(name: str, steps: list[Json]) -> list[Json]:
+    """Return the steps of a request, which cannot have masks that a template or runbook shows instead of secrets."""
+    tables.unmask(name, steps)
+    return _parse_numbers(name, steps)
+
+
+IN_ORDER = fields.FieldType({"type": ["array", "null"], "items": _CHOSEN}, _parse_requested)
 """Steps that run in the order given: manual cleaning, service."""
 
-BY_PRIORITY = fields.FieldType({"type": ["array", "null"], "items": _RANKED}, _parse_numbers)
+BY_PRIORITY = fields.FieldType({"type": ["array", "null"], "items": _RANKED}, _parse_requested)
 """Steps that are sorted in among others: deploying."""
 
 

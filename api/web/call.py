@@ -17,6 +17,8 @@ from ingot.common.json_types import Json
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
 
+_UNKNOWN_ADDRESS = "an unknown address"
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Call:
@@ -54,6 +56,11 @@ class Call:
     body: Any = None
     preconditions: Preconditions | None = None
     dry_run: bool = False
+
+    @property
+    def where(self) -> str:
+        """Where the request comes from, for logs."""
+        return self.address or _UNKNOWN_ADDRESS
 
 
 class Reply(NamedTuple):

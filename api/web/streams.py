@@ -211,15 +211,15 @@ class Stream(Iterator[bytes]):
 
     async def blocks(self) -> AsyncGenerator[bytes, None]:
         """See :meth:`Lasting.blocks`."""
-        loop, news = asyncio.get_running_loop(), asyncio.Event()
-        with self._feed.telling(lambda: loop.call_soon_threadsafe(news.set)):
+        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+        with self._feed.telling(lambda: loop.call_soon_threadsafe(arrived.set)):
             while (block := await asyncio.to_thread(self._read)) is not None:
                 if block:
                     yield block
                     continue
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(news.wait(), self._patience())
-                news.clear()
+                    await asyncio.wait_for(arrived.wait(), self._patience())
+                arrived.clear()
 
     def _patience(self) -> float:
         return max(0.0, min(self._heartbeat_at, self._until) - time.monotonic())

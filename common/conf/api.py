@@ -30,8 +30,8 @@ API: list[cfg.Opt] = [
     cfg.StrOpt(
         "ca_file",
         deprecated_group="ssl",
-        help="Authorities in PEM: clients must then show a certificate of one of them, booting machines and agents too. "
-        "Unset: clients need none.",
+        help="Authorities in PEM: clients must then show a certificate of one of them, booting machines and agents "
+        "too. Unset: clients need none.",
     ),
     cfg.StrOpt(
         "server_tls_minimum_version",
@@ -44,30 +44,30 @@ API: list[cfg.Opt] = [
         "api_workers",
         default=1,
         min=0,
-        help="Processes of ingot-api, which share one address. 0: one for each CPU, but not more than 4. The command ingot "
-        "always is one process, and a WSGI server of your own has its own option.",
+        help="Processes of ingot-api, which share one address. 0: one for each CPU, but not more than 4. The command "
+        "ingot always is one process, and a WSGI server of your own has its own option.",
     ),
     cfg.IntOpt(
         "api_threads",
         default=32,
         min=1,
-        help="Threads that answer requests in each process of ingot-api and in ingot. Only a request that has arrived takes "
-        "one. A WSGI server of your own has its own option.",
+        help="Threads that answer requests in each process of ingot-api and in ingot. Only a request that has arrived "
+        "takes one. A WSGI server of your own has its own option.",
     ),
     cfg.IntOpt(
         "request_timeout",
         default=60,
         min=1,
-        help="Seconds within which a request must have arrived, with its body, and within which a client must take each "
-        "part of an answer. Then the connection is closed.",
+        help="Seconds within which a request must have arrived, with its body, and within which a client must take "
+        "each part of an answer. Then the connection is closed.",
     ),
     cfg.IntOpt("max_header_size", default=64, min=8, help="Most KiB of the URL and the headers of a request."),
     cfg.IntOpt(
         "max_connections_per_address",
         default=128,
         min=1,
-        help="Most connections from one address to one process. One more takes the place of the one that has been idle for "
-        "longest, or is closed if none is idle. Does not count for [api] trusted_proxies and the unix socket.",
+        help="Most connections from one address to one process. One more takes the place of the one that has been idle "
+        "for longest, or is closed if none is idle. Does not count for [api] trusted_proxies and the unix socket.",
     ),
     cfg.URIOpt(
         "public_endpoint",
@@ -85,7 +85,8 @@ API: list[cfg.Opt] = [
         "check_volume_address",
         default=True,
         help="Serve the boot script of a volume, which holds its password, to one network address only: the first that "
-        "asks for it after Ingot has booted the machine. Switch it off where machines get another address at each boot.",
+        "asks for it after Ingot has booted the machine. Switch it off where machines get another address at each "
+        "boot.",
     ),
     networks.build_option(
         "trusted_proxies",
@@ -120,15 +121,16 @@ API: list[cfg.Opt] = [
         "max_event_streams",
         default=50,
         min=0,
-        help="Most clients that follow /ingot/v1/events at once, in one process. They take no threads; a WSGI server of your "
-        "own needs as many more. 0: none.",
+        help="Most clients that follow /ingot/v1/events at once, in one process. They take no threads; a WSGI server "
+        "of your own needs as many more. 0: none.",
     ),
     cfg.IntOpt(
         "max_image_downloads",
         default=32,
         min=0,
-        help="Most machines that fetch images of Glance through one process at once. They take no threads; a WSGI server of "
-        "your own needs as many more. One more machine has to try again, which agents do for about a minute. 0: none.",
+        help="Most machines that fetch images of Glance through one process at once. They take no threads; a WSGI "
+        "server of your own needs as many more. One more machine has to try again, which agents do for about a minute. "
+        "0: none.",
     ),
     cfg.IntOpt(
         "event_heartbeat_interval",
@@ -142,7 +144,8 @@ API: list[cfg.Opt] = [
         default=1024,
         min=4,
         max=65536,
-        help="Largest request body in KiB, but for those that have an option of their own. Ingot 0.2 took it for bytes.",
+        help="Largest request body in KiB, but for those that have an option of their own. Ingot 0.2 took it for "
+        "bytes.",
     ),
     cfg.IntOpt(
         "max_json_body_size_provision",
@@ -193,6 +196,6 @@ SERVICE_CATALOG: list[cfg.Opt] = [
         "endpoint_override",
         schemes=["http", "https"],
         help="Address of the API as machines on the provisioning network reach it: what boot scripts fetch and agents "
-        "call. Unset: [api] public_endpoint, else http://my_ip:port.",
+        "call. Unset: [api] public_endpoint, else my_ip and port.",
     )
 ]

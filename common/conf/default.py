@@ -55,9 +55,9 @@ _GENERAL: list[cfg.Opt] = [
         type=types.String(max_length=200, regex=r"^\S+$"),
         default=socket.gethostname(),
         sample_default="the host's name",
-        help="Name of this conductor in the database, in locks and in RPC: any text without spaces. Unique among conductors, and the same after "
-        "a restart, so that the conductor finds what it left behind. It does not start while another process works "
-        "under its name.",
+        help="Name of this conductor in the database, in locks and in RPC: any text without spaces. Unique among "
+        "conductors, and the same after a restart, so that the conductor finds what it left behind. It does not start "
+        "while another process works under its name.",
     ),
     cfg.StrOpt(
         "my_ip",

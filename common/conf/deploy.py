@@ -8,7 +8,7 @@ INSPECTION_HOOKS = ("ramdisk-error", "validate-interfaces", "ports", "architectu
 """What can be made of an inventory, each by a function of ``conductor/inspection/process.py``."""
 
 
-class _Hooks(types.List):  # type: ignore[misc]  # oslo.config has no types
+class _Hooks(types.List):
     """Names of hooks; all that are unknown are refused at once."""
 
     def __call__(self, value: object) -> list[str]:
@@ -40,8 +40,9 @@ DEPLOY: list[cfg.Opt] = [
     cfg.IntOpt(
         "create_configuration_priority",
         min=0,
-        help="Priority of the clean step that builds the arrays of target_raid_config. Unset: the agent's own priority; "
-        "0: only when it is requested. Lower than delete_configuration_priority, or what it builds is deleted again.",
+        help="Priority of the clean step that builds the arrays of target_raid_config. Unset: the agent's own "
+        "priority; 0: only when it is requested. Lower than delete_configuration_priority, or what it builds is "
+        "deleted again.",
     ),
     cfg.BoolOpt(
         "enable_ata_secure_erase",
@@ -112,8 +113,8 @@ DEPLOY: list[cfg.Opt] = [
         "deploy_kernel_by_arch",
         default={},
         deprecated_group="conductor",
-        help="The same for nodes of one architecture, which goes before deploy_kernel: pairs of properties.cpu_arch and URL, "
-        "as x86_64:http://...,aarch64:http://...",
+        help="The same for nodes of one architecture, which goes before deploy_kernel: pairs of properties.cpu_arch "
+        "and URL, as x86_64:http://...,aarch64:http://...",
     ),
     cfg.DictOpt(
         "deploy_ramdisk_by_arch",

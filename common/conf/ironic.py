@@ -117,12 +117,15 @@ _ROWS = (
     _Row("DEFAULT", "autodetect_deploy_interfaces", _NO, "Ingot has no deploy interface autodetect: name one."),
     _Row("DEFAULT", "hash_ring_algorithm use_rpc_for_database bindir pybasedir", _IGNORED, "Ingot has no use for it."),
     _Row("DEFAULT", "pecan_debug debug_tracebacks_in_api", _IGNORED, "Tracebacks go into the log only."),
-    _Row("DEFAULT", "notification_level versioned_notifications_topics", _NO, GROUPS["oslo_messaging_notifications"][1]),
+    _Row("DEFAULT", "notification_level versioned_notifications_topics", _NO,
+         GROUPS["oslo_messaging_notifications"][1]),
     _Row("DEFAULT", "default_resource_class", _NO, "Nodes get the resource class that they are created with."),
     _Row("DEFAULT", "default_conductor_group", _NO, "Nodes get the conductor group that they are created with."),
     _Row("DEFAULT", "default_portgroup_mode", _NO, "Port groups get the mode that they are created with."),
-    _Row("DEFAULT", "my_ipv6", _NO, "Write the IPv6 address as my_ip, or a URL as [service_catalog] endpoint_override."),
-    _Row("DEFAULT", "allow_image_access_via_auth_token", _NO, "Images of Glance are read with Ingot's own credentials."),
+    _Row("DEFAULT", "my_ipv6", _NO,
+         "Write the IPv6 address as my_ip, or a URL as [service_catalog] endpoint_override."),
+    _Row("DEFAULT", "allow_image_access_via_auth_token", _NO,
+         "Images of Glance are read with Ingot's own credentials."),
     _Row("DEFAULT", "ignore_project_check_for_admin_tasks", _NO, "Images of Glance are read as their project may."),
     _Row("DEFAULT", "drain_shutdown_timeout", _NO, "ingot-conductor drain --wait is how conductors are drained."),
     _Row("DEFAULT", "log_in_db_max_size", _IGNORED, "Texts are as long as their columns."),
@@ -132,14 +135,15 @@ _ROWS = (
     _Row("agent", "certificates_path", _IGNORED, "Certificates of agents are in the database."),
     _Row("agent", "verify_ca api_ca_file", _NO, _TLS_AGENT),
     _Row("agent", "tls_ciphers tls_minimum_version", _NO, "Ingot takes what this host's OpenSSL is configured for."),
-    _Row("agent", "deploy_logs_local_path", _NO, "Logs of agents are in the database: GET /ingot/v1/nodes/<node>/logs."),
+    _Row("agent", "deploy_logs_local_path", _NO,
+         "Logs of agents are in the database: GET /ingot/v1/nodes/<node>/logs."),
     _Row("agent", "deploy_logs_storage_backend", _IGNORED, "Logs of agents are in the database."),
     _Row("agent", "deploy_logs_swift_container deploy_logs_swift_days_to_expire", _NO, _SWIFT),
     _Row("agent", "image_download_source", _IGNORED, "As http: agents fetch the image from where it is."),
     _Row("agent", "manage_agent_boot", _NO, "The agent is always booted by Ingot."),
     _Row("agent", "agent_api_version memory_consumed_by_agent", _IGNORED, "Ingot finds it out."),
     _Row("agent", "command_wait_attempts command_wait_interval", _IGNORED, _WORK),
-    _Row("agent", "allow_md5_checksum", _NO, "Agents are told to refuse MD5."),
+    _Row("agent", "allow_md5_checksum", _NO, "Ingot has agents refuse MD5."),
     _Row("agent", "enable_bios_bootloader_install", _NO, "Agents do as is their default."),
     _Row("agent", "neutron_agent_max_attempts neutron_agent_poll_interval neutron_agent_status_retry_interval", _NO,
          _NOT_CONNECTED),
@@ -149,8 +153,8 @@ _ROWS = (
     _Row("api", "enable_ramdisk_endpoints", _NO, "They are always served: lookup and heartbeat are for agents."),
     _Row("api", "middleware network_data_schema", _NO, "Ingot loads no files of Ironic."),
     _Row("api", "response_validation", _IGNORED, "Answers are made from their schemas."),
-    _Row("api", "disallow_clean_steps disallow_deploy_steps disallow_service_steps disallowed_enrollment_boot_modes", _NO,
-         "No step and no boot mode is refused by name: what users may do is the policy's."),
+    _Row("api", "disallow_clean_steps disallow_deploy_steps disallow_service_steps disallowed_enrollment_boot_modes",
+         _NO, "No step and no boot mode is refused by name: what users may do is the policy's."),
     # Conductors
     _Row("conductor", "bootloader bootloader_by_arch", _NO, _MEDIA),
     _Row("conductor", "rescue_kernel rescue_ramdisk rescue_kernel_by_arch rescue_ramdisk_by_arch", _NO,
@@ -160,7 +164,8 @@ _ROWS = (
     _Row("conductor", "verify_step_priority_override", _NO, "Verify steps have the priority that their driver gives."),
     _Row("conductor", "node_history node_history_cleanup_batch_count node_history_cleanup_interval", _IGNORED,
          "The history is always kept: node_history_max_entries of it."),
-    _Row("conductor", "node_history_minimum_days", _NO, "node_history_max_entries limits the history, whatever its age."),
+    _Row("conductor", "node_history_minimum_days", _NO,
+         "node_history_max_entries limits the history, whatever its age."),
     _Row("conductor", "log_step_flows_to_syslog record_step_flows_in_history", _IGNORED, "Step runs are always kept."),
     _Row("conductor", "max_concurrent_deploy max_concurrent_clean max_concurrent_per_conductor_group", _NO,
          "Ingot does not limit how many machines are deployed or cleaned at once."),
@@ -169,12 +174,14 @@ _ROWS = (
          _IGNORED, _WORK),
     _Row("conductor", "check_allocations_interval sync_local_state_interval conductor_cleanup_interval", _IGNORED,
          "[conductor] sweep_interval is for all of it."),
-    _Row("conductor", "conductor_cleanup_batch_size conductor_cleanup_timeout reserved_workers_pool_percentage", _IGNORED,
-         _WORK),
-    _Row("conductor", "send_sensor_data send_sensor_data_interval send_sensor_data_wait_timeout send_sensor_data_workers "
+    _Row("conductor", "conductor_cleanup_batch_size conductor_cleanup_timeout reserved_workers_pool_percentage",
+         _IGNORED, _WORK),
+    _Row("conductor", "send_sensor_data send_sensor_data_interval send_sensor_data_wait_timeout "
+         "send_sensor_data_workers "
          "send_sensor_data_types send_sensor_data_for_undeployed_nodes", _NO, _SENSORS),
     _Row("conductor", "soft_power_off_timeout", _NO, "power_state_change_timeout is for all changes of power."),
-    _Row("conductor", "power_failure_recovery_interval", _IGNORED, "sync_power_state_interval is for these nodes, too."),
+    _Row("conductor", "power_failure_recovery_interval", _IGNORED,
+         "sync_power_state_interval is for these nodes, too."),
     _Row("conductor", "configdrive_swift_container configdrive_swift_temp_url_duration", _IGNORED, _SWIFT),
     _Row("conductor", "cache_clean_up_interval clear_image_cache_on_deploy_failure", _IGNORED, _FILES),
     _Row("conductor", "disable_deep_image_inspection permitted_image_formats conductor_always_validates_images", _NO,
@@ -210,7 +217,8 @@ _ROWS = (
     # Inspection
     _Row("inspector", "require_managed_boot pre_create_ports power_off", _IGNORED, _INSPECTION),
     _Row("inspector", "callback_endpoint_override", _NO, "Agents send inventories to the API that they look up."),
-    _Row("inspector", "extra_kernel_params", _NO, "Write them into [pxe] kernel_append_params; collectors has its own."),
+    _Row("inspector", "extra_kernel_params", _NO,
+         "Write them into [pxe] kernel_append_params; collectors has its own."),
     _Row("inspector", "force_dhcp", _NO, _INSPECTION),
     _Row("inspector", "keep_ports", _NO, "Ports that an inspection does not find stay, as keep_ports = all."),
     _Row("inspector", "status_check_period", _IGNORED, _WORK),
@@ -239,11 +247,13 @@ _ROWS = (
     _Row("glance", "swift_account swift_account_prefix swift_api_version swift_container swift_endpoint_url "
          "swift_store_multiple_containers_seed swift_temp_url_cache_enabled swift_temp_url_duration "
          "swift_temp_url_expected_download_start_delay swift_temp_url_key", _IGNORED, _SWIFT),
-    _Row("glance", "allowed_direct_url_schemes num_retries interface", _NO, "Images of Glance are passed on by the API."),
+    _Row("glance", "allowed_direct_url_schemes num_retries interface", _NO,
+         "Images of Glance are passed on by the API."),
     _Row("service_catalog", f"{_CREDENTIALS} username password project_name project_id project_domain_id "
-         "project_domain_name user_domain_id user_domain_name region_name system_scope valid_interfaces cafile certfile "
-         "keyfile insecure timeout service_type service_name interface connect_retries min_version max_version", _IGNORED,
-         "Ingot asks no catalog for its own address: set endpoint_override, or [api] public_endpoint."),
+         "project_domain_name user_domain_id user_domain_name region_name system_scope valid_interfaces cafile "
+         "certfile "
+         "keyfile insecure timeout service_type service_name interface connect_retries min_version max_version",
+         _IGNORED, "Ingot asks no catalog for its own address: set endpoint_override, or [api] public_endpoint."),
 )  # fmt: skip
 
 _BY_OPTION = {(row.group, name): (row.verdict, row.advice) for row in _ROWS for name in row.names.split()}

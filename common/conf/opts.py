@@ -26,9 +26,9 @@ The timeout, after which Glance counts as away, is shorter than a request waits 
 cfg.set_defaults(_GLANCE, service_type="image", valid_interfaces=["internal", "public"], timeout=20)
 
 _EPILOG = (
-    "Options are read from the files that --config-file and --config-dir name; without them from ingot.conf, the file of "
-    "the command's own name, and their .conf.d directories in ~/.ingot, ~, /etc/ingot and /etc; and from environment "
-    "variables, OS_<GROUP>__<OPTION>, which are stronger. ingot-status config says what is wrong with files."
+    "Options are read from the files that --config-file and --config-dir name; without them from ingot.conf, the file "
+    "of the command's own name, and their .conf.d directories in ~/.ingot, ~, /etc/ingot and /etc. Environment "
+    "variables, OS_<GROUP>__<OPTION>, are stronger. ingot-status config says what is wrong with files."
 )
 
 GROUPS: dict[str, list[cfg.Opt]] = {
@@ -105,10 +105,16 @@ def parse(
     register(conf)
     conf.register_cli_opts(list(cli_opts))
     version = importlib.metadata.version("ingot")
-    texts = {"description": description, "epilog": _EPILOG}
-    named = None if files is None else list(files)
     try:
-        conf(list(arguments), project="ingot", prog=prog, version=version, default_config_files=named, **texts)
+        conf(
+            list(arguments),
+            project="ingot",
+            prog=prog,
+            version=version,
+            default_config_files=None if files is None else list(files),
+            description=description,
+            epilog=_EPILOG,
+        )
     except (cfg.Error, OSError, ValueError) as exc:
         raise errors.ConfigurationError(f"{exc}.") from exc
     conf.set_default("my_ip", netutils.get_my_ipv4())
@@ -149,4 +155,5 @@ def check(conf: cfg.ConfigOpts) -> None:
 def agent_api_url(conf: cfg.ConfigOpts) -> str:
     """Return the address of the API for machines on the provisioning network, without a slash at the end."""
     url = conf.service_catalog.endpoint_override or conf.api.public_endpoint
-    return (url or f"http://{netutils.escape_ipv6(conf.my_ip)}:{conf.api.port}").rstrip("/")
+    scheme = "https" if conf.api.enable_ssl_api else "http"
+    return (url or f"{scheme}://{netutils.escape_ipv6(conf.my_ip)}:{conf.api.port}").rstrip("/")

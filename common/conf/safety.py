@@ -13,8 +13,8 @@ _FAKE = "fake-hardware"
 
 _HOW_TO_LOG_IN = (
     "It has no default. Write under [DEFAULT]: auth_strategy = http_basic and http_basic_auth_user_file = "
-    "/etc/ingot/htpasswd, with users made by htpasswd -nbB; or auth_strategy = keystone. Without any, the API is served "
-    "with [api] host_ip = 127.0.0.1 only."
+    "/etc/ingot/htpasswd, with users made by htpasswd -nbB; or auth_strategy = keystone. Without any, the API is "
+    "served with [api] host_ip = 127.0.0.1 only."
 )
 
 
@@ -49,8 +49,8 @@ def check_hardware(start: Start) -> None:
     if real and not is_named and is_loopback(address):
         found = "was not found out" if not start.has_set("DEFAULT", "my_ip") else f"is {address}"
         start.refusals.messages.append(
-            f"my_ip {found}, and machines of {', '.join(real)} cannot reach the API there. Write the address of this host "
-            "on the provisioning network as my_ip, or a URL as [service_catalog] endpoint_override."
+            f"my_ip {found}, and machines of {', '.join(real)} cannot reach the API there. Write the address of this "
+            "host on the provisioning network as my_ip, or a URL as [service_catalog] endpoint_override."
         )
 
 

@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 
 class Exit(enum.IntEnum):
-    """Exit codes, those of sysexits.h: systemd's RestartPreventExitStatus=78 keeps a service down until it is corrected."""
+    """Exit codes, those of sysexits.h: with RestartPreventExitStatus=78 systemd does not start a service in vain."""
 
     DONE = 0
     FAILED = 1
@@ -110,9 +110,11 @@ class Start:
 
     def attempt(self, check: Callable[_Args, _Result], *args: _Args.args, **kwargs: _Args.kwargs) -> _Result | None:
         """Return what a function returns that may refuse options; None if it does."""
-        with self.refusals.collect():
+        try:
             return check(*args, **kwargs)
-        return None
+        except errors.ConfigurationError as exc:
+            self.refusals.messages += exc.messages
+            return None
 
     def complete(self, check: Callable[_Args, _Result], *args: _Args.args, **kwargs: _Args.kwargs) -> None:
         """Check what the command finds out on its own later, if a message is to be complete: something is refused."""

@@ -13,8 +13,8 @@ from ingot.drivers.loading import factory
 from ingot.rpcapi import client, transport
 
 _DESCRIPTION = (
-    "Ingot, bare-metal provisioning: API and conductor in one process, by default with an SQLite database that it creates "
-    "and upgrades on its own."
+    "Ingot, bare-metal provisioning: API and conductor in one process, by default with an SQLite database that it "
+    "creates and upgrades on its own."
 )
 
 

@@ -1,10 +1,10 @@
 """A small process beside a conductor that lets the others know at once when the conductor dies.
 
 The two share a pipe, of which the conductor alone has the end to write to. The kernel closes that end when the
-conductor ends, however it ends. If it has not said goodbye, the witness writes into the conductor's entry that it is gone. The
-others take over then, as if its last heartbeat had been too long ago. That needs nothing special of broker or database,
-whatever cluster they are, and their failures are no sign of a death. What takes the witness along, as the end of a host
-or of a container does, is noticed by the missing heartbeats.
+conductor ends, however it ends. If it has not said goodbye, the witness writes into the conductor's entry that it is
+gone. The others take over then, as if its last heartbeat had been too long ago. That needs nothing special of broker or
+database, whatever cluster they are, and their failures are no sign of a death. What takes the witness along, as the end
+of a host or of a container does, is noticed by the missing heartbeats.
 """
 
 import contextlib

@@ -84,8 +84,10 @@ class Lab:
     def _ingot(self) -> tuple[list[str]]:
         """Write the configuration; return the command that uses it. What is not set here is as an operator finds it."""
         settings = {
-            "DEFAULT": {"host": "quickstart", "my_ip": "127.0.0.1", "state_path": str(self.work_dir)},
+            "DEFAULT": {"host": "quickstart", "auth_strategy": "noauth", "state_path": str(self.work_dir)},
             "api": {"host_ip": "127.0.0.1", "port": str(self._port)},
+            # The machines are on this host.
+            "service_catalog": {"endpoint_override": f"http://127.0.0.1:{self._port}"},
             "database": {"connection": f"sqlite:///{self.work_dir / 'ingot.sqlite'}"},
             "deploy": {"url_denied_networks": ""},  # the images are on this host
         }

@@ -266,7 +266,9 @@ def _publish_file(task: Task, source: str) -> str:
     try:
         if not path.is_file():
             raise errors.ImageError(f"image_source: there is no file {path} on this conductor's host")
-        link.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (link.parent.parent, link.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o755)  # a web server of another user reads them
         link.unlink(missing_ok=True)
         try:
             os.link(path, link)

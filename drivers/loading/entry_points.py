@@ -39,9 +39,7 @@ def class_path(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
-def select(
-    source: Source, group: str, option: str, names: list[str], refusals: errors.Refusals
-) -> list[EntryPoint]:
+def select(source: Source, group: str, option: str, names: list[str], refusals: errors.Refusals) -> list[EntryPoint]:
     """Return the entry points that an option names, in its order, without those that it cannot name.
 
     :param refusals: gets those that are not installed, and names that two packages claim.

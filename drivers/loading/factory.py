@@ -193,7 +193,8 @@ class Hardware:
         classes: dict[str, type[BaseInterface]] = {}
         links: Links = {}
         # What an operator has not written is nothing to act on.
-        is_default = self._conf.get_location(option).location is cfg.Locations.opt_default
+        place = self._conf.get_location(option)
+        is_default = place is not None and place.location is cfg.Locations.opt_default
         for entry_point in self._select(group, option):
             name = entry_point.name
             if entry_point.value not in paths:

@@ -121,12 +121,14 @@ class Ingot(fixtures.Fixture):
             "DEFAULT": {
                 "host": "conductor-0",
                 "my_ip": "127.0.0.1",
+                "auth_strategy": "noauth",
                 "state_path": self.directory,
                 "enabled_hardware_types": "fake-hardware,ipmi",
                 "enabled_drivers": "example_classic",
             },
             "api": {"host_ip": "127.0.0.1", "port": port},
             "conductor": {"heartbeat_interval": 1, "sweep_interval": 1},
+            "service_catalog": {"endpoint_override": f"http://127.0.0.1:{port}"},
         }
         if self._password is not None:
             users = self.directory / "users"

@@ -91,16 +91,19 @@ class WheelTest(testtools.TestCase):
     def configured(self) -> pathlib.Path:
         """Write a configuration file with a migrated database: importing the WSGI module starts the API."""
         config = self.work / "ingot.conf"
-        config.write_text(f"[DEFAULT]\nstate_path = {self.work}\ntransport_url = rabbit://127.0.0.1/\n")
+        config.write_text(
+            f"[DEFAULT]\nauth_strategy = noauth\nstate_path = {self.work}\ntransport_url = rabbit://127.0.0.1/\n"
+        )
         run(self.programs / "ingot-dbsync", "--config-file", config, "upgrade", cwd=self.work)
         return config
 
     def test_the_wheel_holds_every_file_of_the_packages_and_no_other(self) -> None:
         self.assertEqual(sorted(self.expected_names()), sorted(self.names_in_wheel()))
 
-    def test_the_description_of_the_api_comes_along(self) -> None:
-        installed = self.programs.parent / "share" / "ingot" / "openapi.json"
-        self.assertEqual((ROOT / "doc" / "openapi.json").read_text(), installed.read_text())
+    def test_the_description_of_the_api_and_the_samples_come_along(self) -> None:
+        for name in ("doc/openapi.json", "etc/ingot.conf.sample", "etc/policy.yaml.sample"):
+            installed = self.programs.parent / "share" / "ingot" / pathlib.PurePath(name).name
+            self.assertEqual((ROOT / name).read_text(), installed.read_text())
 
     def test_every_module_can_be_imported(self) -> None:
         files = [pathlib.PurePosixPath(n) for n in self.names_in_wheel() if n.endswith(".py")]

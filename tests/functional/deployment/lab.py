@@ -36,7 +36,12 @@ MIRROR = {
 }
 
 # Quick enough for a test; an operator's figures are ten times these.
-_CONDUCTOR = {"heartbeat_interval": 1, "sweep_interval": 1, "sync_power_state_interval": 5}
+_CONDUCTOR = {
+    "heartbeat_interval": 1,
+    "sweep_interval": 1,
+    "sync_power_state_interval": 5,
+    "force_power_state_during_sync": False,  # tests switch machines themselves
+}
 
 MORTAL = {"conductor": {"heartbeat_timeout": 6}}
 """Options where others are to notice soon that a conductor was killed; elsewhere a pause of the machine kills none."""
@@ -223,6 +228,7 @@ class Lab(fixtures.Fixture):
             "DEFAULT": {
                 "host": host,
                 "my_ip": "127.0.0.1",
+                "auth_strategy": "noauth",
                 "state_path": self.directory,
                 "debug": True,
                 "enabled_hardware_types": "ipmi,fake-hardware",

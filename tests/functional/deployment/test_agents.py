@@ -8,7 +8,7 @@ from tests.functional.deployment import lab
 from tests.functional.deployment.core_steps import CORE, ran
 
 MACHINE = "machine-0"
-BUILT = {"raid_level": "1", "is_root_volume": True, "root_device_hint": {"size": ">= 1"}}
+BUILT = {"raid_level": "1", "is_root_volume": True, "root_device_hint": {"name": "/dev/sda"}}
 RELOAD = {"step": "apply_configuration", "interface": "raid", "kinds": ["deploy"], "reboot_requested": True}
 FLASH = {"step": "flash", "interface": "bios", "kinds": ["deploy", "service"], "reboot_requested": True}
 
@@ -41,7 +41,8 @@ class TestDeployment(AgentsTestCase):
         return uuid
 
     def test_arrays_that_the_agent_does_not_report_fail_it(self) -> None:
-        failed = self.bench.reach(self.mirrored(result={}), "deploy failed")
+        uuid = self.mirrored(result={})
+        failed = self.bench.reach(uuid, "deploy failed")
         for words in ("raid.apply_configuration of template CUSTOM_MIRROR", "None as deploy_result.logical_disks"):
             self.assertIn(words, failed["last_error"])
         self.assertEqual({}, failed["raid_config"])

@@ -46,12 +46,14 @@ class Bench(fixtures.Fixture):
             ("host", "conductor-1", None),
             ("host_ip", "127.0.0.1", "api"),
             ("port", port, "api"),
+            ("endpoint_override", f"http://127.0.0.1:{port}", "service_catalog"),
             ("sync_power_state_interval", 0, "conductor"),
             ("sweep_interval", 60, "conductor"),
             ("heartbeat_interval", 60, "conductor"),
             ("heartbeat_timeout", 300, "conductor"),
             ("deploy_kernel", f"{self.files.url}/kernel", "deploy"),
             ("deploy_ramdisk", f"{self.files.url}/ramdisk", "deploy"),
+            ("url_denied_networks", [], "deploy"),
         ):
             conf.set_override(name, value, group=group)
         conductor = manager.Conductor(conf, self.db)

@@ -72,7 +72,7 @@ class ManyStepsTest(testtools.TestCase):
         options = {"DEFAULT": {"enabled_hardware_types": "bench-hardware", "enabled_bios_interfaces": "fake"}}
         self.bench = self.useFixture(lab.Lab(rack={"steps": OFFERED, **rack}, options=options))
         self.user = self.bench.user
-        self.uuid = self.bench.enroll(driver="bench-hardware")
+        self.uuid = self.bench.enroll(driver="bench-hardware", raid_interface="agent")
         for name in traits:
             self.user.post("/v1/deploy_templates", {"name": name, "steps": [TEMPLATES[name]]})
             self.user.put(f"/v1/nodes/{self.uuid}/traits/{name}", None)

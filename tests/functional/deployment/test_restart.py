@@ -27,14 +27,20 @@ class TestRestart(testtools.TestCase):
                 bench.reach(uuid, state)
         (conductor,) = bench.conductors.values()
         conductor.stop(signal.SIGKILL)
+        request_ids = []
         for uuid in uuids:
-            bench.user.provision(uuid, "service", service_steps=[_RESET])
+            body = {"target": "service", "service_steps": [_RESET]}
+            answer = bench.user.request("PUT", f"/v1/nodes/{uuid}/states/provision", body)
+            self.assertEqual(202, answer.status_code, answer.text)
+            request_ids.append(answer.headers["OpenStack-Request-Id"])
         conductor.start()
         for uuid in uuids:
             bench.reach(uuid, "active")
         for uuid in uuids:
             ended = [(row["step"], row["attempt"], row["state"]) for row in bench.step_runs(uuid)]
             self.assertIn(("factory_reset", 1, "done"), ended)
+        log = conductor.log.read_text(errors="replace")
+        self.assertEqual([], [own_id for own_id in request_ids if own_id not in log])
 
 
 class TestFrozen(testtools.TestCase):

@@ -110,7 +110,7 @@ class Bench(fixtures.Fixture):
 
     def _configuration(self) -> str:
         groups: dict[str, dict[str, Any]] = {
-            "DEFAULT": {"host": "bench", "my_ip": "127.0.0.1", "state_path": self.directory, "debug": True},
+            "DEFAULT": {"host": "bench", "auth_strategy": "noauth", "state_path": self.directory, "debug": True},
             "api": {
                 "host_ip": "127.0.0.1",
                 "port": self._port,
@@ -124,6 +124,7 @@ class Bench(fixtures.Fixture):
                 "erase_devices_metadata_priority": 10,
                 **self._deploy,
             },
+            "conductor": {"force_power_state_during_sync": False},  # what is deployed switches itself off
             "agent": {"command_timeout": 30},
             "pxe": {"kernel_append_params": "console=ttyS0,115200 quiet"},
             "service_catalog": {"endpoint_override": f"http://{HOST}:{self._agents_port}"},

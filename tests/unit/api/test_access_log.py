@@ -49,7 +49,7 @@ class AccessLog(api_case.ApiCase):
         (line,) = self.lines
         self.assertIn(" 400 ", line)
 
-    def test_nobody_writes_lines_of_his_own(self) -> None:
+    def test_no_client_writes_lines_of_its_own(self) -> None:
         self.api("GET", "/v1/nodes/" + urllib.parse.quote("a\nDELETE /v1/nodes 204"))
         self.api("GET", "/v1/nodes", X_User_Id="ada from me")
         path, line = self.lines

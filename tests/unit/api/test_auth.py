@@ -64,7 +64,7 @@ class HttpBasic(api_case.ApiCase):
             self.assertIn("Basic realm=", answer.headers["WWW-Authenticate"])
 
     def test_each_failure_is_one_line_of_the_log(self) -> None:
-        log = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))  # beside the line of each request
         self.assertEqual(401, self.status(Authorization=basic("ada\nadmin", "wrong")))
         self.assertEqual("Failed log-in of user 'ada\\nadmin' from 127.0.0.1\n", log.output)
 

@@ -15,7 +15,7 @@ class SlowClients(server_case.ServerCase):
     def ask(self) -> int:
         return requests.get(f"{self.url}/v1/nodes", timeout=PATIENCE).status_code
 
-    def test_keep_nobody_waiting(self) -> None:
+    def test_keep_no_other_waiting(self) -> None:
         self.serve(max_connections_per_address=400)
         beginnings = (b"", b"G", b"GET /v1 HTTP/1.1\r\nA: b", POST + b"Content-Length: 9\r\n\r\n{")
         for number in range(200):
@@ -153,7 +153,7 @@ class WhatIsNoRequest(server_case.ServerCase):
             self.assertIn(" 413 ", answer)
             self.assertIn(" 200 OK", answer)
 
-    def test_who_asks_before_sending_the_body_is_told(self) -> None:
+    def test_who_asks_before_sending_the_body_gets_an_answer(self) -> None:
         self.serve()
         expecting = POST + b"Expect: 100-continue\r\nConnection: close\r\nContent-Length: "
         connection = self.connect(expecting + b"2\r\n\r\n")

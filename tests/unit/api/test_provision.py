@@ -314,6 +314,7 @@ class Refusing(ProvisionCase):
             ({"interface": "moon", "step": "x"}, "'moon' is not one of ['vendor', 'power'"),
             ({**CLEAN[0], "priority": 1}, "'priority' was unexpected"),
             ({**CLEAN[0], "args": []}, "clean_steps.0.args"),
+            ({**CLEAN[0], "args": {"a": {"password": "******"}}}, "Invalid clean_steps.0.args.a.password: ******."),
             ({**CLEAN[0], "execute_on_child_nodes": "yes"}, "clean_steps.0.execute_on_child_nodes"),
             ({**CLEAN[0], "limit_child_node_execution": "x"}, "clean_steps.0.limit_child_node_execution"),
         ):

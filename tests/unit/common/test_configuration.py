@@ -83,14 +83,19 @@ class TestFiles(FileCase):
             (message,) = self.assertRaises(errors.ConfigurationError, start.Start, "ingot", [argument]).messages
             self.assertIn("cannot be read", message)
         missing = self.assertRaises(
-            errors.ConfigurationError, start.Start, "ingot", [f"--config-dir={self.folder}/none", "--config-file=/dev/null"]
+            errors.ConfigurationError,
+            start.Start,
+            "ingot",
+            [f"--config-dir={self.folder}/none", "--config-file=/dev/null"],
         )
         self.assertIn(f"{self.folder}/none", missing.message)
         self.file.write_bytes(b"[DEFAULT]\nhost = \xff\n")
         self.assertIn("UTF-8", self.refused_file())
 
     def refused_file(self) -> str:
-        return self.assertRaises(errors.ConfigurationError, start.Start, "ingot", [f"--config-file={self.file}"]).message
+        return self.assertRaises(
+            errors.ConfigurationError, start.Start, "ingot", [f"--config-file={self.file}"]
+        ).message
 
     def test_the_environment_and_contradictions_are_in_the_same_message(self) -> None:
         self.useFixture(fixtures.EnvironmentVariable("OS_API__PORT", "x"))
@@ -100,13 +105,16 @@ class TestFiles(FileCase):
             self.assertIn(part, " ".join(messages))
 
     def test_secrets_are_not_shown(self) -> None:
-        self.assertNotIn("hunter2", " ".join(self.refused("[oslo_messaging_rabbit]\nrabbit_port = x\n[api]\nport = x\n")))
+        self.assertNotIn(
+            "hunter2", " ".join(self.refused("[oslo_messaging_rabbit]\nrabbit_port = x\n[api]\nport = x\n"))
+        )
 
     def test_continued_lines_quotes_and_folders(self) -> None:
         (self.folder / "more").mkdir()
         (self.folder / "more" / "b.conf").write_text("[DEFAULT]\nhots = 1\n")
         begun = self.begin(
-            "[DEFAULT]\nhost = 'a'\nenabled_hardware_types = ipmi,\n  fake-hardware\n", f"--config-dir={self.folder}/more"
+            "[DEFAULT]\nhost = 'a'\nenabled_hardware_types = ipmi,\n  fake-hardware\n",
+            f"--config-dir={self.folder}/more",
         )
         self.assertEqual(["ipmi", "fake-hardware"], begun.conf.enabled_hardware_types)
         self.assertEqual(["hots"], [finding.names[0] for finding in begun.list_findings()])
@@ -131,7 +139,7 @@ class TestFindings(FileCase):
         text = (
             "[DEFAULT]\ndebug = true\nlog_dir = /tmp\ntransport_url = fake:/\n[database]\nmax_retries = 3\n"
             "[oslo_messaging_rabbit]\nrabbit_quorum_queue = true\n[oslo_policy]\npolicy_file = x\n"
-            "[keystone_authtoken]\nauth_type = password\nauth_url = http://a\nusername = u\nservice-token-roles = a\n"
+            "[keystone_authtoken]\nauth_type = password\nauth_url = http://a\nusername = u\nservice_token_roles = a\n"
             "[glance]\nauth_type = v3applicationcredential\napplication_credential_id = x\n"
         )
         self.assertEqual({}, self.findings(text))
@@ -261,7 +269,12 @@ class TestTemplates(FileCase):
                 "hooks parse-lldp",
             ),
         )
-        for part in ("auth_strategy = noauth", "[redfish] use_swift", "[conductor] deploy_kernel", "boot_retry_timeout"):
+        for part in (
+            "auth_strategy = noauth",
+            "[redfish] use_swift",
+            "[conductor] deploy_kernel",
+            "boot_retry_timeout",
+        ):
             self.assertIn(part, output)
 
     def test_bifrost(self) -> None:

@@ -159,7 +159,7 @@ class Commands(testtools.TestCase):
 
         refused = self.run_dbsync("contract")
 
-        self.assertEqual(1, refused.returncode)
+        self.assertEqual(78, refused.returncode)
         self.assertIn("pin_release_version", refused.stderr)
         self.assertEqual(schema.required_revision(), schema.version(self.db))
 
