@@ -261,6 +261,13 @@ class Connection(httptools_impl.HttpToolsProtocol):
     def timeout_keep_alive_handler(self) -> None:
         self.abort()
 
+    def shutdown(self) -> None:
+        """Take no more requests: one that has not arrived has asked for nothing yet."""
+        if self._arriving:
+            self.abort()
+        else:
+            super().shutdown()
+
     # Limits of time, and refusals.
 
     def _watch(self) -> None:

@@ -198,8 +198,8 @@ def _plan_requested_order(
                 errors.Invalid(
                     field="disable_ramdisk",
                     value=True,
-                    allowed=f"Step {name_source(step.label, step.origin)} runs with the agent's ramdisk only: leave out "
-                    "one of the two.",
+                    allowed=f"Step {name_source(step.label, step.origin)} runs with the agent's ramdisk only: leave "
+                    "out one of the two.",
                 )
             )
     return steps

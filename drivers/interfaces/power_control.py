@@ -84,7 +84,8 @@ def switch_off(task: Task) -> None:
     with contextlib.suppress(errors.HardwareUnreachable):  # many restart their network together with the machine
         is_off = read_power_state(task) == states.POWER_OFF
     if not is_off:
-        task.set(power_request={"target": states.POWER_OFF, "keeps_error": True}, target_power_state=states.POWER_OFF)
+        request = {"target": states.POWER_OFF, "keeps_error": True, "asked_by": task.node.request.get("asked_by", {})}
+        task.set(power_request=request, target_power_state=states.POWER_OFF)
 
 
 def soft_power_off(task: Task) -> results.Result:

@@ -1,4 +1,4 @@
-"""The API as several processes of gunicorn, as the guide says (operator/scaling-out): one is killed, and all are
+"""The API as several processes of gunicorn, as the guide says (operator/web-server): one is killed, and all are
 replaced, while a client works with it."""
 
 import os

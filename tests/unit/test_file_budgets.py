@@ -26,7 +26,8 @@ REPEATS = 3
 SETTLED_S = 0.1
 """What a thread does after it has answered is part of the request."""
 
-# Of each request, three are the way from the server, the headers of proxies, and the access log.
+# Of each request, three are the way from the server, the headers of proxies, and the access log. Of a deployment, three
+# ask whose the node is by the hash ring, and whether another conductor has gone.
 BUDGETS = {
     "GET node": 15,
     "GET nodes": 14,
@@ -35,8 +36,8 @@ BUDGETS = {
     "PUT maintenance": 14,
     "PUT provision": 19,
     "heartbeat": 15,
-    "fake deploy": 20,
-    "fake deploy, with accepting it": 24,
+    "fake deploy": 23,
+    "fake deploy, with accepting it": 28,
 }
 
 

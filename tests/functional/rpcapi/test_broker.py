@@ -57,6 +57,11 @@ class Bus(testtools.TestCase):
         self.addCleanup(made.close)
         return made
 
+    def check(self, url: str) -> bool:
+        """Return whether a process would find a broker at its start."""
+        self.bus(url)
+        return transport.check_brokers(cfg.CONF)
+
     def serve(self, bus: transport.OsloTransport) -> None:
         server = bus.server(self.host, self.endpoint)
         server.start()
@@ -187,3 +192,15 @@ class Encrypted(Bus):
         login = self.url.removeprefix("rabbit://").removesuffix("/")
 
         self.assertIn("certificate verify failed", self.refused(f"rabbit://{login},{login}/"))
+
+
+class Starts(Bus):
+    def test_a_broker_that_refuses_the_user_differs_from_one_that_is_away(self) -> None:
+        url = services.broker_url()
+        place = url.rpartition("@")[2].partition("/")[0]
+        self.assertTrue(self.check(url))
+        self.assertFalse(self.check("rabbit://ada:hunter2@127.0.0.1:1/"))
+        strange = f"rabbit://stranger:hunter2@{place}/"
+        refusal = self.assertRaises(errors.ConfigurationError, self.check, strange).message
+        self.assertIn(f"{place} refuses user stranger", refusal)
+        self.assertNotIn("hunter2", refusal)

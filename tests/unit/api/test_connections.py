@@ -1,6 +1,7 @@
 """Clients that are slow, silent, many, or speak no HTTP, take nothing away from others."""
 
 import socket
+import threading
 import time
 
 import requests
@@ -51,6 +52,14 @@ class SlowClients(server_case.ServerCase):
                 except ConnectionError:
                     got = b""
             self.assertIn(got, (b"", b"HTTP/1.1 "))
+
+    def test_what_has_not_arrived_when_the_server_stops_does_not_delay_it(self) -> None:
+        web = self.serve()
+        slow = self.connect(POST + b"Content-Length: 9\r\n\r\n{")
+        self.assertEqual(200, self.ask())
+        web.stop()
+        self.assertTrue(self.is_closed(slow))
+        self.assertNotIn("api", [thread.name for thread in threading.enumerate()])
 
     def test_a_connection_that_is_silent_is_closed(self) -> None:
         self.serve(request_timeout=1)

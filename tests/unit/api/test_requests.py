@@ -164,6 +164,17 @@ class Bodies(api_case.ApiCase):
         for body in (b"[]", b'"x"', b"5", b"true"):
             self.assertIn("is not of type 'object'", self.refused(400, "POST", "/v1/nodes", body))
 
+    def test_bodies_with_a_config_drive_or_logs_may_be_larger(self) -> None:
+        large = {"configdrive": "x" * 2**21}
+        for path, status in (
+            ("/v1/nodes/none/states/provision", 400),
+            ("/v1/continue_inspection", 400),
+            ("/v1/nodes/none/states/power", 413),
+        ):
+            method = "POST" if path.endswith("inspection") else "PUT"
+            answer = self.api(method, path, {"target": "active", **large})
+            self.assertEqual(status, answer.status, (path, answer.json))
+
     def test_too_large_and_too_deep_are_not_wrapped(self) -> None:
         large = self.api("POST", "/v1/chassis", {"description": "x" * 2**20})
         self.assertEqual((413, "Client"), (large.status, large.json["faultcode"]))

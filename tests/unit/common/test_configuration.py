@@ -8,24 +8,27 @@ import pathlib
 import stat
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import fixtures
 import testtools
+from oslo_config import cfg
 
+from ingot.api import cmd
 from ingot.common import errors
 from ingot.common.conf import files, ironic, opts, safety, start
 from ingot.common.conf.ironic import Verdict
-from ingot.db.cmd import status
+from ingot.conductor.cmd import all_in_one, conductor
+from ingot.db.cmd import dbsync, status
 from tests import operators_files
 
 LOCAL = "[api]\nhost_ip = 127.0.0.1\n"
-COMMANDS = {
-    "ingot": "ingot.conductor.cmd.all_in_one",
-    "ingot-api": "ingot.api.cmd",
-    "ingot-conductor": "ingot.conductor.cmd.conductor",
-    "ingot-dbsync": "ingot.db.cmd.dbsync",
-    "ingot-status": "ingot.db.cmd.status",
+COMMANDS: Mapping[str, Callable[[], int]] = {
+    "ingot": all_in_one.main,
+    "ingot-api": cmd.main,
+    "ingot-conductor": conductor.main,
+    "ingot-dbsync": dbsync.main,
+    "ingot-status": status.main,
 }
 
 
@@ -56,11 +59,17 @@ class FileCase(testtools.TestCase):
             ended = status.main(["config", str(self.file)])
         return ended, output.getvalue()
 
-    def run_command(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        code = f"import sys, {COMMANDS[command]} as c; sys.argv[0] = {command!r}; sys.exit(c.main())"
-        return subprocess.run(
-            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, timeout=120
-        )
+    def run_command(self, command: str, *arguments: str) -> tuple[int, str, str]:
+        """Run a command in this process; return exit code, output and errors."""
+        self.useFixture(fixtures.MonkeyPatch("sys.argv", [command, *arguments]))
+        self.useFixture(fixtures.MonkeyPatch("oslo_config.cfg.CONF", cfg.ConfigOpts()))
+        self.useFixture(fixtures.MonkeyPatch("oslo_log.log.setup", lambda *_arguments: None))
+        with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.redirect_stderr(io.StringIO()) as problems:
+            try:
+                code = int(COMMANDS[command]())
+            except SystemExit as exc:
+                code = int(exc.code or 0)
+        return code, output.getvalue(), problems.getvalue()
 
 
 class TestFiles(FileCase):
@@ -232,10 +241,9 @@ class TestSafety(FileCase):
 
     def test_a_log_that_cannot_be_written_is_refused(self) -> None:
         self.write("[DEFAULT]\nlog_file = /dev/null/ingot.log\n")
-        refused = self.run_command("ingot-dbsync", "--config-file", str(self.file), "version")
-        self.assertEqual(start.Exit.CONFIGURATION, refused.returncode)
-        self.assertIn("ingot-dbsync: Configuration option log_dir and log_file", refused.stderr)
-        self.assertNotIn("Traceback", refused.stderr)
+        code, _output, problems = self.run_command("ingot-dbsync", "--config-file", str(self.file), "version")
+        self.assertEqual(start.Exit.CONFIGURATION, code)
+        self.assertIn("ingot-dbsync: Configuration option log_dir and log_file", problems)
 
 
 class TestTemplates(FileCase):
@@ -328,9 +336,9 @@ class TestCommands(FileCase):
     def test_each_says_all_mistakes_with_its_name_and_no_traceback(self) -> None:
         self.write("[DEFAULT]\nhost = a b\n[api]\nport = x\n")
         for command, more in (("ingot", []), ("ingot-api", []), ("ingot-conductor", []), ("ingot-dbsync", ["version"])):
-            refused = self.run_command(command, "--config-file", str(self.file), *more)
-            self.assertEqual(start.Exit.CONFIGURATION, refused.returncode, refused.stderr)
-            lines = refused.stderr.splitlines()
+            code, _output, problems = self.run_command(command, "--config-file", str(self.file), *more)
+            self.assertEqual(start.Exit.CONFIGURATION, code, problems)
+            lines = problems.splitlines()
             self.assertGreaterEqual(len(lines), 3)
             for line in lines:
                 self.assertTrue(line.startswith(f"{command}: "), line)
@@ -338,23 +346,25 @@ class TestCommands(FileCase):
     def test_each_says_in_its_help_what_it_is_and_where_it_reads(self) -> None:
         self.write("broken")
         for command in COMMANDS:
-            shown = self.run_command(command, "--config-file", str(self.file), "--help")
-            text = " ".join(shown.stdout.split())
-            self.assertEqual(0, shown.returncode, shown.stderr)
+            code, output, problems = self.run_command(command, "--config-file", str(self.file), "--help")
+            self.assertEqual((0, ""), (code, problems))
+            text = " ".join(output.split())
             for part in ("/etc/ingot", "OS_<GROUP>__<OPTION>", "database"):
                 self.assertIn(part, text, command)
 
     def test_a_database_that_is_away_is_worth_another_try_and_a_wrong_one_is_not(self) -> None:
         self.write("[database]\nconnection = mysql+pymysql://ada:hunter2@127.0.0.1:1/ingot\n")
-        away = self.run_command("ingot-dbsync", "--config-file", str(self.file), "version")
-        self.assertEqual(start.Exit.TRY_AGAIN, away.returncode, away.stderr)
-        self.assertIn("127.0.0.1", away.stderr)
-        self.assertNotIn("hunter2", away.stderr)
+        asked = ("ingot-dbsync", "--config-file", str(self.file), "version")
+        code, _output, away = self.run_command(*asked)
+        self.assertEqual(start.Exit.TRY_AGAIN, code, away)
+        self.assertIn("127.0.0.1", away)
+        self.assertNotIn("hunter2", away)
         (self.folder / "x.sqlite").write_text("no database at all")
         self.write(f"[database]\nconnection = sqlite:///{self.folder}/x.sqlite\n")
-        wrong = self.run_command("ingot-dbsync", "--config-file", str(self.file), "version")
-        self.assertEqual(start.Exit.CONFIGURATION, wrong.returncode, wrong.stderr)
-        self.assertNotIn("Traceback", away.stderr + wrong.stderr)
+        code, _output, wrong = self.run_command(*asked)
+        self.assertEqual(start.Exit.CONFIGURATION, code, wrong)
+        self.assertIn("file is not a database", wrong)
+        self.assertNotIn("Traceback", away + wrong)
 
     def test_files_are_judged_with_an_exit_code(self) -> None:
         self.assertEqual(0, self.check(f"[conductor]\nnode_history = false\n{LOCAL}")[0])
@@ -367,7 +377,8 @@ class TestCommands(FileCase):
         self.assertEqual(2, self.check("nonsense")[0])
 
     def test_libraries_that_warn_of_each_other_are_silent(self) -> None:
-        shown = self.run_command("ingot", "--help")
+        code = "import ingot.conductor.cmd.all_in_one"
+        shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
         self.assertEqual("", shown.stderr)
 
     def test_a_setting_says_where_it_stands(self) -> None:

@@ -82,7 +82,6 @@ class TestRetries(OddCase):
             after = self.run_flow(node, "automated_clean", states.CLEANING)
         self.assertEqual((states.AVAILABLE, None), (after.provision_state, after.last_error))
 
-
     def test_what_is_waited_for_is_said_while_it_is_tried_again(self) -> None:
         shown: list[str | None] = []
         answers = [errors.HardwareUnreachable(what="BMC", reason="silent"), None]

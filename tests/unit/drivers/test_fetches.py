@@ -69,6 +69,7 @@ class FetchesTest(fakes.DriverTestCase):
         message = conductor_case.eventually(fails, "it fails")
         for part in ("instance_info.image_checksum", server.url, "not there within 1 s"):
             self.assertIn(part, message)
+        self.assertNotIn("hush", message)
 
     def test_there_are_only_so_many_at_once(self) -> None:
         server = SlowServer()

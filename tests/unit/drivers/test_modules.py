@@ -67,6 +67,24 @@ class IPXETest(fakes.DriverTestCase):
         error = self.assertRaises(errors.Invalid, task.driver.boot.prepare_ramdisk, task, {})
         self.assertIn("kernel_args", error.message)
 
+    def test_the_ramdisk_of_an_architecture_goes_before_that_of_all(self) -> None:
+        options = {
+            option: value
+            for name in ("kernel", "ramdisk")
+            for option, value in (
+                (f"deploy__deploy_{name}", f"http://files/{name}"),
+                (f"deploy__deploy_{name}_by_arch", {"aarch64": f"http://files/arm/{name}"}),
+            )
+        }
+        for architecture, folder in (("aarch64", "files/arm"), ("x86_64", "files"), (None, "files")):
+            properties = {"cpu_arch": architecture} if architecture else {}
+            conf = fakes.configuration(enabled_hardware_types=["fake-hardware"], **self.options, **options)
+            node = fakes.node(boot_interface="ipxe", driver_info={}, properties=properties)
+            task = fakes.MemoryTask(conf, node)
+            task.driver.boot.prepare_ramdisk(task, {})
+            self.assertEqual(f"http://{folder}/kernel", task.node.boot_config["kernel"])
+            self.assertEqual(f"http://{folder}/ramdisk", task.node.boot_config["initrd"])
+
     def test_what_is_missing_is_named(self) -> None:
         task = self.task(driver_info={})
         error = self.assertRaises(errors.MissingParameter, task.driver.boot.validate, task)
