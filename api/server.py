@@ -150,7 +150,8 @@ def listen(conf: cfg.ConfigOpts) -> socket.socket:
     except OSError as exc:
         allowed = f"Cannot listen there: {exc}. Is another server running?"
         option, value = ("unix_socket", path) if path else ("host_ip and port", f"{host}:{conf.api.port}")
-        raise errors.ConfigurationError(option=f"[api] {option}", value=value, allowed=allowed) from exc
+        refusal = errors.Occupied if exc.errno == errno.EADDRINUSE else errors.ConfigurationError
+        raise refusal(option=f"[api] {option}", value=value, allowed=allowed) from exc
 
 
 def _listen_on_file(path: pathlib.Path, mode: int) -> socket.socket:

@@ -297,6 +297,10 @@ class ConfigurationError(IngotError):
         return [self.message]
 
 
+class Occupied(ConfigurationError):
+    """What an option names is in use by another process, which may be about to end."""
+
+
 class ConfigurationErrors(ConfigurationError):
     """Everything that is wrong with the options, at once."""
 

@@ -80,14 +80,14 @@ class Membership:
         A conductor that was killed here does not delay the next one. Of one that was killed elsewhere (another
         container, or before a reboot) it takes two heartbeats, or ``heartbeat_timeout`` since its last, to be sure.
 
-        :raises ConfigurationError: another conductor has this one's name.
+        :raises Occupied: another conductor has this one's name.
         """
         other = self._find_registered()
         if other is None or other.process == identify_process(os.getpid()):
             return
         seen = is_running(other.process)
         if seen or (seen is None and self._has_new_heartbeat(other)):
-            raise errors.ConfigurationError(
+            raise errors.Occupied(
                 option="[DEFAULT] host",
                 value=self._services.host,
                 allowed=f"A conductor of this name works already (process {other.process or 'unknown'!r}: boot id, "

@@ -36,7 +36,7 @@ def check_api(start: Start, own_server: bool = True) -> None:
     elif conf.auth_strategy == "noauth" and not is_local:
         start.warnings.append(
             "auth_strategy = noauth, and the API listens for more than this host: every client that reaches it is an "
-            "administrator of all machines, and sees their passwords' places. Only a closed network makes that safe."
+            "administrator of all machines. Only a closed network makes that safe."
         )
 
 
@@ -47,10 +47,9 @@ def check_hardware(start: Start) -> None:
     is_named = conf.service_catalog.endpoint_override or conf.api.public_endpoint
     real = [name for name in conf.enabled_hardware_types if name != _FAKE]
     if real and not is_named and is_loopback(address):
-        found = "was not found out" if not start.has_set("DEFAULT", "my_ip") else f"is {address}"
         start.refusals.messages.append(
-            f"my_ip {found}, and machines of {', '.join(real)} cannot reach the API there. Write the address of this "
-            "host on the provisioning network as my_ip, or a URL as [service_catalog] endpoint_override."
+            f"my_ip is {address}, and machines of {', '.join(real)} cannot reach the API there. Write the address of "
+            "this host on the provisioning network as my_ip, or a URL as [service_catalog] endpoint_override."
         )
 
 

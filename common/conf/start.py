@@ -188,9 +188,9 @@ def report(prog: str, exc: errors.IngotError) -> Exit:
     """Write what keeps a command from its work, and return the exit code that says whether to try again."""
     for line in describe_refusal(exc).splitlines():
         sys.stderr.write(f"{prog}: {line}\n")
-    if isinstance(exc, errors.ConfigurationError | errors.AccessRefused):
+    if isinstance(exc, errors.ConfigurationError | errors.AccessRefused) and not isinstance(exc, errors.Occupied):
         return Exit.CONFIGURATION
-    return Exit.TRY_AGAIN if isinstance(exc, errors.ServiceUnavailable) else Exit.FAILED
+    return Exit.TRY_AGAIN if isinstance(exc, errors.ServiceUnavailable | errors.Occupied) else Exit.FAILED
 
 
 def describe_refusal(exc: errors.IngotError) -> str:

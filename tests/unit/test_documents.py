@@ -10,11 +10,13 @@ import testtools
 from tests import spec_tables
 
 ROOT = pathlib.Path(__file__).parents[2]
+SECURITY = ROOT / "doc" / "source" / "operator" / "security.rst"
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "tests/gate/faults/README.md", "doc/source/contributor/*.rst")
 LITERAL = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
 MENTION = re.compile(r"([\w.-]*\w/[\w./-]*|[\w-]+\.(?:py|sh|cfg|toml))(?:: ([\w., ]+))?")
 """A path, with a slash or the ending of a file; after a colon names that the file defines."""
 
+LISTENS = re.compile(r"\b(create|start)_(unix_)?server\(|\.bind\(|\bHTTPServer\(|\bmake_server\(")
 NOT_HERE = (".gate", ".venv", "v1/", "ingot/", "bin/", "__init__.py")
 """Beginnings of paths that the documents mention and that no checkout has."""
 
@@ -56,3 +58,25 @@ class DocumentsTest(testtools.TestCase):
     def test_mentions_are_found(self) -> None:
         paths = {one.path for one in mentions()}
         self.assertLessEqual({"common/states.py", "conductor/flows.py", "doc/specs/"}, paths)
+
+
+class SecurityTest(testtools.TestCase):
+    """What operators read of security is proved: each claim names tests, and they exist."""
+
+    def test_each_claim_has_a_test_that_exists(self) -> None:
+        heading, table = SECURITY.read_text().split("* - Claim\n     - Tests\n")
+        claims = [row.split("\n     - ") for row in table.split("   * - ")[1:]]
+        named = {claim: [test for _, test in LITERAL.findall(proof)] for claim, proof in claims}
+        wrong = {claim: [test for test in tests if not spec_tables.exists(test)] for claim, tests in named.items()}
+
+        self.assertGreater(len(claims), 50)
+        self.assertEqual([], [claim for claim, tests in named.items() if not tests])
+        self.assertEqual({}, {claim: tests for claim, tests in wrong.items() if tests})
+        self.assertEqual([], re.findall(r"tests\.\w+\.[\w.]*test_\w+", heading), "tests are named in the table")
+
+    def test_nothing_but_the_api_listens(self) -> None:
+        packages = ("api", "common", "conductor", "db", "drivers", "rpcapi")
+        modules = [path for package in packages for path in (ROOT / package).rglob("*.py")]
+        listening = [path for path in modules if LISTENS.search(path.read_text())]
+
+        self.assertEqual([ROOT / "api" / "server.py"], listening)

@@ -100,7 +100,8 @@ class TwoApis(fixtures.Fixture):
         self.urls = self.lab.urls
         self.second = self.lab.apis["api-1"]
         self.other = lab.User(self.urls[1])
-        self.lab.eventually(lambda: self.other.get("/v1"), "the second API answers")
+        for api in (lab.User(self.urls[0]), self.other):
+            self.lab.eventually(lambda api=api: api.get("/v1"), "both APIs answer")
 
 
 class _OnTwoApis:
@@ -180,7 +181,7 @@ class _OnTwoApis:
 
     def test_readers_that_do_not_read_block_no_other_request(self: Any) -> None:
         site = self.make()
-        host, port = site.lab.url.removeprefix("http://").split(":")
+        host, port = site.urls[0].removeprefix("http://").split(":")  # not the balancer
         for _ in range(7):
             lazy = socket.create_connection((host, int(port)))
             self.addCleanup(lazy.close)

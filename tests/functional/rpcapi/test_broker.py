@@ -195,11 +195,16 @@ class Encrypted(Bus):
 
 
 class Starts(Bus):
-    def test_a_broker_that_refuses_the_user_differs_from_one_that_is_away(self) -> None:
-        url = services.broker_url()
-        place = url.rpartition("@")[2].partition("/")[0]
-        self.assertTrue(self.check(url))
+    def test_a_broker_that_is_there(self) -> None:
+        self.assertTrue(self.check(services.broker_url()))
+
+    def test_a_broker_that_is_away_is_named(self) -> None:
+        logger = self.useFixture(fixtures.FakeLogger())
         self.assertFalse(self.check("rabbit://ada:hunter2@127.0.0.1:1/"))
+        self.assertIn("No broker can be reached: 127.0.0.1:1 (", logger.output)
+
+    def test_a_broker_that_refuses_the_user_is_not_tried_again(self) -> None:
+        place = services.broker_url().rpartition("@")[2].partition("/")[0]
         strange = f"rabbit://stranger:hunter2@{place}/"
         refusal = self.assertRaises(errors.ConfigurationError, self.check, strange).message
         self.assertIn(f"{place} refuses user stranger", refusal)

@@ -103,7 +103,7 @@ class Routing(api_case.ApiCase):
         self.assertEqual(405, self.api("HEAD", "/v1/nodes/n/states/power").status)
 
     def test_a_whole_collection_cannot_be_deleted(self) -> None:
-        self.assertIn("/v1/ports/<ident>", self.refused(400, "DELETE", "/v1/ports"))
+        self.assertIn("/v1/ports/<port_uuid>", self.refused(400, "DELETE", "/v1/ports"))
 
 
 class LockedNodes(api_case.ApiCase):

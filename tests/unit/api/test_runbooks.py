@@ -282,7 +282,8 @@ class UsingRunbooks(provision_case.ProvisionCase):
         return self.good("POST", "/v1/runbooks", {"name": name, "steps": [STEP, SECOND], **values})
 
     def request(self, verb: str = "clean", version: str = api_case.LATEST, **arguments: Any) -> dict[str, Any]:
-        request: dict[str, Any] = self.accepted(verb, version, **arguments).request
+        request: dict[str, Any] = dict(self.accepted(verb, version, **arguments).request)
+        self.assertIn("request_id", request.pop("asked_by"))
         return request
 
     def test_its_steps_are_written_in_their_order_with_where_they_come_from(self) -> None:

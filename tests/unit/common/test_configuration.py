@@ -5,6 +5,7 @@ import io
 import logging
 import os
 import pathlib
+import socket
 import stat
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from oslo_config import cfg
 
 from ingot.api import cmd
 from ingot.common import errors
-from ingot.common.conf import files, ironic, opts, safety, start
+from ingot.common.conf import files, ironic, opts, safety, sample, start
 from ingot.common.conf.ironic import Verdict
 from ingot.conductor.cmd import all_in_one, conductor
 from ingot.db.cmd import dbsync, status
@@ -366,6 +367,16 @@ class TestCommands(FileCase):
         self.assertIn("file is not a database", wrong)
         self.assertNotIn("Traceback", away + wrong)
 
+    def test_an_address_in_use_may_become_free(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            self.write(
+                f"[DEFAULT]\nstate_path = {self.folder}\nenabled_hardware_types = fake-hardware\n"
+                f"[api]\nhost_ip = 127.0.0.1\nport = {other.getsockname()[1]}\n"
+            )
+            code, _output, problems = self.run_command("ingot", "--config-file", str(self.file))
+        self.assertEqual(start.Exit.TRY_AGAIN, code, problems)
+        self.assertIn("ingot: Configuration option [api] host_ip and port", problems)
+
     def test_files_are_judged_with_an_exit_code(self) -> None:
         self.assertEqual(0, self.check(f"[conductor]\nnode_history = false\n{LOCAL}")[0])
         self.assertEqual(1, self.check(f"[DEFAULT]\nhots = x\n{LOCAL}")[0])
@@ -375,6 +386,12 @@ class TestCommands(FileCase):
         for part in ("port = x", "redfish", "auth_strategy"):
             self.assertIn(part, output)
         self.assertEqual(2, self.check("nonsense")[0])
+
+    def test_the_sample_has_only_what_has_an_effect_and_explains_it(self) -> None:
+        text = sample.render()
+        self.assertIn("[oslo_messaging_rabbit]", text)
+        for part in ("No description provided", "kafka", "[oslo_messaging_notifications]"):
+            self.assertNotIn(part, text)
 
     def test_libraries_that_warn_of_each_other_are_silent(self) -> None:
         code = "import ingot.conductor.cmd.all_in_one"

@@ -1,7 +1,9 @@
 """What is enabled is loaded, composed and refused as specification 004 says."""
 
+import logging
 from typing import Any
 
+import fixtures
 import testtools
 
 from ingot.common import errors
@@ -60,8 +62,32 @@ class FactoryTest(testtools.TestCase):
         conf = fakes.configuration(**{"enabled_hardware_types": ["fake-hardware"], **options})
         return str(self.assertRaises(errors.ConfigurationError, factory.Hardware, conf, source).message)
 
+    def test_all_that_is_refused_is_in_one_message(self) -> None:
+        conf = fakes.configuration(
+            enabled_hardware_types=["ipmi", "redfish", "idrac"],
+            enabled_bios_interfaces=["redfish", "no-bios"],
+            enabled_power_interfaces=["redfish"],
+            default_deploy_interface="autodetect",
+        )
+        refusal = self.assertRaises(errors.ConfigurationError, factory.Hardware, conf)
+        for part in (
+            "enabled_hardware_types: 'redfish, idrac'",
+            "enabled_bios_interfaces: 'redfish'",
+            "enabled_power_interfaces: 'redfish'",
+            "Hardware type ipmi needs at least one of: ipmitool",
+            "default_deploy_interface: 'autodetect'",
+        ):
+            self.assertIn(part, refusal.message)
+
+    def test_what_no_operator_has_written_is_not_logged(self) -> None:
+        logger = self.useFixture(fixtures.FakeLogger(level=logging.INFO))
+        factory.Hardware(fakes.configuration())
+        self.assertNotIn("is not loaded", logger.output)
+        factory.Hardware(fakes.configuration(enabled_bios_interfaces=["no-bios", "fake"]))
+        self.assertIn("enabled_bios_interfaces fake is not loaded", logger.output)
+
     def test_everything_that_is_installed_can_be_enabled(self) -> None:
-        hardware = factory.Hardware(fakes.configuration())
+        hardware = factory.Hardware(fakes.configuration(enabled_hardware_types=["ipmi", "fake-hardware"]))
         self.assertEqual({"ipmi", "fake-hardware"}, set(hardware.hardware_types))
         defaults = {
             (entry.hardware_type, entry.interface_type): entry.interface_name
