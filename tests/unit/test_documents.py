@@ -16,9 +16,11 @@ LITERAL = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
 MENTION = re.compile(r"([\w.-]*\w/[\w./-]*|[\w-]+\.(?:py|sh|cfg|toml))(?:: ([\w., ]+))?")
 """A path, with a slash or the ending of a file; after a colon names that the file defines."""
 
-LISTENS = re.compile(r"\b(create|start)_(unix_)?server\(|\.bind\(|\bHTTPServer\(|\bmake_server\(")
 NOT_HERE = (".gate", ".venv", "v1/", "ingot/", "bin/", "__init__.py")
 """Beginnings of paths that the documents mention and that no checkout has."""
+
+LISTENS = re.compile(r"\b(create|start)_(unix_)?server\(|\w\.bind\(|\bHTTPServer\(|\bmake_server\(")
+"""What opens a socket for others. A call of ``inspect.signature(...).bind`` does not."""
 
 
 class Mention(NamedTuple):

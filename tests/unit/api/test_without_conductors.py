@@ -36,6 +36,7 @@ EMPTY = (
     "/ingot/v1/runs/<run>",
     "/boot/images/<node>/<ticket>/<image>",
     "/boot/volumes/<node>/<ticket>",
+    "/boot/volumes/<node>/<ticket>",
     "/v1/lookup",
     "/v1/nodes/<node>/bios/<name>",
     "/v1/nodes/<node>/inventory",

@@ -1,4 +1,4 @@
-"""The addresses of databases that operators copy from the guide have drivers verify the server's certificate and name."""
+"""The database addresses that operators copy from the guide have drivers verify the server's certificate and name."""
 
 import pathlib
 import re
