@@ -7,13 +7,15 @@ Order: route, method, user, version, query, body, handler. Every refusal on the 
 import contextlib
 import functools
 import hashlib
+import logging
 import pathlib
 import re
 import threading
 import time
+import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import flask
 import orjson
@@ -26,7 +28,7 @@ from ingot.api import routes
 from ingot.api.auth import identity
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
-from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions
+from ingot.api.web import faults, fields, operations, preconditions, proxies, streams, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
@@ -36,6 +38,7 @@ from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
 
 LOG = log.getLogger(__name__)
+ACCESS = log.getLogger("ingot.api.access")
 
 _GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
@@ -47,6 +50,7 @@ _BODY_SIZES = {
     "/continue_inspection": "max_json_body_size_inspection",
 }
 
+_LONGEST_PATH = 500  # characters, in the access log
 _LONGEST_NAME = 255  # of a user, in the history of a node
 _EVERYTHING = Access()
 _FIRST_PAUSE_S = 0.05
@@ -85,13 +89,59 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
     app.register_error_handler(Exception, _refuse)
     app.before_request(_begin)
     app.after_request(_sign)
-    served = functools.partial(_serve_old_urls, app.wsgi_app)
-    app.wsgi_app = proxies.ProxyHeaders(conf, served)  # type: ignore[method-assign]
+    headers = proxies.ProxyHeaders(conf)
+    app.wsgi_app = functools.partial(_serve, app.wsgi_app, headers)  # type: ignore[method-assign]
     return app
 
 
-def _serve_old_urls(wsgi_app: Any, environ: dict[str, Any], start_response: Any) -> Any:
-    """Serve other spellings of a URL of the table, too: without a version, and with ``.json`` at its end."""
+class Answer(NamedTuple):
+    """What the application answers.
+
+    :param lasting: a body that is sent without a thread, instead of ``body``.
+    :param close: ends it, if it must be ended.
+    """
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes = b""
+    lasting: streams.Lasting | None = None
+    close: Callable[[], None] | None = None
+
+
+class Client(Protocol):
+    """The other end of a connection; ``gone`` says that it has closed it."""
+
+    gone: bool
+
+
+def collect(wsgi_app: Callable[..., Iterable[bytes]], environ: dict[str, Any], client: Client) -> Answer | None:
+    """Have the application answer a request that has arrived whole; return None if its client has not waited."""
+    if client.gone:
+        return None
+    lasting: list[streams.Lasting] = []
+    begun: list[tuple[str, list[tuple[str, str]]]] = []
+    environ[streams.TAKE] = lasting.append
+    try:
+        parts = wsgi_app(environ, lambda status, headers, _exc=None: begun.append((status, headers)))
+        close = getattr(parts, "close", None)
+        try:
+            body = b"" if lasting else b"".join(parts)
+        finally:
+            if close and not lasting:
+                close()
+    except Exception:  # the edge of a request: the application itself answers what it can
+        LOG.exception("The application failed")
+        return Answer(500, [(b"content-length", b"0")])
+    status, headers = begun[-1]
+    encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    return Answer(int(status[:3]), encoded, body, lasting[0] if lasting else None, close)
+
+
+def _serve(wsgi_app: Any, headers: proxies.ProxyHeaders, environ: dict[str, Any], start_response: Any) -> Any:
+    """Serve what proxies pass on, and other spellings of a URL: without a version, and with ``.json`` at its end."""
+    peer = environ.get("REMOTE_ADDR", proxies.UNKNOWN)
+    if peer.startswith("::ffff:") or not proxies.HEADERS.isdisjoint(environ):
+        headers.correct(environ)
     path = environ["PATH_INFO"]
     if f"{path}/".split("/")[1] not in _ROOTS:
         path = f"/v1{path}"
@@ -164,7 +214,7 @@ class Api:
         :raises Forbidden: its address is in none of those of machines.
         """
         flask.g.secret = True
-        permitted, address = self._conf.api.machine_networks, proxies.client_address(request.environ)
+        permitted, address = self._conf.api.machine_networks, _read_address(request)
         if permitted and not networks.contain(permitted, address):
             known = address or f"an unknown address, by way of {request.remote_addr or 'the unix socket'}"
             LOG.warning("%s is refused to %s, which is in no network of [api] machine_networks", route.path, known)
@@ -223,7 +273,7 @@ class Api:
             downloads=self._downloads,
             headers=request.headers,
             minor=minor,
-            address=proxies.client_address(request.environ),
+            address=_read_address(request),
             base=self._public_endpoint or request.root_url.rstrip("/"),
             path=request.path,
             query=operations.read_query(operation.query, request.args, minor) if request.args else {},
@@ -285,6 +335,12 @@ def _find_operation(route: Route, request: flask.Request) -> Operation:
     if operation.answer.media == _JSON and accept not in ("*/*", _JSON) and not _accepts_json(accept):
         raise errors.NotAcceptable(accept=accept[:80])
     return operation
+
+
+def _read_address(request: flask.Request) -> str:
+    """Return the address of the client itself; unknown where it may be that of a proxy before many."""
+    hidden = proxies.HIDDEN in request.environ
+    return proxies.UNKNOWN if hidden else request.environ.get("REMOTE_ADDR", proxies.UNKNOWN)
 
 
 def _read_method(request: flask.Request) -> str:
@@ -384,7 +440,7 @@ def _log_access(request: flask.Request, status: int) -> None:
     path, found = request.path, request.view_args or {}
     if "ticket" in found:
         path = path.replace(found["ticket"], masking.MASK)
-    access_log.write(
+    log_access(
         request.method,
         path,
         status,
@@ -394,3 +450,24 @@ def _log_access(request: flask.Request, status: int) -> None:
         user=flask.g.ctx.user_id,
         request_id=flask.g.ids["request_id"],
     )
+
+
+def log_access(method: str, path: str, status: int, seconds: float, *, quiet: bool = False, **who: str | None) -> None:
+    """Write the line of a request into the access log, also of one that is refused, whatever server the API runs in.
+
+    :param seconds: from its arrival to the beginning of its answer.
+    :param quiet: whether it is one of many that say nothing, unless it is refused.
+    :param who: address, user and request id, as far as they are known.
+    """
+    level = logging.DEBUG if quiet and status < 400 else logging.INFO
+    if ACCESS.isEnabledFor(level):
+        address, user, ident = (_quote(who.get(name) or "-") for name in ("address", "user", "request_id"))
+        asked = _quote(method), _quote(path[:_LONGEST_PATH])
+        ACCESS.log(
+            level, "%s %s %d %.1f ms, user %s, from %s, %s", *asked, status, seconds * 1000, user, address, ident
+        )
+
+
+def _quote(text: str) -> str:
+    """Return a text in which nothing can pass for another line, or another word of this one."""
+    return urllib.parse.quote(text, safe="/:@!$&'()*+,;=[]<>")

@@ -13,10 +13,12 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
-from typing import IO, Any, NamedTuple, Protocol
+from concurrent import futures
+from typing import IO, Any, Protocol
 
 from oslo_log import log
 
+from ingot.api.app import Answer, collect
 from ingot.api.web import streams
 
 LOG = log.getLogger(__name__)
@@ -30,6 +32,7 @@ _IN_MEMORY = 256 * 1024
 _OWN_NAMES = ("CONTENT_TYPE", "CONTENT_LENGTH")
 
 Scope = Mapping[str, Any]
+_Work = tuple["futures.Future[Answer | None]", Callable[[], Answer | None]]
 
 
 class Connection(Protocol):
@@ -44,20 +47,6 @@ class Connection(Protocol):
 
     def abort(self) -> None:
         """Close it without sending what waits to be sent."""
-
-
-class _Answer(NamedTuple):
-    """What the application answers.
-
-    :param lasting: a body that is sent without a thread, instead of ``body``.
-    :param close: ends it.
-    """
-
-    status: int
-    headers: list[tuple[bytes, bytes]]
-    body: bytes
-    lasting: streams.Lasting | None
-    close: Callable[[], None]
 
 
 class Bridge:
@@ -75,7 +64,7 @@ class Bridge:
         self._app = app
         self._body_limit = body_limit
         self._patience = patience
-        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=self._run, name=f"api-{n}", daemon=True) for n in range(count)]
 
     def start(self) -> None:
@@ -89,7 +78,9 @@ class Bridge:
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
-            work()
+            answered, ask = work
+            if answered.set_running_or_notify_cancel():
+                answered.set_result(ask())
 
     async def __call__(self, scope: Scope, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
         """Serve one request."""
@@ -98,7 +89,9 @@ class Bridge:
                 if not await self._receive(scope, body, receive):
                     return
                 environ = _build_environ(scope, body)
-                answer = await self._in_thread(functools.partial(self._ask, scope, environ))
+                answered: futures.Future[Answer | None] = futures.Future()
+                self._work.put((answered, functools.partial(collect, self._app, environ, scope[CONNECTION])))
+                answer = await asyncio.wrap_future(answered)
             if answer:
                 await self._send(scope, answer, send)
         except asyncio.CancelledError:
@@ -125,42 +118,7 @@ class Bridge:
         body.seek(0)
         return True
 
-    async def _in_thread(self, ask: Callable[[], _Answer | None]) -> _Answer | None:
-        loop = asyncio.get_running_loop()
-        answered: asyncio.Future[_Answer | None] = loop.create_future()
-
-        def work() -> None:
-            answer = ask()
-            with contextlib.suppress(RuntimeError):  # the server has stopped meanwhile
-                loop.call_soon_threadsafe(_set_answer, answered, answer)
-
-        self._work.put(work)
-        return await answered
-
-    def _ask(self, scope: Scope, environ: dict[str, Any]) -> _Answer | None:
-        """Have the application answer; None if its client has not waited."""
-        if scope[CONNECTION].gone:
-            return None
-        lasting: list[streams.Lasting] = []
-        begun: list[tuple[str, list[tuple[str, str]]]] = []
-        environ[streams.TAKE] = lasting.append
-        try:
-            parts = self._app(environ, lambda status, headers, _exc=None: begun.append((status, headers)))
-            close = getattr(parts, "close", _do_nothing)
-            body = b""
-            if not lasting:
-                try:
-                    body = b"".join(parts)
-                finally:
-                    close()
-        except Exception:  # the edge of a request: the application itself answers what it can
-            LOG.exception("The application failed")
-            return _Answer(500, [(b"content-length", b"0")], b"", None, _do_nothing)
-        status, headers = begun[-1]
-        encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-        return _Answer(int(status[:3]), encoded, body, lasting[0] if lasting else None, close)
-
-    async def _send(self, scope: Scope, answer: _Answer, send: Callable[..., Any]) -> None:
+    async def _send(self, scope: Scope, answer: Answer, send: Callable[..., Any]) -> None:
         start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
         if answer.lasting is None:
             await send(start)
@@ -182,16 +140,8 @@ class Bridge:
             connection.abort()
         finally:
             connection.sender = None
-            answer.close()
-
-
-def _set_answer(answered: "asyncio.Future[_Answer | None]", answer: _Answer | None) -> None:
-    if not answered.done():
-        answered.set_result(answer)
-
-
-def _do_nothing() -> None:
-    """Stand for a method that an object does not have."""
+            if answer.close:
+                answer.close()
 
 
 def _build_environ(scope: Scope, body: IO[bytes]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from oslo_log import log
 from uvicorn.protocols.http import httptools_impl
 
 from ingot.api import bridge
-from ingot.api.web import access_log, faults
+from ingot.api.app import log_access
+from ingot.api.web import faults
 from ingot.common import errors, networks
 
 LOG = log.getLogger(__name__)
@@ -292,7 +293,7 @@ class Connection(httptools_impl.HttpToolsProtocol):
         """Answer what is no request that could be served, and close the connection."""
         LOG.debug("%s is refused: %s", self.address, error.message)
         method, path = (self.scope.get("method"), self.url.decode("latin-1")) if self._arriving else (None, "")
-        access_log.write(method or "-", path.partition("?")[0] or "-", error.code, 0, address=self.address)
+        log_access(method or "-", path.partition("?")[0] or "-", error.code, 0, address=self.address)
         if self._is_served and not self.cycle.more_body:  # the request before it is answered yet
             self.cycle.keep_alive = False
             self.flow.pause_reading()

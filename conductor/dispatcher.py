@@ -71,7 +71,7 @@ class Dispatcher:
         node = task.node
         task.context = context.of_work(node.power_request.get("asked_by") or node.request.get("asked_by"))
         task.context.update_store()
-        if self._membership.is_anothers(task.node):
+        if self._membership.others and self._membership.is_anothers(task.node):
             LOG.info("Node %s is another conductor's by now, which will find its work", task.node.uuid)
             return None
         if task.node.power_request:

@@ -5,6 +5,7 @@ The story of a node's work: the API accepts it and sends a wake-up (``endpoint``
 """
 
 import functools
+import threading
 import time
 from collections.abc import Callable
 
@@ -27,7 +28,6 @@ from ingot.rpcapi import versions
 LOG = log.getLogger(__name__)
 
 _RETENTION_INTERVAL = 3600
-_WATCH_INTERVAL = 1
 
 
 class Conductor:
@@ -51,6 +51,7 @@ class Conductor:
         self.sweeper = Sweeper(services, self.membership, self.queues, self.allocator)
         self._keepalive: TimerPool | None = None
         self._periodics: list[TimerPool] = []
+        self._watch = threading.Thread(target=self.sweeper.watch, name="watch", daemon=True)
 
     def _notify_if_owned(self, node: models.Node, why: str) -> None:
         """Wake up for work that a task has accepted, if the node is this conductor's.
@@ -75,7 +76,7 @@ class Conductor:
         # A heartbeat must not wait for anything else, so it has a worker of its own.
         self._keepalive = TimerPool([Timer("keepalive", self.membership.keepalive, options.heartbeat_interval)])
         self._every(self.sweeper.sweep, options.sweep_interval, immediately=True)
-        self._every(self.sweeper.watch, _WATCH_INTERVAL)
+        self._watch.start()
         self._every(self.synchronizer.sync_power, options.sync_power_state_interval)
         self._every(self.sweeper.collect_events, options.sweep_interval)
         self._every(self.sweeper.prune, _RETENTION_INTERVAL)
@@ -121,6 +122,8 @@ class Conductor:
         self.synchronizer.stop()
         for pool in self._periodics:
             pool.wait(until - time.monotonic())
+        if self._watch.is_alive():
+            self._watch.join(max(until - time.monotonic(), 0))
         if self._keepalive is not None:
             self._keepalive.stop()
             self._keepalive.wait(self.conf.conductor.heartbeat_interval)

@@ -68,7 +68,8 @@ class Membership:
         )
         self.on_name_conflict: Callable[[], None] = lambda: None
         self.dead_hosts: frozenset[str] = frozenset()
-        self._others: frozenset[str] = frozenset()
+        self.others: frozenset[str] = frozenset()
+        self._others_or_end = threading.Event()
         self._entry: conductors.Entry | None = None
         self._judges_from = float("-inf")
         self._drained = self._stopping = False
@@ -121,6 +122,7 @@ class Membership:
         lease = self._services.lease
         moment = lease.now()
         self.register()
+        self.find_others()
         lease.renew(moment)
         self._follow_drain()
 
@@ -157,23 +159,27 @@ class Membership:
 
         After a time without database (or asleep) no heartbeat is recent, and all conductors get the time to write one.
         """
-        self.look()
-        online = self._others | {self._services.host}
+        self.find_others()
+        online = self.others | {self._services.host}
         lease = self._services.lease
         now = lease.now()
         can_judge = now >= self._judges_from and lease.covers(now)
         self.dead_hosts = frozenset(hosts - online) if can_judge else frozenset()
 
-    @property
-    def has_others(self) -> bool:
-        """Whether another conductor was online at the last look."""
-        return bool(self._others)
+    def wait_for_others(self) -> bool:
+        """Wait while this conductor is the only one; return False when it stops."""
+        self._others_or_end.wait()
+        return not self._stopping
 
-    def look(self) -> bool:
-        """Look which other conductors are online, and return whether one that was is not any more."""
+    def find_others(self) -> bool:
+        """Find out which other conductors are online, and return whether one that was is not any more."""
         online = conductors.online_hosts(self._db, self._services.heartbeat_timeout)
-        before, self._others = self._others, frozenset(online - {self._services.host})
-        has_lost = bool(before - self._others)
+        before, self.others = self.others, frozenset(online - {self._services.host})
+        if not self.others:
+            self._others_or_end.clear()
+        if self.others or self._stopping:
+            self._others_or_end.set()
+        has_lost = bool(before - self.others)
         if has_lost:
             self._rings.forget()
         return has_lost
@@ -208,6 +214,7 @@ class Membership:
         """Begin nothing anymore, whatever a drain says."""
         with self._drain_lock:
             self._stopping = True
+            self._others_or_end.set()
             self._services.leaving.set()
 
     def withdraw(self) -> None:

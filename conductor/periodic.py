@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent import futures
 from typing import NamedTuple
@@ -20,6 +21,9 @@ from ingot.db import events, maintenance, models, node_history, node_lists, node
 from ingot.drivers.interfaces.base import BaseInterface
 
 LOG = log.getLogger(__name__)
+
+_WATCH_INTERVAL = 1
+"""Seconds between two looks at which other conductors are online."""
 
 _SWEEP_LIMIT = 10_000
 """Nodes with work that a sweep sees, those of all conductors of the group: with fewer, one that has died with much work
@@ -61,9 +65,19 @@ class Sweeper:
         self._allocator.sweep()
 
     def watch(self) -> None:
-        """Sweep at once when another conductor has gone: its process may have died, which its witness tells."""
-        if self._membership.has_others and self._membership.look():
-            self.sweep()
+        """Sweep at once when another conductor has gone: its process may have died, which its witness tells.
+
+        It returns when this conductor stops, and costs nothing while there is no other.
+        """
+        while self._membership.wait_for_others():
+            try:
+                if self._membership.find_others():
+                    self.sweep()
+            except errors.ServiceUnavailable as exc:
+                LOG.debug("Other conductors are not watched now: %s", exc.message)
+            except Exception:  # the edge of a thread
+                LOG.exception("Watching other conductors failed unexpectedly")
+            time.sleep(_WATCH_INTERVAL)
 
     def _check_lock(self, node: models.Node) -> None:
         """Take over the work of a lock that no living thread holds."""

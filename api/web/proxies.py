@@ -7,7 +7,7 @@ addresses is read from its end, up to the first that is no proxy.
 
 import ipaddress
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from oslo_config import cfg
@@ -20,8 +20,11 @@ LOG = log.getLogger(__name__)
 UNKNOWN = ""
 """The address of a client of which none is known."""
 
-_HIDDEN = "ingot.client_is_hidden"
+HIDDEN = "ingot.client_is_hidden"
 """Key of the environment of a request that a proxy seems to pass on, of which it is not known for whom."""
+
+HEADERS = frozenset(("HTTP_FORWARDED", *(f"HTTP_X_FORWARDED_{name}" for name in ("FOR", "PROTO", "HOST", "PREFIX"))))
+"""Of a proxy, in the words of WSGI."""
 
 _MOST_WARNINGS = 100
 
@@ -51,36 +54,29 @@ def _parse_address(given: str) -> str | None:
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
-def client_address(environ: Mapping[str, Any]) -> str:
-    """Return the address of the client itself; :data:`UNKNOWN` where it may be that of a proxy before many."""
-    return UNKNOWN if _HIDDEN in environ else environ.get("REMOTE_ADDR", UNKNOWN)
-
-
 class ProxyHeaders:
-    """A WSGI application that corrects the environment for the one behind it.
+    """Corrects the environment of requests that have come by way of proxies.
 
     :param conf: [oslo_middleware] enable_proxy_headers_parsing and [api] trusted_proxies.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, behind: Callable[..., Any]) -> None:
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
         self._parses: bool = conf.oslo_middleware.enable_proxy_headers_parsing
         self._trusted: Sequence[networks.Network] = conf.api.trusted_proxies
-        self._behind = behind
         self._warned: set[str] = set()
 
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
-        peer = environ.get("REMOTE_ADDR", UNKNOWN)
-        if peer.startswith("::ffff:"):  # one client has one address, however a server listens
-            environ["REMOTE_ADDR"] = _parse_address(peer) or peer
-        routes = _read_routes(environ)
-        if routes or "HTTP_X_FORWARDED_PREFIX" in environ:
-            self._correct(environ, routes)
-        return self._behind(environ, start_response)
+    def correct(self, environ: dict[str, Any]) -> None:
+        """Correct the environment of a request with :data:`HEADERS`, or from an address of IPv4 written as one of IPv6.
 
-    def _correct(self, environ: dict[str, Any], routes: list[_Route]) -> None:
+        One client has one address, however a server listens.
+        """
         peer = environ.get("REMOTE_ADDR", UNKNOWN)
+        peer = environ["REMOTE_ADDR"] = _parse_address(peer) or peer
+        routes = _read_routes(environ)
+        if not routes and "HTTP_X_FORWARDED_PREFIX" not in environ:
+            return
         if not self._parses or (peer != UNKNOWN and not networks.contain(self._trusted, peer)):
-            environ[_HIDDEN] = True
+            environ[HIDDEN] = True
             self._warn(
                 peer, "count for nothing: see [oslo_middleware] enable_proxy_headers_parsing, [api] trusted_proxies"
             )
@@ -88,7 +84,7 @@ class ProxyHeaders:
         found = [(route, *self._follow(peer, route)) for route in routes]
         if len({client for _route, client, _passed in found}) > 1:
             # A client can send the one that its proxy does not set.
-            environ[_HIDDEN] = True
+            environ[HIDDEN] = True
             self._warn(peer, "are Forwarded and X-Forwarded-For that contradict each other: let it remove one")
             return
         for route, client, passed in found[:1]:

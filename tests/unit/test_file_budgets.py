@@ -26,18 +26,16 @@ REPEATS = 3
 SETTLED_S = 0.1
 """What a thread does after it has answered is part of the request."""
 
-# Of each request, three are the way from the server, the headers of proxies, and the access log. Of a deployment, three
-# ask whose the node is by the hash ring, and whether another conductor has gone.
 BUDGETS = {
-    "GET node": 15,
-    "GET nodes": 14,
-    "GET states": 13,
-    "PATCH node": 19,
+    "GET node": 14,
+    "GET nodes": 12,
+    "GET states": 11,
+    "PATCH node": 16,
     "PUT maintenance": 14,
-    "PUT provision": 19,
-    "heartbeat": 15,
-    "fake deploy": 23,
-    "fake deploy, with accepting it": 28,
+    "PUT provision": 16,
+    "heartbeat": 12,
+    "fake deploy": 20,
+    "fake deploy, with accepting it": 25,
 }
 
 

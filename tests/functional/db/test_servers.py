@@ -15,6 +15,7 @@ from tests.unit.db import (
     test_references,
     test_retention,
     test_schema,
+    test_secrets,
 )
 
 
@@ -127,4 +128,12 @@ class PastOnMySQL(test_past.PastOnSQLite):
 
 
 class PastOnPostgreSQL(test_past.PastOnSQLite):
+    backend = "postgresql"
+
+
+class SecretsOnMySQL(test_secrets.SecretsOnSQLite):
+    backend = "mysql"
+
+
+class SecretsOnPostgreSQL(test_secrets.SecretsOnSQLite):
     backend = "postgresql"

@@ -71,6 +71,7 @@ class TestSweep(conductor_case.ConductorCase):
         self.start(self.conductor)
         about = {"conductor_group": "", "release": "0.1", "rpc_version": "1.0"}
         conductors.register(self.db, "conductor-2", about, self.conductor.services.hardware.list_enabled())
+        self.conductor.sweeper.sweep()
         members = {"conductor-1": "", "conductor-2": ""}
         rings = client.Rings(
             lambda: [conductors.RingMember(name, "", "fake-hardware") for name in members], time.monotonic, 3600, 5

@@ -92,7 +92,7 @@ def drawn_requests(draw: some.DrawFn) -> DeployRequest:
 class TestOrder(scripted.ScriptedCase):
     tls = False
 
-    @examples(60)
+    @examples(40)
     @hypothesis.given(drawn_requests())
     def test_a_deployment_runs_what_is_promised(self, drawn: DeployRequest) -> None:
         self.stage.acts, self.stage.did = drawn.acts, []
@@ -129,7 +129,7 @@ class TestOrder(scripted.ScriptedCase):
                 step_lists.TEMPLATES.create(self.db, {"name": name, "extra": {}, "steps": steps})
         return [name for name, requests in templates.items() if requests]
 
-    @examples(40)
+    @examples(26)
     @hypothesis.given(acts_of("clean", ("at once", "polling", "agent"), most=7), some.data())
     def test_a_cleaning_runs_by_priority_and_ties_by_interface(self, acts: list[Act], data: some.DataObject) -> None:
         options = {".".join(label(act)): data.draw(_priorities(False)) for act in acts if data.draw(some.booleans())}
@@ -146,7 +146,7 @@ class TestOrder(scripted.ScriptedCase):
         enabled = [planned for planned in by_driver_first if planned[2] > 0]
         self.assertEqual(sorted(enabled, key=lambda planned: (-planned[2], TIES.index(planned[0]))), ran)
 
-    @examples(60)
+    @examples(40)
     @hypothesis.given(acts_of("clean", ("at once",), most=7), some.data())
     def test_a_tie_within_an_interface_stops_the_conductor(self, acts: list[Act], data: some.DataObject) -> None:
         options = {".".join(label(act)): data.draw(_priorities(False)) for act in acts if data.draw(some.booleans())}
@@ -172,7 +172,7 @@ TWO_AGENTS_LOST = Story("rescue", [], [], fails=None, kills=[24, 29], kin=0, abo
 
 
 class TestCrashes(StoryCase):
-    @examples(150)
+    @examples(100)
     @hypothesis.given(stories())
     @hypothesis.example(TWO_AGENTS_LOST)
     def test_a_flow_ends_and_each_step_is_completed_once(self, story: Story) -> None:
@@ -182,7 +182,7 @@ class TestCrashes(StoryCase):
         if story.fails is None and self.aborted_in is None and all(act.idempotent for act in story.acts):
             self.assertIsNone(end.last_error)
 
-    @examples(80)
+    @examples(53)
     @hypothesis.given(stories())
     def test_conductors_that_are_stopped_hand_over(self, story: Story) -> None:
         story.stops = True

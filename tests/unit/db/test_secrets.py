@@ -172,11 +172,3 @@ class SecretsOnSQLite(database.TestCase):
             driver_info=INFO,
         )
         self.assertNotIn("s3cret", str(error))
-
-
-class SecretsOnMySQL(SecretsOnSQLite):
-    backend = "mysql"
-
-
-class SecretsOnPostgreSQL(SecretsOnSQLite):
-    backend = "postgresql"
