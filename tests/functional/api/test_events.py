@@ -128,6 +128,8 @@ class _OnTwoApis:
             site.lab.user.post("/v1/nodes", {"driver": "fake-hardware", "name": f"fake-{number}", **_FAKES})
         self.everywhere(site, "enroll", "manage", "manageable")
         self.everywhere(site, "manageable", "provide", "available")
+        site.lab.user.put("/v1/nodes/fake-0/states/power", {"target": "power on"})
+        site.lab.eventually(lambda: only_power.seen, "a change of power is seen")
         site.second.stop(signal.SIGKILL)
         answer = self.ask(site, "available", "active")
         self.assertEqual(NODES, answer["accepted"], answer)
