@@ -71,8 +71,9 @@ class Dispatcher:
         node = task.node
         task.context = context.of_work(node.power_request.get("asked_by") or node.request.get("asked_by"))
         task.context.update_store()
-        if self._membership.others and self._membership.is_anothers(task.node):
-            LOG.info("Node %s is another conductor's by now, which will find its work", task.node.uuid)
+        is_own = self._services.serves(node) and not (self._membership.others and self._membership.is_anothers(node))
+        if not is_own:
+            LOG.info("Node %s is another conductor's by now, which will find its work", node.uuid)
             return None
         if task.node.power_request:
             return power.advance(task)

@@ -238,13 +238,11 @@ class Membership:
         return self._services.serves(node) and self.owner(node) == self._services.host
 
     def is_anothers(self, node: models.Node) -> bool:
-        """Return whether a node is not this conductor's.
+        """Return whether a node of this conductor's group is another's.
 
         A wake-up may have been queued, or on its way, when the rings changed. They are read again before that is
         believed. While no conductor is known to be online, as after a time without database, the one woken up works.
         """
-        if not self._services.serves(node):
-            return True
         own = (None, self._services.host)
         if self.owner(node) in own:
             return False

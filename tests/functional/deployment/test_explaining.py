@@ -59,7 +59,7 @@ class TestExplaining(ExplainingCase):
             entry["event"].split()[1].partition(".")[2] for entry in entries])  # fmt: skip
         self.assertEqual(["INFO", "INFO", "ERROR"], [entry["severity"] for entry in entries])
         self.assertIn("404", entries[-1]["event"])
-        self.assertGreater(entries[1]["duration_seconds"], 0)
+        self.assertIsInstance(entries[1]["duration_seconds"], int)
 
     def test_the_plan_is_what_happens_as_far_as_it_is_known(self) -> None:
         user = self.bench.user

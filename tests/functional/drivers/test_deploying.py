@@ -26,6 +26,7 @@ MIRROR = {"logical_disks": [{"raid_level": "1", "size_gb": "MAX", "controller": 
 
 class TestDirect(DriverRackTest):
     settings: ClassVar[dict[str, Any]] = {"disks": 2}
+    columns: ClassVar[dict[str, Any]] = {"raid_interface": "agent"}
 
     def setUp(self) -> None:
         super().setUp()
