@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from ingot.common import masking
 
+_LONGEST = 2**17  # characters of a message; agents and BMCs send parts of some
+
 
 class IngotError(Exception):
     """Base of all of Ingot's errors.
@@ -25,7 +27,8 @@ class IngotError(Exception):
 
     def __init__(self, message: str | None = None, **values: object) -> None:
         # URLs of images and checksums may have passwords in them, and messages are shown, logged and kept.
-        self.message = masking.mask_text(message if message is not None else self.template.format(**values))
+        text = message if message is not None else self.template.format(**values)
+        self.message = masking.mask_text(text[:_LONGEST])
         super().__init__(self.message)
 
 

@@ -31,6 +31,10 @@ class FetchError(errors.IngotError):
     """What a URL names cannot be had; the message says why, and has nothing of the URL but its host."""
 
 
+class NotThere(FetchError):
+    """A server has answered that it has nothing at a URL."""
+
+
 class Answer(NamedTuple):
     """What a server has answered.
 
@@ -190,9 +194,14 @@ class Adapter(adapters.HTTPAdapter):
             super().cert_verify(conn, url, verify, cert)  # type: ignore[no-untyped-call]
 
 
+class _Session(requests.Session):
+    def get_redirect_target(self, _response: object) -> None:
+        """Know of no redirects: the base class reads all that comes with one, and unpacks it."""
+
+
 def open_session(adapter: Adapter | None = None) -> requests.Session:
     """Return a session whose requests obey :func:`limit`."""
-    session = requests.Session()
+    session = _Session()
     session.trust_env = False
     session.headers["Accept-Encoding"] = "identity"  # what is packed may be of any size when it is unpacked
     for scheme in ("http://", "https://"):
@@ -228,25 +237,53 @@ def fetch(url: str, most: int, seconds: float, networks: Networks, verify: bool 
     :param verify: whether to verify servers, or the file with the authorities to do it with.
     :raises FetchError: it cannot be had within ``seconds``, has more than ``most`` bytes, or is where it may not be.
     """
-    try:
-        with limit(seconds, networks), open_session() as session:
-            answer = _follow(session, url, most, verify)
-    except requests.Timeout:
-        raise FetchError(f"it was not there within {seconds:g} s") from None
-    except (requests.RequestException, ValueError) as exc:
-        is_late = any(isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError) for cause in exc.args)
-        reason = f"it was not there within {seconds:g} s" if is_late else f"it cannot be fetched: {type(exc).__name__}"
-        raise FetchError(reason) from None
+    answer = _get(url, most, seconds, networks, verify=verify)
     if answer.status != requests.codes.ok:
         raise FetchError(f"it answers HTTP {answer.status}")
     return answer.content
 
 
-def _follow(session: requests.Session, url: str, most: int, verify: bool | str) -> Answer:
+def probe(url: str, seconds: float, networks: Networks, verify: bool | str = True) -> None:
+    """Find out whether a URL can be fetched, without its content; redirects and parameters as in :func:`fetch`.
+
+    It asks for the first byte, as addresses that are signed for GET refuse HEAD.
+
+    :raises NotThere: its server says that there is nothing.
+    :raises FetchError: it cannot be had from here, whatever others may.
+    """
+    answer = _get(url, None, seconds, networks, verify=verify, headers={"Range": "bytes=0-0"})
+    if answer.status in (requests.codes.not_found, requests.codes.gone):
+        raise NotThere(f"it answers HTTP {answer.status}")
+    if answer.status not in (requests.codes.ok, requests.codes.partial_content):
+        raise FetchError(f"it answers HTTP {answer.status}")
+
+
+def _get(url: str, most: int | None, seconds: float, networks: Networks, **options: Any) -> Answer:
+    try:
+        with limit(seconds, networks), open_session() as session:
+            return _follow(session, url, most, options)
+    except requests.Timeout:
+        raise FetchError(f"it was not there within {seconds:g} s") from None
+    except (requests.RequestException, ValueError) as exc:
+        is_late = any(isinstance(cause, TimeoutError | urllib3.exceptions.TimeoutError) for cause in exc.args)
+        reason = f"it was not there within {seconds:g} s" if is_late else f"it cannot be fetched: {_name_cause(exc)}"
+        raise FetchError(reason) from None
+
+
+def _name_cause(exc: Exception) -> str:
+    cause = getattr(exc.args[0], "reason", None) if exc.args else None
+    if isinstance(cause, urllib3.exceptions.NameResolutionError):
+        return "the name of its host is not known"
+    if isinstance(cause, urllib3.exceptions.NewConnectionError):
+        return "its host takes no connection"
+    return type(exc).__name__
+
+
+def _follow(session: requests.Session, url: str, most: int | None, options: Mapping[str, Any]) -> Answer:
     for _ in range(_MOST_REDIRECTS + 1):
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             raise FetchError("it leads to a URL that is neither http nor https")
-        answer = request(session, "GET", url, most, verify=verify)
+        answer = request(session, "GET", url, most, **options)
         if answer.status not in requests.models.REDIRECT_STATI or "Location" not in answer.headers:
             return answer
         url = urllib.parse.urljoin(url, answer.headers["Location"])

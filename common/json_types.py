@@ -67,6 +67,7 @@ class PowerRequest(TypedDict, total=False):
     target: str
     timeout: int | None
     memory: Json  # what the power interface remembers between its calls
+    until: float | None  # when the change has ended, or fails, on the clock of time.time
     keeps_error: bool  # it belongs to a flow that has failed, whose last_error stays
 
 
@@ -130,6 +131,7 @@ class InternalInfo(TypedDict, total=False):
     """
 
     in_band_steps_collected: bool  # conductor/steps/cursor: the agent was asked for its steps, or need not be
+    boot_file_doubts: list[str]  # drivers/pxe: why the conductor could not check files of the next boot
     in_agent_for_cleaning: bool  # conductor/flows: the machine entered and has not left
     in_agent_for_service: bool  # conductor/flows: the same
     for_parent: ChildOutcome  # conductor/steps/children

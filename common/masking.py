@@ -1,6 +1,7 @@
 """Hides secrets in what is shown or logged: what counts as one is decided here, and nowhere else."""
 
 import functools
+import itertools
 import logging
 import re
 from collections.abc import Mapping
@@ -9,30 +10,36 @@ from typing import Any
 MASK = "******"
 
 _LONGEST = 160  # characters of a value in a message
+_LONGEST_SEARCHED = 10_000  # of a text in it
 
 # What mask_dict_password of oslo.utils looks for (tests compare the two), what SNMP has, and what Ingot knows. A key
-# with one of them anywhere in its name holds a secret.
+# with one of them anywhere in its name holds a secret; a hyphen, or nothing, may stand for each underscore.
 _PARTS = """
-    adminpass admin_pass barbicansimplecryptokek cephadminkey cephclientkey cephclusterfsid cephmanilaclientkey
+    admin_pass barbicansimplecryptokek cephadminkey cephclientkey cephclusterfsid cephmanilaclientkey
     cephmdskey cephmonkey cephrgwkey configdrive credential designaterndckey encrypted_key fernetkey
     heatauthencryptionkey migrationsshkey new_pass octaviaheartbeatkey pacemakerremoteauthkey passphrase passwd password
-    private_key rabbitcookie secret sslkey swifthashsuffix sys_pswd token
+    private_key cookie secret sslkey swifthashsuffix sys_pswd token
     auth_key community priv_key
-    api_key kg_key
-""".split()
+    api_key authorization kg_key
+"""
+_SECRET_WORDS = "|".join(_PARTS.replace("_", "[_-]?").split())
 _NAMES = frozenset(("image_url",))
 
-_SECRET_KEY = re.compile("|".join(_PARTS))
+_SECRET_KEY = re.compile(_SECRET_WORDS)
 
 _HOLDERS = frozenset(("driver_info", "instance_info"))
 """Fields that hold secrets among other things: a message about them as a whole could show those."""
 
-_URL_SECRETS = re.compile(
-    # user:password@host. The limits keep the time linear: texts of strangers are searched, too.
-    r"(?P<before>\b[a-z][a-z0-9+.-]{0,20}://[^\s/?#@:\"'<>]{0,200}:)[^\s/?#\"'<>]+(?=@)"
-    rf"|(?P<name>[?&][^=&\s\"'<>]{{0,40}}(?:{'|'.join(_PARTS)}|signature|_sig)[^=&\s\"'<>]{{0,40}}=)[^&\s\"'<>]+",
+# Texts of strangers are searched, too: no two attempts of these look at the same long part of one.
+_URL_PASSWORD = re.compile(
+    # user:password@host. A password with one of / ? # in it ends no URL that works, but is one all the same: unless it
+    # begins like a port, it ends at some @.
+    r"(?P<before>\b[a-z][a-z0-9+.-]{0,20}://[^\s/?#@:\[]*:)"
+    r"(?:[^\s/?#]+|(?!\d{0,5}[^\w%.~+=-])\S{1,100})(?=@)",
     re.IGNORECASE,
 )
+_URL_PARAMETER = re.compile(r"(?P<before>[?&;#](?P<name>[^=&?;#\s\"'<>]{1,100})=)[^&\s\"'<>]+")
+_SIGNATURE = re.compile(r"signature|(?:_|^)sig", re.IGNORECASE)
 
 
 class Hidden:
@@ -44,9 +51,13 @@ class Hidden:
         return MASK
 
 
-@functools.lru_cache(maxsize=4096)
 def is_secret(key: str) -> bool:
     """Return whether a key of driver_info, instance_info, arguments of a step and so on holds a secret."""
+    return _is_secret(key) if len(key) <= _LONGEST else _is_secret.__wrapped__(key)  # strangers send keys, too
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_secret(key: str) -> bool:
     lowered = key.lower()
     return lowered in _NAMES or _SECRET_KEY.search(lowered) is not None
 
@@ -67,7 +78,12 @@ def mask_text(text: str) -> str:
     """Return a text with the secrets of its URLs masked: passwords, and parameters that sign or authorize a request."""
     if "=" not in text and not ("@" in text and "://" in text):  # nearly all texts
         return text
-    return _URL_SECRETS.sub(lambda found: f"{found['before'] or found['name']}{MASK}", text)
+    return _URL_PARAMETER.sub(_mask_parameter, _URL_PASSWORD.sub(rf"\g<before>{MASK}", text))
+
+
+def _mask_parameter(found: re.Match[str]) -> str:
+    hides = is_secret(found["name"]) or _SIGNATURE.search(found["name"])
+    return found["before"] + MASK if hides else found[0]
 
 
 def describe_value(field: str, value: object) -> str:
@@ -78,8 +94,17 @@ def describe_value(field: str, value: object) -> str:
     names = field.split(".")
     if names[-1] in _HOLDERS or any(map(is_secret, names)):
         return MASK
-    text = repr(mask(value))
+    text = repr(mask(_shorten(value)))
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
+
+
+def _shorten(value: object) -> object:
+    """Return a value without most of what a message leaves out anyway: to mask all of it could take long."""
+    if isinstance(value, str) and len(value) > _LONGEST_SEARCHED:
+        return f"... {len(value)} characters ..."
+    if isinstance(value, dict):
+        return {key: _shorten(value[key]) for key in itertools.islice(value, _LONGEST)}
+    return [_shorten(one) for one in value[:_LONGEST]] if isinstance(value, list) else value
 
 
 class Formatter(logging.Formatter):

@@ -298,8 +298,6 @@ class Endpoint:
         It is that of a classic driver, or the default one of a hardware type.
         """
         raid = cast(RAIDInterface, self._services.hardware.driver_interface(driver, "raid"))
-        if not raid.supported:
-            raise raid.not_supported("logical disks")
         return raid.get_logical_disk_properties()
 
     @serve

@@ -166,9 +166,9 @@ class Membership:
         can_judge = now >= self._judges_from and lease.covers(now)
         self.dead_hosts = frozenset(hosts - online) if can_judge else frozenset()
 
-    def wait_for_others(self) -> bool:
+    def wait_for_others(self, at_most: float | None = None) -> bool:
         """Wait while this conductor is the only one; return False when it stops."""
-        self._others_or_end.wait()
+        self._others_or_end.wait(at_most)
         return not self._stopping
 
     def find_others(self) -> bool:

@@ -43,6 +43,7 @@ class Sweeper:
         self._membership = membership
         self._queues = queues
         self._allocator = allocator
+        self._turn = threading.Lock()  # who is online is read and judged by one thread at a time
 
     def sweep(self) -> None:
         """Find the nodes of this conductor with work, whatever the reason.
@@ -50,6 +51,10 @@ class Sweeper:
         It may be a lost wake-up, a wait that is over, or a lock whose holder is dead. Its cost grows with the work
         there is, not with the fleet.
         """
+        with self._turn:
+            self._sweep()
+
+    def _sweep(self) -> None:
         services = self._services
         locked = node_lists.list_locked(services.db)
         # The hosts after the locks: a conductor that has joined in between is not dead.
@@ -69,10 +74,14 @@ class Sweeper:
 
         It returns when this conductor stops, and costs nothing while there is no other.
         """
-        while self._membership.wait_for_others():
+        has_lost = False
+        while self._membership.wait_for_others(at_most=0 if has_lost else None):
             try:
-                if self._membership.find_others():
-                    self.sweep()
+                with self._turn:
+                    has_lost = self._membership.find_others() or has_lost
+                    if has_lost:
+                        self._sweep()
+                        has_lost = False
             except errors.ServiceUnavailable as exc:
                 LOG.debug("Other conductors are not watched now: %s", exc.message)
             except Exception:  # the edge of a thread

@@ -48,7 +48,9 @@ def advance(task: Task) -> float | None:
         task.discard()  # it may be what could not be written
         return _end_change(task, request["target"], errors.unexpected_error(exc).message)
     if isinstance(answer, results.PollAfter):
-        task.set(power_request={**request, "memory": task.memory}, due_at=clock.after(answer.after))
+        task.set(
+            power_request={**request, "memory": task.memory, "until": answer.until}, due_at=clock.after(answer.after)
+        )
         task.release()
         return answer.after
     return _end_change(task, request["target"])

@@ -136,6 +136,7 @@ class Database:
         self.keyring = keyring.Keyring.of(conf)
         self._single = self._make(isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
         self._multi = self._make()
+        self._trouble = ""
         _databases.add(self)
 
     @contextlib.contextmanager
@@ -144,7 +145,7 @@ class Database:
 
         :raises ServiceUnavailable: the database is away.
         """
-        with _translate_errors(), self._single.connect() as connection:
+        with self._translate_errors(), self._single.connect() as connection:
             yield connection
 
     def read_first(self, model: type[_Record], statement: sa.Select[Any]) -> _Record | None:
@@ -182,7 +183,7 @@ class Database:
 
         :raises ServiceUnavailable: the database is away.
         """
-        with _translate_errors(), self._multi.begin() as connection:
+        with self._translate_errors(), self._multi.begin() as connection:
             yield connection
 
     @contextlib.contextmanager
@@ -193,10 +194,36 @@ class Database:
         """
         engine = self._make(limited=False)
         try:
-            with _translate_errors(), engine.connect() as connection:
+            with self._translate_errors(), engine.connect() as connection:
                 yield connection
         finally:
             engine.dispose()
+
+    @contextlib.contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        """Turn errors of a database that is unavailable into those that clients and workers know.
+
+        An OperationalError that oslo.db has no name for is one of those: a refused connection, a lock that was not
+        given in time, a full disk. Its text names hosts and users, so it is for the log and not for a client of the
+        API. It is logged once, until the database is heard again or says something else.
+        """
+        try:
+            yield
+        except db_exc.DBDeadlock as exc:
+            raise Deadlock(what="The database", reason="other transactions write the same") from exc
+        except (
+            db_exc.DBConnectionError,
+            db_exc.DBNonExistentDatabase,
+            sa.exc.OperationalError,
+            sa.exc.TimeoutError,
+        ) as exc:
+            before, self._trouble = self._trouble, str(exc).splitlines()[0]
+            level = logging.DEBUG if self._trouble == before else logging.ERROR
+            LOG.log(level, "Database unavailable: %s", self._trouble)
+            if _REFUSED.search(str(exc)):
+                raise errors.AccessRefused(what="The database", reason="the log tells the cause") from exc
+            raise errors.ServiceUnavailable(what="The database", reason="the log tells the cause") from exc
+        self._trouble = ""
 
     @property
     def engines(self) -> tuple[sa.Engine, sa.Engine]:
@@ -242,29 +269,6 @@ def _leave_server(context: sa.ExceptionContext) -> None:
     code = getattr(error, "sqlstate", None) or next(iter(error.args), None)
     if code in _ELSEWHERE:
         context.is_disconnect = True
-
-
-@contextlib.contextmanager
-def _translate_errors() -> Iterator[None]:
-    """Turn errors of a database that is unavailable into those that clients and workers know.
-
-    An OperationalError that oslo.db has no name for is one of those: a refused connection, a lock that was not given in
-    time, a full disk. Its text names hosts and users, so it is for the log and not for a client of the API.
-    """
-    try:
-        yield
-    except db_exc.DBDeadlock as exc:
-        raise Deadlock(what="The database", reason="other transactions write the same") from exc
-    except (
-        db_exc.DBConnectionError,
-        db_exc.DBNonExistentDatabase,
-        sa.exc.OperationalError,
-        sa.exc.TimeoutError,
-    ) as exc:
-        LOG.error("Database unavailable: %s", str(exc).splitlines()[0])  # noqa: TRY400 - the cause is in the text
-        if _REFUSED.search(str(exc)):
-            raise errors.AccessRefused(what="The database", reason="the log tells the cause") from exc
-        raise errors.ServiceUnavailable(what="The database", reason="the log tells the cause") from exc
 
 
 def parse_url(text: str) -> sa.URL:

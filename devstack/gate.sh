@@ -141,7 +141,7 @@ start_step() {
     limit=$(awk -v minutes="$(field 3 "$1")" -v factor="$slowness" 'BEGIN { print int(minutes * 60 * factor) }')
     if [ "$(field 2 "$1")" = tests ]; then
         rm -rf "${GATE:?}/results/$name"
-        mkdir -p "$GATE/results/$name"
+        cp -r "$GATE/durations" "$GATE/results/$name" # a repository of stestr that knows how long slow tests take
         command=${command/stestr /stestr --repo-url "$GATE/results/$name" }
     fi
     limits[$name]=$((limit < left ? limit : left)) began[$name]=$SECONDS
@@ -224,6 +224,10 @@ fi
 if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then
     install_packages "${CLIENT_PACKAGES[@]}"
 fi
+
+rm -rf "$GATE/durations"
+mkdir -p "$GATE/durations" "$GATE/results"
+python devstack/durations.py tell "$GATE/durations"
 
 measure_machine
 together=()

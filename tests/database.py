@@ -139,15 +139,21 @@ class DatabaseFixture(fixtures.Fixture):
             self._drop(_idle[self.backend].pop())
 
     def _drop(self, url: str) -> None:
+        _engine(url).dispose()
         force = " WITH (FORCE)" if self.backend == "postgresql" else ""
         with _connected(os.environ[SERVERS[self.backend]]) as connection:
             connection.exec_driver_sql(f"DROP DATABASE {sa.make_url(url).database}{force}")
 
 
+@functools.cache
+def _engine(url: str) -> sa.Engine:
+    """Return the engine with which tests of this process look after a database; greeting a server anew takes time."""
+    return sa.create_engine(url, isolation_level="AUTOCOMMIT", pool_pre_ping=True)
+
+
 @contextlib.contextmanager
 def _connected(url: str) -> Iterator[sa.Connection]:
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with engine.connect() as connection:
+    with _engine(url).connect() as connection:
         yield connection
 
 

@@ -54,8 +54,7 @@ class ScriptedCase(conductor_case.ConductorCase):
             connection.execute(sa.update(table).values(heartbeat_at=clock.now() - datetime.timedelta(hours=1)))
         self.stage.life = Life()
         loaded = hardware(self.conf, self.stage)
-        self._mortal = MortalDatabase(self.conf, self.stage.life)
-        conductor = manager.Conductor(self.conf, self._mortal, loaded)
+        conductor = manager.Conductor(self.conf, MortalDatabase(db, self.stage.life), loaded)
         about = {"conductor_group": "", "release": versions.current_version(), "rpc_version": versions.RPC_VERSION}
         lease = conductor.services.lease
         moment = lease.now()
@@ -64,9 +63,8 @@ class ScriptedCase(conductor_case.ConductorCase):
         return conductor
 
     def retire(self) -> None:
-        """Give back the threads and connections of the conductor that works now, or is dead."""
+        """Give back the threads of the conductor that works now, or is dead."""
         self.conductor.queues.stop(conductor_case.PATIENCE)
-        self._mortal.dispose()
 
     def machine(self, **columns: Any) -> models.Node:
         """Return a node with a machine, and an agent for it."""

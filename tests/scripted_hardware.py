@@ -72,10 +72,13 @@ class Life:
 
 
 class MortalDatabase(Database):
-    """The database as a conductor that may die sees it: cut off before or after what it does there."""
+    """The database as a conductor that may die sees it: cut off before or after what it does there.
 
-    def __init__(self, conf: Any, life: Life) -> None:
-        super().__init__(conf)
+    :param db: the test's own. All conductors share its connections, and the statements that it has compiled.
+    """
+
+    def __init__(self, db: Database, life: Life) -> None:
+        vars(self).update(vars(db))
         self.life = life
 
     @contextlib.contextmanager

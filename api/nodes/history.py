@@ -1,4 +1,5 @@
-"""The past of a node: its history entries, the logs of its agents, its runs, and the timeline of a run.
+"""The past of a node: its history entries, the logs of its agents, its runs, and the timeline of a run; and why it is
+where it is now.
 
 A run is one deployment, cleaning, servicing, tear-down; its timeline is what ran, runs, and is still to come. Logs and
 runs are not part of the OpenStack API: they live under /ingot/v1, where they cannot collide with it.
@@ -16,7 +17,7 @@ from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import clock, errors, masking, steps
 from ingot.common.json_types import Json
 from ingot.common.states import StepState
-from ingot.db import listing, models, node_history
+from ingot.db import explanations, listing, models, node_history
 from ingot.db.node_history import Run
 
 _SHORT = 251
@@ -93,8 +94,8 @@ def show_log(call: Call, node: str, uuid: str) -> Reply:
 # Runs and timelines
 
 _PRESENT = (
-    *("id", "uuid", "name", "flow", "run_id", "provision_state", "target_provision_state", "last_error"),
-    *("driver_internal_info", "request", "step_state", "step_attempt", "step_started_at", "reservation"),
+    *("id", "name", "target_provision_state", "last_error", "request", "step_attempt"),
+    *explanations.COLUMNS,
 )
 
 _ENDS = ("done", "aborted")
@@ -124,6 +125,13 @@ _TIMELINE = {
     **dict.fromkeys(_IDS, fields.OPTIONAL_TEXT_SCHEMA),
     "steps": {"type": "array", "items": fields.complete_schema(_STEP)},
 }
+_EXPLANATION = {
+    **dict.fromkeys(("kind", "waits_for", "provision_state", "next"), fields.TEXT_SCHEMA),
+    **dict.fromkeys(("since", "until", "flow", "step", "conductor"), fields.OPTIONAL_TEXT_SCHEMA),
+    "last_sign": {"type": ["object", "null"], "properties": dict.fromkeys(("what", "at"), fields.TEXT_SCHEMA)},
+    **{name: {"type": "array", "items": fields.TEXT_SCHEMA} for name in ("usual_causes", "notes")},
+}
+_TIMELINE["explanation"] = {**fields.complete_schema(_EXPLANATION), "type": ["object", "null"]}
 _RUNS = {"runs": {"type": "array", "items": fields.complete_schema(_RUN)}}
 
 
@@ -131,10 +139,18 @@ _RUNS = {"runs": {"type": "array", "items": fields.complete_schema(_RUN)}}
 def show_timeline(call: Call, node: str) -> Reply:
     found = nodes.read(call, node, *_PRESENT)
     run_id = call.query.get("run")
-    return Reply(_render_timeline(found, run_id, node_history.list_attempts(call.db, found.id, run_id or found.run_id)))
+    ended = node_history.list_attempts(call.db, found.id, run_id or found.run_id)
+    return Reply(_render_timeline(call, found, run_id, ended))
 
 
-def _render_timeline(found: models.Node, run_id: str | None, ended: Sequence[models.StepRun]) -> Json:
+@operation(answer=Answer(shows=Plain(fields.complete_schema({"node_uuid": fields.TEXT_SCHEMA} | _EXPLANATION))))
+def show_explanation(call: Call, node: str) -> Reply:
+    """Show why a node is where it is: what it waits for, since when and until when, what comes next, usual causes."""
+    found = nodes.read(call, node, *explanations.COLUMNS)
+    return Reply({"node_uuid": found.uuid} | explanations.explain_now(call.db, call.conf, found))
+
+
+def _render_timeline(call: Call, found: models.Node, run_id: str | None, ended: Sequence[models.StepRun]) -> Json:
     """Return a run of a node: the one that is named, else the latest.
 
     :param ended: its attempts of steps that have ended.
@@ -162,6 +178,7 @@ def _render_timeline(found: models.Node, run_id: str | None, ended: Sequence[mod
         "last_error": found.last_error,
         **{name: getattr(ended[-1], name) if ended else asked_by.get(name) for name in _IDS},
         "steps": [_render_attempt(attempt, plan) for attempt in ended] + coming,
+        "explanation": explanations.explain_now(call.db, call.conf, found) if present else None,
     }
 
 
@@ -211,7 +228,7 @@ def show_run(call: Call, run: str) -> Reply:
         summary = _render_run(Run(**whole), running=run_id == found.run_id)
     else:
         summary = _render_new_run(found)
-    return Reply(summary | _render_timeline(found, run_id, ended) | {"last_error": summary["last_error"]})
+    return Reply(summary | _render_timeline(call, found, run_id, ended) | {"last_error": summary["last_error"]})
 
 
 @operation(

@@ -12,7 +12,7 @@ from ingot.api.web.fields import PATCH, POST, Field
 from ingot.common import interfaces, masking, states
 from ingot.common.json_types import Json
 from ingot.common.steps import STEP_INDEX, STEPS
-from ingot.db import models
+from ingot.db import explanations, models
 
 _NETWORK_SCHEMA = fields.Schema(
     "network_data",
@@ -51,11 +51,18 @@ _AGENT_NAMES = {"agent_token": "agent_secret_token"}
 _AGENT_COLUMNS = ("agent_url", "agent_version", "agent_last_heartbeat", "agent_token", "boot_script_at")
 
 
-def _show_internal_info(node: models.Node, _call: Call) -> object:
+def _show_internal_info(node: models.Node, call: Call) -> object:
+    """Return what the conductor keeps and, while there is work, what is waited for."""
+    has_work = node.flow is not None or node.power_request
+    explained = {"explanation": explanations.explain(call.conf, node)} if has_work else {}
+    return _show_facts(node, call) | explained
+
+
+def _show_facts(node: models.Node, _call: Call) -> Json:
     """Return what the conductor keeps, with the agent's columns under the names that clients know."""
     agent = {_AGENT_NAMES.get(name, name): getattr(node, name) for name in _AGENT_COLUMNS}
     info = _show_plan(cast(Json, node.driver_internal_info))
-    return masking.mask(info | {name: value for name, value in agent.items() if value is not None})
+    return cast(Json, masking.mask(info | {name: value for name, value in agent.items() if value is not None}))
 
 
 def _show_plan(info: Json) -> Json:
@@ -115,7 +122,7 @@ TABLE = tables.Table(
         "driver_internal_info",
         3,
         compute=_show_internal_info,
-        needs=("driver_internal_info", *_AGENT_COLUMNS),
+        needs=tuple(dict.fromkeys((*_AGENT_COLUMNS, *explanations.COLUMNS))),
         see="baremetal:node:get:driver_internal_info",
     ),
     Field("properties", type=fields.OBJECT, edit="baremetal:node:update:properties"),
@@ -177,5 +184,8 @@ STATES_TABLE = tables.Table("node's state", *(TABLE.fields[name] for name in _OF
 """GET /v1/nodes/<id>/states."""
 
 _LOOKED_UP = ("uuid", "properties", "instance_info", "driver_internal_info", "target_raid_config", "links")
-LOOKUP_TABLE = tables.Table("looked up node", *(TABLE.fields[name]._replace(since=1, see=None) for name in _LOOKED_UP))
+_INTERNAL = {"driver_internal_info": TABLE.fields["driver_internal_info"]._replace(compute=_show_facts)}
+LOOKUP_TABLE = tables.Table(
+    "looked up node", *({**TABLE.fields, **_INTERNAL}[name]._replace(since=1, see=None) for name in _LOOKED_UP)
+)
 """What an agent learns about the machine that it runs on, in every version."""

@@ -262,7 +262,13 @@ PXE: list[cfg.Opt] = [
         default="nofb vga=normal",
         help="Kernel parameters of every network boot. A node's driver_info.kernel_append_params replaces them; "
         "%default% there stands for this value.",
-    )
+    ),
+    cfg.BoolOpt(
+        "check_boot_files",
+        default=True,
+        help="Ask, before a machine boots the agent, for the first byte of kernel and ramdisk. Where their server "
+        "answers 404 or 410, the flow fails at once. False where machines get another answer than conductors.",
+    ),
 ]
 
 IPMI: list[cfg.Opt] = [

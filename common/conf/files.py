@@ -113,15 +113,17 @@ def read(file: str, mistakes: list[str]) -> list[Setting]:
     settings: list[Setting] = []
     try:
         with open(file, encoding="utf-8") as opened:
-            lines = opened.read().splitlines()
+            text = opened.read()
     except UnicodeDecodeError as exc:
         mistakes.append(f"{file}: this is not text in UTF-8 (byte {exc.start}).")
         return settings
     except OSError as exc:
         mistakes.append(f"{file}: the file cannot be read: {exc.strerror}.")
         return settings
+    if text.startswith("\ufeff"):
+        mistakes.append(f"{file}: this begins with a byte order mark: save it as UTF-8 without.")
     group: str | None = None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         where = f"{file}:{number}"
         if not line.strip() or line.startswith(("#", ";")):
             continue
@@ -137,6 +139,7 @@ def read(file: str, mistakes: list[str]) -> list[Setting]:
             group = group if group == "DEFAULT" else group.lower()
         elif group is None:
             mistakes.append(f"{where}: options stand in a group: write [DEFAULT], or the name of another one, before.")
+            group = ""  # this is said once
         elif option := _OPTION.fullmatch(line):
             settings.append(Setting(file, number, group, option[1], _unquote(option[2].strip())))
         else:  # what it says is not shown: it may be a secret
@@ -213,23 +216,43 @@ def _list_drivers() -> list[str]:
     return sorted(names)
 
 
-def check_values(settings: Iterable[Setting], catalog: Catalog) -> Iterator[tuple[Declared, str]]:
-    """Yield each option whose value cannot be used, and why."""
+def check_values(settings: Sequence[Setting], catalog: Catalog) -> Iterator[tuple[Declared, str]]:
+    """Yield each option whose value cannot be used, and why; that of a secret is not shown."""
+    given = {(setting.group, setting.name): setting.value for setting in settings}
     for setting in settings:
         declared = catalog.find(setting)
-        if declared is None or "$" in setting.value:
+        if declared is None:
             continue
         try:
-            declared.opt.type(setting.value)
+            value = _substitute(setting, given, catalog)
+            if "$" not in value:
+                declared.opt.type(value)
+        except LookupError:
+            yield declared, f"{setting.where}: {setting.option}: {NO_SUCH_NAME}"
         except (ValueError, TypeError) as exc:
-            yield declared, f"{setting.where}: {describe_bad_value(setting.option, declared.opt, setting.value, exc)}"
+            why = "it cannot be used" if declared.opt.secret else f"{setting.value}: {str(exc)[:300].rstrip('.')}"
+            yield declared, f"{setting.where}: {setting.option} = {why}."
 
 
-def describe_bad_value(option: str, opt: cfg.Opt, value: object, exc: Exception) -> str:
-    """Say what is wrong with the value of an option; that of a secret is not shown."""
-    if opt.secret:
-        return f"{option} has a value that cannot be used."
-    return f"{option} = {value}: {str(exc)[:300].rstrip('.')}."
+NO_SUCH_NAME = "$ begins the name of another option, and there is none of that name. Write $$ for the character itself."
+
+
+def _substitute(setting: Setting, given: Mapping[tuple[str, str], str], catalog: Catalog) -> str:
+    """Return the value of an option, with those of the options that it names.
+
+    :raises LookupError: there is none of that name.
+    """
+    template = cfg.ConfigOpts.Template(setting.value.replace(r"\$", "$$"))
+    values: dict[str, object] = {}
+    for name in template.get_identifiers():
+        group, option = name.split(".", 1) if "." in name else (setting.group, name)
+        for key in ((group, option), ("DEFAULT", name)):
+            if known := catalog.find(setting._replace(group=key[0], name=key[1])):
+                values[name] = given.get(key, known.opt.default) or ""
+                break
+        else:
+            raise LookupError(name)
+    return template.safe_substitute(values)
 
 
 def judge(settings: Sequence[Setting], catalog: Catalog) -> list[Finding]:

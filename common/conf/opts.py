@@ -118,19 +118,21 @@ def parse(
     except (cfg.Error, OSError, ValueError) as exc:
         raise errors.ConfigurationError(f"{exc}.") from exc
     conf.set_default("my_ip", netutils.get_my_ipv4())
-    if not conf.database.connection:
-        conf.set_default("connection", f"sqlite:///{pathlib.Path(conf.state_path) / 'ingot.sqlite'}", group="database")
+    conf.set_default("connection", "sqlite:///$state_path/ingot.sqlite", group="database")
     return conf
 
 
 def replace_bad_values(conf: cfg.ConfigOpts) -> list[str]:
-    """Put defaults in place of values of Ingot's own options that cannot be used, and return why they cannot."""
+    """Put defaults in place of values that cannot be used, and return why they cannot.
+
+    Only Ingot's own options are looked at, and those of the database.
+    """
     bad = []
-    for group, options in GROUPS.items():
+    for group, options in [*GROUPS.items(), ("database", db_options.database_opts)]:
         for opt in options:
             try:
                 (conf if group == "DEFAULT" else conf[group])[opt.dest]
-            except ValueError as exc:
+            except (ValueError, cfg.TemplateSubstitutionError, cfg.NoSuchOptError) as exc:
                 before, _, why = str(exc).rpartition(" is not valid: ")
                 place = "in the environment" if "Locations.environment" in before else "in a file"
                 why = "its value cannot be used" if opt.secret else why

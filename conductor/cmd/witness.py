@@ -66,6 +66,8 @@ class Witness:
             os.close(self._end)
             if not os.read(pipe, len(_GOODBYE)):
                 self._note_death()
+        except Exception:  # the edge of a process
+            LOG.exception("The witness of conductor %s failed unexpectedly", self._host)
         finally:
             os._exit(0)
 

@@ -10,6 +10,7 @@ import uuid
 from ingot.common import clock, errors, states
 from ingot.common.json_types import ChildOutcome, FlowRequest
 from ingot.common.steps import PlannedStep, Runner, read_plan
+from ingot.common.waits import Wait
 from ingot.conductor.task.task_manager import Task
 from ingot.db import models, node_lists, nodes
 from ingot.drivers.interfaces import results
@@ -32,7 +33,7 @@ def run(task: Task, kind: str, step: PlannedStep) -> results.Result:
     if not running:
         return results.DONE
     waited = time.time() - task.memory.setdefault("since", time.time())
-    return results.PollAfter(min(max(_SHORTEST_PAUSE, waited / 10), _LONGEST_PAUSE))
+    return results.PollAfter(min(max(_SHORTEST_PAUSE, waited / 10), _LONGEST_PAUSE), waits_for=Wait.CHILDREN)
 
 
 def abort_step(task: Task, kind: str | None, step: PlannedStep) -> None:

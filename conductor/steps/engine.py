@@ -12,6 +12,7 @@ from oslo_log import log
 from ingot.common import clock, errors, states
 from ingot.common.states import StepState
 from ingot.common.steps import Runner, name_source
+from ingot.common.waits import OWN_MEMORY, Wait
 from ingot.conductor.steps import checks, children, planning
 from ingot.conductor.steps.cursor import COLLECTED, POWER_AFTER, FlowCursor
 from ingot.conductor.steps.flow import Flow, call_step
@@ -37,10 +38,19 @@ class _OwnMemory(TypedDict, total=False):
     lost: int  # attempts, in a row
     ended: bool  # the step has ended, and only the agent's steps are still to be collected
     again: bool  # it ended long ago, and they are collected once more
+    waits_for: str  # what it polls for, for explanations
+    until: float | None  # and when that ends or fails at the latest
 
 
-_OWN = "engine"
-"""Key of a step's memory that holds the engine's own."""
+_OWN = OWN_MEMORY
+
+_RETRIED: Mapping[type[errors.IngotError], Wait] = {
+    errors.AgentBusy: Wait.AGENT,
+    errors.ImageServiceUnavailable: Wait.IMAGE_SERVICE,
+    errors.AgentUnreachable: Wait.AGENT,
+    errors.HardwareUnreachable: Wait.BMC,
+}
+"""Errors after which an idempotent step is tried again, and what it waits for meanwhile."""
 
 
 def advance(task: Task, flows: Mapping[str, Flow]) -> float | None:
@@ -232,6 +242,9 @@ class Run:
                     self.cursor.write_waiting(answer)
                     return None
                 case results.PollAfter():
+                    if answer.waits_for != Wait.HARDWARE or answer.until is not None:
+                        own = self.task.memory.setdefault(_OWN, {})
+                        own |= {"waits_for": str(answer.waits_for), "until": answer.until}
                     self.cursor.write_polling(answer)
                     return answer.after
                 case results.Hold():
@@ -259,7 +272,7 @@ class Run:
                     self.cursor.plan = planning.plan_with_agent(task, self.flow, self.cursor.done)
                     task.set(driver_internal_info={**task.node.driver_internal_info, COLLECTED: True})
                 return answer
-            except (errors.HardwareUnreachable, errors.AgentBusy, errors.ImageServiceUnavailable) as exc:
+            except tuple(_RETRIED) as exc:
                 return self._retry_later(exc, own)
             except errors.AgentVersionMismatch as exc:
                 self._start_again(exc)
@@ -281,7 +294,8 @@ class Run:
             chances = f"It is tried again in {RETRY_DELAYS[retries]:.0f} s, {len(RETRY_DELAYS) - retries} times at most"
             ended = self._describe_end(f"failed at attempt {node.step_attempt - 1}", exc.message.rstrip("."))
             self.task.set(last_error=make_storable(f"{ended}. {chances}."))
-        return results.PollAfter(RETRY_DELAYS[retries])
+        waits_for = next(wait for error, wait in _RETRIED.items() if isinstance(exc, error))
+        return results.PollAfter(RETRY_DELAYS[retries], waits_for=waits_for)
 
     def _start_again(self, exc: errors.AgentVersionMismatch) -> None:
         """Plan and run the steps with another agent than planned, unless this ends the flow (specification 002)."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ingot.common import errors, states
 from ingot.common.json_types import Json
+from ingot.common.waits import Wait
 from ingot.conductor.task.task_manager import Task
 from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
@@ -33,8 +34,9 @@ def _wait(task: Task, seconds: float | None = None) -> results.Result:
     """Wait for a number of seconds, or else for the agent's next heartbeat."""
     if seconds is None:
         return results.WaitForAgent(again=False) if _has_agent(task) else results.DONE
-    left = task.memory.setdefault("until", time.time() + seconds) - time.time()
-    return results.PollAfter(left) if left > 0 else results.DONE
+    until = task.memory.setdefault("until", time.time() + seconds)
+    left = until - time.time()
+    return results.PollAfter(left, waits_for=Wait.TIME, until=until) if left > 0 else results.DONE
 
 
 def _check_wait(step: str, args: Json) -> None:

@@ -2,11 +2,15 @@
 
     ingot-status config [FILE ...]
     ingot-status [--config-file FILE] upgrade check [--json]
+    ingot-status [--config-file FILE] explain NODE [--json]
 
 ``config`` reads configuration files, those of Ironic too, and says of each option what Ingot makes of it; it asks
-neither database nor broker. Run ``upgrade check`` after ``ingot-dbsync upgrade`` and before services of the new release
-start. Exit status, as of all OpenStack status commands: 0 nothing to do, 1 something to look at, 2 something to correct
-first, 255 the check itself failed.
+neither database nor broker. ``explain`` says what a node, by name or UUID, waits for, until when, and what usually
+causes that, as ``GET /ingot/v1/nodes/<node>/explanation`` does. Run ``upgrade check`` after ``ingot-dbsync upgrade``
+and before services of the new release start.
+
+Exit status, as of all OpenStack status commands: 0 nothing to do, 1 something to look at, 2 something to correct
+first, 255 the command itself failed.
 """
 
 import importlib.metadata
@@ -14,15 +18,16 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_upgradecheck import upgradecheck
 from oslo_upgradecheck.upgradecheck import Code, Result
 
-from ingot.common import errors, interfaces, patterns
+from ingot.common import errors, interfaces, masking, patterns
 from ingot.common.conf import broker, files, safety, start
 from ingot.common.conf.ironic import MEANINGS, Verdict
-from ingot.db import conductors, engine, inventory, models, nodes, schema, secrets
+from ingot.db import conductors, engine, explanations, inventory, models, nodes, schema, secrets
 from ingot.db.cmd import dbsync
 from ingot.db.engine import Database
 
@@ -192,6 +197,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         upgrade.add_argument("--json", action="store_true", help="Print JSON instead of a table.")
         upgrade.set_defaults(action_fn=checks.check)
 
+        explain = subparsers.add_parser("explain", help="Tell why a node is where it is, and what it waits for.")
+        explain.add_argument("node", metavar="NODE", help="Name or UUID.")
+        explain.add_argument("--json", action="store_true", help="Print JSON.")
+        explain.set_defaults(action_fn=lambda: _explain(checks.db, checks.conf))
+
         config = subparsers.add_parser("config", help="Tell what Ingot makes of configuration files.")
         config.add_argument("files", nargs="*", metavar="FILE", help="Default: the files that services read.")
 
@@ -205,6 +215,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except errors.IngotError as exc:
         start.report("ingot-status", exc)
         return 255
+
+
+def _explain(db: Database, conf: cfg.ConfigOpts) -> int:
+    """Print why a node is where it is.
+
+    :returns: the exit status: 255 if that cannot be found out.
+    """
+    try:
+        node = nodes.get(db, conf.command.node, ("name", "last_error", *explanations.COLUMNS))
+        explanation = explanations.explain_now(db, conf, node)
+    except errors.IngotError as exc:
+        start.report("ingot-status", exc)
+        return 255
+    if conf.command.json:
+        print(orjson.dumps({"node_uuid": node.uuid, **explanation}, option=orjson.OPT_NAIVE_UTC).decode())
+        return 0
+    print(f"Node {node.name or node.uuid}{f' ({node.uuid})' if node.name else ''}")
+    print("\n".join(explanations.render(explanation)))
+    if node.last_error:
+        print(f"last_error: {masking.mask_text(node.last_error)}")
+    return 0
 
 
 def _check_files(line: files.CommandLine) -> int:

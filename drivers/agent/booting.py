@@ -67,16 +67,33 @@ def wait_for_agent(task: Task) -> results.Result:
     return results.DONE if session.is_alive(task) else results.WaitForAgent()
 
 
-def _prepare(task: Task, forget: Callable[[Task], None]) -> None:
+def prepare(task: Task, forget: Callable[[Task], None], parameters: dict[str, str]) -> results.Answer:
+    """Have the machine boot the agent next, if it can fetch it.
+
+    :param parameters: as those of :meth:`BootInterface.prepare_ramdisk`.
+    """
+    boot = get_interface(task, BootInterface)
+    checked = boot.check_ramdisk(task)
+    if isinstance(checked, results.PollAfter):
+        return checked
     forget(task)
-    get_interface(task, BootInterface).prepare_ramdisk(task, {})
+    boot.prepare_ramdisk(task, parameters)
     task.save()  # before the machine starts: its agent's first heartbeat must not be overwritten
+    return results.DONE
 
 
-BOOT: tuple[Phase, ...] = (partial(_prepare, forget=session.forget), power_control.power_on, wait_for_agent)
+BOOT: tuple[Phase, ...] = (
+    partial(prepare, forget=session.forget, parameters={}),
+    power_control.power_on,
+    wait_for_agent,
+)
 """What follows when a machine is off: on from the network, and a wait until a new agent calls."""
 
-REBOOT: tuple[Phase, ...] = (power_control.power_off, partial(_prepare, forget=session.forget_connection), *BOOT[1:])
+REBOOT: tuple[Phase, ...] = (
+    power_control.power_off,
+    partial(prepare, forget=session.forget_connection, parameters={}),
+    *BOOT[1:],
+)
 """Off and the same, between two steps of one flow: what the agent offered, and in which versions, stays known."""
 
 

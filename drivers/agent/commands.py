@@ -8,6 +8,7 @@ from oslo_log import log
 from ingot.common import clock, errors, steps
 from ingot.common.json_types import Json, OfferedSteps
 from ingot.common.steps import StepJson
+from ingot.common.waits import Wait
 from ingot.drivers.agent import answers, booting, client, session
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.task import Task
@@ -79,7 +80,8 @@ def _retry_later(task: Task, exc: errors.AgentError) -> results.PollAfter:
     if waited >= limit:
         raise exc
     LOG.warning("Node %s: %s; trying again for %s s in all", task.node.uuid, exc, limit)
-    return results.PollAfter(max(_PAUSE, waited / 2))
+    until = task.memory["trouble_since"] + limit
+    return results.PollAfter(max(_PAUSE, waited / 2), waits_for=Wait.AGENT, until=until)
 
 
 def _read_outcome(name: str, command: answers.Command) -> results.Done:

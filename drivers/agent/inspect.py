@@ -4,7 +4,6 @@ from ingot.common.conf import opts
 from ingot.drivers.agent import booting, session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.inspect import InspectInterface
 from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.task import Task
@@ -20,17 +19,15 @@ class AgentInspect(booting.AgentBooter, InspectInterface):
         boot = (power_control.power_off, self._prepare, power_control.power_on, wait_for_inventory)
         return results.run_phases(task, *boot, power_control.power_off, self._leave)
 
-    def _prepare(self, task: Task) -> None:
+    def _prepare(self, task: Task) -> results.Answer:
         """Boot the agent. The URL names the node: whatever network cards the agent finds, it speaks of this machine."""
-        session.forget(task)
         get_interface(task, NetworkInterface).add_inspection_network(task)
         callback = f"{opts.agent_api_url(self.conf)}/v1/continue_inspection?node_uuid={task.node.uuid}"
         parameters = {
             "ipa-inspection-callback-url": callback,
             "ipa-inspection-collectors": ",".join(self.conf.inspector.collectors),
         }
-        get_interface(task, BootInterface).prepare_ramdisk(task, parameters)
-        task.save()  # before the machine starts: what its agent causes must not be overwritten
+        return booting.prepare(task, session.forget, parameters)
 
     @staticmethod
     def _leave(task: Task) -> None:

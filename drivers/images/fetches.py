@@ -13,7 +13,8 @@ from typing import NamedTuple
 from oslo_utils import strutils
 
 from ingot.common import errors, fetching, masking
-from ingot.common.networks import Networks
+from ingot.common.networks import ANYWHERE, Networks
+from ingot.common.waits import Wait
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.task import Task
 
@@ -22,9 +23,13 @@ DENIED = "Its address may not be reached: see [deploy] url_denied_networks and u
 _PATIENCE = 1.0
 """Seconds that a step waits: most servers answer in that time, and then nothing polls."""
 
-_PAUSE = 2.0
+_POLL = results.PollAfter(2.0, abortable=True, waits_for=Wait.FILE)
+
 _KEPT = 60.0
-"""Seconds that what was fetched is kept for a step that does not ask for it any more."""
+"""Seconds that what was fetched is kept for a step that does not ask for it any more, and the answer to a probe."""
+
+_PROBE_SECONDS = 10.0
+"""Seconds at most that a probe takes: a server that the conductor cannot reach delays each boot by as much."""
 
 _Key = tuple[str, str, str, str]
 
@@ -52,29 +57,76 @@ def fetch(task: Task, field: str, url: str, most: int) -> bytes | results.PollAf
     :raises ImageError: it cannot be had.
     """
     key = (task.node.uuid, str(task.node.run_id), field, url)
-    with _guard:
-        running = _fetches.get(key) or _start(task, key, most)
-    if running is None or not concurrent.futures.wait([running.content], _PATIENCE).done:
-        return results.PollAfter(_PAUSE, abortable=True)
-    with _guard:
-        _fetches.pop(key, None)
+    seconds, networks, verify = task.conf.webserver_connection_timeout, read_networks(task), _read_verify(task)
+    content = _ask(task, key, seconds, lambda: fetching.fetch(url, most, seconds, networks, verify))
+    if content is None:
+        return _POLL
+    _forget(key)
     try:
-        return running.content.result()
+        return content.result()
     except fetching.FetchError as exc:
         raise errors.ImageError(f"{field}: {masking.mask_text(url)}: {exc.message}") from None
 
 
-def _start(task: Task, key: _Key, most: int) -> _Fetch | None:
-    """Begin a fetch; None as long as there are as many as there may be, a quarter of the conductor's workers."""
+def probe(task: Task, url: str, is_own: bool) -> results.PollAfter | None:
+    """Find out whether a URL can be fetched from this host; or when to ask again.
+
+    All nodes share an answer for a while, but for the one that there is nothing.
+
+    Only http and https are asked; of other schemes nothing is known, which is no reason to say anything.
+
+    :param is_own: whether the node names it, and not an operator's option, which may lead anywhere.
+    :raises NotThere: its server says that there is nothing.
+    :raises FetchError: it cannot be had from here.
+    """
+    if not url.startswith(("http://", "https://")):
+        return None
+    key = ("every node", "", str(is_own), url)
+    seconds = min(_PROBE_SECONDS, task.conf.webserver_connection_timeout)
+    networks, verify = read_networks(task) if is_own else ANYWHERE, _read_verify(task)
+
+    def get() -> bytes:
+        fetching.probe(url, seconds, networks, verify)
+        return b""
+
+    found = _ask(task, key, seconds, get)
+    if found is None:
+        return _POLL
+    try:
+        found.result()
+    except fetching.NotThere:
+        _forget(key)
+        raise
+    return None
+
+
+def _ask(task: Task, key: _Key, seconds: float, get: Callable[[], bytes]) -> "concurrent.futures.Future[bytes] | None":
+    """Return what was fetched, if it is there by now; it is fetched in the background, once for each key."""
+    with _guard:
+        _forget_old()
+        running = _fetches.get(key) or _start(task, key, seconds, get)
+    if running is None or not concurrent.futures.wait([running.content], _PATIENCE).done:
+        return None
+    return running.content
+
+
+def _forget(key: _Key) -> None:
+    with _guard:
+        _fetches.pop(key, None)
+
+
+def _forget_old() -> None:
     now = time.monotonic()
     for old in [old for old, one in _fetches.items() if one.content.done() and one.until + _KEPT < now]:
         del _fetches[old]
+
+
+def _start(task: Task, key: _Key, seconds: float, get: Callable[[], bytes]) -> _Fetch | None:
+    """Begin a fetch; None as long as there are as many as there may be, a quarter of the conductor's workers."""
     if sum(not one.content.done() for one in _fetches.values()) >= max(1, task.conf.conductor.workers_pool_size // 4):
         return None
-    url, seconds, networks = key[-1], task.conf.webserver_connection_timeout, read_networks(task)
-    verify = _read_verify(task.conf.webserver_verify_ca)
-    started = _fetches[key] = _Fetch(concurrent.futures.Future(), now + seconds)
-    work = _build_work(started, lambda: fetching.fetch(url, most, seconds, networks, verify))
+    started = _fetches[key] = _Fetch(concurrent.futures.Future(), time.monotonic() + seconds)
+    work = _build_work(started, get)
     # A daemon, as the process must not wait for it when it stops.
     threading.Thread(target=work, name=f"fetch for {task.node.uuid}", daemon=True).start()
     return started
@@ -90,8 +142,9 @@ def _build_work(started: _Fetch, get: Callable[[], bytes]) -> Callable[[], None]
     return work
 
 
-def _read_verify(value: str) -> bool | str:
+def _read_verify(task: Task) -> bool | str:
     """Return what ``[DEFAULT] webserver_verify_ca`` means: true, false, or the file with authorities."""
+    value: str = task.conf.webserver_verify_ca
     try:
         return bool(strutils.bool_from_string(value, strict=True))
     except ValueError:

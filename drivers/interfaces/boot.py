@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from ingot.common import errors
+from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.task import Task
 
@@ -34,6 +35,13 @@ def _read_capability(capabilities: object) -> str | None:
 
 class BootInterface(BaseInterface):
     interface_type = "boot"
+
+    def check_ramdisk(self, _task: Task) -> results.Answer:
+        """Find out, before :meth:`prepare_ramdisk`, whether the machine can fetch what it is to boot; may poll.
+
+        :raises ImageError: it cannot.
+        """
+        return results.DONE
 
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         """Let the next boot start the agent; set the boot device to network, once.

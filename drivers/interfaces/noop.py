@@ -47,9 +47,6 @@ class NoInspect(_Unsupported, inspect.InspectInterface):
 
 
 class NoRAID(_Unsupported, raid.RAIDInterface):
-    def get_logical_disk_properties(self) -> dict[str, str]:
-        return {}
-
     def validate_raid_config(self, raid_config: object) -> None:
         raise self.not_supported("raid_config")
 

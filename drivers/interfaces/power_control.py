@@ -9,6 +9,7 @@ import time
 from functools import partial
 
 from ingot.common import errors, states
+from ingot.common.waits import Wait
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.power import PowerInterface
@@ -47,7 +48,7 @@ def ensure(task: Task, target: str) -> results.Result:
     if expired:
         late = f"{waited:.0f} s after the command {target!r} ([conductor] power_state_change_timeout)"
         raise errors.StepFailed(f"the machine is still in state {state!r} {late}")
-    return _poll_after(waited)
+    return _poll_after(waited, sent["at"] + task.conf.conductor.power_state_change_timeout)
 
 
 def _start(task: Task, target: str) -> None:
@@ -57,8 +58,8 @@ def _start(task: Task, target: str) -> None:
     get_interface(task, PowerInterface).start_power_change(task, target)
 
 
-def _poll_after(waited: float) -> results.PollAfter:
-    return results.PollAfter(min(_FIRST_PAUSE + waited / 4, _LONGEST_PAUSE))
+def _poll_after(waited: float, until: float) -> results.PollAfter:
+    return results.PollAfter(min(_FIRST_PAUSE + waited / 4, _LONGEST_PAUSE), waits_for=Wait.POWER, until=until)
 
 
 def read_power_state(task: Task) -> str | None:
@@ -114,7 +115,8 @@ def watch_off(task: Task, patience: float) -> results.Result:
     waited = time.time() - task.memory.setdefault("watched_since", time.time())
     if waited >= patience or "power" in task.memory:
         return ensure(task, states.POWER_OFF)
-    return results.DONE if read_power_state(task) == states.POWER_OFF else _poll_after(waited)
+    is_off = read_power_state(task) == states.POWER_OFF
+    return results.DONE if is_off else _poll_after(waited, task.memory["watched_since"] + patience)
 
 
 def power_on(task: Task) -> results.Result:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ingot.common import errors, states
+from ingot.common.waits import Wait
 from ingot.drivers.interfaces.task import Task
 
 
@@ -45,10 +46,14 @@ class PollAfter:
     """Call the step again in ``after`` seconds: hardware is on its way, or a retry is due.
 
     :param abortable: whether the node shows meanwhile that it waits, so that users may abort.
+    :param waits_for: what for, as explanations of the node say it: a row of ``common/waits.py``, or words of your own.
+    :param until: when the step is to end or fail at the latest, on the clock of ``time.time``; None: not known.
     """
 
     after: float = 1.0
     abortable: bool = False
+    waits_for: str = Wait.HARDWARE
+    until: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -7,14 +7,19 @@ The API renders the script when the machine asks for it (``GET /boot/ipxe/<mac>`
 
 from collections.abc import Mapping
 
-from ingot.common import errors, iscsi
+from oslo_log import log
+
+from ingot.common import errors, fetching, iscsi, masking
 from ingot.common.conf import opts
-from ingot.drivers.images import glance_images
+from ingot.drivers.images import fetches, glance_images
+from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
 from ingot.drivers.interfaces.management import ManagementInterface
 from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
+
+LOG = log.getLogger(__name__)
 
 _RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")
 _RESCUE_KEYS = ("rescue_kernel", "rescue_ramdisk")
@@ -31,6 +36,9 @@ def _check_command_part(name: str, value: object) -> str:
 
     :raises Invalid: it is no text, or would end the command.
     """
+    if isinstance(value, str) and value.startswith("file:"):
+        allowed = "An http or https URL, or the id of an image of Glance: machines fetch it themselves."
+        raise errors.Invalid(field=name, value=value, allowed=allowed)
     if not isinstance(value, str) or not value.isprintable() or iscsi.IPXE_OPERATORS & set(value.split()):
         raise errors.Invalid(
             field=name, value=value, allowed="It must be one line of text, without the words ||, && and ; of iPXE."
@@ -67,16 +75,41 @@ class IPXEBoot(BootInterface):
                 allowed="A node that boots from the network needs at least one port with pxe_enabled.",
             )
 
+    def check_ramdisk(self, task: Task) -> results.Answer:
+        """Fail where a server has no such file; what cannot be judged from here is noted, and left to the machine."""
+        doubts, info = [], task.node.driver_info
+        files = self._choose_ramdisk(task) if self.conf.pxe.check_boot_files else ()
+        for key, url in zip(_RAMDISK_KEYS, files, strict=bool(files)):
+            own = next((name for name in (*_RAMDISK_KEYS, *_RESCUE_KEYS) if info.get(name) == url), None)
+            place = f"driver_info.{own}" if own else f"[deploy] {key}"
+            where = f"{place}: {masking.mask_text(url)}"
+            try:
+                if answer := fetches.probe(task, url, is_own=own is not None):
+                    return answer
+            except fetching.NotThere as exc:
+                advice = "The machine could not boot; correct it, or see [pxe] check_boot_files"
+                raise errors.ImageError(f"{where}: {exc.message}. {advice}") from None
+            except fetching.FetchError as exc:
+                doubts.append(f"{where} could not be checked from the conductor: {exc.message}")
+                LOG.warning("Node %s: %s; the machine is booted all the same", task.node.uuid, doubts[-1])
+        self._note_doubts(task, doubts)
+        return results.DONE
+
+    @staticmethod
+    def _note_doubts(task: Task, doubts: list[str]) -> None:
+        """Note what the next boot may fail by; explanations of the node show it."""
+        known = task.node.driver_internal_info
+        if doubts or "boot_file_doubts" in known:
+            left = {name: fact for name, fact in known.items() if name != "boot_file_doubts"}
+            task.set(driver_internal_info=left | ({"boot_file_doubts": doubts} if doubts else {}))
+
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         agent = {"ipa-api-url": opts.agent_api_url(self.conf), **kernel_parameters}
-        info, files = task.node.driver_info, self._read_ramdisk(task)
-        if task.node.flow == "rescue":
-            kernel, ramdisk = (info.get(key) or given for key, given in zip(_RESCUE_KEYS, files, strict=True))
-            files = (kernel, ramdisk)
-        self._boot(task, "ramdisk", files, agent)
+        self._boot(task, "ramdisk", self._choose_ramdisk(task), agent)
         self._set_boot_device(task, "pxe", persistent=False)
 
     def clean_up_ramdisk(self, task: Task) -> None:
+        self._note_doubts(task, [])
         if task.node.boot_config.get("target") == "ramdisk":
             task.set(boot_config={})
 
@@ -112,6 +145,14 @@ class IPXEBoot(BootInterface):
             raise errors.Invalid(field=f"driver_info.{_PERSISTENCY}", value=given, allowed=allowed)
         forced = _PERSISTENT[given]
         return default if forced is None else forced
+
+    def _choose_ramdisk(self, task: Task) -> tuple[str, str]:
+        """Return kernel and ramdisk for the flow that runs: a rescue may have its own."""
+        kernel, ramdisk = files = self._read_ramdisk(task)
+        if task.node.flow != "rescue":
+            return files
+        info = task.node.driver_info
+        return info.get("rescue_kernel") or kernel, info.get("rescue_ramdisk") or ramdisk
 
     def _read_ramdisk(self, task: Task) -> tuple[str, str]:
         files = {key: task.node.driver_info.get(key) or self._default_file(task, key) for key in _RAMDISK_KEYS}

@@ -53,11 +53,8 @@ class Cli:
         )
 
     def __call__(self, words: str, *values: str, given: str | None = None, options: tuple[str, ...] = ()) -> str:
-        """Return the output of a command, which must succeed."""
-        outcome = self.run(words, *values, given=given, options=options)
-        if outcome.returncode:
-            raise AssertionError(f"{words} ended with {outcome.returncode}:\n{outcome.stdout}\n{outcome.stderr}")
-        return outcome.stdout
+        """Return the output of a command, which must succeed without any complaint."""
+        return environments.read_output(self.run(words, *values, given=given, options=options))
 
     def show(self, words: str, *values: str, given: str | None = None) -> Any:
         """Return the parsed output of a command that shows or lists something."""

@@ -4,9 +4,11 @@ import fcntl
 import hashlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import venv
+from collections.abc import Mapping
 
 from tests import patience
 
@@ -16,6 +18,9 @@ BUILD_TIMEOUT_S = patience.seconds(240)
 
 _CACHE = ROOT / ".gate"
 _MARK = ".made-from"
+
+MAY_SAY: Mapping[str, str] = {}
+"""What a client that succeeds may write to its standard error: pattern of a line, and why it is not Ingot's doing."""
 
 
 def run(*command: str | pathlib.Path, timeout: float = COMMAND_TIMEOUT_S, **options: object) -> str:
@@ -29,6 +34,25 @@ def run(*command: str | pathlib.Path, timeout: float = COMMAND_TIMEOUT_S, **opti
     if outcome.returncode:
         raise AssertionError(f"{command} ended with {outcome.returncode}:\n{outcome.stdout}\n{outcome.stderr}")
     return str(outcome.stdout)
+
+
+def read_output(outcome: subprocess.CompletedProcess[str], more: str = "") -> str:
+    """Return the output of a client that must have succeeded, without any complaint.
+
+    :param more: what to show beside its output if it has not.
+    """
+    if outcome.returncode:
+        ended = f"{outcome.args} ended with {outcome.returncode}"
+        raise AssertionError(f"{ended}:\n{outcome.stdout}\n{outcome.stderr}{more}")
+    check_silent(outcome.args, outcome.stderr)
+    return outcome.stdout
+
+
+def check_silent(command: object, complaints: str) -> None:
+    """Check that what a client that has succeeded wrote to its standard error is nothing, or may be there."""
+    lines = [line for line in complaints.splitlines() if not any(re.search(may, line) for may in MAY_SAY)]
+    if lines:
+        raise AssertionError("\n".join([f"{command} succeeded, but complained:", *lines]))
 
 
 def make(place: pathlib.Path, *requirements: str | pathlib.Path) -> pathlib.Path:

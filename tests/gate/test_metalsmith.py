@@ -62,10 +62,8 @@ class TestMetalsmith(testtools.TestCase):
         )
 
     def output(self, *command: str, given: str = "") -> str:
-        """Return the output of a command, which must succeed."""
-        ended = self.outcome(*command, given=given)
-        self.assertEqual(0, ended.returncode, f"{ended.stdout}\n{ended.stderr}\n{self.bench.logs()}")
-        return ended.stdout
+        """Return the output of a command, which must succeed without any complaint."""
+        return environments.read_output(self.outcome(*command, given=given), self.bench.logs())
 
     def ask(self, command: str, **request: Any) -> Any:
         """Return the answer of the program that uses metalsmith from Python."""

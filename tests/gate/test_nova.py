@@ -137,6 +137,7 @@ class Nova(fixtures.Fixture):
         answer = self.ask(name, *arguments)
         if "error" in answer:
             raise AssertionError(f"{name}: {answer}{self._complaint()}")
+        environments.check_silent(name, self.output.read_text())
         return answer["result"]
 
 

@@ -1,11 +1,13 @@
 """``[api] api_workers``: several processes of ingot-api that share one address."""
 
+import http.client
 import os
 import pathlib
 import re
 import signal
 import subprocess
 import sys
+import threading
 
 import requests
 
@@ -70,6 +72,41 @@ class Workers(database.TestCase):
         self.assertEqual(0, process.wait(PATIENCE))
         self.assertFalse(self.answers())
         self.assertFalse(pathlib.Path(f"/proc/{second}").exists())
+
+    def test_a_stop_loses_no_request(self) -> None:
+        """Clients that keep their connection, and clients that open one for each request, ask until they are refused."""
+        process = self.start()
+        conductor_case.eventually(lambda: self.listening() == 2, "both listen")
+        outcomes: list[str] = []
+        clients = [threading.Thread(target=self.ask_until_refused, args=(bool(n % 2), outcomes)) for n in range(8)]
+        for client in clients:
+            client.start()
+        conductor_case.eventually(lambda: self.log.read_text().count("GET /v1/nodes 200 ") > 50, "they are served")
+        process.send_signal(signal.SIGTERM)
+        for client in clients:
+            client.join(PATIENCE)
+        self.assertEqual(["refused"] * len(clients), outcomes)
+        self.assertEqual(0, process.wait(PATIENCE))
+
+    def ask_until_refused(self, keeps: bool, outcomes: list[str]) -> None:
+        """Send requests; note how it ended."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        outcome = ""
+        while not outcome:
+            try:
+                if connection.sock is None:
+                    connection.connect()
+            except ConnectionRefusedError:
+                outcome = "refused"
+                break
+            try:
+                connection.request("GET", "/v1/nodes", headers={} if keeps else {"Connection": "close"})
+                answer = connection.getresponse()
+                answer.read()
+                outcome = "" if answer.status == 200 else str(answer.status)
+            except OSError as exc:
+                outcome = repr(exc)
+        outcomes.append(outcome)
 
     def test_sighup_reads_the_certificate_again_in_each(self) -> None:
         folder = pathlib.Path(self.database.url.removeprefix("sqlite:///")).parent

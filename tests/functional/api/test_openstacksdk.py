@@ -1,6 +1,10 @@
-"""openstacksdk, a client from outside this project, against the API on a real socket."""
+"""openstacksdk, a client from outside this project, against the API on a real socket; it has nothing to warn of."""
 
+import logging
+
+import fixtures
 import openstack
+import openstack.warnings
 import requests
 
 from ingot.api import server
@@ -28,6 +32,9 @@ class OpenStackSdk(api_case.ApiCase):
         )
         self.addCleanup(connection.close)
         self.sdk = connection.baremetal
+        self.useFixture(fixtures.WarningsFilter([{"action": "error", "category": openstack.warnings.OpenStackWarning}]))
+        said = self.useFixture(fixtures.FakeLogger("openstack", logging.WARNING))
+        self.addCleanup(lambda: self.assertEqual("", said.output))
 
     def test_a_node_is_created_found_changed_and_deleted(self) -> None:
         node = self.sdk.create_node(driver="fake-hardware", name="sdk-1", properties={"cpus": 4})

@@ -16,6 +16,7 @@ def write(outcome: Outcome, directory: pathlib.Path) -> pathlib.Path:
     """
     words = [word for word in outcome.command.split() if not word.startswith("--")][:2]
     path = directory / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}-{'-'.join(words)}-{_commit()}.md"
+    directory.mkdir(parents=True, exist_ok=True)  # a run of minutes is not lost for it
     path.write_text("\n".join(page(outcome)) + "\n")
     return path
 

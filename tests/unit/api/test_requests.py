@@ -7,7 +7,7 @@ import time
 from typing import Any, ClassVar
 
 from ingot.api import routes
-from ingot.common import clock, errors
+from ingot.common import clock, errors, states
 from ingot.db import nodes
 from tests import api_case, conductor_case
 
@@ -149,6 +149,41 @@ class LockedNodes(api_case.ApiCase):
 
     def test_can_be_read(self) -> None:
         self.assertEqual("conductor-9", self.good("GET", "/v1/nodes/n")["reservation"])
+
+
+class SlowConductors(api_case.ApiCase):
+    """A conductor that has not answered yet."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.uuid = self.node(name="n")["uuid"]
+        nodes.set_always(self.db, self.uuid, {"provision_state": states.AVAILABLE})
+        self.asked, self.answers = threading.Semaphore(0), threading.Event()
+        self.addCleanup(self.answers.set)
+        self.conductor.get_boot_device = self.answer_late
+
+    def answer_late(self, _ctx: Any, node_uuid: str) -> Any:
+        self.asked.release()
+        self.answers.wait(conductor_case.PATIENCE)
+        return {"result": {"boot_device": "pxe", "persistent": False}}
+
+    def test_are_waited_for_by_a_quarter_of_the_threads(self) -> None:
+        path = "/v1/nodes/n/management/boot_device"
+        got: list[Any] = []
+        ask = lambda: got.append(self.api("GET", path).status)  # noqa: E731
+        waiting = [threading.Thread(target=ask) for _ in range(self.conf.api.api_threads // 4)]
+        for thread in waiting:
+            thread.start()
+            self.assertTrue(self.asked.acquire(timeout=conductor_case.PATIENCE))
+        self.assertIn("too many requests", self.refused(503, "GET", path))
+        # A verb is accepted all the same, and checked when its flow begins.
+        self.assertEqual(202, self.api("PUT", "/v1/nodes/n/states/provision", {"target": "active"}).status)
+        self.assertIn("unchecked", nodes.get(self.db, self.uuid).request)
+        self.assertEqual([], got)
+        self.answers.set()
+        for thread in waiting:
+            thread.join()
+        self.assertEqual({200}, set(got))
 
 
 class Bodies(api_case.ApiCase):

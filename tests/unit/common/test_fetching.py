@@ -78,6 +78,15 @@ class TestSize(FetchingCase):
         url = self.serve(bomb=(200, bomb, {"Content-Encoding": "gzip"}))
         self.assertEqual(bomb, self.fetch(f"{url}/bomb"))
 
+    def test_what_comes_with_a_redirect_is_no_way_around_it(self) -> None:
+        bomb = gzip.compress(bytes(500_000))
+        packed, there = {"Content-Encoding": "gzip", "Location": "/there"}, {"Location": "/there"}
+        url = self.serve(bomb=(302, bomb, packed), long=(302, b"x" * 1001, there), there=(200, b"there", {}))
+        self.assertIn("longer than 1000 bytes", self.refused(f"{url}/long"))
+        self.assertEqual(b"there", self.fetch(f"{url}/bomb"))
+        with fetching.limit(patience.seconds(30)), fetching.open_session() as session:
+            self.assertEqual(bomb, fetching.request(session, "GET", f"{url}/bomb", 1000).content)
+
     def test_what_is_cut_off_is_an_error(self) -> None:
         url = self.serve(short=(200, b"x", {"Content-Length": "7", "Connection": "close"}))
         self.assertIn("cannot be fetched", self.refused(f"{url}/short"))

@@ -427,3 +427,15 @@ class Drivers(HardwareCase):
         self.assertEqual(10, len(properties))
         self.assertIn("JBOD", properties["raid_level"])
         self.refused(406, "GET", "raid/logical_disk_properties", version="1.11")
+
+
+class DriversWithoutRaid(HardwareCase):
+    """Hardware types whose default interface has no arrays, as ipmi: their nodes may have another one."""
+
+    def configure(self) -> None:
+        super().configure()
+        self.conf.set_override("default_raid_interface", "no-raid")
+
+    def test_logical_disks_are_described(self) -> None:
+        self.url = "/v1/drivers/fake-hardware"
+        self.assertIn("JBOD", self.good(200, "GET", "raid/logical_disk_properties")["raid_level"])

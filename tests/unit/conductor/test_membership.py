@@ -13,6 +13,7 @@ from unittest import mock
 
 import sqlalchemy as sa
 import testtools
+from oslo_db import exception as db_exc
 
 from ingot.common import clock, errors, signals, states
 from ingot.conductor import dispatcher, membership
@@ -114,6 +115,66 @@ class TestSweep(conductor_case.ConductorCase):
         self.conductor.membership._judges_from = 0
         self.conductor.sweeper.sweep()
         conductor_case.eventually(lambda: self.freed(node.uuid), "lock is free")
+
+
+class TestWatch(conductor_case.ConductorCase):
+    """The witness of another conductor, which has a lock, notes its death. No sweep comes by in time."""
+
+    starts = False
+
+    def configure(self) -> None:
+        self.conf.set_override("sweep_interval", 3600, group="conductor")
+        self.conf.set_override("heartbeat_timeout", 3600, group="conductor")
+
+    def with_another(self) -> tuple[conductors.Entry, models.Node]:
+        """Return another conductor's entry and a node that it has locked."""
+        about = {"conductor_group": "", "release": "0.3", "rpc_version": "1.1", "process": "theirs"}
+        entry = conductors.register(self.db, "conductor-2", about, [])
+        node = database.make_node(self.db, reservation="conductor-2")
+        due = database.make_node(self.db, due_at=clock.now())
+        self.start(self.conductor)
+        conductor_case.eventually(lambda: nodes.get(self.db, due.uuid).due_at is None, "the first sweep is over")
+        return entry, node
+
+    def note_death(self) -> None:
+        self.assertTrue(conductors.note_death(self.db, "conductor-2", "theirs", 3600))
+
+    def is_taken_over(self, node: models.Node) -> None:
+        conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).reservation is None, "its lock is released")
+
+    def test_its_work_is_taken_over_at_once(self) -> None:
+        _entry, node = self.with_another()
+        self.note_death()
+        self.is_taken_over(node)
+
+    def test_also_if_the_database_is_away_just_then(self) -> None:
+        _entry, node = self.with_another()
+        refused = []
+
+        def refuse_once(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+            if "FROM nodes" in statement and threading.current_thread().name == "watch" and not refused:
+                refused.append(statement)
+                raise db_exc.DBConnectionError("it is away")
+
+        for engine in self.db.engines:
+            sa.event.listen(engine, "before_cursor_execute", refuse_once)
+            self.addCleanup(sa.event.remove, engine, "before_cursor_execute", refuse_once)
+        self.note_death()
+        self.is_taken_over(node)
+        self.assertEqual(1, len(refused))
+
+    def test_one_that_is_noted_dead_but_lives_is_back_with_its_next_heartbeat(self) -> None:
+        entry, node = self.with_another()
+        self.note_death()
+        self.is_taken_over(node)
+        self.assertRaises(errors.LockLost, nodes.write_locked, self.db, node, {"last_error": "written too late"})
+        self.assertTrue(conductors.touch(self.db, entry))
+        self.conductor.sweeper.sweep()
+        self.assertEqual({"conductor-2"}, self.conductor.membership.others)
+        again = database.make_node(self.db, reservation="conductor-2")
+        self.conductor.sweeper.sweep()
+        self.conductor.queues.submit(again.uuid, lambda: None).result(conductor_case.PATIENCE)
+        self.assertEqual("conductor-2", nodes.get(self.db, again.uuid).reservation)
 
 
 class TestStart(conductor_case.ConductorCase):

@@ -350,6 +350,17 @@ class TestWithoutDatabase(conductor_case.ConductorCase):
 
         self.assertEqual(["Database unavailable: it is away"], self.logged(wake_up))
 
+    def test_an_outage_is_one_line_however_often_it_is_met(self) -> None:
+        node = database.make_node(self.db)
+
+        def look() -> None:
+            for _ in range(3):
+                self.assertRaises(errors.ServiceUnavailable, nodes.get, self.db, node.uuid)
+
+        for _outage in range(2):
+            self.assertEqual(["Database unavailable: it is away"], self.logged(look))
+            nodes.get(self.db, node.uuid)
+
     def test_one_for_an_allocation_is_one_line_too(self) -> None:
         def wake_up() -> None:
             self.conductor.endpoint.process_allocation({}, allocation_uuid="one")

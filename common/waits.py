@@ -1,0 +1,184 @@
+"""What nodes wait for: the one table of what explanations say of it (used by api, conductor, drivers, db)."""
+
+import enum
+from collections.abc import Mapping
+from typing import NamedTuple
+
+OWN_MEMORY = "engine"
+"""Key of a step's memory that holds the engine's own."""
+
+
+class Wait(enum.StrEnum):
+    """The types of waits; :data:`TEXTS` says what each is."""
+
+    REQUEST = "request"
+    TURN = "turn"
+    NO_CONDUCTOR = "no conductor"
+    DEAD_CONDUCTOR = "dead conductor"
+    CONDUCTOR = "conductor"
+    OPERATOR = "operator"
+    BOOT_SCRIPT = "boot script"
+    AGENT_START = "agent start"
+    FIRST_HEARTBEAT = "first heartbeat"
+    HEARTBEAT = "heartbeat"
+    COMMAND = "command"
+    AGENT = "agent"
+    POWER = "power"
+    BMC = "bmc"
+    HARDWARE = "hardware"
+    FILE = "file"
+    IMAGE_SERVICE = "image service"
+    CHILDREN = "children"
+    TIME = "time"
+
+
+class Text(NamedTuple):
+    """What is said of a type of wait.
+
+    :param what: is waited for; ``{...}`` are facts of the node, see ``ingot.db.explanations``.
+    :param after: what happens next.
+    :param causes: what usually makes it long.
+    """
+
+    what: str
+    after: str
+    causes: tuple[str, ...] = ()
+
+
+_HEARTBEAT_ENDS = "The agent's heartbeat makes the flow go on. {late}"
+_ANSWER_ENDS = "The flow goes on as soon as it answers. {late}"
+_ADDRESS = (
+    "the agent cannot reach the API: ipa-api-url, which is [service_catalog] endpoint_override, routes, firewalls"
+)
+
+TEXTS: Mapping[str, Text] = {
+    Wait.REQUEST: Text(
+        "Nothing: no work on the node is under way",
+        "The node stays as it is until a request comes.",
+        ("the last work has failed: last_error says why", "what should have been requested was not"),
+    ),
+    Wait.TURN: Text(
+        "A conductor to take up {work}",
+        "The conductor begins as soon as it has a thread; a lost wake-up is found by its next sweep.",
+        (
+            "all threads of the conductor are in use: [conductor] workers_pool_size",
+            "the node's BMC did not answer lately: such nodes share a quarter of as many threads",
+            "the conductor, the database or the broker is stopped or overloaded",
+        ),
+    ),
+    Wait.NO_CONDUCTOR: Text(
+        "A conductor that serves driver {driver} in group '{group}': none is online",
+        "The first such conductor goes on where the work stands. Nothing is lost.",
+        (
+            "all conductors of the group are stopped, drained or cut off from the database",
+            "the driver is not in [DEFAULT] enabled_hardware_types of the conductors of this group",
+            "conductor_group of the node, or [conductor] conductor_group, is misspelled",
+        ),
+    ),
+    Wait.DEAD_CONDUCTOR: Text(
+        "Another conductor to take the node over from {holder}, which has sent no heartbeat lately",
+        "What is safe to repeat is done again; otherwise the flow fails and says so.",
+        (
+            "no other conductor of the group is online, or none has the driver",
+            "conductor {holder} is frozen or cut off",
+        ),
+    ),
+    Wait.CONDUCTOR: Text(
+        "Conductor {holder}, which works on it ({purpose})",
+        "The lock is given back when the call has ended. Other requests wait for it, or are refused with 409.",
+        (
+            "a BMC that answers slowly or not at all: [ipmi] command_retry_timeout",
+            "an agent that answers slowly: [agent] command_timeout",
+        ),
+    ),
+    Wait.OPERATOR: Text(
+        "An operator: the step hold stands still until unhold or abort is requested",
+        "The verb unhold goes on with the next step, abort ends the flow. There is no time limit.",
+        ("unhold was not requested",),
+    ),
+    Wait.BOOT_SCRIPT: Text(
+        "The machine to boot from the network: it has not fetched its boot script since the step began",
+        "The machine fetches its boot script, starts the agent, and the agent calls. {late}",
+        (
+            "the machine does not boot from the network: boot order, boot mode, cable, VLAN",
+            "DHCP does not answer it, or does not name the boot script's address",
+            "no port of the node with pxe_enabled has the MAC address of the card that boots",
+            "its address is not in [api] machine_networks",
+        ),
+    ),
+    Wait.AGENT_START: Text(
+        "The agent to start: the machine has fetched its boot script, and no agent has looked the node up",
+        "The agent starts, looks its node up and calls. {late}",
+        (
+            "the machine cannot fetch kernel or ramdisk, or they are for another architecture",
+            "the ramdisk has no driver for the machine's network card, or gets no address there",
+            _ADDRESS,
+        ),
+    ),
+    Wait.FIRST_HEARTBEAT: Text(
+        "The agent's first call: it has started and looked its node up",
+        _HEARTBEAT_ENDS,
+        (
+            "the agent was given no token, because another client had looked the node up before: see the API's log",
+            "the API refuses its heartbeats: [agent] require_tls, its certificate, its token",
+            "during an inspection, the agent is still collecting what its machine is made of",
+        ),
+    ),
+    Wait.HEARTBEAT: Text(
+        "The agent's next heartbeat",
+        _HEARTBEAT_ENDS,
+        ("the agent's machine was reset, hangs or lost its network", _ADDRESS),
+    ),
+    Wait.COMMAND: Text(
+        "The agent to end what step {step} has ordered",
+        "The agent is asked at each of its heartbeats, and when one is overdue. {late}",
+        (
+            "the work takes long: erasing disks, building arrays, writing a large image",
+            "the agent hangs: look at its machine's console",
+        ),
+    ),
+    Wait.AGENT: Text(
+        "The agent to answer the conductor: it is busy or cannot be reached",
+        "It is asked again for [agent] command_timeout seconds; max_command_attempts times as long if it still calls. "
+        "{late}",
+        ("the conductor cannot reach the agent's callback address", "the agent runs another command, or hangs"),
+    ),
+    Wait.POWER: Text(
+        "The machine to reach its new power state",
+        "Its power state is read every few seconds. {late}",
+        (
+            "the BMC accepts commands and does nothing: reset the BMC",
+            "the operating system takes long to shut down",
+            "the BMC restarts its network together with the machine",
+        ),
+    ),
+    Wait.BMC: Text(
+        "The BMC, which did not answer: the step is tried again in some seconds",
+        "A good answer lets the step go on; otherwise its last try fails the flow. last_error has the reason.",
+        (
+            "the BMC's address, user or password in driver_info is wrong",
+            "the BMC's network is down, or the BMC hangs: reset it",
+        ),
+    ),
+    Wait.HARDWARE: Text(
+        "Hardware that step {step} has set to work",
+        "The step is called again every few seconds. {late}",
+        ("what the step does takes long", "the hardware, or its BMC, does not do what it has accepted"),
+    ),
+    Wait.FILE: Text(
+        "A file to be fetched, or its server to answer",
+        _ANSWER_ENDS,
+        ("the server is slow or cannot be reached from the conductor: [DEFAULT] webserver_connection_timeout",),
+    ),
+    Wait.IMAGE_SERVICE: Text(
+        "Glance, which did not answer: the step is tried again in some seconds",
+        _ANSWER_ENDS,
+        ("Glance or Keystone is away, or [glance] has a wrong address or wrong credentials",),
+    ),
+    Wait.CHILDREN: Text(
+        "Child nodes to end step {step}: each has a flow of its own",
+        "When all have ended it well the flow goes on; the first that fails ends it. {late}",
+        ("a child node waits itself: ask for its explanation", "a child node is locked or busy with other work"),
+    ),
+    Wait.TIME: Text("The end of the time that step {step} was asked to wait", "Then the next step begins."),
+}
