@@ -5,8 +5,8 @@ from oslo_config import cfg
 
 from ingot.api import app
 from ingot.api.auth import identity
-from ingot.common.conf import safety, start
-from ingot.db import schema, secrets
+from ingot.common.conf import broker, safety, start
+from ingot.db import engine, schema, secrets
 from ingot.db.engine import Database
 from ingot.rpcapi import client, transport, versions
 
@@ -18,20 +18,27 @@ def check(begun: start.Start, own_server: bool = True) -> None:
     """
     safety.check_api(begun, own_server)
     begun.attempt(safety.check_transport, begun.conf)
+    begun.attempt(broker.address, begun.conf)
     begun.attempt(versions.pinned_release, begun.conf)  # one that is not known is refused now, not by each request
-    begun.complete(Database, begun.conf)
+    begun.attempt(engine.parse_url, begun.conf.database.connection)
     begun.complete(identity.check_strategy, begun.conf)
 
 
-def check_database(conf: cfg.ConfigOpts) -> None:
-    """Find out whether the database can be used.
+def check_services(conf: cfg.ConfigOpts) -> None:
+    """Find out whether database, brokers and the users' authority can be used, before there are processes that do.
 
-    :raises IngotError: the database is away, has no schema, or one of another release.
+    :raises IngotError: the database is away, has no schema, or one of another release, or something refuses Ingot.
     """
+    _open_database(conf).dispose()
+    transport.check_brokers(conf)
+    identity.check_strategy(conf)
+
+
+def _open_database(conf: cfg.ConfigOpts) -> Database:
     db = Database(conf)
     schema.require_current(db)
     secrets.require_key(db, conf.host)
-    db.dispose()
+    return db
 
 
 def build(conf: cfg.ConfigOpts) -> flask.Flask:
@@ -40,8 +47,6 @@ def build(conf: cfg.ConfigOpts) -> flask.Flask:
     :raises ConfigurationError: an option cannot be used.
     :raises IngotError: the database has no schema, or one of another release.
     """
-    db = Database(conf)
-    schema.require_current(db)
-    secrets.require_key(db, conf.host)
+    db = _open_database(conf)
     transport.check_brokers(conf)
     return app.create_app(conf, db, client.ConductorClient(conf, db, transport.OsloTransport(conf)))

@@ -32,6 +32,7 @@ def _run() -> int:
     stopped = threading.Event()
     begun = start.Start("ingot-api", into=cfg.CONF, description=_DESCRIPTION)
     assembly.check(begun)
+    begun.attempt(server.check, begun.conf)
     conf = begun.finish()
     count = conf.api.api_workers or min(os.cpu_count() or 1, _MOST_BY_DEFAULT)
     if count > 1:
@@ -48,12 +49,17 @@ def _supervise(conf: cfg.ConfigOpts, count: int) -> int:
 
     :raises IngotError: none of them could start.
     """
-    assembly.check_database(conf)
+    assembly.check_services(conf)
     with server.listen(conf) as listener:
         own = {"OS_API__API_WORKERS": "1", _SOCKET: str(listener.fileno())}
-        names = map(str, range(1, count + 1))
+        environments = {str(number): own for number in range(1, count + 1)}
+
+        def leave() -> None:
+            server.turn_away(listener)
+            listener.close()
+
         api = workers.Supervisor(
-            "API process", dict.fromkeys(names, own), sys.argv, server.SHUTDOWN_SECONDS, [listener.fileno()]
+            "API process", environments, sys.argv, server.SHUTDOWN_SECONDS, [listener.fileno()], leave
         )
         return api.run()
 

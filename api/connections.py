@@ -5,6 +5,8 @@ Neither a connection nor a part of a request costs a thread, so that slow and si
 
 import asyncio
 import collections
+import itertools
+import re
 import ssl
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +26,9 @@ LOG = log.getLogger(__name__)
 
 _HANDSHAKE_S = 10
 """Seconds within which a client must have agreed on TLS."""
+
+_HOST = re.compile(rb"([\w.~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(:\d*)?")
+_WHOLE_URL = re.compile(rb"https?://([^/?#]*)(.*)", re.IGNORECASE)
 
 
 class UnreadableRequest(errors.IngotError):
@@ -60,12 +65,25 @@ class Limits(NamedTuple):
 
 
 class Guests:
-    """All connections of a server."""
+    """All connections of a server.
+
+    :ivar are_last: whether the server stops.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._by_address: dict[str, set[Connection]] = collections.defaultdict(set)
         self._count = 0
+        self.are_last = False
+
+    def __len__(self) -> int:
+        return self._count
+
+    def announce_end(self) -> None:
+        """Tell each client, with its next answer, that the connection closes."""
+        self.are_last = True
+        for connection in itertools.chain(*self._by_address.values()):
+            connection.announce_end()
 
     def admit(self, new: "Connection") -> bool:
         """Make room for a connection, if need be at the cost of the one that has been idle for longest.
@@ -77,8 +95,7 @@ class Guests:
         if is_limited and len(same) >= limits.from_address and not _close_idlest(same):
             LOG.debug("%s has %d connections already ([api] max_connections_per_address)", new.address, len(same))
             return False
-        everyone = (one for connections in self._by_address.values() for one in connections)
-        if self._count >= limits.at_all and not _close_idlest(everyone):
+        if self._count >= limits.at_all and not _close_idlest(itertools.chain(*self._by_address.values())):
             LOG.warning("There are %d connections, none of them idle: one from %s is closed", self._count, new.address)
             return False
         same.add(new)
@@ -149,6 +166,11 @@ class Connection(httptools_impl.HttpToolsProtocol):
         elif self._below:
             self._below.abort()
 
+    def announce_end(self) -> None:
+        """Close the connection with the answer that comes next, if it can say so."""
+        if self._is_served and not self.cycle.response_started:
+            self.cycle.keep_alive = False
+
     # What the event loop calls.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -200,22 +222,29 @@ class Connection(httptools_impl.HttpToolsProtocol):
             self._early += data
             return
         self._unset_keepalive_if_required()
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            if self._should_upgrade():
-                self.handle_websocket_upgrade()
+        left = data
+        while left:
+            try:
+                self.parser.feed_data(left)
+                break
+            except httptools.HttpParserUpgrade as exc:
+                left = self._drop_offer() + left[exc.args[0] :]
+            except httptools.HttpParserError as exc:
+                cause = exc.__context__
+                self._refuse(cause if isinstance(cause, errors.IngotError) else UnreadableRequest(why=exc))
                 return
-        except httptools.HttpParserError as exc:
-            cause = exc.__context__
-            self._refuse(cause if isinstance(cause, errors.IngotError) else UnreadableRequest(why=exc))
-            return
         if self._is_in_head:
             self._head += len(data)
             if self._head > self._guests.limits.head:
                 self._refuse(LongHeaders(limit=self._guests.limits.head))
                 return
         self._watch()
+
+    def _drop_offer(self) -> bytes:
+        """Return the head of a request without the offer to speak another protocol, after which no body is read."""
+        head = b"%s %s HTTP/1.1\r\n" % (self.parser.get_method(), self.url)
+        kept = (b"%s: %s\r\n" % (name, value) for name, value in self.headers if name != b"upgrade")
+        return b"".join((head, *kept, b"\r\n"))
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
         """Answer a client that has sent all it wants to send, unless an answer is on its way: then it is gone.
@@ -245,9 +274,33 @@ class Connection(httptools_impl.HttpToolsProtocol):
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > self._guests.limits.head:
             raise LongHeaders(limit=self._guests.limits.head)
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise UnreadableRequest(why="CONNECT asks for a tunnel")
+            return  # it is read again: see _drop_offer
+        self._find_host()
         super().on_headers_complete()
+        if self._guests.are_last:
+            self.announce_end()
+
+    def _find_host(self) -> None:
+        """Check the host that is asked, and take it from a target that is a whole URL (RFC 9112, 3.2).
+
+        :raises UnreadableRequest: there is none, or several.
+        """
+        hosts = [value for name, value in self.headers if name == b"host"]
+        if whole := _WHOLE_URL.match(self.url):
+            hosts = [whole[1]]
+            self.url = whole[2] if whole[2].startswith(b"/") else b"/" + whole[2]
+            self.headers[:] = [*(header for header in self.headers if header[0] != b"host"), (b"host", whole[1])]
+        if not hosts and self.parser.get_http_version() == "1.0":
+            return
+        if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
+            raise UnreadableRequest(why="it needs one header Host, with a name or an address")
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
         self._arriving = False
         super().on_message_complete()
 
@@ -263,9 +316,9 @@ class Connection(httptools_impl.HttpToolsProtocol):
         self.abort()
 
     def shutdown(self) -> None:
-        """Take no more requests: one that has not arrived has asked for nothing yet."""
+        """Take no more requests."""
         if self._arriving:
-            self.abort()
+            self._refuse(errors.ServiceUnavailable(what="This process", reason="it stops"))
         else:
             super().shutdown()
 

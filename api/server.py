@@ -6,6 +6,7 @@ uvicorn parses HTTP on one event loop; :mod:`ingot.api.connections` limits what 
 
 import asyncio
 import contextlib
+import ctypes
 import errno
 import os
 import pathlib
@@ -13,7 +14,9 @@ import resource
 import socket
 import ssl
 import stat
+import struct
 import threading
+import time
 from concurrent import futures
 from typing import Any, cast
 
@@ -32,6 +35,12 @@ LOG = log.getLogger(__name__)
 SHUTDOWN_SECONDS = 10
 """How long running requests may take to end when the server stops."""
 
+_ACCEPTING_S = 0.1
+"""Seconds in which a server that stops still takes connections that have begun before."""
+
+_GRACE_S = 1.0
+"""Seconds in which a server that stops still answers what comes on connections that are idle."""
+
 _IDLE_SECONDS = 75
 """How long a connection may be idle: longer than clients wait between two requests. A client whose request meets the
 closing of the connection gets no answer, and cannot know whether a POST was received."""
@@ -42,7 +51,30 @@ _BACKLOG = 512
 _LASTING_THREADS = 8
 """Threads that fetch what answers that last send next; each is free again when it has some."""
 
+_SO_ATTACH_FILTER = 26  # <asm-generic/socket.h>
+_DROP_SYN = ((0x30, 0, 0, 13), (0x45, 0, 1, 2), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
+"""A filter of packets: load the flags of TCP; if one is SYN, take no byte, otherwise all."""
+
 _TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+class _Uvicorn(uvicorn.Server):
+    """Stops without losing a request: clients learn by an answer, or by a refused connection, that it goes."""
+
+    def __init__(self, config: uvicorn.Config, guests: Guests) -> None:
+        super().__init__(config)
+        self._guests = guests
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close the listener, then what has stayed idle, and wait for what is still being served."""
+        self._guests.announce_end()
+        await asyncio.sleep(_ACCEPTING_S)
+        for listener in self.servers:
+            listener.close()
+        until = time.monotonic() + _GRACE_S
+        while self._guests and time.monotonic() < until:
+            await asyncio.sleep(_ACCEPTING_S / 2)
+        await super().shutdown(sockets)
 
 
 class Server:
@@ -80,7 +112,7 @@ class Server:
             timeout_keep_alive=_IDLE_SECONDS,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Uvicorn(config, self._guests)
         self._thread = threading.Thread(target=self._serve, name="api", daemon=True)
 
     def _connect(self, *given: Any, **named: Any) -> Connection:
@@ -92,6 +124,7 @@ class Server:
         :param listener: a socket that listens already, which others may share.
         :raises ConfigurationError: the address cannot be used.
         """
+        self._is_alone = listener is None
         self._listener = listener or listen(self._conf)
         self._bridge.start()
         self._thread.start()
@@ -117,10 +150,12 @@ class Server:
 
     def stop(self) -> None:
         """Stop listening, end streams of events, and wait for running requests."""
+        if self._thread.is_alive() and self._is_alone:
+            turn_away(self._listener)
         self._app.extensions[FEED].close()
         self._server.should_exit = True
         if self._thread.is_alive():
-            self._thread.join(SHUTDOWN_SECONDS + 1)
+            self._thread.join(_GRACE_S + SHUTDOWN_SECONDS + 1)
         self._bridge.stop()
 
 
@@ -131,6 +166,19 @@ def describe_address(conf: cfg.ConfigOpts) -> str:
     host = str(conf.api.host_ip)
     scheme = "https" if conf.api.enable_ssl_api else "http"
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{conf.api.port}"
+
+
+def check(conf: cfg.ConfigOpts) -> None:
+    """Refuse TLS and an address that cannot be used. One that is in use may be free when it is needed.
+
+    :raises ConfigurationError: one of them, or both.
+    """
+    refusals = errors.Refusals()
+    with refusals.collect():
+        _load_tls(conf)
+    with refusals.collect(), contextlib.suppress(errors.Occupied):
+        listen(conf).close()
+    refusals.finish()
 
 
 def listen(conf: cfg.ConfigOpts) -> socket.socket:
@@ -148,10 +196,25 @@ def listen(conf: cfg.ConfigOpts) -> socket.socket:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # head and body of an answer are two writes
         return listener
     except OSError as exc:
-        allowed = f"Cannot listen there: {exc}. Is another server running?"
+        in_use = exc.errno == errno.EADDRINUSE
+        allowed = f"Cannot listen there: {exc}.{' Is another server running?' if in_use else ''}"
         option, value = ("unix_socket", path) if path else ("host_ip and port", f"{host}:{conf.api.port}")
-        refusal = errors.Occupied if exc.errno == errno.EADDRINUSE else errors.ConfigurationError
+        refusal = errors.Occupied if in_use else errors.ConfigurationError
         raise refusal(option=f"[api] {option}", value=value, allowed=allowed) from exc
+
+
+def turn_away(listener: socket.socket) -> None:
+    """Let no new connection begin, in any process that shares the socket. Those that have begun can be taken.
+
+    A socket that is closed while clients connect would reset those that the kernel has let in already.
+    """
+    if listener.family == socket.AF_UNIX:
+        pathlib.Path(listener.getsockname()).unlink(missing_ok=True)
+        return
+    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in _DROP_SYN))
+    with contextlib.suppress(OSError):  # the kernel knows no filters
+        program = struct.pack("HL", len(_DROP_SYN), ctypes.addressof(code))
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
 
 
 def _listen_on_file(path: pathlib.Path, mode: int) -> socket.socket:
@@ -181,6 +244,11 @@ def _load_tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:
     """
     if not conf.api.enable_ssl_api:
         return None
+    for option in ("cert_file", "key_file"):
+        file = conf.api[option]
+        if not file or not os.access(file, os.R_OK):
+            allowed = "enable_ssl_api needs it, in PEM, readable for this service."
+            raise errors.ConfigurationError(option=f"[api] {option}", value=file, allowed=allowed)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = _TLS_VERSIONS[conf.api.server_tls_minimum_version]
     for option, use in (
@@ -190,11 +258,11 @@ def _load_tls(conf: cfg.ConfigOpts) -> ssl.SSLContext | None:
     ):
         given = conf.api[option]
         try:
-            if given or option == "cert_file":
+            if given:
                 use(given)
-        except (OSError, TypeError) as exc:
+        except OSError as exc:
             pair = f" with key_file {conf.api.key_file}" if option == "cert_file" else ""
-            allowed = f"It cannot be used{pair}: {exc}. enable_ssl_api needs cert_file and key_file, in PEM."
+            allowed = f"It cannot be used{pair}: {exc}. Files are in PEM."
             raise errors.ConfigurationError(option=f"[api] {option}", value=given, allowed=allowed) from exc
     if conf.api.ca_file:
         context.verify_mode = ssl.CERT_REQUIRED

@@ -239,6 +239,10 @@ class ConductorAway(ServiceUnavailable):
     """The conductor that is asked does not answer; requests that can do without its answer go on."""
 
 
+SEE_LOG = "the log tells the cause"
+"""The reason in an answer to clients, who must not learn of hosts and users."""
+
+
 class AccessRefused(ServiceUnavailable):
     """Database or bus are there and refuse Ingot: to try again is of no use before an administrator has acted."""
 

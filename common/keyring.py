@@ -155,7 +155,7 @@ class Keyring:
             return self._keys()
         except errors.ConfigurationError as exc:
             LOG.error("Secrets cannot be encrypted: %s", exc.message)  # noqa: TRY400 - the cause is in the text
-            raise errors.ServiceUnavailable(what="The key for secrets", reason="the log tells the cause") from exc
+            raise errors.ServiceUnavailable(what="The key for secrets", reason=errors.SEE_LOG) from exc
 
     def _keys(self) -> "_Keys":
         try:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from oslo_config import cfg, types
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class NetworkType(types.ConfigType):
@@ -48,10 +49,7 @@ class Networks(NamedTuple):
         found = _parse_address(host.partition("%")[0])
         if found is None:
             return True
-        if isinstance(found, ipaddress.IPv6Address):
-            found = found.ipv4_mapped or found
-        is_denied = any(found in network for network in self.denied)
-        return not is_denied and (not self.allowed or any(found in network for network in self.allowed))
+        return not _is_in(self.denied, found) and (not self.allowed or _is_in(self.allowed, found))
 
 
 def contain(networks: Sequence[Network], host: str) -> bool:
@@ -60,15 +58,19 @@ def contain(networks: Sequence[Network], host: str) -> bool:
         found = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, ipaddress.IPv6Address):
-        found = found.ipv4_mapped or found
-    return any(found in network for network in networks)
+    return _is_in(networks, found)
+
+
+def _is_in(networks: Sequence[Network], address: _Address) -> bool:
+    """Return whether an address is in one of the networks; one of IPv4 may be written as one of IPv6."""
+    plain = address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address
+    return any(plain in network for network in networks)
 
 
 ANYWHERE = Networks()
 
 
-def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _parse_address(host: str) -> _Address | None:
     """Return an address in any form that connections take, such as 127.1; None for a name."""
     try:
         return ipaddress.ip_address(host)
@@ -76,5 +78,5 @@ def _parse_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address |
         pass
     try:
         return ipaddress.IPv4Address(socket.inet_aton(host))
-    except (OSError, UnicodeError):
+    except (OSError, ValueError):  # the latter for what no name has, such as NUL
         return None

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from oslo_log import log
 
@@ -89,6 +89,7 @@ class Supervisor:
     :param command: starts one of them.
     :param patience: seconds within which one ends that is to end.
     :param files: descriptors of this process that they share.
+    :param before_stop: called before they are asked to stop.
     """
 
     def __init__(
@@ -98,8 +99,10 @@ class Supervisor:
         command: Sequence[str],
         patience: float,
         files: Sequence[int] = (),
+        before_stop: Callable[[], object] = lambda: None,
     ) -> None:
         self._kind = kind
+        self._before_stop = before_stop
         self._workers = [_Worker(kind, name, command, own, files) for name, own in environments.items()]
         self._patience = patience + _MARGIN
 
@@ -110,6 +113,8 @@ class Supervisor:
             now = time.monotonic()
             pauses = [worker.care(now) for worker in self._workers]
             number = _next_signal(min((pause for pause in pauses if pause is not None), default=None))
+            if number in _STOPS:
+                self._before_stop()
             if number in (*_STOPS, signal.SIGHUP):
                 self._signal_all(number)
             if number in _STOPS:

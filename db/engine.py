@@ -117,7 +117,10 @@ _REFUSED = re.compile(
 """What servers of all kinds say to a user, a password or a database that is wrong. PostgreSQL's driver has no codes for
 errors at a login."""
 
-_URLS = "Use mysql+pymysql://user:password@host/name, postgresql+psycopg://user:password@host/name or sqlite:////file."
+_URLS = (
+    "Use mysql+pymysql://LOGIN@HOST/NAME or postgresql+psycopg://LOGIN@HOST/NAME, with user:password as LOGIN, or "
+    "sqlite:////FILE."
+)
 
 
 class Database:
@@ -221,8 +224,8 @@ class Database:
             level = logging.DEBUG if self._trouble == before else logging.ERROR
             LOG.log(level, "Database unavailable: %s", self._trouble)
             if _REFUSED.search(str(exc)):
-                raise errors.AccessRefused(what="The database", reason="the log tells the cause") from exc
-            raise errors.ServiceUnavailable(what="The database", reason="the log tells the cause") from exc
+                raise errors.AccessRefused(what="The database", reason=errors.SEE_LOG) from exc
+            raise errors.ServiceUnavailable(what="The database", reason=errors.SEE_LOG) from exc
         self._trouble = ""
 
     @property
@@ -274,11 +277,11 @@ def _leave_server(context: sa.ExceptionContext) -> None:
 def parse_url(text: str) -> sa.URL:
     """Return the address of a database.
 
-    :raises ConfigurationError: it is none, or of a kind that Ingot does not know.
+    :raises ConfigurationError: it is none, of a kind that Ingot does not know, or for a driver that is not installed.
     """
     try:
         url = sa.make_url(text)
-    except sa.exc.ArgumentError as exc:
+    except (sa.exc.ArgumentError, ValueError) as exc:
         # The text may hold a password, and what is wrong with it hides where.
         raise errors.ConfigurationError(option="[database] connection", value="***", allowed=_URLS) from exc
     # oslo.db knows a MariaDB's errors (a deadlock, a duplicate) only under the name mysql.
@@ -287,6 +290,14 @@ def parse_url(text: str) -> sa.URL:
         raise errors.ConfigurationError(
             option="[database] connection", value=url.render_as_string(hide_password=True), allowed=_URLS
         )
+    try:
+        url.get_dialect().import_dbapi()
+    except (sa.exc.NoSuchModuleError, ImportError) as exc:
+        raise errors.ConfigurationError(
+            option="[database] connection",
+            value=url.drivername,
+            allowed=f"Its driver is not installed ({exc}). {_URLS} Ingot's extras mysql and postgresql install those.",
+        ) from exc
     return url
 
 

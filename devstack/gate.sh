@@ -38,10 +38,10 @@ STEPS=(
     "+diagram        | check | 2  | python doc/states_diagram.py --check doc/source/contributor/states.dot"
     "+openapi        | check | 2  | python -m ingot.api.openapi --check doc/openapi.json"
     "+releasenotes   | check | 2  | reno -q lint"
-    # Classes differ in length: a third worker evens them out.
-    "unit            | tests | 8  | stestr --test-path ./tests/unit run --concurrency 3"
-    # Functional tests wait more than they work, and none shares anything with others of its class.
-    "functional      | tests | 25 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 4"
+    # There are more workers than processors: tests also wait, functional ones more than they work. Functional tests share
+    # nothing with others of their class.
+    "unit            | tests | 8  | stestr --test-path ./tests/unit run --concurrency 4"
+    "functional      | tests | 25 | python devstack/services.py run -- stestr --test-path ./tests/functional --group-regex .+ run --concurrency 5"
     # Only makes what the step real-machine needs, while processors have time.
     "+machine-image  | check | 15 | PYTHON=\$BASE_PYTHON nice -n 19 devstack/real-machine.sh --prepare"
     "wheel           | tests | 5  | stestr --test-path ./tests/gate run --serial test_wheel"
@@ -50,8 +50,8 @@ STEPS=(
     "+glance         | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
     "tempest         | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
     "+keystone       | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
-    "upgrade         | tests | 8  | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
-    "faults          | tests | 9  | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
+    "upgrade         | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"
+    "+faults         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 tests.gate.faults"
     "real-machine    | tests | 20 | PYTHON=\$BASE_PYTHON devstack/real-machine.sh --prepare && stestr --test-path ./tests/gate/real_machine run --concurrency 3"
 )
 

@@ -5,6 +5,7 @@ Both carry the same JSON, so that nothing works in one and fails in the other. A
 """
 
 import functools
+import os
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -195,15 +196,15 @@ def _send(wakeup: Callable[[], None]) -> None:
 def check_brokers(conf: cfg.ConfigOpts) -> bool:
     """Return whether a broker of transport_url is there; log that none is, with host and port.
 
-    :raises ConfigurationError: those that are there refuse user, password or virtual host.
+    :raises ConfigurationError: those that are there refuse user, password or virtual host, or a file for TLS is not.
     """
     broker.register(conf)
     url = broker.address(conf)
-    if not str(url.transport).startswith(("rabbit", "kombu")) or not url.hosts:
+    if str(url.transport).startswith("fake"):
         return True
     options, refused, away = conf[broker.GROUP], [], []
-    tls = {"ca_certs": options.ssl_ca_file, "cert_reqs": ssl.CERT_REQUIRED} if options.ssl else False
-    for host in url.hosts:
+    tls = _read_tls(options) if options.ssl else False
+    for host in url.hosts or [oslo_messaging.TransportHost("localhost")]:
         place = f"{host.hostname}:{host.port or (5671 if tls else 5672)}"
         user, secret = host.username or "guest", host.password or "guest"
         try:
@@ -233,6 +234,20 @@ def check_brokers(conf: cfg.ConfigOpts) -> bool:
         conf.conductor.sweep_interval,
     )
     return False
+
+
+def _read_tls(options: cfg.ConfigOpts.GroupAttr) -> dict[str, object]:
+    """Return how brokers are spoken to with TLS.
+
+    :raises ConfigurationError: a file cannot be read.
+    """
+    names = {"ca_certs": "ssl_ca_file", "certfile": "ssl_cert_file", "keyfile": "ssl_key_file"}
+    files = {key: options[name] for key, name in names.items() if options[name]}
+    for key, file in files.items():
+        if not os.access(file, os.R_OK):
+            option = f"[{broker.GROUP}] {names[key]}"
+            raise errors.ConfigurationError(option=option, value=file, allowed="There is no such file to be read.")
+    return {**files, "cert_reqs": ssl.CERT_REQUIRED}
 
 
 class OsloTransport:

@@ -5,7 +5,8 @@ They are the most frequent ones, and need no authentication: their answers hold 
 
 import contextlib
 import hmac
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from oslo_log import log
@@ -34,10 +35,10 @@ IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
 """Formats of images that an agent may write."""
 
 
-def _parse_addresses(name: str, given: str) -> tuple[str, ...]:
-    """Return MAC addresses separated by commas; what is none (an InfiniBand GUID, say) is left out."""
+def _parse_addresses(name: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Return MAC addresses; what is none (an InfiniBand GUID, say) is left out."""
     found = []
-    for part in given.split(","):
+    for part in given:
         with contextlib.suppress(errors.Invalid):
             found.append(fields.parse_mac(name, part.strip()))
     return tuple(found)
@@ -60,7 +61,7 @@ _LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE.json_schema)
 
 
 @operation(
-    Param("addresses", _parse_addresses, repeats=True),
+    Param("addresses", lambda name, given: _parse_addresses(name, given.split(",")), repeats=True),
     Param("node_uuid", fields.parse_uuid),
     answer=operations.Answer(shows=_AgentAnswer({})),
 )
@@ -114,9 +115,17 @@ def _build_answer(call: Call, node: models.Node, token: str | None) -> Json:
 
 
 def _parse_callback(name: str, value: str) -> str:
-    if not value.lower().startswith(("http://", "https://")):
-        raise errors.Invalid(field=name, value=value, allowed="Expected a http or https URL.")
+    if not _CALLBACK_URL.fullmatch(value):
+        allowed = "Expected a http or https URL with a host and, where needed, a port and a path."
+        raise errors.Invalid(field=name, value=value, allowed=allowed)
     return value.rstrip("/")
+
+
+# Conductors append paths and parameters: nothing that the agent sends may change what these are.
+_CALLBACK_URL = re.compile(
+    r"https?://(?:[\w.-]+|\[[0-9a-f:.]+(?:%[\w.%-]+)?\])(?::\d{1,4}|:[1-6]\d{4})?(?:/[\w./~-]*)?",
+    re.ASCII | re.IGNORECASE,
+)
 
 
 _CALLBACK = fields.FieldType({"type": "string", "maxLength": 2048}, _parse_callback)
@@ -230,4 +239,4 @@ def _list_addresses(inventory: Json) -> tuple[str, ...]:
         allowed = f"{_MOST_CARDS} network cards at most."
         raise errors.Invalid(field="length of inventory.interfaces", value=len(cards), allowed=allowed)
     named = [card.get("mac_address") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
-    return _parse_addresses("mac_address", ",".join(address for address in named if isinstance(address, str)))
+    return _parse_addresses("mac_address", (address for address in named if isinstance(address, str)))

@@ -10,7 +10,7 @@ from ingot.api.web import collection, crud, fields, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import POST, Field
 from ingot.api.web.operations import Param, operation
-from ingot.common import errors, patterns
+from ingot.common import errors, masking, patterns
 from ingot.common.json_types import Json
 from ingot.db import inventory, models
 
@@ -93,13 +93,15 @@ def _build_operators_type(known: Mapping[str, tuple[str, ...]], least: int, **al
 
 
 def _build_guarded_field(name: str, written: fields.FieldType) -> Field:
-    """Return a field that is shown as null where the rule is sensitive: its values may be passwords."""
+    """Return a field that is shown with secrets masked, and as null where the rule is sensitive."""
 
     def show(rule: models.InspectionRule, _call: Call) -> object:
-        return None if rule.sensitive else getattr(rule, name)
+        return None if rule.sensitive else masking.mask(getattr(rule, name))
 
     schema = {"type": ["array", "null"], "items": {"type": "object"}}
-    return Field(name, SINCE, written, compute=show, needs=(name, "sensitive"), required=True, schema=schema)
+    return Field(
+        name, SINCE, written, compute=show, needs=(name, "sensitive"), required=True, schema=schema, masked=True
+    )
 
 
 _PRIORITY = fields.FieldType({"type": "integer", "minimum": 0, "maximum": 9999}, lambda _name, value: int(value), 0)

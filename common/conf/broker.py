@@ -14,6 +14,9 @@ from ingot.common import errors
 
 GROUP = "oslo_messaging_rabbit"
 
+_DRIVERS = ("rabbit", "kombu", "fake")
+"""How the addresses of brokers begin; there is none behind a fake one."""
+
 _DEFAULTS: Mapping[str, object] = {
     # Replicated: a broker that goes away takes no queue with it. Replies, too, or an API would wait for one in vain.
     "rabbit_quorum_queue": True,
@@ -41,13 +44,17 @@ def address(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
     :raises ConfigurationError: transport_url is no address of brokers.
     """
     try:
-        return oslo_messaging.TransportURL.parse(conf)
-    except (oslo_messaging.InvalidTransportURL, ValueError) as exc:
+        url = oslo_messaging.TransportURL.parse(conf)
+        if not str(url.transport).startswith(_DRIVERS):
+            raise ValueError(url.transport)
+    except (oslo_messaging.InvalidTransportURL, ValueError, cfg.NoSuchOptError) as exc:
         raise errors.ConfigurationError(
             option="transport_url",
             value="***",  # there may be a password in it
-            allowed="Use rabbit://user:password@host:port,user:password@another-host:port/virtual-host.",
+            allowed="Use rabbit://LOGIN@HOST:PORT/VIRTUAL_HOST, with user:password as LOGIN, $$ for each $ in it, and "
+            "a comma between several LOGIN@HOST:PORT.",
         ) from exc
+    return url
 
 
 def find_problems(conf: cfg.ConfigOpts) -> Iterator[str]:

@@ -8,6 +8,7 @@ import difflib
 import glob
 import importlib.metadata
 import os
+import pathlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -111,19 +112,8 @@ def read(file: str, mistakes: list[str]) -> list[Setting]:
     :param mistakes: gets what keeps the file, or one of its lines, from being read.
     """
     settings: list[Setting] = []
-    try:
-        with open(file, encoding="utf-8") as opened:
-            text = opened.read()
-    except UnicodeDecodeError as exc:
-        mistakes.append(f"{file}: this is not text in UTF-8 (byte {exc.start}).")
-        return settings
-    except OSError as exc:
-        mistakes.append(f"{file}: the file cannot be read: {exc.strerror}.")
-        return settings
-    if text.startswith("\ufeff"):
-        mistakes.append(f"{file}: this begins with a byte order mark: save it as UTF-8 without.")
     group: str | None = None
-    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+    for number, line in enumerate(_read_lines(file, mistakes), 1):
         where = f"{file}:{number}"
         if not line.strip() or line.startswith(("#", ";")):
             continue
@@ -145,6 +135,20 @@ def read(file: str, mistakes: list[str]) -> list[Setting]:
         else:  # what it says is not shown: it may be a secret
             mistakes.append(f"{where}: this is neither [group] nor option = value.")
     return settings
+
+
+def _read_lines(file: str, mistakes: list[str]) -> list[str]:
+    try:
+        text = pathlib.Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError as exc:
+        mistakes.append(f"{file}: this is not text in UTF-8 (byte {exc.start}).")
+        return []
+    except OSError as exc:
+        mistakes.append(f"{file}: the file cannot be read: {exc.strerror}.")
+        return []
+    if text.startswith("\ufeff"):
+        mistakes.append(f"{file}: this begins with a byte order mark: save it as UTF-8 without.")
+    return text.removeprefix("\ufeff").splitlines()
 
 
 def _unquote(value: str) -> str:

@@ -1,8 +1,8 @@
 """All option groups, for oslo-config-generator, and how a command reads them: once, from files and command line."""
 
+import contextlib
 import importlib.metadata
-import pathlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from keystoneauth1 import loading
 from oslo_config import cfg
@@ -12,6 +12,7 @@ from oslo_utils import netutils
 
 from ingot.common import errors
 from ingot.common.conf import api, conductor, default, deploy, secrets
+from ingot.common.conf import files as config_files
 
 _GLANCE: list[cfg.Opt] = [
     *loading.get_auth_common_conf_options(),
@@ -30,6 +31,11 @@ _EPILOG = (
     "of the command's own name, and their .conf.d directories in ~/.ingot, ~, /etc/ingot and /etc. Environment "
     "variables, OS_<GROUP>__<OPTION>, are stronger. ingot-status config says what is wrong with files."
 )
+
+_SQLITE = "sqlite:///$state_path/ingot.sqlite"
+
+_STAND_INS: Mapping[tuple[str, str], object] = {("database", "connection"): _SQLITE, ("inspector", "hooks"): []}
+"""Instead of defaults that are set later, or that name another option."""
 
 GROUPS: dict[str, list[cfg.Opt]] = {
     "DEFAULT": default.DEFAULT,
@@ -118,7 +124,7 @@ def parse(
     except (cfg.Error, OSError, ValueError) as exc:
         raise errors.ConfigurationError(f"{exc}.") from exc
     conf.set_default("my_ip", netutils.get_my_ipv4())
-    conf.set_default("connection", "sqlite:///$state_path/ingot.sqlite", group="database")
+    conf.set_default("connection", _SQLITE, group="database")
     return conf
 
 
@@ -132,13 +138,23 @@ def replace_bad_values(conf: cfg.ConfigOpts) -> list[str]:
         for opt in options:
             try:
                 (conf if group == "DEFAULT" else conf[group])[opt.dest]
-            except (ValueError, cfg.TemplateSubstitutionError, cfg.NoSuchOptError) as exc:
+            except (ValueError, cfg.NoSuchOptError) as exc:
                 before, _, why = str(exc).rpartition(" is not valid: ")
-                place = "in the environment" if "Locations.environment" in before else "in a file"
-                why = "its value cannot be used" if opt.secret else why
-                bad.append(f"[{group}] {opt.name}, as it is set {place}: {why}.")
-                conf.set_override(opt.dest, opt.default, None if group == "DEFAULT" else group)
+                place = ", as it is set in the environment" if "Locations.environment" in before else ""
+                if isinstance(exc, cfg.NoSuchOptError):
+                    why = config_files.NO_SUCH_NAME
+                elif opt.secret:
+                    why = "its value cannot be used."
+                bad.append(f"[{group}] {opt.name}{place}: {why.rstrip('.')}.")
+                use_default(conf, group, opt)
     return bad
+
+
+def use_default(conf: cfg.ConfigOpts, group: str, opt: cfg.Opt) -> None:
+    """Put the default in place of a value that cannot be used, so that all else can be looked at."""
+    value = _STAND_INS.get((group, opt.dest), opt.default)
+    with contextlib.suppress(cfg.NoSuchOptError, cfg.NoSuchGroupError):
+        conf.set_override(opt.dest, value, None if group == "DEFAULT" else group)
 
 
 def check(conf: cfg.ConfigOpts) -> None:

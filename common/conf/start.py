@@ -81,10 +81,8 @@ class Start:
         if unreadable:
             self.refusals.finish()
         self.conf = self._parse(given, prog, named, **others)
-        for declared, _message in bad:  # so that all else can be looked at
-            with contextlib.suppress(cfg.NoSuchOptError, cfg.NoSuchGroupError):
-                group = None if declared.group == "DEFAULT" else declared.group
-                self.conf.set_override(declared.opt.dest, declared.opt.default, group)
+        for declared, _message in bad:
+            opts.use_default(self.conf, declared.group, declared.opt)
         self.refusals.messages += opts.replace_bad_values(self.conf)
         self.attempt(opts.check, self.conf)
         if logs:
@@ -198,4 +196,4 @@ def describe_refusal(exc: errors.IngotError) -> str:
     if not isinstance(exc, errors.ServiceUnavailable) or exc.__cause__ is None:
         return exc.message
     cause = str(exc.__cause__).partition("\n")[0]
-    return f"{exc.message} The cause: {masking.mask_text(cause)}"
+    return exc.message.replace(errors.SEE_LOG, masking.mask_text(cause))

@@ -32,18 +32,19 @@ def _run() -> int:
     safety.check_api(begun)
     safety.check_hardware(begun)
     hardware, db = begun.attempt(factory.Hardware, begun.conf), begun.attempt(Database, begun.conf)
+    begun.attempt(server.check, begun.conf)
     begun.complete(identity.check_strategy, begun.conf)
     conf = begun.finish()
     assert hardware is not None and db is not None  # noqa: S101 - or something was refused
     stopped = threading.Event()
+    bus = transport.LocalTransport()
+    web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
     schema.ensure_current(db)
     secrets.prepare_alone(db, conf.host)
     conductor = manager.Conductor(conf, db, hardware)
     conductor.membership.on_name_conflict = stopped.set
     conductor.membership.claim_name()
-    bus = transport.LocalTransport()
     bus.serve(conf.host, conductor.endpoint)
-    web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
     conductor.start()
     try:
         web.start()

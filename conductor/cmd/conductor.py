@@ -6,7 +6,7 @@ import time
 
 from oslo_config import cfg
 
-from ingot.common import signals
+from ingot.common import errors, signals
 from ingot.common.conf import broker, safety, start
 from ingot.conductor import manager
 from ingot.conductor.cmd import drain, workers
@@ -19,6 +19,8 @@ from ingot.rpcapi import transport
 _IN_TRANSIT = 1.0
 """Seconds that a question may be on its way."""
 
+_LISTENS_WITHIN = 30.0
+"""Seconds in which a broker that was there a moment ago takes what a conductor listens with; it may have gone since."""
 
 _DESCRIPTION = (
     "A conductor of Ingot, bare-metal provisioning: works on machines, as the API (ingot-api) has written into the "
@@ -48,8 +50,20 @@ def _run() -> int:
     conf = begun.finish()
     assert hardware is not None and db is not None  # noqa: S101 - or something was refused
     if conf.conductor.workers > 1:
+        _check_services(conf, db)
+        db.dispose()
         return workers.Supervisor(conf, sys.argv).run()
     return _serve(conf, db, hardware)
+
+
+def _check_services(conf: cfg.ConfigOpts, db: Database) -> bool:
+    """Find out whether the database can be used; return whether a broker is there.
+
+    :raises IngotError: the database is away, has no schema, or one of another release, or something refuses Ingot.
+    """
+    schema.require_current(db)
+    secrets.require_key(db, conf.host)
+    return transport.check_brokers(conf)
 
 
 def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> int:
@@ -59,12 +73,14 @@ def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> in
     """
     witness = Witness(db, conf.host, conf.conductor.heartbeat_timeout)
     stopped = threading.Event()
-    schema.require_current(db)
-    secrets.require_key(db, conf.host)
-    reachable = transport.check_brokers(conf)
-    conductor = manager.Conductor(conf, db, hardware)
-    conductor.membership.on_name_conflict = stopped.set
-    conductor.membership.claim_name()
+    try:
+        reachable = _check_services(conf, db)
+        conductor = manager.Conductor(conf, db, hardware)
+        conductor.membership.on_name_conflict = stopped.set
+        conductor.membership.claim_name()
+    except errors.IngotError:
+        witness.dismiss()
+        raise
     bus = transport.OsloTransport(conf)
     server = bus.server(conf.host, conductor.endpoint)
     conductor.start()
@@ -72,7 +88,7 @@ def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> in
     listening = threading.Thread(target=server.start, name="rpc", daemon=True)
     listening.start()
     if reachable:
-        listening.join()
+        listening.join(_LISTENS_WITHIN)
     code = signals.wait_for_stop(stopped, conf)
     patience = conf.hash_ring_reset_interval + _IN_TRANSIT  # with APIs that remember the ring of before
     signals.limit_stop(patience + conf.conductor.graceful_shutdown_timeout, code)

@@ -34,9 +34,8 @@ def check_interfaces(task: Task, flow: Flow, report: Report, agent_comes: bool =
 
     :param agent_comes: whether the machine will boot the agent's ramdisk.
     """
-    used = dict.fromkeys(entry.interface for entry in (*flow.first, *flow.last))
-    needed = dict.fromkeys((*flow.needs, *(("boot",) if agent_comes else ())))
-    for interface_type in {**needed, **used}:
+    needed = (*flow.needs, "boot") if agent_comes else flow.needs
+    for interface_type in dict.fromkeys((*needed, *(entry.interface for entry in (*flow.first, *flow.last)))):
         try:
             found = require_interface(task, interface_type)
             if interface_type in needed:

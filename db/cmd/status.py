@@ -13,6 +13,7 @@ Exit status, as of all OpenStack status commands: 0 nothing to do, 1 something t
 first, 255 the command itself failed.
 """
 
+import functools
 import importlib.metadata
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -55,12 +56,16 @@ class Checks(upgradecheck.UpgradeCommands):
     db: Database
 
     def _schema(self) -> Result:
+        return self._schema_result
+
+    @functools.cached_property
+    def _schema_result(self) -> Result:
         required = schema.required_revision()
         try:
             found = schema.version(self.db)
             behind = schema.is_behind(self.db)
         except (errors.ServiceUnavailable, errors.Conflict) as exc:
-            return Result(Code.FAILURE, exc.message)
+            return Result(Code.FAILURE, start.describe_refusal(exc))
         if behind:
             advice = f"The schema is {found or 'empty'}, this release needs {required}: run ingot-dbsync upgrade."
             return Result(Code.FAILURE, advice)

@@ -221,7 +221,7 @@ def _check_url(task: Task, key: str, value: object, allowed: str) -> None:
     """
     try:
         parts = urllib.parse.urlsplit(str(value))
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and "\0" not in str(value)
     except ValueError:
         is_url = False
     if is_url and not fetches.read_networks(task).permit(str(parts.hostname)):

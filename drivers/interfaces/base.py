@@ -149,12 +149,10 @@ class BaseInterface:
     """Base of all interfaces. Implementations are singletons: they keep nothing of a node in themselves.
 
     :cvar interface_type: one of ``ingot.common.interfaces.TYPES``.
-    :cvar supported: False for the ``no-*`` implementations, whose features the API reports as not supported.
     :ivar name: entry point under which it was enabled.
     """
 
     interface_type: ClassVar[str]
-    supported: ClassVar[bool] = True
 
     def __init__(self, conf: cfg.ConfigOpts, name: str) -> None:
         self.conf = conf

@@ -36,7 +36,7 @@ def _read_capability(capabilities: object) -> str | None:
 class BootInterface(BaseInterface):
     interface_type = "boot"
 
-    def check_ramdisk(self, _task: Task) -> results.Answer:
+    def check_ramdisk(self, task: Task) -> results.Answer:
         """Find out, before :meth:`prepare_ramdisk`, whether the machine can fetch what it is to boot; may poll.
 
         :raises ImageError: it cannot.

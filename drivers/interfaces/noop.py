@@ -23,8 +23,6 @@ from ingot.drivers.interfaces.task import Task
 class _Unsupported(BaseInterface):
     """A feature that the machine does not have; the API reports it as not supported."""
 
-    supported = False
-
     def validate(self, task: Task) -> None:
         raise self.not_supported(self.interface_type)
 

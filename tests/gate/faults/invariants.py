@@ -9,6 +9,7 @@ from typing import Any
 
 from ingot.common import states
 from ingot.db import models
+from tests import patience
 from tests.functional.deployment.core_steps import CORE
 from tests.gate.faults.schedule import Fault
 from tests.gate.faults.site import STAMP
@@ -28,7 +29,7 @@ OF_STEPS = frozenset(("step_state", "step_attempt", "step_memory"))
 LOCK = frozenset(("reservation", "lock_epoch", "lock_attempts", "lock_purpose", "locked_at"))
 NOT_AGAIN = "the step is not safe to repeat"
 _NOTICED_WITHIN_S = 5.0
-_KILLED_WITHIN_S = 0.5
+_KILLED_WITHIN_S = patience.seconds(0.5)
 STEP_ORDER = [name for name, _priority in CORE]
 
 

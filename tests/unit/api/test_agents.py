@@ -143,6 +143,10 @@ class Heartbeat(AgentCase):
     def test_wrong_bodies(self) -> None:
         for changes, version, expected in (
             ({"callback_url": "ftp://x"}, "1.68", "http or https"),
+            *(
+                ({"callback_url": f"https://{where}"}, "1.68", "with a host")
+                for where in ("", "[bad", "x:70000", "x/?path=/of/another", "x#", "a:b@x", "x y", "x\0y", "x\ny")
+            ),
             ({"callback_url": None}, "1.68", "'callback_url' is a required property"),
             ({"agent_version": None}, "1.68", "agent_version"),
             ({"agent_status": "bored"}, "1.72", "bored"),

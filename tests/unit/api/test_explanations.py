@@ -46,6 +46,7 @@ class ExplanationsCase(api_case.ApiCase):
                 "step_started_at": began,
                 "reservation": None,
                 "due_at": clock.after(30),
+                "step_memory": {},
                 **values,
             }
         )

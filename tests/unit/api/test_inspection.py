@@ -84,6 +84,24 @@ class InspectionRules(api_case.ApiCase):
         shown = self.good("GET", f"{PATH}?detail=true")["inspection_rules"]
         self.assertEqual((None, None), (shown[0]["conditions"], shown[0]["actions"]))
 
+    def test_secrets_are_masked_and_come_back_as_they_were(self) -> None:
+        args = {"url": "http://ada:s3cret@host/x?sig=s3cret", "headers": {"Authorization": "s3cret", "X-Rack": "7"}}
+        made = self.rule(actions=[{"op": "api-call", "args": args}])
+        path = f"{PATH}/{made['uuid']}"
+        self.assertNotIn("s3cret", str([made, self.good("GET", path), self.good("GET", f"{PATH}?detail=true")]))
+        self.assertEqual({"Authorization": "******", "X-Rack": "7"}, made["actions"][0]["args"]["headers"])
+        change = {"op": "replace", "path": "/actions", "value": [*made["actions"], *ACTIONS]}
+        self.assertEqual(change["value"], self.good("PATCH", path, [change])["actions"])
+        self.good("PATCH", path, [{"op": "add", "path": "/actions/0/args/headers/X-Rack", "value": "8"}])
+        kept = inventory.list_rules(self.db, "main")[0].actions
+        self.assertEqual([{**args, "headers": {"Authorization": "s3cret", "X-Rack": "8"}}], [kept[0]["args"]])
+        change["value"][0]["args"]["url"] = "http://ada:******@elsewhere"
+        for method, where, body in (
+            ("PATCH", path, [change]),
+            ("POST", PATH, {"actions": made["actions"], "conditions": []}),
+        ):
+            self.assertIn("******", self.refused(400, method, where, body))
+
     def test_each_operator_needs_its_arguments(self) -> None:
         for name, known, least in (
             ("actions", inspection_rules.ACTIONS, ACTIONS),
@@ -189,6 +207,11 @@ class Inspected(api_case.ApiCase):
         message = self.refused(400, "POST", "/v1/continue_inspection", {"inventory": {"interfaces": cards}})
         self.assertIn("inventory.interfaces: 1025. 1024", message)
         self.good("POST", "/v1/continue_inspection", {"inventory": {"interfaces": cards[1:]}})
+
+    def test_a_network_card_has_one_address(self) -> None:
+        """Many in one text would be as many parameters of a statement."""
+        both = {"mac_address": f"{MAC},52:54:00:00:00:02"}
+        self.refused(404, "POST", "/v1/continue_inspection", {"inventory": {"interfaces": [both]}})
 
     def test_a_node_is_named_by_its_uuid_at_any_version(self) -> None:
         path = f"/v1/continue_inspection?node_uuid={self.known.uuid}"

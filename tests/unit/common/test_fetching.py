@@ -135,6 +135,7 @@ class TestNetworks(FetchingCase):
             ("192.0.2.1", True, False),
             ("fe80::1%eth0", True, False),
             ("images.example.org", True, True),
+            ("no\0name", True, True),
         ):
             self.assertEqual((everywhere, there), (LOOPBACK.permit(host), only.permit(host)), host)
 

@@ -15,7 +15,7 @@ FAKE = "[DEFAULT]\nenabled_hardware_types = fake-hardware\n"
 class TestMistakes(test_configuration.FileCase):
     def starts(self, text: str, *commands: str) -> list[str]:
         """Return the lines that commands refuse to start with; each says the same."""
-        self.write(f"{FAKE}state_path = {self.folder}/state\n{text}")
+        self.write(f"{FAKE}state_path = {self.folder}/state\n{text}{test_configuration.LOCAL}")
         said = set()
         for command in commands:
             words = command.split()
@@ -44,9 +44,11 @@ class TestMistakes(test_configuration.FileCase):
         self.assertNotIn("ter2", line)
 
     def test_values_that_stand_for_others_are_judged_with_their_line(self) -> None:
-        (line,) = self.starts(f"{test_configuration.LOCAL}[inspector]\nhooks = $default_hooks,parse-lldp\n", "ingot")
-        self.assertIn(f"{self.file}:7: [inspector] hooks", line)
-        self.assertEqual([], self.begin(f"{FAKE}host = $my_ip\n[api]\nunix_socket = $state_path/a$$b\n").refusals.messages)
+        (line,) = self.starts("[inspector]\nhooks = $default_hooks,parse-lldp\n", "ingot")
+        self.assertIn(f"{self.file}:4: [inspector] hooks", line)
+        self.assertEqual(
+            [], self.begin(f"{FAKE}host = $my_ip\n[api]\nunix_socket = $state_path/a$$b\n").refusals.messages
+        )
 
     def test_a_byte_order_mark(self) -> None:
         self.file.write_bytes(b"\xef\xbb\xbf[DEFAULT]\ndebug = maybe\n")
@@ -63,10 +65,10 @@ class TestMistakes(test_configuration.FileCase):
 
     def test_advice_about_addresses_is_whole(self) -> None:
         (line,) = self.starts("[database]\nconnection = nonsense\n", "ingot-dbsync version")
-        self.assertIn("<password>@<host>/<name>", line)
+        self.assertIn("mysql+pymysql://LOGIN@HOST/NAME", line)
         self.assertNotIn(masking.MASK, line)
         (line,) = self.starts("transport_url = nonsense\n", "ingot-conductor", "ingot-api")
-        self.assertIn("rabbit://<user>:<password>@<host>:<port>", line)
+        self.assertIn("rabbit://LOGIN@HOST:PORT/VIRTUAL_HOST", line)
         self.assertNotIn(masking.MASK, line)
 
     def test_a_database_without_its_driver(self) -> None:
@@ -107,10 +109,11 @@ class TestMistakes(test_configuration.FileCase):
     def test_tls_says_which_file_is_missing(self) -> None:
         certificate = self.folder / "cert.pem"
         certificate.write_text("")
-        (line,) = self.starts(f"{test_configuration.LOCAL}enable_ssl_api = true\n", "ingot")
+        (line,) = self.starts("[api]\nenable_ssl_api = true\n", "ingot")
         self.assertIn("[api] cert_file: None. enable_ssl_api needs it", line)
         (line,) = self.starts(
-            f"{test_configuration.LOCAL}enable_ssl_api = true\ncert_file = {certificate}\nkey_file = /none/key\n", "ingot"
+            f"{test_configuration.LOCAL}enable_ssl_api = true\ncert_file = {certificate}\nkey_file = /none/key\n",
+            "ingot",
         )
         self.assertIn("[api] key_file: '/none/key'", line)
 
@@ -122,7 +125,7 @@ class TestMistakes(test_configuration.FileCase):
         code, output, problems = self.run_command("ingot-status", "--config-file", str(self.file), "upgrade", "check")
         self.assertEqual(2, code)
         self.assertIn("127.0.0.1", output)
-        self.assertEqual("", problems)
+        self.assertLessEqual(len(problems.splitlines()), 1, problems)
 
     def test_a_conductor_that_does_not_start_leaves_nothing_behind(self) -> None:
         self.write(f"{FAKE}[database]\nconnection = mysql+pymysql://ada:hunter2@127.0.0.1:1/ingot\n")

@@ -125,7 +125,7 @@ class Plan(PlanCase):
 
     def put_out_of_reach(self) -> None:
         """Make the hardware fail when touched, but leave of each fake interface what needs no machine."""
-        quiet = ("validate", "interface_type", "runs_agent", "supported", "kind", "name", "conf", "not_supported")
+        quiet = ("validate", "interface_type", "runs_agent", "kind", "name", "conf", "not_supported")
 
         def touched(*_given: Any, **_more: Any) -> None:
             raise AssertionError("the hardware was touched")

@@ -53,4 +53,4 @@ class ContractTest(fakes.DriverTestCase):
         task.driver.rescue.clean_up(task)
         error = self.assertRaises(errors.UnsupportedInterface, task.driver.rescue.rescue, task, "$6$s$h")
         self.assertEqual("Driver interface no-rescue (rescue) does not support rescue.", error.message)
-        self.assertFalse(task.driver.raid.supported)
+        self.assertRaises(errors.UnsupportedInterface, task.driver.raid.validate, task)

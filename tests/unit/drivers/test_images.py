@@ -39,6 +39,9 @@ class RequestedTest(fakes.DriverTestCase):
     def test_what_is_wrong_is_named(self) -> None:
         self.assertIn("instance_info.image_source: 'ftp://a/b.raw'", self._refused(image_source="ftp://a/b.raw"))
         self.assertIn("instance_info.image_source: 'http://[b'", self._refused(image_source="http://[b"))
+        self.assertIn(
+            "instance_info.image_source: 'http://a\\x00b/c.raw'", self._refused(image_source="http://a\0b/c.raw")
+        )
         self.assertIn("instance_info.image_checksum: 'abc'", self._refused(image_checksum="abc"))
         self.assertIn("SHA-256", self._refused(image_checksum="d" * 32))
         self.assertIn("image_os_hash_algo: 'md5'", self._refused(image_os_hash_value=SHA, image_os_hash_algo="md5"))
