@@ -15,7 +15,7 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 import flask
 import orjson
@@ -108,16 +108,8 @@ class Answer(NamedTuple):
     close: Callable[[], None] | None = None
 
 
-class Client(Protocol):
-    """The other end of a connection; ``gone`` says that it has closed it."""
-
-    gone: bool
-
-
-def collect(wsgi_app: Callable[..., Iterable[bytes]], environ: dict[str, Any], client: Client) -> Answer | None:
-    """Have the application answer a request that has arrived whole; return None if its client has not waited."""
-    if client.gone:
-        return None
+def collect(wsgi_app: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -> Answer:
+    """Have the application answer a request that has arrived whole."""
     lasting: list[streams.Lasting] = []
     begun: list[tuple[str, list[tuple[str, str]]]] = []
     environ[streams.TAKE] = lasting.append

@@ -5,7 +5,6 @@ A thread is given to a request that has arrived whole, not to a connection. Answ
 
 import asyncio
 import contextlib
-import functools
 import queue
 import sys
 import tempfile
@@ -32,7 +31,6 @@ _IN_MEMORY = 256 * 1024
 _OWN_NAMES = ("CONTENT_TYPE", "CONTENT_LENGTH")
 
 Scope = Mapping[str, Any]
-_Work = tuple["futures.Future[Answer | None]", Callable[[], Answer | None]]
 
 
 class Connection(Protocol):
@@ -47,6 +45,9 @@ class Connection(Protocol):
 
     def abort(self) -> None:
         """Close it without sending what waits to be sent."""
+
+
+_Work = tuple["futures.Future[Answer | None]", dict[str, Any], Connection]
 
 
 class Bridge:
@@ -78,9 +79,9 @@ class Bridge:
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
-            answered, ask = work
+            answered, environ, connection = work
             if answered.set_running_or_notify_cancel():
-                answered.set_result(ask())
+                answered.set_result(None if connection.gone else collect(self._app, environ))
 
     async def __call__(self, scope: Scope, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
         """Serve one request."""
@@ -90,7 +91,7 @@ class Bridge:
                     return
                 environ = _build_environ(scope, body)
                 answered: futures.Future[Answer | None] = futures.Future()
-                self._work.put((answered, functools.partial(collect, self._app, environ, scope[CONNECTION])))
+                self._work.put((answered, environ, scope[CONNECTION]))
                 answer = await asyncio.wrap_future(answered)
             if answer:
                 await self._send(scope, answer, send)

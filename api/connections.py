@@ -241,9 +241,14 @@ class Connection(httptools_impl.HttpToolsProtocol):
         self._watch()
 
     def _drop_offer(self) -> bytes:
-        """Return the head of a request without the offer to speak another protocol, after which no body is read."""
-        head = b"%s %s HTTP/1.1\r\n" % (self.parser.get_method(), self.url)
+        """Begin again, with the head of a request without the offer to speak another protocol: it hides the body.
+
+        :returns: the head.
+        """
+        head = b"%s %s HTTP/%s\r\n" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
         kept = (b"%s: %s\r\n" % (name, value) for name, value in self.headers if name != b"upgrade")
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
         return b"".join((head, *kept, b"\r\n"))
 
     def eof_received(self) -> bool | None:  # type: ignore[override]

@@ -13,7 +13,7 @@ import os
 import pathlib
 import re
 import stat
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from cryptography import fernet
@@ -232,8 +232,7 @@ def open_all(value: Any) -> Any:
     return value.open() if isinstance(value, Sealed) else value
 
 
-@dataclasses.dataclass(frozen=True)
-class _Keys:
+class _Keys(NamedTuple):
     """The keys of a file.
 
     :param first: fingerprint of the one that encrypts.
@@ -249,16 +248,15 @@ def _read(path: pathlib.Path, _changed_at: int, _size: int) -> _Keys:
 
     :raises ValueError: a line is none; the message names it by its number, for a part of a key is a secret, too.
     """
-    lines = enumerate(path.read_text("ascii", "replace").splitlines(), 1)
-    keys = []
+    lines = enumerate(map(str.strip, path.read_text("ascii", "replace").splitlines()), 1)
+    keys = {}
     for number, line in lines:
-        if not (text := line.strip()) or text.startswith("#"):
-            continue
-        try:
-            keys.append((text, fernet.Fernet(text)))
-        except ValueError:
-            raise ValueError(f"Line {number}") from None
+        if line and not line.startswith("#"):
+            try:
+                keys[line] = fernet.Fernet(line)
+            except ValueError:
+                raise ValueError(f"Line {number}") from None
     if not keys:
         raise ValueError("An empty file")
-    first = hashlib.sha256(base64.urlsafe_b64decode(keys[0][0])).hexdigest()[:8]
-    return _Keys(first, fernet.MultiFernet([known for _text, known in keys]))
+    first = hashlib.sha256(base64.urlsafe_b64decode(next(iter(keys)))).hexdigest()[:8]
+    return _Keys(first, fernet.MultiFernet(list(keys.values())))

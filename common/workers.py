@@ -1,6 +1,7 @@
 """Several processes of one service on one host, and a supervisor that keeps them running."""
 
 import ctypes
+import functools
 import os
 import signal
 import subprocess
@@ -60,7 +61,7 @@ class _Worker:
             stdin=subprocess.DEVNULL,
             env={**os.environ, **self._environment},
             pass_fds=self._files,
-            preexec_fn=_become_worker,
+            preexec_fn=functools.partial(_become_worker, os.getpid()),
         )
         self._started_at = now
         LOG.info("%s runs as process %d", self._title, self._process.pid)
@@ -133,7 +134,8 @@ class Supervisor:
                 self._signal_all(signal.SIGKILL)
                 rest = _MARGIN
             _next_signal(rest)
-        return 0 if all(worker.exit_code() == 0 for worker in self._workers) else 1
+        orderly = (0, -signal.SIGTERM)  # the latter if it was about to start
+        return 0 if all(worker.exit_code() in orderly for worker in self._workers) else 1
 
 
 def _next_signal(seconds: float | None) -> int:
@@ -144,8 +146,10 @@ def _next_signal(seconds: float | None) -> int:
     return received.si_signo if received else 0
 
 
-def _become_worker() -> None:
+def _become_worker(supervisor: int) -> None:
     """Prepare the new process: the end of the supervisor is a SIGTERM, and an early SIGHUP ends nothing."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != supervisor:  # it has ended before
+        os._exit(1)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

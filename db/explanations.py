@@ -117,7 +117,9 @@ def _find_wait(conf: cfg.ConfigOpts, node: models.Node, online: Online | None) -
     if node.step_state == StepState.HOLDING:
         return Wait.OPERATOR, node.provision_updated_at, None
     if node.step_state in _AGENT_WAITS:
-        return _find_agent_wait(node), node.provision_updated_at, node.step_deadline
+        wait = _find_agent_wait(node)
+        since = node.step_started_at if wait is Wait.COMMAND else node.provision_updated_at
+        return wait, since, node.step_deadline
     own = node.step_memory.get(OWN_MEMORY, {})
     until, limit = _read_moment(own.get("until")), conf.conductor.step_timeout
     if until is None and limit and node.step_started_at:

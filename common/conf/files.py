@@ -252,7 +252,8 @@ def _substitute(setting: Setting, given: Mapping[tuple[str, str], str], catalog:
         group, option = name.split(".", 1) if "." in name else (setting.group, name)
         for key in ((group, option), ("DEFAULT", name)):
             if known := catalog.find(setting._replace(group=key[0], name=key[1])):
-                values[name] = given.get(key, known.opt.default) or ""
+                value = given.get(key, known.opt.default)
+                values |= {} if value is None else {name: value}
                 break
         else:
             raise LookupError(name)

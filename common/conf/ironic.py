@@ -44,7 +44,7 @@ _REFUSED, _NO, _IGNORED = Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.IGNORED
 _FILES = "Ingot keeps no images on its disk: agents fetch them from where they are."
 _MEDIA = "Ingot builds no boot media."
 _PXE = "Ingot serves iPXE scripts only, at /boot/ipxe/<mac>: let your DHCP server name that address."
-_INSPECTION = "Every inspection boots the agent through the node's boot interface, and powers off what it powered on."
+_INSPECTION = "Every inspection boots the agent through the node's boot interface, and ends with the machine off."
 _SENSORS = "Ingot reads and sends no sensor data."
 _SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
 _SWIFT += "database."
@@ -129,11 +129,13 @@ _ROWS = (
     _Row("DEFAULT", "ignore_project_check_for_admin_tasks", _NO, "Images of Glance are read as their project may."),
     _Row("DEFAULT", "drain_shutdown_timeout", _NO, "ingot-conductor drain --wait is how conductors are drained."),
     _Row("DEFAULT", "log_in_db_max_size", _IGNORED, "Texts are as long as their columns."),
-    _Row("DEFAULT", "webserver_tls_ciphers webserver_tls_minimum_version webserver_verify_timeout", _NO,
+    _Row("DEFAULT", "webserver_tls_ciphers webserver_tls_minimum_version", _NO,
          "Ingot takes what this host's OpenSSL is configured for."),
+    _Row("DEFAULT", "webserver_verify_timeout", _NO, "webserver_connection_timeout limits all that is fetched."),
     # Agents
     _Row("agent", "certificates_path", _IGNORED, "Certificates of agents are in the database."),
-    _Row("agent", "verify_ca api_ca_file", _NO, _TLS_AGENT),
+    _Row("agent", "verify_ca", _NO, _TLS_AGENT),
+    _Row("agent", "api_ca_file", _NO, "Ingot passes no authority to agents: build the API's into their ramdisk."),
     _Row("agent", "tls_ciphers tls_minimum_version", _NO, "Ingot takes what this host's OpenSSL is configured for."),
     _Row("agent", "deploy_logs_local_path", _NO,
          "Logs of agents are in the database: GET /ingot/v1/nodes/<node>/logs."),
@@ -141,7 +143,8 @@ _ROWS = (
     _Row("agent", "deploy_logs_swift_container deploy_logs_swift_days_to_expire", _NO, _SWIFT),
     _Row("agent", "image_download_source", _IGNORED, "As http: agents fetch the image from where it is."),
     _Row("agent", "manage_agent_boot", _NO, "The agent is always booted by Ingot."),
-    _Row("agent", "agent_api_version memory_consumed_by_agent", _IGNORED, "Ingot finds it out."),
+    _Row("agent", "agent_api_version", _IGNORED, "Agents have v1 only."),
+    _Row("agent", "memory_consumed_by_agent", _NO, "Ingot does not compare images with a machine's memory."),
     _Row("agent", "command_wait_attempts command_wait_interval", _IGNORED, _WORK),
     _Row("agent", "allow_md5_checksum", _NO, "Ingot has agents refuse MD5."),
     _Row("agent", "enable_bios_bootloader_install", _NO, "Agents do as is their default."),
@@ -158,9 +161,9 @@ _ROWS = (
     # Conductors
     _Row("conductor", "bootloader bootloader_by_arch", _NO, _MEDIA),
     _Row("conductor", "rescue_kernel rescue_ramdisk rescue_kernel_by_arch rescue_ramdisk_by_arch", _NO,
-         "Rescue boots what deployments boot: deploy_kernel and deploy_ramdisk."),
+         "Rescue boots what deployments boot, unless driver_info of the node has rescue_kernel and rescue_ramdisk."),
     _Row("conductor", "rescue_password_hash_algorithm require_rescue_password_hashed", _NO,
-         "Rescue passwords are sent to the agent hashed, with SHA-256."),
+         "Rescue passwords are always sent to the agent hashed, with SHA-512."),
     _Row("conductor", "verify_step_priority_override", _NO, "Verify steps have the priority that their driver gives."),
     _Row("conductor", "node_history node_history_cleanup_batch_count node_history_cleanup_interval", _IGNORED,
          "The history is always kept: node_history_max_entries of it."),
@@ -169,13 +172,15 @@ _ROWS = (
     _Row("conductor", "log_step_flows_to_syslog record_step_flows_in_history", _IGNORED, "Step runs are always kept."),
     _Row("conductor", "max_concurrent_deploy max_concurrent_clean max_concurrent_per_conductor_group", _NO,
          "Ingot does not limit how many machines are deployed or cleaned at once."),
-    _Row("conductor", "node_locked_retry_attempts node_locked_retry_interval", _NO, "See [api] lock_wait_timeout."),
+    _Row("conductor", "node_locked_retry_attempts node_locked_retry_interval", _NO,
+         "Requests wait for a lock as long as [api] lock_wait_timeout says."),
     _Row("conductor", "max_conductor_wait_step_seconds check_provision_state_interval check_rescue_state_interval",
          _IGNORED, _WORK),
-    _Row("conductor", "check_allocations_interval sync_local_state_interval conductor_cleanup_interval", _IGNORED,
+    _Row("conductor", "check_allocations_interval sync_local_state_interval", _IGNORED,
          "[conductor] sweep_interval is for all of it."),
-    _Row("conductor", "conductor_cleanup_batch_size conductor_cleanup_timeout reserved_workers_pool_percentage",
-         _IGNORED, _WORK),
+    _Row("conductor", "conductor_cleanup_interval conductor_cleanup_batch_size conductor_cleanup_timeout", _NO,
+         "Entries of conductors that are gone stay in the database."),
+    _Row("conductor", "reserved_workers_pool_percentage", _IGNORED, _WORK),
     _Row("conductor", "send_sensor_data send_sensor_data_interval send_sensor_data_wait_timeout "
          "send_sensor_data_workers "
          "send_sensor_data_types send_sensor_data_for_undeployed_nodes", _NO, _SENSORS),
@@ -215,7 +220,9 @@ _ROWS = (
          "image_server_auth_permit_unknown_hosts", _NO, "Images are fetched without login."),
     _Row("deploy", "power_off_after_deploy_failure", _NO, "A machine whose deployment failed is always switched off."),
     # Inspection
-    _Row("inspector", "require_managed_boot pre_create_ports power_off", _IGNORED, _INSPECTION),
+    _Row("inspector", "require_managed_boot", _IGNORED, _INSPECTION),
+    _Row("inspector", "power_off", _NO, _INSPECTION),
+    _Row("inspector", "pre_create_ports", _IGNORED, "BMCs that speak IPMI report no MAC addresses of ports."),
     _Row("inspector", "callback_endpoint_override", _NO, "Agents send inventories to the API that they look up."),
     _Row("inspector", "extra_kernel_params", _NO,
          "Write them into [pxe] kernel_append_params; collectors has its own."),
@@ -236,12 +243,14 @@ _ROWS = (
          "initial_grub_template file_permission dir_permission", _NO, _PXE),
     _Row("pxe", "ipxe_config_template enable_insecure_template_override", _NO,
          "Boot scripts have no template: kernel_append_params is what can be added."),
-    _Row("pxe", "ipxe_fallback_script enable_netboot_fallback", _NO, "Unknown machines boot from their disk."),
+    _Row("pxe", "ipxe_fallback_script", _NO, "Machines that Ingot does not know boot from their disk."),
+    _Row("pxe", "enable_netboot_fallback", _IGNORED,
+         "Machines that are to boot from their disk always get a script that does so."),
     _Row("pxe", "ipxe_timeout ip_version", _NO, "Boot scripts have no such parameter."),
     _Row("pxe", "boot_retry_timeout boot_retry_check_interval", _NO,
          "A machine that does not boot is not restarted: the flow fails after [conductor] deploy_callback_timeout."),
-    _Row("pxe", "images_path instance_master_path image_cache_size image_cache_ttl default_ephemeral_format", _IGNORED,
-         _FILES),
+    _Row("pxe", "images_path instance_master_path image_cache_size image_cache_ttl", _IGNORED, _FILES),
+    _Row("pxe", "default_ephemeral_format", _NO, "Ingot makes no ephemeral partitions."),
     _Row("pxe", "ipxe_use_swift", _NO, _SWIFT),
     # Other services
     _Row("glance", "swift_account swift_account_prefix swift_api_version swift_container swift_endpoint_url "

@@ -112,7 +112,11 @@ class Start:
             return check(*args, **kwargs)
         except errors.ConfigurationError as exc:
             self.refusals.messages += exc.messages
-            return None
+        except cfg.NoSuchOptError as exc:  # that is what a value is told to be that names another option
+            self.refusals.messages.append(f"{exc.opt_name}: {files.NO_SUCH_NAME}")
+        except cfg.Error as exc:  # of an option of a library, from the environment
+            self.refusals.messages.append(f"{exc}.")
+        return None
 
     def complete(self, check: Callable[_Args, _Result], *args: _Args.args, **kwargs: _Args.kwargs) -> None:
         """Check what the command finds out on its own later, if a message is to be complete: something is refused."""

@@ -52,7 +52,7 @@ def _run() -> int:
         conductor.stop()
         raise
     code = signals.wait_for_stop(stopped, conf, web.reload)
-    signals.limit_stop(conf.conductor.graceful_shutdown_timeout, code)
+    signals.limit_stop(server.SHUTDOWN_SECONDS + conf.conductor.graceful_shutdown_timeout, code)
     web.stop()
     if not conductor.stop():
         signals.cut_off(code)

@@ -197,17 +197,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     checks = Checks()
 
     def add_parsers(subparsers: Any) -> None:
-        upgrade = subparsers.add_parser("upgrade", help="Tell whether this release may be started.")
+        def add(name: str, explanation: str) -> Any:
+            return subparsers.add_parser(name, help=explanation, description=explanation)
+
+        upgrade = add("upgrade", "Tell whether this release may be started.")
         upgrade.add_argument("check", choices=["check"])
         upgrade.add_argument("--json", action="store_true", help="Print JSON instead of a table.")
         upgrade.set_defaults(action_fn=checks.check)
 
-        explain = subparsers.add_parser("explain", help="Tell why a node is where it is, and what it waits for.")
+        explain = add("explain", "Tell why a node is where it is, and what it waits for.")
         explain.add_argument("node", metavar="NODE", help="Name or UUID.")
         explain.add_argument("--json", action="store_true", help="Print JSON.")
         explain.set_defaults(action_fn=lambda: _explain(checks.db, checks.conf))
 
-        config = subparsers.add_parser("config", help="Tell what Ingot makes of configuration files.")
+        config = add("config", "Tell what Ingot makes of configuration files.")
         config.add_argument("files", nargs="*", metavar="FILE", help="Default: the files that services read.")
 
     command = cfg.SubCommandOpt("command", title="commands", handler=add_parsers)

@@ -70,6 +70,7 @@ def wait_for_agent(task: Task) -> results.Result:
 def prepare(task: Task, forget: Callable[[Task], None], parameters: dict[str, str]) -> results.Answer:
     """Have the machine boot the agent next, if it can fetch it.
 
+    :param forget: forgets the last agent; called as soon as the next one is known to be there.
     :param parameters: as those of :meth:`BootInterface.prepare_ramdisk`.
     """
     boot = get_interface(task, BootInterface)

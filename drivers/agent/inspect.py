@@ -21,13 +21,17 @@ class AgentInspect(booting.AgentBooter, InspectInterface):
 
     def _prepare(self, task: Task) -> results.Answer:
         """Boot the agent. The URL names the node: whatever network cards the agent finds, it speaks of this machine."""
-        get_interface(task, NetworkInterface).add_inspection_network(task)
+
+        def begin(task: Task) -> None:
+            session.forget(task)
+            get_interface(task, NetworkInterface).add_inspection_network(task)
+
         callback = f"{opts.agent_api_url(self.conf)}/v1/continue_inspection?node_uuid={task.node.uuid}"
         parameters = {
             "ipa-inspection-callback-url": callback,
             "ipa-inspection-collectors": ",".join(self.conf.inspector.collectors),
         }
-        return booting.prepare(task, session.forget, parameters)
+        return booting.prepare(task, begin, parameters)
 
     @staticmethod
     def _leave(task: Task) -> None:

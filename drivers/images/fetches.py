@@ -125,21 +125,18 @@ def _start(task: Task, key: _Key, seconds: float, get: Callable[[], bytes]) -> _
     """Begin a fetch; None as long as there are as many as there may be, a quarter of the conductor's workers."""
     if sum(not one.content.done() for one in _fetches.values()) >= max(1, task.conf.conductor.workers_pool_size // 4):
         return None
-    started = _fetches[key] = _Fetch(concurrent.futures.Future(), time.monotonic() + seconds)
-    work = _build_work(started, get)
-    # A daemon, as the process must not wait for it when it stops.
-    threading.Thread(target=work, name=f"fetch for {task.node.uuid}", daemon=True).start()
-    return started
+    started = _Fetch(concurrent.futures.Future(), time.monotonic() + seconds)
 
-
-def _build_work(started: _Fetch, get: Callable[[], bytes]) -> Callable[[], None]:
     def work() -> None:
         try:
             started.content.set_result(get())
         except BaseException as exc:  # noqa: BLE001 - it is raised again where the result is used
             started.content.set_exception(exc)
 
-    return work
+    # A daemon, as the process must not wait for it when it stops.
+    threading.Thread(target=work, name=f"fetch for {task.node.uuid}", daemon=True).start()
+    _fetches[key] = started  # once it runs: one that could not begin would be waited for for ever
+    return started
 
 
 def _read_verify(task: Task) -> bool | str:

@@ -326,6 +326,26 @@ class TestRunbooks(CliTest):
         self.assertIn("HTTP 404", self.cli.refused("runbook show tuning"))
 
 
+class TestEmptyAnswers(CliTest):
+    """Commands whose answer has no body; that any command complains fails each of these tests."""
+
+    COMMANDS = (
+        "node power on {}", "node maintenance set {} --reason fan", "node maintenance unset {}",
+        "node boot device set {} disk --persistent", "node boot mode set {} uefi", "node console enable {}",
+        "node vif attach {} a-network", "node vif detach {} a-network", "node remove trait {} --all",
+        "node passthru call {} second_method --arg bar=kazoo", "node inspect {} --wait 60",
+    )  # fmt: skip
+
+    def test_of_what_is_done_with_a_node(self) -> None:
+        self.enroll("quiet")
+        for command in self.COMMANDS:
+            self.cli(command.format("quiet"))
+        shown = self.cli.show("node show quiet")
+        self.assertEqual(
+            ("power on", "uefi", True), tuple(shown[k] for k in ("power_state", "boot_mode", "console_enabled"))
+        )
+
+
 class TestWords(CliTest):
     """The words that the functional tests of python-ironicclient look for in refusals."""
 

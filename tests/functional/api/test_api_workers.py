@@ -74,7 +74,7 @@ class Workers(database.TestCase):
         self.assertFalse(pathlib.Path(f"/proc/{second}").exists())
 
     def test_a_stop_loses_no_request(self) -> None:
-        """Clients that keep their connection, and clients that open one for each request, ask until they are refused."""
+        """Clients that keep their connection, and those that open one for each request, ask until they are refused."""
         process = self.start()
         conductor_case.eventually(lambda: self.listening() == 2, "both listen")
         outcomes: list[str] = []
@@ -86,6 +86,12 @@ class Workers(database.TestCase):
         for client in clients:
             client.join(PATIENCE)
         self.assertEqual(["refused"] * len(clients), outcomes)
+        self.assertEqual(0, process.wait(PATIENCE))
+
+    def test_a_stop_during_the_start_is_orderly(self) -> None:
+        process = self.start()
+        conductor_case.eventually(lambda: len(self.processes()) == 2, "both have begun")
+        process.send_signal(signal.SIGTERM)
         self.assertEqual(0, process.wait(PATIENCE))
 
     def ask_until_refused(self, keeps: bool, outcomes: list[str]) -> None:
@@ -114,6 +120,13 @@ class Workers(database.TestCase):
         process = self.start(enable_ssl_api=True, cert_file=pem, key_file=pem)
         conductor_case.eventually(lambda: self.listening() == 2, "both listen")
         self.assertTrue(self.answers(verify=pem))
+        kept = pathlib.Path(pem).read_text()
+        pathlib.Path(pem).write_text("nonsense")
+        process.send_signal(signal.SIGHUP)
+        conductor_case.eventually(lambda: self.log.read_text().count("TLS stays as it was") == 2, "both have said so")
+        pathlib.Path(pem).write_text(kept)
+        for _ in range(6):
+            self.assertTrue(self.answers(verify=pem))
         server_case.make_certificate(folder)
         process.send_signal(signal.SIGHUP)
         conductor_case.eventually(lambda: self.log.read_text().count("was read again") == 2, "both have read it")

@@ -6,10 +6,12 @@ nothing. The usual run is short and always the same. INGOT_TEST_FUZZ=N sends N t
 
 import contextlib
 import json
+import logging
 import os
 import pathlib
 import random
 import re
+import socket
 import sqlite3
 import time
 import warnings
@@ -17,13 +19,14 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+import fixtures
 import hypothesis
 import schemathesis
 from hypothesis import strategies as st
 
 from ingot.api import routes
 from ingot.api.web import description, tables
-from tests import api_case, described, world
+from tests import api_case, described, server_case, world
 
 TIMES = int(os.environ.get("INGOT_TEST_FUZZ", "0"))
 EACH = 4 * max(1, TIMES)
@@ -287,3 +290,66 @@ class Beside(FuzzCase):
             self.ask(method, self.url(route.path), lambda: self.api(method, self.url(route.path), body), body)
 
         self.many(st.tuples(taking, raw), check, times=100)
+
+
+class Raw(server_case.ServerCase):
+    """Bytes on the socket: requests in which something is cut, doubled, exchanged or made up."""
+
+    WHOLE = (
+        b"GET /v1/nodes?limit=5 HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n",
+        b'POST /v1/chassis HTTP/1.1\r\nHost: x\r\nContent-Length: 17\r\n\r\n{"extra": {"a":1}}',
+        b"POST /v1/chassis HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\nA: b\r\n\r\n",
+        b"PUT /v1/nodes/%00/vifs HTTP/1.1\r\nHost: [::1]\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n{}",
+        b"HEAD http://x:80/v1/nodes/%zz%c3 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
+        b'GET /v1/lookup HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ,1.2.3.4\r\nForwarded: for="[::1]";host=a\r\n\r\n',
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    )
+    PARTS = (
+        *(b"\r\n", b"\n", b"\r\n\r\n", b"\0", b" ", b"\t", b":", b"%", b"/", b"?", b"#", b"*", b"\xff", b"-1", b"0"),
+        *(
+            b"99999999999999999999",
+            b"Content-Length: 3\r\n",
+            b"Transfer-Encoding: chunked\r\n",
+            b"Connection: close\r\n",
+        ),
+        *(b"Upgrade: websocket\r\nConnection: Upgrade\r\n", b"Host: y\r\n", b"Accept: ,;q=", b"X" * 70_000),
+        *(
+            b"Range: bytes=0-\r\n",
+            b'If-Match: "\r\n',
+            b"OpenStack-API-Version: baremetal 9.9\r\n",
+            b"http://",
+            b"CONNECT ",
+        ),
+    )
+
+    def mutate(self, rng: random.Random) -> bytes:
+        sent = bytearray(b"".join(rng.choices(self.WHOLE, k=rng.choice((1, 1, 2, 3)))))
+        for _ in range(rng.randrange(6)):
+            start = rng.randrange(len(sent) + 1)
+            end = min(len(sent), start + rng.choice((0, 0, 1, 2, 20)))
+            sent[start:end] = rng.choice((b"", bytes(sent[start:end]) * 2, rng.choice(self.PARTS), rng.randbytes(2)))
+        return bytes(sent)
+
+    def test_requests_that_were_damaged(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger(level=logging.WARNING))
+        self.serve(api_threads=4)
+        rng = random.Random(TIMES)  # noqa: S311 - the same each time
+        for _ in range(100 * EACH):
+            sent = self.mutate(rng)
+            connection = self.connect()
+            answer = b""
+            half = rng.randrange(len(sent) + 1)
+            try:
+                for part in (sent[:half], sent[half:]):
+                    connection.sendall(part)
+                connection.shutdown(socket.SHUT_WR)
+                while more := connection.recv(65536):
+                    answer += more
+            except OSError as exc:  # the server has closed it before it has read all
+                self.assertNotIsInstance(exc, TimeoutError, repr(sent))
+            connection.close()
+            self.assertNotRegex(answer, rb"HTTP/1\.1 5", repr(sent))
+        self.assertIn(" 200 OK", self.read_head(self.connect(server_case.ASK)))
+        self.assertNotIn("Traceback", log.output)

@@ -68,6 +68,13 @@ class TokenTheft(testtools.TestCase):
         self.addCleanup(stopped.set)
         warning = f"Node {uuid}: the agent token of this boot is not given to {STRANGER}"
         bench.eventually(lambda: warning in self.log(bench), "the stranger is refused")
+        bench.rack.control.order_fault(machine, "agent_hangs_at_step", "write_image")  # until the attack has ended
+        bench.rack.control.clear_faults(machine, "heartbeat_lost")
+        bench.eventually(
+            lambda: bench.user.node(uuid)["deploy_step"].get("step") == "write_image", "the agent has called"
+        )
+        stopped.set()
+        attack.join()
         bench.rack.control.clear_faults(machine)
         bench.reach(uuid, "active")
 

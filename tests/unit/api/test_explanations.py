@@ -88,7 +88,9 @@ class Machines(ExplanationsCase):
                 (kind, {"what": what, "at": clock.iso(signs[column])}), (found["kind"], found["last_sign"])
             )
         self.assertIn("no time limit", found["next"])
-        self.assertEqual(Wait.COMMAND, self.deploy("watching", **signs)["kind"])
+        found = self.deploy("watching", provision_updated_at=clock.now(), **signs)  # since the step began, not its call
+        self.assertEqual(Wait.COMMAND, found["kind"])
+        self.assertLess(found["since"], clock.iso(signs["boot_script_at"]))
 
     def test_that_may_not_be_able_to_fetch_its_kernel(self) -> None:
         doubt = "driver_info.deploy_kernel: http://u:hush@h/k could not be checked from the conductor"

@@ -5,8 +5,12 @@ import pathlib
 import subprocess
 import sys
 
-from ingot.common import masking
+import fixtures
+from oslo_config import cfg
+
+from ingot.common import errors, masking
 from ingot.common.conf import start
+from ingot.rpcapi import transport
 from tests.unit.common import test_configuration
 
 FAKE = "[DEFAULT]\nenabled_hardware_types = fake-hardware\n"
@@ -36,16 +40,23 @@ class TestMistakes(test_configuration.FileCase):
         self.assertNotIn("ter2", " ".join(lines))
 
     def test_a_dollar_sign_in_the_environment(self) -> None:
-        self.useFixture(
-            test_configuration.fixtures.EnvironmentVariable("OS_DATABASE__CONNECTION", "mysql+pymysql://a:hun$ter2@b/c")
-        )
+        self.useFixture(fixtures.EnvironmentVariable("OS_DATABASE__CONNECTION", "mysql+pymysql://a:hun$ter2@b/c"))
         (line,) = self.starts("", "ingot-dbsync version", "ingot-conductor")
         self.assertIn("[database] connection", line)
         self.assertNotIn("ter2", line)
 
+    def test_bad_values_of_libraries_in_the_environment(self) -> None:
+        self.useFixture(fixtures.EnvironmentVariable("OS_DEFAULT__LOG_FILE", "$nope"))
+        (line,) = self.starts("", "ingot", "ingot-dbsync version")
+        self.assertIn("log_file: $ begins the name", line)
+        self.useFixture(fixtures.EnvironmentVariable("OS_DEFAULT__LOG_FILE", ""))
+        self.useFixture(fixtures.EnvironmentVariable("OS_DEFAULT__USE_SYSLOG", "maybe"))
+        (line,) = self.starts("", "ingot", "ingot-dbsync version")
+        self.assertIn("OS_DEFAULT__USE_SYSLOG", line)
+
     def test_values_that_stand_for_others_are_judged_with_their_line(self) -> None:
         (line,) = self.starts("[inspector]\nhooks = $default_hooks,parse-lldp\n", "ingot")
-        self.assertIn(f"{self.file}:4: [inspector] hooks", line)
+        self.assertIn(f"{self.file}:5: [inspector] hooks", line)
         self.assertEqual(
             [], self.begin(f"{FAKE}host = $my_ip\n[api]\nunix_socket = $state_path/a$$b\n").refusals.messages
         )
@@ -53,7 +64,7 @@ class TestMistakes(test_configuration.FileCase):
     def test_a_byte_order_mark(self) -> None:
         self.file.write_bytes(b"\xef\xbb\xbf[DEFAULT]\ndebug = maybe\n")
         lines = self.assertRaises(
-            test_configuration.errors.ConfigurationError, start.Start, "ingot", [f"--config-file={self.file}"]
+            errors.ConfigurationError, start.Start, "ingot", [f"--config-file={self.file}"]
         ).messages
         self.assertEqual(2, len(lines), lines)
         self.assertIn("byte order mark", lines[0])
@@ -84,6 +95,21 @@ class TestMistakes(test_configuration.FileCase):
         (line,) = self.starts("transport_url = kafka://a:hunter2@b:1/\n", "ingot-conductor", "ingot-api")
         self.assertIn("rabbit://", line)
         self.assertNotIn("hunter2", line)
+
+    def test_brokers_that_cannot_be_spoken_to(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("oslo_config.cfg.CONF", cfg.ConfigOpts()))
+        logger = self.useFixture(fixtures.FakeLogger())
+
+        def refuse(**_options: object) -> None:
+            raise ConnectionRefusedError("nothing listens")
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.rpcapi.transport.kombu_connection.Connection", refuse))
+        self.assertFalse(transport.check_brokers(self.begin("").conf))
+        self.assertIn("localhost:5672 (nothing listens)", logger.output)
+        for option in ("ssl_ca_file", "ssl_cert_file", "ssl_key_file"):
+            conf = self.begin(f"[oslo_messaging_rabbit]\nssl = true\n{option} = /none/file\n").conf
+            refusal = self.assertRaises(errors.ConfigurationError, transport.check_brokers, conf)
+            self.assertIn(f"[oslo_messaging_rabbit] {option}: '/none/file'", refusal.message)
 
     def test_everything_is_found_before_anything_is_done(self) -> None:
         text = (
