@@ -123,7 +123,7 @@ def _ask_to_power_off(task: Task) -> bool:
 
 def forget_agent(task: Task) -> None:
     """Forget the agent and what its ramdisk was booted with, as a phase."""
-    session.forget(task)
+    session.close(task)
     get_interface(task, BootInterface).clean_up_ramdisk(task)
 
 

@@ -4,6 +4,7 @@ Address, token, certificate and version are columns that heartbeats fill. What t
 ``driver_internal_info["agent"]``; its keys are those of ``AgentFacts``.
 """
 
+import secrets
 from typing import Unpack
 
 from ingot.common import clock, states
@@ -32,6 +33,12 @@ def forget(task: Task) -> None:
     """Forget the agent: the machine is off, or runs something else, and the next agent gets a new token."""
     left = {key: value for key, value in task.node.driver_internal_info.items() if key != "agent"}
     task.set(driver_internal_info=left, **_COLUMNS)
+
+
+def close(task: Task) -> None:
+    """Forget the agent, and expect none: a stranger that looks the node up gets no token until Ingot boots an agent."""
+    forget(task)
+    task.set(agent_token=secrets.token_urlsafe(32))  # of no agent
 
 
 def forget_connection(task: Task) -> None:

@@ -70,9 +70,11 @@ ADVICE = re.compile(
 
 
 def parts(value: Any) -> list[str]:
-    """Return the ways in which a message may show a value: whole, its beginning, or what of it is wrong."""
+    """Return the ways in which a message may show a value: whole, its beginning, its length, or what of it is wrong."""
     text = repr(masking.mask(value))
     whole = [text, json.dumps(value), str(value)] if len(text) < 100 else [text[:40], str(value)[:40]]
+    if isinstance(value, str):
+        whole.append(f"... {len(value)} characters ...")
     if isinstance(value, list):
         return whole + [part for inner in value for part in parts(inner)]
     return whole + [repr(key) for key in value] if isinstance(value, dict) else whole

@@ -7,6 +7,7 @@ import pathlib
 import socket
 import ssl
 import stat
+import threading
 from typing import Any
 
 import fixtures
@@ -34,6 +35,21 @@ class ServerTests(server_case.ServerCase):
         for client in clients:
             self.addCleanup(client.close)
             self.assertNotIn("Connection", client.get(f"{self.url}/v1/nodes", timeout=PATIENCE).headers)
+
+    def test_a_server_that_stops_answers_what_comes_on_open_connections(self) -> None:
+        web = self.serve()
+        connections = [self.connect(ASK) for _number in range(5)]
+        for connection in connections:
+            self.assertNotIn("connection: close", self.read_head(connection).lower())
+            self.assertIn("nodes", connection.recv(4096).decode())
+        stopping = threading.Thread(target=web.stop)
+        stopping.start()
+        for connection in connections:
+            connection.sendall(ASK)
+        for connection in connections:
+            self.assertIn(" 200 OK", self.read(connection))
+        stopping.join(PATIENCE)
+        self.assertRaises(ConnectionRefusedError, self.connect)
 
     def test_who_sends_no_more_gets_the_answer(self) -> None:
         self.serve()
@@ -76,6 +92,10 @@ class UnixSocket(server_case.ServerCase):
         self.serve()
         self.assertEqual(0o600, stat.S_IMODE(self.path.stat().st_mode))
         self.assertIn(" 200 OK", self.ask())
+
+    def test_nothing_is_left_of_a_server_that_stops(self) -> None:
+        self.serve().stop()
+        self.assertFalse(self.path.exists())
 
     def test_what_a_killed_server_has_left_is_replaced(self) -> None:
         with socket.socket(socket.AF_UNIX) as left:

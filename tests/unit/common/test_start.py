@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from ingot.common import errors, masking
 from ingot.common.conf import start
+from ingot.rack import ports
 from ingot.rpcapi import transport
 from tests.unit.common import test_configuration
 
@@ -51,7 +52,8 @@ class TestMistakes(test_configuration.FileCase):
         self.assertIn("log_file: $ begins the name", line)
         self.useFixture(fixtures.EnvironmentVariable("OS_DEFAULT__LOG_FILE", ""))
         self.useFixture(fixtures.EnvironmentVariable("OS_DEFAULT__USE_SYSLOG", "maybe"))
-        (line,) = self.starts("", "ingot", "ingot-dbsync version")
+        own_port = f"[api]\nport = {ports.tcp()}\n"  # it listens before it sets its log up
+        (line,) = self.starts(own_port, "ingot", "ingot-dbsync version")
         self.assertIn("OS_DEFAULT__USE_SYSLOG", line)
 
     def test_values_that_stand_for_others_are_judged_with_their_line(self) -> None:

@@ -79,7 +79,10 @@ class ServiceTest(AgentDeployTestCase):
         self.assertEqual(["standby.sync", "standby.power_off"], [name for name, _params in self.agent.posted])
         self.assertEqual(["-operator", "+tenant"], network.done)
         self.assertEqual({"boot_device": "disk", "persistent": True}, task.driver.management.get_boot_device(task))
-        self.assertEqual((states.POWER_ON, None), (task.node.power_state, task.node.agent_token))
+        self.assertEqual((states.POWER_ON, None), (task.node.power_state, task.node.agent_url))
+        # The flow goes on: a node without a token would give one to whichever stranger looks it up now.
+        self.assertNotIn(task.node.agent_token, (None, http_agent.TOKEN))
+        self.assertIsNone(task.node.agent_address)
         self.assertNotEqual("ramdisk", task.node.boot_config.get("target"))
 
     def test_a_rescue_boots_the_agent_and_a_second_one_where_the_first_may_have_ended(self) -> None:
