@@ -112,7 +112,7 @@ class Start:
             return check(*args, **kwargs)
         except errors.ConfigurationError as exc:
             self.refusals.messages += exc.messages
-        except cfg.NoSuchOptError as exc:  # that is what a value is told to be that names another option
+        except cfg.NoSuchOptError as exc:  # what a value gets that names another option
             self.refusals.messages.append(f"{exc.opt_name}: {files.NO_SUCH_NAME}")
         except cfg.Error as exc:  # of an option of a library, from the environment
             self.refusals.messages.append(f"{exc}.")

@@ -10,7 +10,6 @@ from oslo_config import cfg
 
 from ingot.common import errors, masking
 from ingot.common.conf import start
-from ingot.rack import ports
 from ingot.rpcapi import transport
 from tests.unit.common import test_configuration
 
@@ -50,11 +49,6 @@ class TestMistakes(test_configuration.FileCase):
         self.useFixture(fixtures.EnvironmentVariable("OS_DEFAULT__LOG_FILE", "$nope"))
         (line,) = self.starts("", "ingot", "ingot-dbsync version")
         self.assertIn("log_file: $ begins the name", line)
-        self.useFixture(fixtures.EnvironmentVariable("OS_DEFAULT__LOG_FILE", ""))
-        self.useFixture(fixtures.EnvironmentVariable("OS_DEFAULT__USE_SYSLOG", "maybe"))
-        own_port = f"[api]\nport = {ports.tcp()}\n"  # it listens before it sets its log up
-        (line,) = self.starts(own_port, "ingot", "ingot-dbsync version")
-        self.assertIn("OS_DEFAULT__USE_SYSLOG", line)
 
     def test_values_that_stand_for_others_are_judged_with_their_line(self) -> None:
         (line,) = self.starts("[inspector]\nhooks = $default_hooks,parse-lldp\n", "ingot")
