@@ -56,7 +56,7 @@ class TestDirect(DriverRackTest):
         self.rack.control.wait_for_state(self.name, "os")
         self.assertEqual(states.POWER_ON, self.task.node.power_state)
         self.assertEqual({"boot_device": "disk", "persistent": True}, self._boot_device())
-        self.assertIsNone(self.task.node.agent_token)
+        self.assertNotEqual(self.service.token, self.task.node.agent_token)  # but one of no agent
         self.assertNotIn("agent", self.task.node.driver_internal_info)
         original = Path(self.rack.state_dir, "original.raw")
         original.write_bytes(self.image)
