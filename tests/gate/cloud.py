@@ -43,6 +43,8 @@ connection = sqlite:///{directory}/keystone.sqlite
 provider = fernet
 [fernet_tokens]
 key_repository = {directory}/fernet
+[fernet_receipts]
+key_repository = {directory}/fernet
 [credential]
 key_repository = {directory}/credential
 [cache]
