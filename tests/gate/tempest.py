@@ -59,6 +59,7 @@ class Tempest(fixtures.Fixture):
         self._environment = {
             "PATH": f"{self._programs}:{os.defpath}",
             "HOME": str(self.directory),
+            "TMPDIR": str(self.directory),  # where it locks what is else shared with the gates of other users
             "LC_ALL": "C.UTF-8",
             "NO_PROXY": "*",
             "OS_TEST_TIMEOUT": str(_PATIENCE_S),
