@@ -381,14 +381,7 @@ def _build_response(
     body: Any = reply.body
     is_get = _read_method(request) == "GET"
     if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
-        as_it_is = flask.Response(body, reply.status, reply.headers, mimetype="text/plain" if media == _JSON else media)
-        as_it_is.direct_passthrough = not isinstance(body, str | bytes)
-        if as_it_is.direct_passthrough and request.method == "HEAD":
-            body.close()
-            as_it_is.response = iter(())
-        elif as_it_is.direct_passthrough and streams.TAKE in request.environ:
-            request.environ[streams.TAKE](body)
-        return as_it_is
+        return _build_as_it_is(reply, "text/plain" if media == _JSON else media, request)
     data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (is_get and data):
@@ -398,6 +391,21 @@ def _build_response(
         if conditions and is_get and conditions.check_answer(tag):
             return flask.Response(status=304, headers=headers)
     return flask.Response(data, reply.status, headers, mimetype=_JSON) if data else _build_empty(reply.status, headers)
+
+
+def _build_as_it_is(reply: Reply, media: str, request: flask.Request) -> flask.Response:
+    """Return an answer whose body is sent as the handler made it: a text, or a stream that may last."""
+    body: Any = reply.body
+    response = flask.Response(body, reply.status, reply.headers, mimetype=media)
+    if isinstance(body, str | bytes):
+        return response
+    response.direct_passthrough = True
+    if request.method == "HEAD":
+        body.close()
+        response.response = iter(())
+    elif streams.TAKE in request.environ:
+        request.environ[streams.TAKE](body)
+    return response
 
 
 def _build_empty(status: int, headers: Mapping[str, str]) -> flask.Response:

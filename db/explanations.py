@@ -30,6 +30,9 @@ COLUMNS = (
 _LATE_SWEEPS = 3
 """Sweeps after which work that no conductor has taken up is late."""
 
+_END_OF_CALENDAR = datetime.datetime.max.replace(tzinfo=datetime.UTC).timestamp() - 1
+"""Seconds since 1970. Drivers and options may name more."""
+
 _AGENT_WAITS = (StepState.WAITING, StepState.WATCHING, StepState.ENDING)
 _SIGNS = {
     "boot script fetched": "boot_script_at",
@@ -107,13 +110,18 @@ def _find_wait(conf: cfg.ConfigOpts, node: models.Node, online: Online | None) -
         is_dead = online is not None and node.reservation not in online.hosts
         return Wait.DEAD_CONDUCTOR if is_dead else Wait.CONDUCTOR, node.locked_at, None
     patience = datetime.timedelta(seconds=_LATE_SWEEPS * conf.conductor.sweep_interval)
-    is_late = node.due_at is not None and clock.now() > node.due_at + patience
-    if is_late or (not node.power_request and node.step_state in (None, StepState.NEXT, StepState.RUNNING)):
-        return Wait.TURN, node.due_at or began, None
+    if node.due_at is not None and clock.now() > node.due_at + patience:
+        return Wait.TURN, node.due_at, None
     if node.power_request:
-        until = _read_moment(node.power_request.get("until"))
-        limit = datetime.timedelta(seconds=conf.conductor.power_state_change_timeout)
-        return Wait.POWER, until and until - limit, until
+        ends_at, limit = node.power_request.get("until"), conf.conductor.power_state_change_timeout
+        return Wait.POWER, _read_moment(ends_at and ends_at - limit), _read_moment(ends_at)
+    if node.step_state in (None, StepState.NEXT, StepState.RUNNING):
+        return Wait.TURN, node.due_at or began, None
+    return _find_wait_of_step(conf, node)
+
+
+def _find_wait_of_step(conf: cfg.ConfigOpts, node: models.Node) -> _Found:
+    """Return what the step waits for that a node's flow has come to, and no conductor works on now."""
     if node.step_state == StepState.HOLDING:
         return Wait.OPERATOR, node.provision_updated_at, None
     if node.step_state in _AGENT_WAITS:
@@ -121,10 +129,10 @@ def _find_wait(conf: cfg.ConfigOpts, node: models.Node, online: Online | None) -
         since = node.step_started_at if wait is Wait.COMMAND else node.provision_updated_at
         return wait, since, node.step_deadline
     own = node.step_memory.get(OWN_MEMORY, {})
-    until, limit = _read_moment(own.get("until")), conf.conductor.step_timeout
-    if until is None and limit and node.step_started_at:
-        until = node.step_started_at + datetime.timedelta(seconds=limit)
-    return own.get("waits_for", Wait.HARDWARE), node.step_started_at, until
+    ends_at, limit = own.get("until"), conf.conductor.step_timeout
+    if ends_at is None and limit and node.step_started_at:
+        ends_at = node.step_started_at.replace(tzinfo=datetime.UTC).timestamp() + limit
+    return own.get("waits_for", Wait.HARDWARE), node.step_started_at, _read_moment(ends_at)
 
 
 def _find_agent_wait(node: models.Node) -> Wait:
@@ -140,7 +148,10 @@ def _find_agent_wait(node: models.Node) -> Wait:
 
 
 def _read_moment(seconds: float | None) -> datetime.datetime | None:
-    return None if seconds is None else datetime.datetime.fromtimestamp(seconds, datetime.UTC).replace(tzinfo=None)
+    """Return a moment on the clock of ``time.time``; None if there is none, or it is later than calendars reach."""
+    if seconds is None or not 0 <= seconds < _END_OF_CALENDAR:
+        return None
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).replace(tzinfo=None)
 
 
 def _list_facts(node: models.Node, until: datetime.datetime | None) -> dict[str, str | None]:

@@ -42,8 +42,6 @@ class _OwnMemory(TypedDict, total=False):
     until: float | None  # and when that ends or fails at the latest
 
 
-_OWN = OWN_MEMORY
-
 _RETRIED: Mapping[type[errors.IngotError], Wait] = {
     errors.AgentBusy: Wait.AGENT,
     errors.ImageServiceUnavailable: Wait.IMAGE_SERVICE,
@@ -216,12 +214,12 @@ class Run:
         lost = "the conductor that ran it was lost"
         if not self.cursor.current.idempotent:
             raise errors.StepFailed(f"{lost}, and the step is not safe to repeat. Check the machine")
-        own: _OwnMemory = node.step_memory.get(_OWN, {})
+        own: _OwnMemory = node.step_memory.get(OWN_MEMORY, {})
         times = own.get("lost", 0) + 1
         if times >= MOST_LOST_ATTEMPTS:
             raise errors.StepFailed(f"{lost}, {times} times in a row. Look for the cause in their logs")
         self.cursor.note_end("interrupted", lost)
-        memory = {**node.step_memory, _OWN: {**own, "lost": times}}
+        memory = {**node.step_memory, OWN_MEMORY: {**own, "lost": times}}
         self.cursor.write_running(attempt=node.step_attempt + 1, memory=memory)
 
     # Calling
@@ -243,7 +241,7 @@ class Run:
                     return None
                 case results.PollAfter():
                     if answer.waits_for != Wait.HARDWARE or answer.until is not None:
-                        own = self.task.memory.setdefault(_OWN, {})
+                        own = self.task.memory.setdefault(OWN_MEMORY, {})
                         own |= {"waits_for": str(answer.waits_for), "until": answer.until}
                     self.cursor.write_polling(answer)
                     return answer.after
@@ -259,7 +257,7 @@ class Run:
         while True:
             step, task = self.cursor.current, self.task
             task.step, task.memory = step, dict(task.node.step_memory)
-            own: _OwnMemory = task.memory.pop(_OWN, {})
+            own: _OwnMemory = task.memory.pop(OWN_MEMORY, {})
             self.cursor.called_at = clock.now()
             try:
                 has_ended = is_answered or own.get("ended")
@@ -289,7 +287,7 @@ class Run:
         LOG.warning("Node %s: attempt %d of step %s: %s", node.uuid, node.step_attempt, self.cursor.label, exc.message)
         self.cursor.note_end("failed", exc.message)
         self.task.set(step_attempt=node.step_attempt + 1, step_started_at=clock.now())
-        self.task.memory[_OWN] = {**own, "retries": retries + 1}
+        self.task.memory[OWN_MEMORY] = {**own, "retries": retries + 1}
         if self.flow.running:  # it is the node's own flow
             chances = f"It is tried again in {RETRY_DELAYS[retries]:.0f} s, {len(RETRY_DELAYS) - retries} times at most"
             ended = self._describe_end(f"failed at attempt {node.step_attempt - 1}", exc.message.rstrip("."))
@@ -308,13 +306,13 @@ class Run:
         self.cursor.index = next(i for i, step in enumerate(self.cursor.plan) if step.key == self.flow.collect_after)
         info = {name: fact for name, fact in self.task.node.driver_internal_info.items() if name != COLLECTED}
         self.task.set(request={**request, "restarts": restarts + 1}, driver_internal_info=info)
-        self.cursor.write_running(attempt=1, memory={_OWN: {"ended": True, "again": True}})
+        self.cursor.write_running(attempt=1, memory={OWN_MEMORY: {"ended": True, "again": True}})
 
     def _next(self, answer: results.Done) -> bool:
         """End the current step well and begin the next one; False when the flow has ended, or goes on elsewhere."""
         for hook in base.find_hooks(str(self.flow.kind_for(self.task)), *self.cursor.current.key):
             hook(self.task, answer.hook_result)
-        if not self.task.node.step_memory.get(_OWN, {}).get("again"):
+        if not self.task.node.step_memory.get(OWN_MEMORY, {}).get("again"):
             self.cursor.note_end("done", None)
         self.cursor.index += 1
         if self.cursor.step is None:

@@ -106,6 +106,8 @@ class Waits(ExplanationsCase):
             self.assertEqual(until, clock_of(found["until"]))
             self.assertEqual(wait if wait in TEXTS else Wait.HARDWARE, found["kind"])
         self.assertEqual("the firmware update of a plug-in", found["waits_for"])
+        found = self.deploy("polling", step_memory={"engine": {"waits_for": "a plug-in", "until": 1e300}})
+        self.assertIsNone(found["until"])
         found = self.deploy("polling")  # a driver that says nothing, of another release too
         self.assertEqual(Wait.HARDWARE, found["kind"])
         self.assertIn("deploy.deploy", found["waits_for"])

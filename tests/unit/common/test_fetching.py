@@ -53,10 +53,11 @@ class TestTime(FetchingCase):
             self.assertIn("not there within 0.5 s", self.refused(server.url, seconds=0.5))
 
     def test_tls_is_no_way_around_it(self) -> None:
-        """A server that takes the connection and never says anything of TLS."""
-        server = SlowServer(b"")
+        """A server that drips the first record of its handshake."""
+        server = SlowServer(b"\x16\x03\x03\x40\x00")  # a handshake of 16 KiB
         self.addCleanup(server.stop)
-        self.refused(server.url.replace("http:", "https:"), seconds=0.5)
+        said = self.refused(server.url.replace("http:", "https:"), seconds=0.5)
+        self.assertIn("not there within 0.5 s", said)
 
     def test_a_limit_ends_with_its_block(self) -> None:
         url = self.serve(a=(200, b"content", {}))
