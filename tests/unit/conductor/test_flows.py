@@ -142,7 +142,7 @@ class TestFlows(conductor_case.ConductorCase):
             "the step polls",
         )
         self.assertIsNone(waiting.reservation)
-        self.assertFalse(self.conductor.queues.is_busy(node.uuid))
+        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "its thread is free")
         self.assertGreater(waiting.due_at, clock.now())
 
     def test_automated_cleaning_can_be_off_for_all_or_for_one(self) -> None:

@@ -175,7 +175,7 @@ class TestReservedSteps(FlowCase):
         self.accept(node, "manual_clean", states.CLEANING, clean_steps=[step("wait", args={"seconds": 3600})])
         self.notify(node)
         conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).step_state == "polling", "the step polls")
-        self.assertFalse(self.conductor.queues.is_busy(node.uuid))
+        conductor_case.eventually(lambda: not self.conductor.queues.is_busy(node.uuid), "its thread is free")
         for args, expected in (({"seconds": "x"}, "seconds"), ({"hours": 1}, "hours")):
             other = database.make_node(self.db, provision_state=states.MANAGEABLE)
             failed = self.run_flow(other, "manual_clean", states.CLEANING, clean_steps=[step("wait", args=args)])
