@@ -9,8 +9,11 @@ def now() -> datetime.datetime:
 
 
 def after(seconds: float) -> datetime.datetime:
-    """Return the moment ``seconds`` from now."""
-    return now() + datetime.timedelta(seconds=seconds)
+    """Return the moment ``seconds`` from now; the first or the last that calendars have for one beyond them."""
+    try:
+        return now() + datetime.timedelta(seconds=seconds)
+    except OverflowError:
+        return datetime.datetime.max if seconds > 0 else datetime.datetime.min
 
 
 def iso(moment: datetime.datetime | None) -> str | None:

@@ -1,6 +1,5 @@
 """Queries for agents: lookup and heartbeat, the most frequent requests of all, on narrow sets of columns."""
 
-import datetime
 import secrets
 from collections.abc import Collection, Mapping
 
@@ -60,7 +59,7 @@ def issue_token(db: Database, node: models.Node, address: str, lifetime: float) 
     is_same = bool(address) and node.agent_address == address
     if node.agent_url is not None or not is_same or issued_at is None:
         return None
-    return node.agent_token if clock.now() < issued_at + datetime.timedelta(seconds=lifetime) else None
+    return node.agent_token if issued_at > clock.after(-lifetime) else None
 
 
 def request_check(db: Database, node: models.Node) -> bool:

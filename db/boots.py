@@ -1,6 +1,5 @@
 """Queries for machines that boot. They take no lock: what they write belongs to machines and not to conductors."""
 
-import datetime
 import secrets
 
 import sqlalchemy as sa
@@ -43,7 +42,7 @@ def redeem_ticket(db: Database, uuid: str, ticket: str, address: str | None) -> 
     :param address: as :func:`issue_ticket` was given it.
     """
     own = [_NODES.c.uuid == uuid, *([] if address is None else [_NODES.c.boot_address == address])]
-    oldest = clock.now() - datetime.timedelta(seconds=_TICKET_SECONDS)
+    oldest = clock.after(-_TICKET_SECONDS)
     good = sa.update(_NODES).where(*own, _NODES.c.boot_ticket == ticket, _NODES.c.boot_script_at > oldest)
     if db.write(good.values(boot_ticket=None, updated_at=_NODES.c.updated_at)) != 1:
         return None

@@ -1,6 +1,5 @@
 """Queries on conductors and on the hardware interfaces they have enabled (specification 004)."""
 
-import datetime
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -73,7 +72,7 @@ class Entry(NamedTuple):
 
 
 def _online(timeout: float) -> sa.ColumnElement[bool]:
-    limit = clock.now() - datetime.timedelta(seconds=timeout)
+    limit = clock.after(-timeout)
     return sa.and_(CONDUCTORS.c.online.is_(True), CONDUCTORS.c.heartbeat_at > limit)
 
 
@@ -243,7 +242,7 @@ def raise_if_lately_online(db: Database, driver: str, group: str | None = None) 
             what=f"Driver {driver}",
             reason=f"no heartbeat lately from conductors that have it enabled, {', '.join(hosts)}",
         )
-    since = clock.now() - datetime.timedelta(seconds=_RESTART_S)
+    since = clock.after(-_RESTART_S)
     lately = sa.select(CONDUCTORS.c.hostname).where(CONDUCTORS.c.heartbeat_at > since, _in_group(group))
     if gone := sorted(set(db.read_column(lately)) - {member.hostname for member in members}):
         raise errors.ConductorAway(

@@ -145,7 +145,7 @@ def _collect_of_conductors(db: Database, silent_after: float) -> int:
     """
     columns = models.columns(_CONDUCTORS, ("id", "hostname", "conductor_group", "online", "heartbeat_at", "announced"))
     known = db.read_all(models.Conductor, sa.select(*columns).order_by(_CONDUCTORS.c.id))
-    limit = clock.now() - datetime.timedelta(seconds=silent_after)
+    limit = clock.after(-silent_after)
     now = {row.id: "stopped" if not row.online else "online" if row.heartbeat_at > limit else "silent" for row in known}
     return sum(_announce(db, row, now[row.id]) for row in known if row.announced != now[row.id])
 

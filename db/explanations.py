@@ -33,6 +33,7 @@ _LATE_SWEEPS = 3
 _END_OF_CALENDAR = datetime.datetime.max.replace(tzinfo=datetime.UTC).timestamp() - 1
 """Seconds since 1970. Drivers and options may name more."""
 
+_WITHOUT_WAIT = (None, StepState.NEXT, StepState.RUNNING)
 _AGENT_WAITS = (StepState.WAITING, StepState.WATCHING, StepState.ENDING)
 _SIGNS = {
     "boot script fetched": "boot_script_at",
@@ -103,25 +104,23 @@ _Found = tuple[str, datetime.datetime | None, datetime.datetime | None]
 def _find_wait(conf: cfg.ConfigOpts, node: models.Node, online: Online | None) -> _Found:
     if node.flow is None and not node.power_request and node.reservation is None:
         return Wait.REQUEST, node.provision_updated_at, None
-    began = node.step_started_at or node.provision_updated_at
+    began = node.due_at or node.step_started_at or node.provision_updated_at
     if online is not None and not online.serve(node) and node.reservation not in online.hosts:
-        return Wait.NO_CONDUCTOR, node.due_at or began, None
+        return Wait.NO_CONDUCTOR, began, None
     if node.reservation is not None:
         is_dead = online is not None and node.reservation not in online.hosts
         return Wait.DEAD_CONDUCTOR if is_dead else Wait.CONDUCTOR, node.locked_at, None
-    patience = datetime.timedelta(seconds=_LATE_SWEEPS * conf.conductor.sweep_interval)
-    if node.due_at is not None and clock.now() > node.due_at + patience:
-        return Wait.TURN, node.due_at, None
+    is_late = node.due_at is not None and node.due_at < clock.after(-_LATE_SWEEPS * conf.conductor.sweep_interval)
+    if is_late or (not node.power_request and node.step_state in _WITHOUT_WAIT):
+        return Wait.TURN, began, None
+    return _find_wait_of_work(conf, node)
+
+
+def _find_wait_of_work(conf: cfg.ConfigOpts, node: models.Node) -> _Found:
+    """Return what the power change or the step of a node has come to wait for; no conductor works on it now."""
     if node.power_request:
         ends_at, limit = node.power_request.get("until"), conf.conductor.power_state_change_timeout
         return Wait.POWER, _read_moment(ends_at and ends_at - limit), _read_moment(ends_at)
-    if node.step_state in (None, StepState.NEXT, StepState.RUNNING):
-        return Wait.TURN, node.due_at or began, None
-    return _find_wait_of_step(conf, node)
-
-
-def _find_wait_of_step(conf: cfg.ConfigOpts, node: models.Node) -> _Found:
-    """Return what the step waits for that a node's flow has come to, and no conductor works on now."""
     if node.step_state == StepState.HOLDING:
         return Wait.OPERATOR, node.provision_updated_at, None
     if node.step_state in _AGENT_WAITS:

@@ -327,6 +327,14 @@ class TestLimits(FlowCase):
         self.assertIn("step_timeout", failed.last_error)
         self.assertIn("vendor.pause", failed.last_error)
 
+    def test_a_wait_may_end_later_than_calendars_do(self) -> None:
+        node = database.make_node(self.db, provision_state=states.MANAGEABLE)
+        self.accept(node, "manual_clean", states.CLEANING, clean_steps=[step("pause", args={"seconds": 1e300})])
+        self.notify(node)
+        conductor_case.eventually(lambda: nodes.get(self.db, node.uuid).step_state == "polling", "the step polls")
+        self.become(node, abort_requested=True, due_at=clock.now())
+        self.assertEqual(states.CLEANFAIL, self.settled(node).provision_state)
+
     def test_thousands_of_waiting_nodes_use_no_thread(self) -> None:
         one = database.make_node(
             self.db,
