@@ -5,7 +5,6 @@ Order: route, method, user, version, query, body, handler. Every refusal on the 
 """
 
 import contextlib
-import functools
 import hashlib
 import logging
 import pathlib
@@ -13,9 +12,8 @@ import re
 import threading
 import time
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import flask
 import orjson
@@ -38,26 +36,28 @@ from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
 
 LOG = log.getLogger(__name__)
-ACCESS = log.getLogger("ingot.api.access")
+ACCESS = logging.getLogger("ingot.api.access")
 
 _GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
-_MEDIA_RANGE = re.compile(r"(?P<name>\*|[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+)\s*(?P<parameters>(;.*)?)", re.ASCII)
-_WEIGHT = re.compile(r";\s*q\s*=\s*(0(?:\.\d*)?|1(?:\.0*)?)\s*(?:;|$)", re.ASCII | re.IGNORECASE)
 
 _BODY_SIZES = {
     "/states/provision": "max_json_body_size_provision",
     "/continue_inspection": "max_json_body_size_inspection",
 }
 
+_UNUSUAL = re.compile(r"[^\w/:@!$&'()*+,;=\[\]<>.~-]+", re.ASCII)
 _LONGEST_PATH = 500  # characters, in the access log
 _LONGEST_NAME = 255  # of a user, in the history of a node
 _EVERYTHING = Access()
+_CONDITIONS = frozenset(("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"))
 _FIRST_PAUSE_S = 0.05
 
 _NO_STATE = "/v1/nodes/<node>/states/<name>"
 _QUIET = frozenset(("/", "/v1", "/v1/heartbeat/<node>"))
 """Routes of probes and of agents, whose requests are many and say nothing unless they are refused."""
+
+Environ = dict[str, Any]
 
 _ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
 
@@ -73,25 +73,96 @@ def create_app(conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> f
 
     :raises ConfigurationError: the users of http_basic cannot be read.
     """
-    here = str(pathlib.Path(__file__).parent)  # the framework cannot find the folder of a namespace package
-    app = flask.Flask("ingot.api", static_folder=None, root_path=here, instance_path=here)
-    app.url_map.strict_slashes = False
-    app.url_map.merge_slashes = False
-    api = Api(conf, db, client)
-    app.extensions[FEED] = api.feed
-    app.extensions[BODY_LIMIT] = api.body_limit
-    app.view_functions[_NO_STATE] = _refuse_state
-    for route in routes.ROUTES:
-        app.view_functions[route.path] = functools.partial(api.answer, route)
-    for path in app.view_functions:
+    return _Application(Api(conf, db, client), proxies.ProxyHeaders(conf))
+
+
+class _Application(flask.Flask):
+    """Has everything around a request done here, in one function.
+
+    Requests are handed on: none of the contexts of Flask is made, in which other code could look for them.
+    """
+
+    def __init__(self, api: "Api", headers: proxies.ProxyHeaders) -> None:
+        here = str(pathlib.Path(__file__).parent)  # the framework cannot find the folder of a namespace package
+        super().__init__("ingot.api", static_folder=None, root_path=here, instance_path=here)
+        self._api = api
+        self._headers = headers
+        self.extensions[FEED] = api.feed
+        self.extensions[BODY_LIMIT] = api.body_limit
         # Without methods of its own a rule matches all of them: the table of routes says which are allowed.
-        app.url_map.add(routing.Rule(path, endpoint=path, methods=None))
-    app.register_error_handler(Exception, _refuse)
-    app.before_request(_begin)
-    app.after_request(_sign)
-    headers = proxies.ProxyHeaders(conf)
-    app.wsgi_app = functools.partial(_serve, app.wsgi_app, headers)  # type: ignore[method-assign]
-    return app
+        rules = [routing.Rule(path, endpoint=path, methods=None) for path in (_NO_STATE, *api.routes)]
+        self.url_map = routing.Map(rules, strict_slashes=False, merge_slashes=False)
+        self._urls = routing.MapAdapter(self.url_map, "", "/", None, "http", "/", "GET")
+
+    def wsgi_app(self, environ: Environ, start_response: Any) -> Any:
+        """Answer a request. This is its edge: no error gets out."""
+        self._correct(environ)
+        exchange = Exchange(self.request_class(environ))
+        try:
+            exchange.endpoint, exchange.named = self._urls.match(exchange.path)
+            response = self._api.answer(exchange)
+        except Exception as exc:  # noqa: BLE001 - what is no refusal is logged there
+            response = _refuse(exchange, exc)
+        signs = _sign(exchange, response.status_code)
+
+        def start(status: str, headers: list[tuple[str, str]], _exc: Any = None) -> Any:
+            own = [header for header in headers if header[0] not in signs]
+            return start_response(status, [*own, *signs.items()])
+
+        return response(environ, start)
+
+    def _correct(self, environ: Environ) -> None:
+        """Take what proxies pass on, and other spellings of a URL: without a version, with ``.json`` at its end."""
+        peer = environ.get("REMOTE_ADDR", proxies.UNKNOWN)
+        if peer.startswith("::ffff:") or not proxies.HEADERS.isdisjoint(environ):
+            self._headers.correct(environ)
+        path = environ["PATH_INFO"]
+        if f"{path}/".split("/")[1] not in _ROOTS:
+            path = f"/v1{path}"
+        if path.startswith("/v1/") and path.endswith(".json"):
+            with contextlib.suppress(errors.VersionRefused):  # the request is refused later, with its headers
+                if versions.negotiate(*_read_versions(environ)) < 91:
+                    path = path.removesuffix(".json")
+        environ["PATH_INFO"] = path
+
+
+class Exchange:
+    """A request, and what is known of it so far.
+
+    :ivar method: HEAD is GET, whose answer then loses its body.
+    :ivar endpoint: the path of its route, in which brackets stand for parts of the URL; empty: there is no such route.
+    :ivar named: those parts of the URL.
+    :ivar ids: what all that is logged for it carries, a refusal of its user too.
+    :ivar minor: the version that it speaks; None until that is known.
+    :ivar allow: the methods of the URL, for the refusal of another one.
+    :ivar is_secret: whether the answer is for a machine and stays in no cache.
+    """
+
+    def __init__(self, request: flask.Request) -> None:
+        self.began = time.monotonic()
+        self.request = request
+        self.environ: Environ = request.environ
+        self.path = request.path
+        self.method = "GET" if request.method == "HEAD" else request.method
+        self.endpoint = ""
+        self.named: Mapping[str, str] = {}
+        given = self.environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
+        self.ids: identity.RequestIds = {
+            "request_id": oslo_context.generate_request_id(),
+            "global_request_id": given if _GLOBAL_REQUEST_ID.fullmatch(given) else None,
+            "overwrite": False,
+        }
+        self.ctx = context.RequestContext(**self.ids)
+        self.ctx.update_store()
+        self.minor: int | None = None
+        self.allow: str | None = None
+        self.is_secret = False
+
+    @property
+    def address(self) -> str:
+        """The address of the client itself; unknown where it may be that of a proxy before many."""
+        hidden = proxies.HIDDEN in self.environ
+        return proxies.UNKNOWN if hidden else self.environ.get("REMOTE_ADDR", proxies.UNKNOWN)
 
 
 class Answer(NamedTuple):
@@ -129,36 +200,14 @@ def collect(wsgi_app: Callable[..., Iterable[bytes]], environ: dict[str, Any]) -
     return Answer(int(status[:3]), encoded, body, lasting[0] if lasting else None, close)
 
 
-def _serve(wsgi_app: Any, headers: proxies.ProxyHeaders, environ: dict[str, Any], start_response: Any) -> Any:
-    """Serve what proxies pass on, and other spellings of a URL: without a version, and with ``.json`` at its end."""
-    peer = environ.get("REMOTE_ADDR", proxies.UNKNOWN)
-    if peer.startswith("::ffff:") or not proxies.HEADERS.isdisjoint(environ):
-        headers.correct(environ)
-    path = environ["PATH_INFO"]
-    if f"{path}/".split("/")[1] not in _ROOTS:
-        path = f"/v1{path}"
-    if path.startswith("/v1/") and path.endswith(".json"):
-        own, common = environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION"), environ.get("HTTP_OPENSTACK_API_VERSION")
-        with contextlib.suppress(errors.VersionRefused):  # the request is refused later, with its headers
-            if versions.negotiate(own, common) < 91:
-                path = path.removesuffix(".json")
-    environ["PATH_INFO"] = path
-    return wsgi_app(environ, start_response)
-
-
-def _refuse_state(node: str, name: str) -> NoReturn:
-    """Refuse a state that nodes do not have. Measured: reading it is 404, as everywhere, but setting it is 405."""
-    if _read_method(flask.request) == "GET":
-        known = (route.path.rpartition("/")[2] for route in routes.ROUTES if route.path.startswith(_NO_STATE[:-6]))
-        raise errors.NotFound(f"The states of a node have no {name[:80]}. There are: {', '.join(sorted(known))}.")
-    flask.g.allow = ""
-    raise errors.MethodNotAllowed(method=flask.request.method[:20], allowed="none")
-
-
 class Api:
-    """What all requests share."""
+    """What all requests share.
+
+    :ivar routes: by path.
+    """
 
     def __init__(self, conf: cfg.ConfigOpts, db: Database, client: ConductorClient) -> None:
+        self.routes = {route.path: route for route in routes.ROUTES}
         self._conf = conf
         self._db = db
         self._client = client
@@ -170,45 +219,55 @@ class Api:
         fixed = None if conf.oslo_middleware.enable_proxy_headers_parsing else conf.api.public_endpoint
         self._public_endpoint = (fixed or "").rstrip("/")
 
-    def answer(self, route: Route, **ident: str) -> flask.Response:
+    def answer(self, exchange: Exchange) -> flask.Response:
         """Answer a request to a URL of the table.
 
         :raises IngotError: it is refused.
         """
-        request = flask.request
-        if request.method == "OPTIONS":
+        route = self._find_route(exchange)
+        if exchange.method == "OPTIONS":
             return _build_empty(200, {"Allow": route.allowed})
         if route.for_machines:
-            self._check_machine(route, request)
-        operation = _find_operation(route, request)
-        access = self._authenticate(route, request)
-        flask.g.minor = _read_minor(route, request)
-        if flask.g.minor < operation.since:
+            self._check_machine(route, exchange)
+        operation = _find_operation(route, exchange)
+        access = self._authenticate(route, exchange)
+        exchange.minor = _read_minor(route, exchange)
+        if exchange.minor < operation.since:
             if route.first:
-                route.first(self._call(operation, request, access, None), **ident)
-            raise route.too_new_error(_read_method(request))
+                route.first(self._call(operation, exchange, access, None), **exchange.named)
+            raise route.too_new_error(exchange.method)
         if access.limited and (operation.rule not in RULES or RULES[operation.rule].at_once):
             access.require(operation.rule)
-        conditions = None
-        if any(name in request.headers for name in preconditions.HEADERS):
-            conditions = preconditions.read_preconditions(request.headers)
-            if _read_method(request) != "GET" and not route.tagged:
-                conditions.refuse_tags()
-        call = self._call(operation, request, access, conditions)
-        reply = self._wait_for_lock(lambda: operation.handler(call, **ident))
+        conditions = _read_conditions(route, exchange)
+        call = self._call(operation, exchange, access, conditions)
+        reply = self._wait_for_lock(lambda: operation.handler(call, **exchange.named))
         if access.limited:
             access.check_required()
-        return _build_response(reply, operation.answer.media, request, conditions)
+        return _build_response(reply, operation.answer.media, exchange, conditions)
 
-    def _check_machine(self, route: Route, request: flask.Request) -> None:
+    def _find_route(self, exchange: Exchange) -> Route:
+        """Return the route of a request.
+
+        :raises IngotError: nodes have no such state. Measured: reading it is 404, as everywhere, but setting it is 405.
+        """
+        if exchange.endpoint != _NO_STATE:
+            return self.routes[exchange.endpoint]
+        if exchange.method == "GET":
+            known = (path.rpartition("/")[2] for path in self.routes if path.startswith(_NO_STATE[:-6]))
+            name = exchange.named["name"][:80]
+            raise errors.NotFound(f"The states of a node have no {name}. There are: {', '.join(sorted(known))}.")
+        exchange.allow = ""
+        raise errors.MethodNotAllowed(method=exchange.method[:20], allowed="none")
+
+    def _check_machine(self, route: Route, exchange: Exchange) -> None:
         """Refuse a client that is no machine, as far as networks tell.
 
         :raises Forbidden: its address is in none of those of machines.
         """
-        flask.g.secret = True
-        permitted, address = self._conf.api.machine_networks, _read_address(request)
+        exchange.is_secret = True
+        permitted, address = self._conf.api.machine_networks, exchange.address
         if permitted and not networks.contain(permitted, address):
-            known = address or f"an unknown address, by way of {request.remote_addr or 'the unix socket'}"
+            known = address or f"an unknown address, by way of {exchange.request.remote_addr or 'the unix socket'}"
             LOG.warning("%s is refused to %s, which is in no network of [api] machine_networks", route.path, known)
             raise errors.Forbidden("Machines and their agents are answered on their networks only.")
 
@@ -236,41 +295,38 @@ class Api:
         finally:
             self._waiting_slots.release()
 
-    def _authenticate(self, route: Route, request: flask.Request) -> Access:
+    def _authenticate(self, route: Route, exchange: Exchange) -> Access:
         """Find out who sends a request, unless it is public, and return what they may do."""
-        ids: identity.RequestIds = flask.g.ids
         if route.public:
             return _EVERYTHING
+        environ = exchange.environ
         if self._auth is None:  # what a client says goes into the history of the node
-            user, project = (request.headers.get(f"X-{name}-Id", "")[:_LONGEST_NAME] for name in ("User", "Project"))
-            flask.g.ctx = context.RequestContext(user_id=user or None, project_id=project or None, **ids)
-            flask.g.ctx.update_store()
+            exchange.ctx.user_id = environ.get("HTTP_X_USER_ID", "")[:_LONGEST_NAME] or None
+            exchange.ctx.project_id = environ.get("HTTP_X_PROJECT_ID", "")[:_LONGEST_NAME] or None
             return _EVERYTHING
-        flask.g.ctx = self._auth.identify(request.environ, **ids)
-        flask.g.ctx.update_store()
-        return self._auth.access(flask.g.ctx)
+        exchange.ctx = self._auth.identify(environ, **exchange.ids)
+        exchange.ctx.update_store()
+        return self._auth.access(exchange.ctx)
 
-    def _call(
-        self, operation: Operation, request: flask.Request, access: Access, conditions: Preconditions | None
-    ) -> Call:
-        minor: int = flask.g.minor
+    def _call(self, operation: Operation, exchange: Exchange, access: Access, conditions: Preconditions | None) -> Call:
+        request, minor = exchange.request, exchange.minor or versions.MIN
         return Call(
             conf=self._conf,
             db=self._db,
             client=self._client,
-            ctx=flask.g.ctx,
+            ctx=exchange.ctx,
             access=access,
             rule=operation.rule,
             feed=self.feed,
             downloads=self._downloads,
             headers=request.headers,
             minor=minor,
-            address=_read_address(request),
+            address=exchange.address,
             base=self._public_endpoint or request.root_url.rstrip("/"),
-            path=request.path,
-            query=operations.read_query(operation.query, request.args, minor) if request.args else {},
+            path=exchange.path,
+            query=operations.read_query(operation.query, request.args, minor) if request.query_string else {},
             body=operation.body.check(self._read_body(request), minor) if operation.body else None,
-            preconditions=None if _read_method(request) == "GET" else conditions,
+            preconditions=None if exchange.method == "GET" else conditions,
         )
 
     def body_limit(self, path: str) -> int:
@@ -309,79 +365,51 @@ class Api:
         return parsed
 
 
-def _find_operation(route: Route, request: flask.Request) -> Operation:
+def _find_operation(route: Route, exchange: Exchange) -> Operation:
     """Return what a request asks for. Its user is not known yet.
 
     :raises IngotError: the route does not serve such a request, whatever the user.
     """
-    if "\0" in request.path:
-        raise errors.Invalid(field="URL", value=request.path, allowed="No name holds a NUL.")
-    method = _read_method(request)
-    if method not in route.operations:
-        if _read_minor(route, request) < route.since:  # the refusal names the version that the URL needs
-            raise route.too_new_error(method[:20])
-        flask.g.allow = route.allowed
-        raise errors.MethodNotAllowed(method=request.method[:20], allowed=flask.g.allow)
-    operation = route.operations[method]
-    accept = request.headers.get("Accept", "*/*")
-    if operation.answer.media == _JSON and accept not in ("*/*", _JSON) and not _accepts_json(accept):
+    if "\0" in exchange.path:
+        raise errors.Invalid(field="URL", value=exchange.path, allowed="No name holds a NUL.")
+    operation = route.operations.get(exchange.method)
+    if operation is None:
+        if _read_minor(route, exchange) < route.since:  # the refusal names the version that the URL needs
+            raise route.too_new_error(exchange.method[:20])
+        exchange.allow = route.allowed
+        raise errors.MethodNotAllowed(method=exchange.request.method[:20], allowed=exchange.allow)
+    accept = exchange.environ.get("HTTP_ACCEPT", "*/*")
+    if operation.answer.media == _JSON and accept not in ("*/*", _JSON) and not operations.accepts_json(accept):
         raise errors.NotAcceptable(accept=accept[:80])
     return operation
 
 
-def _read_address(request: flask.Request) -> str:
-    """Return the address of the client itself; unknown where it may be that of a proxy before many."""
-    hidden = proxies.HIDDEN in request.environ
-    return proxies.UNKNOWN if hidden else request.environ.get("REMOTE_ADDR", proxies.UNKNOWN)
+def _read_conditions(route: Route, exchange: Exchange) -> Preconditions | None:
+    if _CONDITIONS.isdisjoint(exchange.environ):
+        return None
+    conditions = preconditions.read_preconditions(exchange.request.headers)
+    if exchange.method != "GET" and not route.tagged:
+        conditions.refuse_tags()
+    return conditions
 
 
-def _read_method(request: flask.Request) -> str:
-    """Return the method of a request; HEAD is GET, whose answer then loses its body."""
-    return "GET" if request.method == "HEAD" else request.method
-
-
-def _accepts_json(accept: str) -> bool:
-    """Return whether a client accepts JSON (RFC 9110, 12.5.1). A header in which nothing can be read says nothing.
-
-    The most exact range that matches decides. Parameters do not matter: JSON has none.
-    """
-    ranges: dict[str, float] = {}
-    for given in urllib.request.parse_http_list(accept):
-        if found := _MEDIA_RANGE.fullmatch(given):
-            name = "*/*" if found["name"] == "*" else found["name"].lower()
-            weight = _WEIGHT.search(found["parameters"])
-            ranges[name] = max(ranges.get(name, 0.0), float(weight[1]) if weight else 1.0)
-    exact = next((name for name in (_JSON, "application/*", "*/*") if name in ranges), None)
-    return ranges[exact] > 0 if exact else not ranges
-
-
-def _read_minor(route: Route, request: flask.Request) -> int:
+def _read_minor(route: Route, exchange: Exchange) -> int:
     """Return the minor version that a request speaks.
 
     :raises VersionRefused: the version cannot be read, or is not served.
     """
-    if route.any_version:
-        return versions.MAX
-    return versions.negotiate(request.headers.get(versions.HEADER), request.headers.get("OpenStack-API-Version"))
+    return versions.MAX if route.any_version else versions.negotiate(*_read_versions(exchange.environ))
 
 
-def _begin() -> None:
-    """Give the request its ids: all that is logged for it carries them, a refusal of its user too."""
-    flask.g.began = time.monotonic()
-    given = flask.request.headers.get("X-OpenStack-Request-ID", "")
-    known = given if _GLOBAL_REQUEST_ID.fullmatch(given) else None
-    flask.g.ids = {"request_id": oslo_context.generate_request_id(), "global_request_id": known, "overwrite": False}
-    flask.g.ctx = context.RequestContext(**flask.g.ids)
-    flask.g.ctx.update_store()
+def _read_versions(environ: Environ) -> tuple[str | None, str | None]:
+    return environ.get("HTTP_X_OPENSTACK_IRONIC_API_VERSION"), environ.get("HTTP_OPENSTACK_API_VERSION")
 
 
-def _build_response(
-    reply: Reply, media: str, request: flask.Request, conditions: Preconditions | None
-) -> flask.Response:
+def _build_response(reply: Reply, media: str, exchange: Exchange, conditions: Preconditions | None) -> flask.Response:
     body: Any = reply.body
-    is_get = _read_method(request) == "GET"
+    is_get = exchange.method == "GET"
     if media != _JSON or isinstance(body, str):  # the method of a vendor may answer with a text
-        return _build_as_it_is(reply, "text/plain" if media == _JSON else media, request)
+        return _build_as_it_is(reply, "text/plain" if media == _JSON else media, exchange.request)
     data = b"" if body is None else orjson.dumps(body, option=orjson.OPT_NAIVE_UTC)
     headers = dict(reply.headers)
     if reply.version is not None or (is_get and data):
@@ -415,41 +443,35 @@ def _build_empty(status: int, headers: Mapping[str, str]) -> flask.Response:
     return response
 
 
-def _refuse(exc: Exception) -> flask.Response:
-    """Return the answer to a request that cannot be served. This is the edge of a request: nothing escapes."""
+def _refuse(exchange: Exchange, exc: Exception) -> flask.Response:
+    """Return the answer to a request that cannot be served."""
     error = faults.build_error(exc)
-    headers = faults.build_headers(error) | ({"Allow": flask.g.allow} if "allow" in flask.g else {})
-    return flask.Response(faults.build_body(error, "minor" in flask.g), error.code, headers, mimetype=_JSON)
+    headers = faults.build_headers(error) | ({} if exchange.allow is None else {"Allow": exchange.allow})
+    body = faults.build_body(error, handled=exchange.minor is not None)
+    return flask.Response(body, error.code, headers, mimetype=_JSON)
 
 
-def _sign(response: flask.Response) -> flask.Response:
-    """Add the headers of every answer."""
-    own_id = flask.g.ids["request_id"]
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    if "secret" in flask.g:
-        response.headers["Cache-Control"] = "no-store"
-    response.headers.update({"OpenStack-Request-Id": own_id, "X-OpenStack-Request-Id": own_id})
-    if "minor" in flask.g:
-        spoken = {versions.HEADER: f"1.{flask.g.minor}", "Vary": f"{versions.HEADER}, OpenStack-API-Version"}
-        response.headers.update({**versions.RANGE, **spoken})
-    _log_access(flask.request, response.status_code)
-    return response
-
-
-def _log_access(request: flask.Request, status: int) -> None:
-    path, found = request.path, request.view_args or {}
-    if "ticket" in found:
-        path = path.replace(found["ticket"], masking.MASK)
+def _sign(exchange: Exchange, status: int) -> Mapping[str, str]:
+    """Log an answer, and return the headers that all have."""
+    own_id = exchange.ids["request_id"]
+    signs = {"X-Content-Type-Options": "nosniff", "OpenStack-Request-Id": own_id, "X-OpenStack-Request-Id": own_id}
+    if exchange.is_secret:
+        signs["Cache-Control"] = "no-store"
+    if exchange.minor is not None:
+        spoken = {versions.HEADER: f"1.{exchange.minor}", "Vary": f"{versions.HEADER}, OpenStack-API-Version"}
+        signs |= versions.RANGE | spoken
+    path, ticket = exchange.path, exchange.named.get("ticket")
     log_access(
-        request.method,
-        path,
+        exchange.request.method,
+        path.replace(ticket, masking.MASK) if ticket else path,
         status,
-        time.monotonic() - request.environ.get(streams.ARRIVED, flask.g.began),
-        quiet=request.url_rule is not None and request.url_rule.endpoint in _QUIET,
-        address=request.remote_addr,
-        user=flask.g.ctx.user_id,
-        request_id=flask.g.ids["request_id"],
+        time.monotonic() - exchange.environ.get(streams.ARRIVED, exchange.began),
+        quiet=exchange.endpoint in _QUIET,
+        address=exchange.request.remote_addr,
+        user=exchange.ctx.user_id,
+        request_id=own_id,
     )
+    return signs
 
 
 def log_access(method: str, path: str, status: int, seconds: float, *, quiet: bool = False, **who: str | None) -> None:
@@ -470,4 +492,4 @@ def log_access(method: str, path: str, status: int, seconds: float, *, quiet: bo
 
 def _quote(text: str) -> str:
     """Return a text in which nothing can pass for another line, or another word of this one."""
-    return urllib.parse.quote(text, safe="/:@!$&'()*+,;=[]<>")
+    return _UNUSUAL.sub(lambda found: urllib.parse.quote(found[0], safe=""), text)

@@ -6,7 +6,7 @@ from oslo_config import cfg
 from ingot.api import app
 from ingot.api.auth import identity
 from ingot.common.conf import broker, safety, start
-from ingot.db import engine, schema, secrets
+from ingot.db import drivers, schema, secrets
 from ingot.db.engine import Database
 from ingot.rpcapi import client, transport, versions
 
@@ -20,7 +20,7 @@ def check(begun: start.Start, own_server: bool = True) -> None:
     begun.attempt(safety.check_transport, begun.conf)
     begun.attempt(broker.address, begun.conf)
     begun.attempt(versions.pinned_release, begun.conf)  # one that is not known is refused now, not by each request
-    begun.attempt(engine.parse_url, begun.conf.database.connection)
+    begun.attempt(drivers.parse_url, begun.conf.database.connection)
     begun.complete(identity.check_strategy, begun.conf)
 
 

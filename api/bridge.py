@@ -4,7 +4,10 @@ A thread is given to a request that has arrived whole, not to a connection. Answ
 """
 
 import asyncio
+import collections
 import contextlib
+import io
+import itertools
 import queue
 import sys
 import tempfile
@@ -12,8 +15,7 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
-from concurrent import futures
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 from oslo_log import log
 
@@ -24,6 +26,9 @@ LOG = log.getLogger(__name__)
 
 CONNECTION = "ingot.connection"
 """In the scope of a request: its connection."""
+
+WRITES = "ingot.writes"
+"""In the scope of a request: what writes its answer to the connection; ``gather`` makes one write of several."""
 
 _IN_MEMORY = 256 * 1024
 """Bytes of a body that are kept in memory while it arrives; a larger one lies in a temporary file."""
@@ -47,11 +52,34 @@ class Connection(Protocol):
         """Close it without sending what waits to be sent."""
 
 
-_Work = tuple["futures.Future[Answer | None]", dict[str, Any], Connection]
+_READING = frozenset(("GET", "HEAD", "OPTIONS"))
+_HEARTBEAT = "/heartbeat/"
+
+
+class _Work(NamedTuple):
+    """A request that has arrived.
+
+    :param answered: of the event loop; a thread leaves its answer to :meth:`Bridge._settle` there.
+    :param number: grows with each request.
+    :param reads: whether it changes nothing, or is a heartbeat, for which deployments wait that keep threads.
+    """
+
+    answered: "asyncio.Future[Answer | None]"
+    environ: dict[str, Any]
+    connection: Connection
+    number: int
+    reads: bool
+
+
+_Desk = queue.SimpleQueue[_Work | None]
+"""What a thread takes its requests from."""
 
 
 class Bridge:
     """The application for the embedded server (ASGI).
+
+    However many requests want to change something, a quarter of the threads is left to those that only read: a thousand
+    deployments that are requested at once do not keep a user from looking at one node.
 
     :param app: speaks WSGI.
     :param count: of threads.
@@ -65,34 +93,87 @@ class Bridge:
         self._app = app
         self._body_limit = body_limit
         self._patience = patience
-        self._work: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
-        self._threads = [threading.Thread(target=self._run, name=f"api-{n}", daemon=True) for n in range(count)]
+        self._most_changes = max(1, count - count // 4)
+        self._changes = 0  # that threads work on
+        self._waiting: dict[bool, collections.deque[_Work]] = {True: collections.deque(), False: collections.deque()}
+        self._idle: list[_Desk] = [queue.SimpleQueue() for _ in range(count)]
+        self._answers: collections.deque[tuple[_Desk, _Work, Answer | None]] = collections.deque()
+        self._is_called = False  # the event loop, for answers
+        self._number = itertools.count()
+        self._ended = False
+        self._threads = [
+            threading.Thread(target=self._run, args=(desk,), name=f"api-{n}", daemon=True)
+            for n, desk in enumerate(self._idle)
+        ]
 
     def start(self) -> None:
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """End the threads that serve no request now; the others end with theirs."""
-        for _thread in self._threads:
-            self._work.put(None)
+        """End the threads when nothing waits for them; the event loop has ended, or is the caller."""
+        self._ended = True
+        self._assign()
 
-    def _run(self) -> None:
-        while (work := self._work.get()) is not None:
-            answered, environ, connection = work
-            if answered.set_running_or_notify_cancel():
-                answered.set_result(None if connection.gone else collect(self._app, environ))
+    def _run(self, desk: _Desk) -> None:
+        while (work := desk.get()) is not None:
+            gone = work.answered.cancelled() or work.connection.gone
+            self._answers.append((desk, work, None if gone else collect(self._app, work.environ)))
+            if self._is_called:
+                continue  # once is enough for what several threads have answered
+            self._is_called = True
+            try:
+                work.answered.get_loop().call_soon_threadsafe(self._settle)
+            except RuntimeError:  # the loop has ended, with all connections
+                self._is_called = False
+                return
+
+    # Only the event loop does what follows, so that nothing needs a lock.
+
+    def _assign(self) -> None:
+        """Give what waits to idle threads, first to the one that was busy just now: its memory is at hand."""
+        while self._idle and (work := self._take_next()):
+            self._changes += not work.reads
+            self._idle.pop().put(work)
+        while self._ended and self._idle:
+            self._idle.pop().put(None)
+
+    def _take_next(self) -> _Work | None:
+        """Return the request that is to be served next, in order of arrival as far as changes may be served."""
+        reads, changes = self._waiting[True], self._waiting[False]
+        may_change = changes and self._changes < self._most_changes
+        if may_change and not (reads and reads[0].number < changes[0].number):
+            return changes.popleft()
+        return reads.popleft() if reads else None
+
+    def _settle(self) -> None:
+        """Give answers to the tasks that wait for them; if a client is gone meanwhile, end its answer."""
+        self._is_called = False  # before it looks: an answer that is too late for this call makes another
+        while self._answers:
+            desk, work, answer = self._answers.popleft()
+            self._changes -= not work.reads
+            self._idle.append(desk)
+            if not work.answered.cancelled():
+                work.answered.set_result(answer)
+            elif answer and answer.close:
+                answer.close()
+        self._assign()
 
     async def __call__(self, scope: Scope, receive: Callable[..., Any], send: Callable[..., Any]) -> None:
         """Serve one request."""
         try:
-            with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as body:
-                if not await self._receive(scope, body, receive):
+            names = dict(scope["headers"])
+            declared = int(names.get(b"content-length", 0))
+            has_body = declared or b"transfer-encoding" in names
+            with tempfile.SpooledTemporaryFile(_IN_MEMORY) if has_body else io.BytesIO() as body:
+                if has_body and not await self._receive(scope, declared, body, receive):
                     return
                 environ = _build_environ(scope, body)
-                answered: futures.Future[Answer | None] = futures.Future()
-                self._work.put((answered, environ, scope[CONNECTION]))
-                answer = await asyncio.wrap_future(answered)
+                answered: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+                reads = scope["method"] in _READING or _HEARTBEAT in scope["path"]
+                self._waiting[reads].append(_Work(answered, environ, scope[CONNECTION], next(self._number), reads))
+                self._assign()
+                answer = await answered
             if answer:
                 await self._send(scope, answer, send)
         except asyncio.CancelledError:
@@ -100,14 +181,14 @@ class Bridge:
         except Exception:  # the edge of a request
             LOG.exception("A request could not be served to its end")
 
-    async def _receive(self, scope: Scope, body: IO[bytes], receive: Callable[..., Any]) -> bool:
+    async def _receive(self, scope: Scope, declared: int, body: IO[bytes], receive: Callable[..., Any]) -> bool:
         """Read the body; of one that is too large no more than shows that it is.
 
+        :param declared: how many bytes it has, if the client says so.
         :returns: whether it has arrived; otherwise the client is gone.
         """
-        names = dict(scope["headers"])
-        declared, limit = int(names.get(b"content-length", 0)), self._body_limit(scope["path"])
-        if declared > limit or (not declared and b"transfer-encoding" not in names):
+        limit = self._body_limit(scope["path"])
+        if declared > limit:
             return True
         more = True
         while more and body.tell() <= limit:
@@ -122,6 +203,7 @@ class Bridge:
     async def _send(self, scope: Scope, answer: Answer, send: Callable[..., Any]) -> None:
         start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
         if answer.lasting is None:
+            scope[WRITES].gather()
             await send(start)
             await send({"type": "http.response.body", "body": answer.body})
             return

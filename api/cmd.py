@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 import threading
+from typing import NoReturn
 
 from oslo_config import cfg
 
@@ -36,7 +37,7 @@ def _run() -> int:
     conf = begun.finish()
     count = conf.api.api_workers or min(os.cpu_count() or 1, _MOST_BY_DEFAULT)
     if count > 1:
-        return _supervise(conf, count)
+        _supervise(conf, count)
     web = server.Server(conf, assembly.build(conf))
     web.start(_read_shared_socket())
     code = signals.wait_for_stop(stopped, conf, web.reload)
@@ -44,24 +45,16 @@ def _run() -> int:
     return code
 
 
-def _supervise(conf: cfg.ConfigOpts, count: int) -> int:
-    """Run several processes that share one address.
+def _supervise(conf: cfg.ConfigOpts, count: int) -> NoReturn:
+    """Become the supervisor of several processes that share one address.
 
     :raises IngotError: none of them could start.
     """
     assembly.check_services(conf)
-    with server.listen(conf) as listener:
-        own = {"OS_API__API_WORKERS": "1", _SOCKET: str(listener.fileno())}
-        environments = {str(number): own for number in range(1, count + 1)}
-
-        def leave() -> None:
-            server.turn_away(listener)
-            listener.close()
-
-        api = workers.Supervisor(
-            "API process", environments, sys.argv, server.SHUTDOWN_SECONDS, [listener.fileno()], leave
-        )
-        return api.run()
+    listener = server.listen(conf).detach()
+    own = {"OS_API__API_WORKERS": "1", _SOCKET: str(listener)}
+    names = map(str, range(1, count + 1))
+    workers.supervise("API process", dict.fromkeys(names, own), sys.argv, server.SHUTDOWN_SECONDS, listener)
 
 
 def _read_shared_socket() -> socket.socket | None:

@@ -27,6 +27,9 @@ LOG = log.getLogger(__name__)
 _HANDSHAKE_S = 10
 """Seconds within which a client must have agreed on TLS."""
 
+_LONGEST_WRITE = 64 * 1024
+"""Bytes of an answer up to which its head and its body are copied into one."""
+
 _HOST = re.compile(rb"([\w.~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(:\d*)?")
 _WHOLE_URL = re.compile(rb"https?://([^/?#]*)(.*)", re.IGNORECASE)
 
@@ -121,6 +124,46 @@ def _close_idlest(connections: "Iterable[Connection]") -> bool:
     if idle:
         min(idle, key=lambda connection: connection.idle_since).abort()
     return bool(idle)
+
+
+class _Writes:
+    """The transport of a connection, as one answer sees it.
+
+    uvicorn writes the head of an answer and its body one after the other, which were two system calls and two packets.
+
+    :param end: is called when the answer is complete.
+    """
+
+    def __init__(self, transport: asyncio.Transport, end: Callable[[], None]) -> None:
+        self._transport = transport
+        self._end = end
+        self._parts: list[bytes] | None = None
+        self.is_closing = transport.is_closing
+
+    def gather(self) -> None:
+        """Keep what is written from now on until the answer is complete, or the connection is closed."""
+        self._parts = []
+
+    def write(self, part: bytes) -> None:
+        if self._parts is None:
+            self._transport.write(part)
+        else:
+            self._parts.append(part)
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def end(self) -> None:
+        self._flush()
+        self._end()
+
+    def _flush(self) -> None:
+        parts, self._parts = self._parts or [], None
+        if sum(map(len, parts)) <= _LONGEST_WRITE:
+            parts = [b"".join(parts)]
+        for part in parts:
+            self._transport.write(part)
 
 
 class Connection(httptools_impl.HttpToolsProtocol):
@@ -285,6 +328,9 @@ class Connection(httptools_impl.HttpToolsProtocol):
             return  # it is read again: see _drop_offer
         self._find_host()
         super().on_headers_complete()
+        writes = _Writes(self.transport, self.on_response_complete)
+        self.cycle.transport, self.cycle.on_response = cast(asyncio.Transport, writes), writes.end
+        cast(dict[str, object], self.scope)[bridge.WRITES] = writes
         if self._guests.are_last:
             self.announce_end()
 

@@ -6,7 +6,6 @@ uvicorn parses HTTP on one event loop; :mod:`ingot.api.connections` limits what 
 
 import asyncio
 import contextlib
-import ctypes
 import errno
 import os
 import pathlib
@@ -14,7 +13,6 @@ import resource
 import socket
 import ssl
 import stat
-import struct
 import threading
 import time
 from concurrent import futures
@@ -28,7 +26,7 @@ from oslo_log import log
 from ingot.api.app import BODY_LIMIT, FEED
 from ingot.api.bridge import Bridge
 from ingot.api.connections import Connection, Guests, Limits
-from ingot.common import errors
+from ingot.common import errors, workers
 
 LOG = log.getLogger(__name__)
 
@@ -41,19 +39,21 @@ _ACCEPTING_S = 0.1
 _GRACE_S = 1.0
 """Seconds in which a server that stops still answers what comes on connections that are idle."""
 
+_TICK_S = 1.0
+"""Seconds between two looks at the clock, for the Date of answers."""
+
 _IDLE_SECONDS = 75
 """How long a connection may be idle: longer than clients wait between two requests. A client whose request meets the
 closing of the connection gets no answer, and cannot know whether a POST was received."""
 
-_BACKLOG = 512
+_BACKLOG = 2048
 """How many connections may wait to be taken."""
+
+_MOST_FILES = 65_536
+"""How many files a process may open, and half as many connections, wherever more are allowed."""
 
 _LASTING_THREADS = 8
 """Threads that fetch what answers that last send next; each is free again when it has some."""
-
-_SO_ATTACH_FILTER = 26  # <asm-generic/socket.h>
-_DROP_SYN = ((0x30, 0, 0, 13), (0x45, 0, 1, 2), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
-"""A filter of packets: load the flags of TCP; if one is SYN, take no byte, otherwise all."""
 
 _TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -64,6 +64,22 @@ class _Uvicorn(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, guests: Guests) -> None:
         super().__init__(config)
         self._guests = guests
+        self._stopping = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def main_loop(self) -> None:
+        """Wait for the stop. The Date of answers follows the clock meanwhile, for which once a second is enough."""
+        self._loop = asyncio.get_running_loop()
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), _TICK_S)
+
+    def ask_to_stop(self) -> None:
+        """Have the server stop soon; for other threads."""
+        self.should_exit = True
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._stopping.set)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listener, then what has stayed idle, and wait for what is still being served."""
@@ -92,7 +108,7 @@ class Server:
             head=conf.api.max_header_size * 1024,
             seconds=conf.api.request_timeout,
             from_address=conf.api.max_connections_per_address,
-            at_all=resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2,
+            at_all=_raise_file_limit() // 2,
             unlimited=conf.api.trusted_proxies,
         )
         self._bridge = Bridge(app, conf.api.api_threads, app.extensions[BODY_LIMIT], limits.seconds)
@@ -151,12 +167,23 @@ class Server:
     def stop(self) -> None:
         """Stop listening, end streams of events, and wait for running requests."""
         if self._thread.is_alive() and self._is_alone:
-            turn_away(self._listener)
+            workers.turn_away(self._listener)
         self._app.extensions[FEED].close()
-        self._server.should_exit = True
+        self._server.ask_to_stop()
         if self._thread.is_alive():
             self._thread.join(_GRACE_S + SHUTDOWN_SECONDS + 1)
         self._bridge.stop()
+
+
+def _raise_file_limit() -> int:
+    """Let this process have as many files, and connections, as it is allowed; by default they are 1,024 at first.
+
+    :returns: how many. Where there is no limit, as in many containers, it is one of memory that counts.
+    """
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = min(hard, _MOST_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return files
 
 
 def describe_address(conf: cfg.ConfigOpts) -> str:
@@ -201,20 +228,6 @@ def listen(conf: cfg.ConfigOpts) -> socket.socket:
         option, value = ("unix_socket", path) if path else ("host_ip and port", f"{host}:{conf.api.port}")
         refusal = errors.Occupied if in_use else errors.ConfigurationError
         raise refusal(option=f"[api] {option}", value=value, allowed=allowed) from exc
-
-
-def turn_away(listener: socket.socket) -> None:
-    """Let no new connection begin, in any process that shares the socket. Those that have begun can be taken.
-
-    A socket that is closed while clients connect would reset those that the kernel has let in already.
-    """
-    if listener.family == socket.AF_UNIX:
-        pathlib.Path(listener.getsockname()).unlink(missing_ok=True)
-        return
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in _DROP_SYN))
-    with contextlib.suppress(OSError):  # the kernel knows no filters
-        program = struct.pack("HL", len(_DROP_SYN), ctypes.addressof(code))
-        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
 
 
 def _listen_on_file(path: pathlib.Path, mode: int) -> socket.socket:

@@ -1,6 +1,10 @@
 """What every other part of Ingot uses and what uses none of them."""
 
-import warnings
+import sys
 
-# Libraries import eventlet where it is installed, and use none of it here: operators can do nothing about that.
-warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated", append=True)
+from oslo_service import backend
+
+# Ingot works with threads. eventlet comes along with oslo.service, and libraries would load it for being there, which
+# costs each process 20 MiB.
+sys.modules.setdefault("eventlet", None)  # type: ignore[arg-type]
+backend.register_backend_default_hook(lambda: backend.BackendType.THREADING)

@@ -218,15 +218,52 @@ def request(session: requests.Session, method: str, url: str, most: int | None, 
     :raises FetchError: the answer has more bytes, or the server's address may not be reached.
     """
     with session.request(method, url, stream=True, allow_redirects=False, **options) as response:
-        content = bytearray()
         try:
-            while most is not None and (chunk := response.raw.read(_CHUNK, decode_content=False)):
-                content += chunk
-                if len(content) > most:
-                    raise FetchError(f"the answer is longer than {most} bytes")
+            content = b"" if most is None else _read(response.raw, most)
         except urllib3.exceptions.HTTPError as exc:
             raise requests.ConnectionError(exc) from exc
-        return Answer(response.status_code, response.reason, response.headers, bytes(content))
+        return Answer(response.status_code, response.reason, response.headers, content)
+
+
+def _read(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
+    content = bytearray()
+    while chunk := response.read(_CHUNK, decode_content=False):
+        content += chunk
+        if len(content) > most:
+            raise FetchError(f"the answer is longer than {most} bytes")
+    return bytes(content)
+
+
+def open_pool(url: str, context: ssl.SSLContext | None) -> urllib3.HTTPConnectionPool:
+    """Return the connections to one server that is asked again and again, which obey :func:`limit`.
+
+    A session of ``requests`` takes as long for what is not needed here as for the request.
+
+    :param context: the TLS context to verify it with, of its own; None: without TLS.
+    :raises LocationParseError: the URL has no host or port that there can be.
+    """
+    parts = urllib3.util.parse_url(url)
+    if context is None:
+        return _Pool(str(parts.host), parts.port, maxsize=4)
+    context.sslsocket_class = _TLSSocket
+    return _TLSPool(str(parts.host), parts.port, maxsize=4, ssl_context=context)
+
+
+def ask(pool: urllib3.HTTPConnectionPool, method: str, path: str, most: int, **options: Any) -> Answer:
+    """Send a request to a server of :func:`open_pool`; as :func:`request`.
+
+    :param options: as those of ``pool.urlopen``.
+    :raises HTTPError: of urllib3: it cannot be sent, or its answer is cut off or not in time.
+    :raises FetchError: the answer has more bytes.
+    """
+    response = pool.urlopen(method, path, retries=False, redirect=False, preload_content=False, **options)
+    try:
+        return Answer(response.status, str(response.reason), response.headers, _read(response, most))
+    except BaseException:
+        response.close()
+        raise
+    finally:
+        response.release_conn()
 
 
 def fetch(url: str, most: int, seconds: float, networks: Networks, verify: bool | str = True) -> bytes:

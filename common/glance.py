@@ -1,18 +1,23 @@
 """An image of Glance: what is known of it, and its content (drivers check images, api passes them on)."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import requests
-from keystoneauth1 import adapter, exceptions, loading
 from oslo_config import cfg
 from oslo_utils import uuidutils
 
-from ingot.common import errors, fetching
+from ingot.common import errors, fetching, later
 from ingot.common.json_types import Json
+
+if TYPE_CHECKING:
+    from keystoneauth1 import adapter, exceptions, loading
+else:
+    exceptions = later.Module("keystoneauth1.exceptions")
+    loading = later.Module("keystoneauth1.loading")
 
 _GROUP = "glance"
 _SCHEME = "glance://"
-_AWAY = (exceptions.ConnectionError, exceptions.DiscoveryFailure, exceptions.HttpServerError)
 _LONGEST = 60  # seconds that an answer may take where no timeout is configured
 _CONTENT = frozenset((200, 206, 416))
 """Statuses with which Glance answers a request for the content of an image that it has: 416 is about a range."""
@@ -45,7 +50,7 @@ class Image:
         self.ident = ident(source) or ""
         if not uuidutils.is_uuid_like(self.ident):
             raise self.refused_error("The id of an image of Glance is a uuid.")
-        if not (conf.glance.auth_type or conf.glance.auth_section):
+        if _GROUP not in conf or not (conf.glance.auth_type or conf.glance.auth_section):
             raise self.refused_error(
                 "It is the id of an image of Glance, which is not configured: set [glance] auth_type (none, with "
                 "endpoint_override, for a Glance without Keystone), or give the URL of the image."
@@ -90,12 +95,12 @@ class Image:
             client = loading.load_adapter_from_conf_options(self._conf, _GROUP, session=session)
             with fetching.limit(self._conf.glance.timeout or _LONGEST):
                 return self._ask(client, path, **how)
-        except _AWAY as exc:
+        except (exceptions.ConnectionError, exceptions.DiscoveryFailure, exceptions.HttpServerError) as exc:
             raise self._unavailable_error(str(exc)) from exc
         except exceptions.ClientException as exc:
             raise self.refused_error(f"Glance cannot be asked for it, check the options of [glance]: {exc}") from exc
 
-    def _ask(self, client: adapter.Adapter, path: str, **how: object) -> requests.Response:
+    def _ask(self, client: "adapter.Adapter", path: str, **how: object) -> requests.Response:
         endpoint = client.get_endpoint()
         if not endpoint:
             where = "[glance] region_name and valid_interfaces say which."

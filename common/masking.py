@@ -42,6 +42,10 @@ _URL_PARAMETER = re.compile(r"(?P<before>[?&;#](?P<name>[^=&?;#\s\"'<>]{1,100})=
 _SIGNATURE = re.compile(r"signature|(?:_|^)sig", re.IGNORECASE)
 
 
+_OBJECTS = (dict, Mapping)
+"""What objects are; nearly all are of the first type, and to ask for the second takes long."""
+
+
 class Hidden:
     """A value that is never shown, wherever it stands."""
 
@@ -66,7 +70,7 @@ def mask(value: Any) -> Any:
     """Return a copy of nested dictionaries and lists with every secret's value replaced by ``******``."""
     if isinstance(value, str):
         return mask_text(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, _OBJECTS):
         hides = {key for key, inner in value.items() if is_secret(str(key)) and inner not in (None, "")}
         return {key: MASK if key in hides else mask(inner) for key, inner in value.items()}
     if isinstance(value, list):

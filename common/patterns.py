@@ -6,11 +6,14 @@ be matched so is no part of its syntax: look-around and references to groups.
 
 import functools
 import re
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import re2
+from ingot.common import errors, later
 
-from ingot.common import errors
+if TYPE_CHECKING:
+    import re2
+else:
+    re2 = later.Module("re2")
 
 LONGEST_TEXT = 1024**2
 """Characters of a text that is searched: with the longest pattern that takes some seconds."""

@@ -8,7 +8,7 @@ from typing import Self, TypedDict, cast
 from ingot.common.json_types import InternalInfo, Json, StepRequest
 
 Key = tuple[str, str]
-"""Interface and name of a step."""
+"""Interface and name of a step. Entries of a flow have ``flow`` as interface: others may use their names."""
 
 STEPS, STEP_INDEX = "_steps", "_step_index"
 """How the keys of ``driver_internal_info`` end that hold a flow's plan and its position in it."""
@@ -74,7 +74,7 @@ class PlannedStep:
 
     @property
     def key(self) -> Key:
-        return self.interface, self.step
+        return "flow" if self.runner is Runner.FLOW else self.interface, self.step
 
     @property
     def label(self) -> str:

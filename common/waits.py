@@ -1,5 +1,6 @@
 """What nodes wait for: the one table of what explanations say of it (used by api, conductor, drivers, db)."""
 
+import datetime
 import enum
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -131,7 +132,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     Wait.COMMAND: Text(
         "The agent to end what step {step} has ordered",
-        "The agent is asked at each of its heartbeats, and when one is overdue. {late}",
+        "The agent is asked at its heartbeats, every few seconds at most, and when one is overdue. {late}",
         (
             "the work takes long: erasing disks, building arrays, writing a large image",
             "the agent hangs: look at its machine's console",
@@ -182,3 +183,18 @@ TEXTS: Mapping[str, Text] = {
     ),
     Wait.TIME: Text("The end of the time that step {step} was asked to wait", "Then the next step begins."),
 }
+
+LONGEST_PAUSE_S = 4.0
+"""Seconds for which an agent is not asked again at most. Real ones leave five between two heartbeats, so that none of
+these ever waits."""
+
+_SHORTEST_PAUSE_S = 0.1
+
+
+def pause_after_question(began: datetime.datetime, asked: datetime.datetime) -> float:
+    """Return for how many seconds an agent that is still busy with a step is not asked again, however often it calls.
+
+    It is a tenth of the time that the step has taken: what has just begun may have ended at the next heartbeat.
+    """
+    seconds = min((asked - began).total_seconds() / 10, LONGEST_PAUSE_S)
+    return seconds if seconds >= _SHORTEST_PAUSE_S else 0.0

@@ -100,8 +100,8 @@ class NodeQueues:
     def __init__(self, reconcile: Callable[[str, str], None], workers: int, is_slow: Callable[[str], bool]) -> None:
         self._reconcile = reconcile
         self._is_slow = is_slow
-        self._executor = futurist.ThreadPoolExecutor(max_workers=workers)
-        self._slow_executor = futurist.ThreadPoolExecutor(max_workers=max(1, workers // 4))
+        self._sizes = (workers, max(2, workers // 4))
+        self._executor, self._slow_executor = map(_make_executor, self._sizes)
         self._lock = threading.Lock()
         self._waiting: dict[str, collections.deque[_Job]] = {}
         self._reasons: dict[str, tuple[str, context.RequestContext]] = {}
@@ -167,6 +167,19 @@ class NodeQueues:
             executor.shutdown(wait=False)
         return ended
 
+    def end_idle_threads(self) -> None:
+        """End threads that a burst of work has left without any: when no node has work, all of them.
+
+        Pools are replaced: one that ends some of its threads while others work forgets those, which never end.
+        """
+        with self._lock:
+            if self._waiting or self._stopped:
+                return
+            idle = (self._executor, self._slow_executor)
+            self._executor, self._slow_executor = map(_make_executor, self._sizes)
+        for executor in idle:
+            executor.shutdown(wait=False)
+
     def _enqueue(self, uuid: str, job: _Job) -> None:
         if self._stopped:
             return
@@ -199,6 +212,16 @@ class NodeQueues:
             LOG.debug("Node %s is reconciled later (%s): %s", uuid, why, exc.message)
         except BaseException:  # the edge of a worker: the node keeps its due_at, and the sweep comes back to it
             LOG.exception("Reconciling node %s (%s) failed unexpectedly", uuid, why)
+
+
+def _make_executor(workers: int) -> futurist.DynamicThreadPoolExecutor:
+    """Return a pool that grows with its work: when half of its threads are busy.
+
+    One that has just taken a job still counts as idle.
+    """
+    return futurist.DynamicThreadPoolExecutor(
+        max_workers=workers, min_workers=min(4, workers - 1), grow_threshold=0.5, shrink_threshold=0
+    )
 
 
 def _stopping_error() -> errors.ServiceUnavailable:

@@ -83,7 +83,7 @@ class AgentSessionPhase:
         if has_not_started(task):
             return
         session.forget(task)
-        entering = task.step is not None and task.step.step == self.enter_entry.name
+        entering = task.step is not None and task.step.key == self.enter_entry.as_step().key
         is_refusal = isinstance(exc, errors.Invalid) and entering  # the request was wrong, and none of its steps ran
         if not is_refusal and not isinstance(exc, errors.Aborted):
             task.begin_fault(self.fault, exc.message)
@@ -182,7 +182,8 @@ def _end_automated_clean(task: Task) -> None:
 
 
 def _forget_instance(task: Task) -> None:
-    allocations.forget(task.db, task.node.id)
+    if task.node.instance_uuid is not None:  # an allocation has set it, if there is one
+        allocations.forget(task.db, task.node.id)
     task.set(instance_uuid=None, instance_name=None, instance_info={}, configdrive=None, raid_config={})
     _SERVICE_PHASE.forget(task)
 
@@ -245,8 +246,8 @@ _MANUAL_CLEAN = Flow(
     first=(_CLEANING_PHASE.enter_entry,),
     last=(_CLEANING_PHASE.leave_entry,),
     plan=planning.manual_clean,
-    collect_after=("deploy", "prepare_cleaning"),
-    agent_ends_with=("deploy", "tear_down_cleaning"),
+    collect_after=("flow", "prepare_cleaning"),
+    agent_ends_with=("flow", "tear_down_cleaning"),
     timeout_option="clean_callback_timeout",
     on_done=_CLEANING_PHASE.end_fault,
     on_fail=_CLEANING_PHASE.fail,
@@ -371,8 +372,8 @@ FLOWS: dict[str, Flow] = {
             first=(_SERVICE_PHASE.enter_entry,),
             last=(_SERVICE_PHASE.leave_entry,),
             plan=planning.service,
-            collect_after=("deploy", "prepare_service"),
-            agent_ends_with=("deploy", "tear_down_service"),
+            collect_after=("flow", "prepare_service"),
+            agent_ends_with=("flow", "tear_down_service"),
             was_left_in_agent=_SERVICE_PHASE.is_under_way,
             timeout_option="service_callback_timeout",
             abort_leaves=True,

@@ -68,6 +68,7 @@ class Sweeper:
             if self._membership.owns(node):
                 self._queues.notify(node.uuid, "sweep")
         self._allocator.sweep()
+        self._queues.end_idle_threads()
 
     def watch(self) -> None:
         """Sweep at once when another conductor has gone: its process may have died, which its witness tells.
@@ -129,7 +130,8 @@ class Fleet:
     def nodes(self) -> list[models.Node]:
         hardware, interface = self._services.hardware, self._interface
         columns = (*_COLUMNS, interfaces.FIELD[interface.interface_type])
-        candidates = node_lists.list_of_drivers(self._services.db, hardware.drivers_using(interface), columns)
+        drivers = hardware.drivers_using(interface)
+        candidates = node_lists.list_of_drivers(self._services.db, self._services.group, drivers, columns)
         mine = [node for node in candidates if hardware.has_interface(node, interface) and self._owns(node)]
         return [node for node in mine if not maintenance.pauses_sync(node)]
 

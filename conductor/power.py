@@ -223,6 +223,6 @@ class PowerSynchronizer:
             LOG.log(log.INFO if severity == "INFO" else log.WARNING, "Node %s: %s", node.uuid, message)
         entries = [task.build_history_entry("power", severity, message) for severity, message in messages]
         try:
-            nodes.compare_and_set(self._services.db, node, changes, [nodes.write_history(node, entries)])
+            nodes.compare_and_set(self._services.db, node, changes, entries)
         except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound) as exc:
             LOG.info("The next round reads node %s again: %s", node.uuid, exc.message)

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from ingot.common import errors, states
-from ingot.db import listing, models, node_lists, nodes, rows
+from ingot.db import listing, models, node_lists, node_refusals, nodes, rows
 from ingot.db.engine import Database, retry_transaction
 
 _NODES = nodes.NODES
@@ -65,7 +65,7 @@ def backfill(db: Database, values: Mapping[str, object], node: models.Node) -> N
     :raises ChangedMeanwhile: another request was faster.
     """
     with db.transaction() as connection:
-        if not _change_node(connection, nodes.is_unchanged(node), node.uuid, {"instance_uuid": values["uuid"]}):
+        if not _change_node(connection, node, {"instance_uuid": values["uuid"]}):
             raise nodes.refused_write_error(db, node.uuid)
         _ROWS.insert(connection, {**values, "node_id": node.id, "state": ACTIVE})
 
@@ -84,21 +84,28 @@ def delete(db: Database, allocation: models.Allocation) -> None:
         _ROWS.remove(connection, allocation)
 
 
-def _free_node(connection: sa.Connection, allocation: models.Allocation) -> None:
-    own = _NODES.c.id == allocation.node_id
-    is_idle = sa.and_(
-        _NODES.c.instance_uuid == allocation.uuid,
+_IF_IDLE = nodes.Update(
+    sa.and_(
+        _NODES.c.id == sa.bindparam("own_id"),
+        _NODES.c.instance_uuid == sa.bindparam("own"),
         _NODES.c.reservation.is_(None),
         sa.or_(_NODES.c.maintenance, _NODES.c.provision_state.in_(_REMOVABLE)),
     )
-    if _change_node(connection, sa.and_(own, is_idle), allocation.uuid, {"instance_uuid": None}):
+)
+
+
+def _free_node(connection: sa.Connection, allocation: models.Allocation) -> None:
+    if _IF_IDLE.execute(
+        connection, {"instance_uuid": None}, (), {"own_id": allocation.node_id, "own": allocation.uuid}
+    ):
         return
+    own = _NODES.c.id == allocation.node_id
     names = ("uuid", "provision_state", "maintenance", "reservation", "lock_purpose", "locked_at", "instance_uuid")
     node = models.Node.first_of(connection.execute(sa.select(*models.columns(_NODES, names)).where(own)))
     if node is None:
         return
     if node.reservation is not None:
-        raise nodes.locked_error(node)
+        raise node_refusals.locked_error(node)
     _refuse_in_use(node, allocation.uuid)
     if node.instance_uuid == allocation.uuid:
         raise errors.ChangedMeanwhile(node=node.uuid)
@@ -127,7 +134,7 @@ def detach(db: Database, node: models.Node, values: Mapping[str, object]) -> Non
     :raises Conflict: there is one, and the node is in use.
     """
     with db.transaction() as connection:
-        if not _change_node(connection, nodes.is_unchanged(node), node.uuid, values):
+        if not _change_node(connection, node, values):
             raise nodes.refused_write_error(db, node.uuid)
         if connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node.id)).rowcount:
             _refuse_in_use(node, node.instance_uuid)
@@ -193,15 +200,15 @@ def assign(db: Database, allocation: models.Allocation, node: models.Node) -> bo
     with db.transaction() as connection:
         # The requirements are checked again: a class or an owner may have changed since the candidates were read.
         still = sa.and_(own, _UNUSED, _FREE, *_requirements(allocation))
-        found = connection.execute(sa.select(_NODES.c.instance_info, _NODES.c.revision).where(still)).one_or_none()
+        columns = models.columns(_NODES, ("id", "uuid", "instance_info", "revision"))
+        found = models.Node.first_of(connection.execute(sa.select(*columns).where(still)))
         if found is None:
             return False
-        as_read = sa.and_(own, _NODES.c.revision == found.revision, _NODES.c.reservation.is_(None))
         # Deploy templates are found by the traits that the instance asks for.
         traits = {"traits": sorted(allocation.traits)} if allocation.traits else {}
         info = {name: value for name, value in found.instance_info.items() if name != "traits"} | traits
         instance = {"instance_uuid": allocation.uuid, "instance_info": info}
-        if not _change_node(connection, as_read, node.uuid, instance):
+        if not _change_node(connection, found, instance):
             return False
         _ROWS.write(connection, allocation, {"node_id": node.id, "state": ACTIVE, "last_error": None})
     return True
@@ -227,15 +234,11 @@ def count_matching(db: Database, allocation: models.Allocation) -> tuple[int, in
     return int(every), int(idle)
 
 
-def _change_node(
-    connection: sa.Connection, where: sa.ColumnElement[bool], uuid: str, values: Mapping[str, object]
-) -> bool:
-    outbox = nodes.outbox_columns(nodes.build_events(values))
-    statement = sa.update(_NODES).where(where).values(**values, **outbox, revision=_NODES.c.revision + 1)
+def _change_node(connection: sa.Connection, node: models.Node, values: Mapping[str, object]) -> bool:
     try:
-        return connection.execute(statement).rowcount == 1
+        return nodes.IF_UNCHANGED.execute(connection, values, nodes.build_events(values), nodes.as_read(node))
     except db_exc.DBDuplicateEntry as exc:
-        raise nodes.duplicate_error(exc, values, uuid) from exc
+        raise node_refusals.duplicate_error(exc, values, node.uuid) from exc
 
 
 def resolve_candidates(db: Database, idents: Collection[str], project: str | None = None) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Queries on conductors and on the hardware interfaces they have enabled (specification 004)."""
 
+import functools
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -283,16 +284,29 @@ def enabled_interfaces(
     :param hardware_types: only these; None for all.
     :param group: only conductors of this group; None for all.
     """
+    limits: dict[str, object] = {"since": clock.after(-timeout)}
+    if hardware_types is not None:
+        limits["types"] = [*hardware_types]
+    if group is not None:
+        limits["group"] = group
+    return db.read_all(InterfaceOnline, _select_enabled(*limits), **limits)
+
+
+@functools.cache
+def _select_enabled(*limits: str) -> sa.Select[Any]:
+    """Return the statement with these parameters."""
+    conditions = {
+        "since": sa.and_(CONDUCTORS.c.online.is_(True), CONDUCTORS.c.heartbeat_at > sa.bindparam("since")),
+        "types": INTERFACES.c.hardware_type.in_(sa.bindparam("types", expanding=True)),
+        "group": CONDUCTORS.c.conductor_group == sa.bindparam("group"),
+    }
     columns = models.columns(INTERFACES, EnabledInterface._fields)
-    statement = (
+    return (
         sa.select(CONDUCTORS.c.hostname, CONDUCTORS.c.conductor_group, *columns)
         .join(INTERFACES, INTERFACES.c.conductor_id == CONDUCTORS.c.id)
-        .where(_online(timeout), _in_group(group))
+        .where(*(conditions[name] for name in limits))
         .order_by(INTERFACES.c.id)
     )
-    if hardware_types is not None:
-        statement = statement.where(INTERFACES.c.hardware_type.in_(hardware_types))
-    return db.read_all(InterfaceOnline, statement)
 
 
 def drivers_by_host(db: Database) -> dict[str, list[str]]:

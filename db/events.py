@@ -3,22 +3,23 @@
 A change is committed when its writer's transaction ends, and numbers that writers draw for themselves would become
 visible out of order: a reader at number 7 would never learn of a 6 that is committed later. So writers draw none. They
 leave their events in the outbox of the row they write (``ingot.db.nodes``), and :func:`collect` moves what is
-committed into ``events`` under the numbers that come next. Any process may collect at any time. Two that do it at once
-would use the same numbers; the primary key lets one of them through, and the other, rolled back, finds the work done
-when it tries again. Hence the ids are 1, 2, 3 ... without gaps, and a committed id is never preceded by one that is
-still to come. An event is in its outbox or in its place, never in both or neither, whichever process dies when.
+committed into ``events`` under the numbers that come next, also what deleted nodes have left. Any process may collect
+at any time. Two that do it at once would use the same numbers; the primary key lets one of them through, and the other,
+rolled back, finds the work done when it tries again. Hence the ids are 1, 2, 3 ... without gaps, and a committed id is
+never preceded by one that is still to come. An event is in its outbox or in its place, never in both or neither,
+whichever process dies when.
 
 Events of one node are in the order in which they were written.
 
-What it costs: a change, nothing but bytes in its own UPDATE. A collection that finds nothing, one SELECT on an index
-and one of the few conductors. One that finds something, six statements, however many nodes have changed.
+What it costs: a change, nothing but bytes in its own UPDATE. A collection that finds nothing, one SELECT on an index,
+one of the few conductors and one of an empty table. One that finds something, five more, however many nodes have
+changed, and four more for deleted ones.
 """
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping
 from typing import ParamSpec, TypeVar
 
-import orjson
 import sqlalchemy as sa
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exc
@@ -34,6 +35,7 @@ _Result = TypeVar("_Result")
 _EVENTS = models.table(models.Event)
 _NODES = nodes.NODES
 _CONDUCTORS = models.table(models.Conductor)
+_REMOVED = models.table(models.RemovedNode)
 
 KINDS = ("provision", "power", "step", "maintenance", "conductor")
 
@@ -68,11 +70,14 @@ def collect(db: Database, silent_after: float) -> int:
     """
     collected = _collect_of_conductors(db, silent_after)
     waiting = sa.select(_NODES.c.id).where(_NODES.c.outbox_at.is_not(None)).order_by(_NODES.c.outbox_at).limit(_BATCH)
-    while ids := db.read_column(waiting):
-        collected += _move(db, ids)
+    while True:
+        ids = db.read_column(waiting)
+        # A node that is created anew after these were read comes after its end.
+        while removed := _move_removed(db):
+            collected += removed
+        collected += _move(db, ids) if ids else 0
         if len(ids) < _BATCH:
-            break
-    return collected
+            return collected
 
 
 @retry_numbering
@@ -86,20 +91,21 @@ def _move(db: Database, ids: list[int]) -> int:
     return moved
 
 
-def move_last(connection: sa.Connection, node_id: int, last: nodes.Event) -> None:
-    """Give the events of a node that is about to be deleted their places, and one more after them.
+@retry_numbering
+def _move_removed(db: Database) -> int:
+    """Give the events of some deleted nodes their places."""
+    rows = db.read_all(models.RemovedNode, sa.select(_REMOVED).order_by(_REMOVED.c.id).limit(_BATCH))
+    if not rows:
+        return 0
+    with db.transaction() as connection:
+        moved = sa.delete(_REMOVED).where(_REMOVED.c.id.in_([row.id for row in rows]))
+        if connection.execute(moved).rowcount != len(rows):
+            raise Deadlock(what="The database", reason="another process collects the same events")
+        return append(connection, [event for row in rows for event in _events(row)])
 
-    :param connection: in the transaction that deletes the node; :data:`retry_numbering` must be around it.
-    """
-    rows = _lock_rows(connection, [node_id], waiting_only=False)
-    events = [
-        event for row in rows for event in (*_events(row), _event_row(row, {"at": clock.now().isoformat(), **last}))
-    ]
-    append(connection, events)
 
-
-def _lock_rows(connection: sa.Connection, ids: list[int], waiting_only: bool = True) -> list[models.Node]:
-    """Return the rows with their outboxes, which no other transaction writes to until this one ends.
+def _lock_rows(connection: sa.Connection, ids: list[int]) -> list[models.Node]:
+    """Return the rows that wait, with their outboxes, which no other transaction writes to until this one ends.
 
     What keeps writers away is a write that changes nothing, which every server knows. It finds the rows by primary key,
     as writers do: through the index on outbox_at the order of locks would be the reverse of theirs.
@@ -110,16 +116,15 @@ def _lock_rows(connection: sa.Connection, ids: list[int], waiting_only: bool = T
     )
     columns = models.columns(_NODES, ("id", "uuid", "name", "outbox", "outbox_at"))
     rows = models.Node.all_of(connection.execute(sa.select(*columns).where(own).order_by(_NODES.c.id)))
-    waiting = [row for row in rows if row.outbox_at is not None] if waiting_only else rows
+    waiting = [row for row in rows if row.outbox_at is not None]
     return sorted(waiting, key=lambda row: row.outbox_at or clock.now())
 
 
-def _events(row: models.Node) -> list[Row]:
-    return [_event_row(row, orjson.loads(line)) for line in (row.outbox or "").splitlines()]
+def _events(row: models.Node | models.RemovedNode) -> list[Row]:
+    return [_event_row(row, event) for event in nodes.read_outbox(row.outbox)]
 
 
-def _event_row(row: models.Node, event: nodes.Event) -> Row:
-    data = dict(event)
+def _event_row(row: models.Node | models.RemovedNode, data: nodes.Event) -> Row:
     moment = datetime.datetime.fromisoformat(data.pop("at"))
     about = {"kind": data.pop("kind"), "created_at": moment, "node_uuid": row.uuid, "node_name": row.name}
     return {**about, "data": data}

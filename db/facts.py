@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from ingot.common import errors
 from ingot.db import listing, models, nodes, rows
-from ingot.db.engine import Database, retry_transaction
+from ingot.db.engine import Database
 
 AnyFact = TypeVar("AnyFact", bound=models.Base)
 
@@ -45,25 +45,22 @@ class Facts(Generic[AnyFact]):
             raise errors.NotFound(f"Node {node.uuid} doesn't have a {self.source.noun} '{name[:255]}'.")
         return found
 
-    @retry_transaction
-    def replace(self, db: Database, node: models.Node, reading: Iterable[Mapping[str, object]]) -> None:
-        """Write a reading, fenced as every write of a task.
+    def build_write(self, node_id: int, reading: Iterable[Mapping[str, object]]) -> nodes.ExtraWrite:
+        """Return the write of a reading, for a transaction that has written to the node's row before.
 
         What is not in it is removed; a column that a row does not have stays.
 
-        :param node: as its lock returned it; id, lock_epoch and reservation are the fence.
         :param reading: columns of each row, without node_id.
-        :raises LockLost: the lock was taken over; nothing was written.
         """
         now = {str(row[self._key]): row for row in reading}
-        with db.transaction() as connection:
-            nodes.hold_row(connection, node)
-            own, name = self._table.c.node_id == node.id, self._table.c[self._key]
+
+        def write(connection: sa.Connection) -> None:
+            own, name = self._table.c.node_id == node_id, self._table.c[self._key]
             found = connection.execute(sa.select(self._table).where(own)).mappings()
             before = {row[self._key]: dict(row) for row in found}
             if gone := before.keys() - now.keys():
                 connection.execute(sa.delete(self._table).where(own, name.in_(gone)))
-            if new := [{**self._blank, "node_id": node.id, **row} for key, row in now.items() if key not in before]:
+            if new := [{**self._blank, "node_id": node_id, **row} for key, row in now.items() if key not in before]:
                 connection.execute(sa.insert(self._table), new)
             for key in now.keys() & before.keys():
                 changed = {
@@ -73,6 +70,8 @@ class Facts(Generic[AnyFact]):
                 }
                 if changed:
                     connection.execute(sa.update(self._table).where(own, name == key).values(changed))
+
+        return write
 
 
 BIOS = Facts(listing.Source("BIOS setting", models.BiosSetting, key="name"))

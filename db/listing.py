@@ -1,5 +1,9 @@
-"""Pages of rows: filters, stable order, markers. What all list requests of the API run through."""
+"""Pages of rows: filters, stable order, markers. What all list requests of the API run through.
 
+A statement is built once for all that differ in values only; to build it takes longer than to run it.
+"""
+
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -31,6 +35,9 @@ class Source(NamedTuple, Generic[AnyModel]):
     computed: Mapping[str, Column] = {}
     key: str = "uuid"
 
+    def __hash__(self) -> int:
+        return hash((self.model, self.key))
+
     @property
     def table(self) -> sa.Table:
         return models.table(self.model)
@@ -47,13 +54,24 @@ class Source(NamedTuple, Generic[AnyModel]):
 AnySource = Source[Any]
 
 
+_ESCAPE = "/"
+_IN_PATTERN = str.maketrans({sign: f"{_ESCAPE}{sign}" for sign in (_ESCAPE, "%", "_")})
+
 TESTS: Mapping[str, Callable[[Column, Any], Column]] = {
-    "contains": lambda column, value: column.contains(value, autoescape=True),
+    "contains": lambda column, value: column.contains(value, escape=_ESCAPE),
     "equals": lambda column, value: column.is_(None) if value is None else column == value,
+    # What nearly all rows meet, in words that lead to no index: MariaDB would read a whole one for each page.
+    "is_empty": lambda column, _value: column.is_(None).is_(sa.true()),
     "is_set": lambda column, value: column.is_not(None) if value else column.is_(None),
     "one_of": lambda column, value: column.in_(value),
-    "one_of_given": lambda column, value: column.in_(value) if value else sa.true(),
+    "one_of_given": lambda column, value: column.in_(value) if isinstance(value, sa.BindParameter) else sa.true(),
 }
+
+
+class _Given(NamedTuple):
+    """Stands in a statement for a value that it gets when it is executed."""
+
+    name: str
 
 
 class Condition(NamedTuple):
@@ -67,15 +85,39 @@ class Condition(NamedTuple):
     test: str
     value: Any
 
+    def without_value(self, values: dict[str, object]) -> "Condition":
+        """Return what a statement is built from.
+
+        :param values: gets the value, unless the statement depends on it.
+        """
+        value = self.value
+        if value is None or isinstance(value, bool):
+            return self
+        if not value and not isinstance(value, str):
+            return self._replace(value=())
+        given = _Given(f"given_{len(values)}")
+        values[given.name] = value.translate(_IN_PATTERN) if self.test == "contains" else value
+        return self._replace(value=given)
+
     def clause(self, source: AnySource) -> Column:
         names = (self.column,) if isinstance(self.column, str) else self.column
-        return sa.or_(*(TESTS[self.test](source.column(name), self.value) for name in names))
+        return sa.or_(*(self._clause_on(source.column(name)) for name in names))
+
+    def _clause_on(self, column: Column) -> Column:
+        value = self.value
+        return TESTS[self.test](
+            column, sa.bindparam(value.name, type_=column.type) if isinstance(value, _Given) else value
+        )
 
 
 class Either(NamedTuple):
     """Conditions of which one must hold."""
 
     conditions: tuple[Condition, ...]
+
+    def without_value(self, values: dict[str, object]) -> "Either":
+        """See :meth:`Condition.without_value`."""
+        return Either(tuple(condition.without_value(values) for condition in self.conditions))
 
     def clause(self, source: AnySource) -> Column:
         return sa.or_(*(condition.clause(source) for condition in self.conditions))
@@ -86,6 +128,7 @@ class Page(NamedTuple):
 
     :param limit: most rows; None for all.
     :param marker: key of the row before the first.
+    :param kept: columns that are read as they are kept; see :func:`ingot.db.models.as_kept`.
     """
 
     where: Sequence[Condition | Either] = ()
@@ -93,53 +136,90 @@ class Page(NamedTuple):
     descending: bool = False
     limit: int | None = None
     marker: str | None = None
+    kept: frozenset[str] = frozenset()
 
 
 def page(db: Database, source: Source[AnyModel], columns: Collection[str], part: Page) -> list[AnyModel]:
     """Return one page of rows: one statement, two with a marker.
 
-    Rows without a value for the sort key come first in ascending order, on every database; ties are broken by age.
+    Rows without a value for the sort key come first in ascending order, on every database. Ties are broken by age, the
+    oldest first, in descending order the youngest.
 
     :param columns: what to read of each row, besides id and the marker's key.
     :raises NotFound: there is no row with the marker's key.
     """
-    names = dict.fromkeys(("id", source.key, *columns))
-    statement = sa.select(*(source.column(name).label(name) for name in names))
-    statement = statement.where(*(condition.clause(source) for condition in part.where))
-    sorted_by = source.column(part.sort_key)
-    own_id = source.table.c.id
+    values: dict[str, object] = {}
+    form = part._replace(where=tuple(condition.without_value(values) for condition in part.where))
     with db.single() as connection:
+        place = None
         if part.marker is not None:
-            statement = statement.where(_after_marker(connection, source, part))
-        statement = statement.order_by(*_order(sorted_by, own_id, part.descending)).limit(part.limit)
-        return source.model.all_of(connection.execute(statement))
+            marker = connection.execute(_find_marker(source, part.sort_key), {"marker": part.marker}).first()
+            if marker is None:
+                raise errors.NotFound(noun=source.noun, ident=part.marker)
+            place = "without value" if marker.value is None else "with value"
+            values |= {"marker_id": marker.id, "marker_value": marker.value}
+        statement = _select(source, frozenset(columns), form._replace(marker=place), connection.dialect.name)
+        return source.model.all_of(connection.execute(statement, values))
 
 
-def _order(sorted_by: Column, own_id: Column, descending: bool) -> list[Column]:
-    if sorted_by is own_id:
-        return [own_id.desc() if descending else own_id]
-    empty_first = sa.case((sorted_by.is_(None), 0), else_=1)
-    return [empty_first.desc(), sorted_by.desc(), own_id] if descending else [empty_first, sorted_by, own_id]
+@functools.lru_cache(maxsize=64)
+def _select(source: AnySource, columns: frozenset[str], form: Page, dialect: str) -> sa.Select[Any]:
+    """Return the statement of a page.
+
+    :param form: the page without values but its limit, of which there are few. Its marker says where the page begins:
+        at the first row, behind one that has a value for the sort key, or behind one that has none.
+    """
+    names = dict.fromkeys(("id", source.key, *sorted(columns)))
+    found = {name: source.column(name) for name in names}
+    shown = {name: models.as_kept(column) if name in form.kept else column for name, column in found.items()}
+    statement = sa.select(*(column.label(name) for name, column in shown.items()))
+    statement = statement.where(*(condition.clause(source) for condition in form.where))
+    if form.marker is not None:
+        statement = statement.where(_after_marker(source, form))
+    return statement.order_by(*_order(dialect, source, form)).limit(form.limit)
 
 
-def _after_marker(connection: sa.Connection, source: AnySource, part: Page) -> Column:
+def _order(dialect: str, source: AnySource, part: Page) -> list[Column]:
+    """Return the order of a page, as indexes have it: all of it upwards or all of it downwards."""
+    sorted_by = source.column(part.sort_key)
+    has_ties = _is_nullable(sorted_by) or not (sorted_by.primary_key or getattr(sorted_by, "unique", False))
+    ordered: list[Column] = []
+    for key in (sorted_by, source.table.c.id) if has_ties else (sorted_by,):
+        one: sa.UnaryExpression[Any] = key.desc() if part.descending else key.asc()
+        if dialect == "postgresql" and _is_nullable(key):  # the others have it so anyway
+            one = one.nulls_last() if part.descending else one.nulls_first()
+        ordered.append(one)
+    return ordered
+
+
+def _is_nullable(column: Column) -> bool:
+    return bool(getattr(column, "nullable", True))
+
+
+@functools.lru_cache(maxsize=64)
+def _find_marker(source: AnySource, sort_key: str) -> sa.Select[Any]:
+    own_key = source.table.c[source.key] == sa.bindparam("marker")
+    return sa.select(source.table.c.id, source.column(sort_key).label("value")).where(own_key)
+
+
+def _after_marker(source: AnySource, form: Page) -> Column:
     """Return the condition for rows that come after the marker's."""
     own_id = source.table.c.id
-    sorted_by = source.column(part.sort_key)
-    statement = sa.select(own_id, sorted_by.label("value")).where(source.table.c[source.key] == part.marker)
-    marker = connection.execute(statement).first()
-    if marker is None:
-        raise errors.NotFound(noun=source.noun, ident=part.marker)
+    sorted_by = source.column(form.sort_key)
+    marker_id = sa.bindparam("marker_id", type_=own_id.type)
+    later: Column = own_id < marker_id if form.descending else own_id > marker_id
     if sorted_by is own_id:
-        return sa.and_(own_id < marker.id if part.descending else own_id > marker.id)
-    younger = own_id > marker.id
-    if marker.value is None:
-        tied = sa.and_(sorted_by.is_(None), younger)
-        return tied if part.descending else sa.or_(tied, sorted_by.is_not(None))
-    tied = sa.and_(sorted_by == marker.value, younger)
-    if part.descending:
-        return sa.or_(sorted_by < marker.value, sorted_by.is_(None), tied)
-    return sa.or_(sorted_by > marker.value, tied)
+        return later
+    if form.marker == "without value":
+        tied = sa.and_(sorted_by.is_(None), later)
+        return tied if form.descending else sa.or_(tied, sorted_by.is_not(None))
+    value = sa.bindparam("marker_value", type_=sorted_by.type)
+    tied = sa.and_(sorted_by == value, later)
+    # The first condition follows from the second; PostgreSQL finds the place by it.
+    if not form.descending:
+        return sa.and_(sorted_by >= value, sa.or_(sorted_by > value, tied))
+    after = sa.and_(sorted_by <= value, sa.or_(sorted_by < value, tied))
+    return sa.or_(after, sorted_by.is_(None)) if _is_nullable(sorted_by) else after
 
 
 def get(db: Database, source: Source[AnyModel], ident: str, columns: Collection[str] | None = None) -> AnyModel:
@@ -173,6 +253,14 @@ def find(
 
     :param columns: what to read besides the id; everything by default.
     """
-    names = dict.fromkeys(("id", *columns)) if columns is not None else (*source.table.c.keys(), *source.computed)
-    statement = sa.select(*(source.column(name).label(name) for name in names)).where(condition.clause(source))
-    return db.read_first(source.model, statement)
+    values: dict[str, object] = {}
+    statement = _select_one(source, condition.without_value(values), None if columns is None else frozenset(columns))
+    return db.read_first(source.model, statement, **values)
+
+
+@functools.lru_cache(maxsize=64)
+def _select_one(source: AnySource, condition: Condition, columns: frozenset[str] | None) -> sa.Select[Any]:
+    names = (
+        dict.fromkeys(("id", *sorted(columns))) if columns is not None else (*source.table.c.keys(), *source.computed)
+    )
+    return sa.select(*(source.column(name).label(name) for name in names)).where(condition.clause(source))

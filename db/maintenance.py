@@ -182,7 +182,6 @@ def change_holds(uuid: str, change: Change) -> nodes.ExtraWrite:
         if node is None:  # its row was written a moment ago
             raise errors.NotFound(noun="Node", ident=uuid)
         values = change(node)
-        outbox = nodes.outbox_columns(nodes.build_events(values, vars(node)))
-        connection.execute(sa.update(NODES).where(own).values(**values, **outbox))
+        nodes.ALWAYS.execute(connection, values, nodes.build_events(values, vars(node)), {"own_uuid": uuid})
 
     return write

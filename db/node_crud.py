@@ -5,21 +5,28 @@ from collections.abc import Collection, Mapping
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
-from ingot.common import errors
-from ingot.db import events, listing, models, nodes, rows
+from ingot.common import clock, errors
+from ingot.db import listing, models, node_refusals, nodes, rows
 from ingot.db.engine import Database, retry_transaction
 
 _NODES = nodes.NODES
 _TRAITS = models.table(models.NodeTrait)
 
-_OWNED = tuple(
-    models.table(model)
-    for model in (
-        *(models.Port, models.Portgroup, models.NodeTrait, models.NodeTag, models.StepRun),
-        *(models.NodeHistory, models.Allocation),
-    )
+_REMOVED = models.table(models.RemovedNode)
+
+_READ_LAST = sa.select(_NODES.c.name, _NODES.c.outbox, _NODES.c.outbox_at).where(_NODES.c.id == sa.bindparam("own_id"))
+
+_DELETE_OWNED = tuple(
+    sa.delete(owned).where(owned.c.node_id == sa.bindparam("own_id"))
+    for owned in (models.table(models.Port), models.table(models.Allocation))
 )
-"""What is deleted with a node, children of others first."""
+"""The database deletes with a node whatever else refers to it; port groups only if no port refers to them."""
+
+_DELETE = sa.delete(_NODES).where(
+    # The collector of events empties the outbox without a new revision.
+    nodes.IS_UNCHANGED,
+    _NODES.c.outbox_at.is_not_distinct_from(sa.bindparam("read_outbox_at")),
+)
 
 _INITIAL: Mapping[str, object] = {
     **{"maintenance": False, "maintenance_reason": None, "maintenance_holds": []},
@@ -27,30 +34,47 @@ _INITIAL: Mapping[str, object] = {
 }
 """What of a new node is no event."""
 
+_EMPTY: Mapping[str, object] = {
+    **{
+        column.name: getattr(column.default, "arg", None)
+        for column in _NODES.c
+        if column.name not in ("id", "created_at")
+    },
+    **rows.json_defaults(_NODES),
+}
+"""What of a new node is not given."""
+
 MOST_TRAITS = 50
 """Traits that a node can have (measured contract)."""
 
 
+_CREATE = sa.insert(_NODES)
+
+
 @retry_transaction
-def create(db: Database, values: Mapping[str, object]) -> None:
+def create(db: Database, values: Mapping[str, object], chassis_uuid: str | None = None) -> nodes.ShownNode:
     """Add a node.
 
     :param values: its columns, with its uuid.
+    :param chassis_uuid: that of its chassis, if it has one.
+    :returns: what reading it would: all of it is known.
     :raises Duplicate: another node has the name or uuid.
     :raises Conflict: the instance is on another node.
     :raises ChangedMeanwhile: its chassis was deleted since it was looked up.
     """
-    outbox = nodes.outbox_columns(nodes.build_events(values, _INITIAL), new=True)
+    outbox = nodes.outbox_columns(nodes.build_events(values, _INITIAL))
+    row = {**_EMPTY, "created_at": clock.now(), **values}
     try:
         with db.single() as connection:
-            connection.execute(sa.insert(_NODES).values({**rows.json_defaults(_NODES), **values, **outbox}))
+            connection.execute(_CREATE, {**row, **outbox})
     except db_exc.DBDuplicateEntry as exc:
-        raise nodes.duplicate_error(exc, values, str(values["uuid"])) from exc
+        raise node_refusals.duplicate_error(exc, values, str(values["uuid"])) from exc
     except db_exc.DBReferenceError as exc:
         raise rows.owner_gone_error("node", "its chassis") from exc
+    return nodes.ShownNode(**row, chassis_uuid=chassis_uuid, allocation_uuid=None, traits=[])
 
 
-@events.retry_numbering
+@retry_transaction
 def delete(db: Database, node: models.Node) -> None:
     """Remove a node and everything that belongs to it, if it is still as it was read and not locked.
 
@@ -59,17 +83,23 @@ def delete(db: Database, node: models.Node) -> None:
     :raises ChangedMeanwhile: another request was faster.
     :raises NotFound: it was deleted meanwhile.
     """
-    with db.transaction() as connection:
-        # Held until the end: no conductor can lock the node between this write and its end.
-        held = sa.update(_NODES).where(nodes.is_unchanged(node)).values(revision=_NODES.c.revision + 1)
-        deleted = connection.execute(held).rowcount == 1
-        if deleted:
-            events.move_last(connection, node.id, {"kind": "provision", "provision_state": None})
-            for owned in _OWNED:
-                connection.execute(sa.delete(owned).where(owned.c.node_id == node.id))
-            connection.execute(sa.delete(_NODES).where(_NODES.c.id == node.id))
-    if not deleted:
-        raise nodes.refused_write_error(db, node.uuid)
+    try:
+        with db.transaction() as connection:
+            _delete(connection, node)
+    except errors.ChangedMeanwhile:
+        raise nodes.refused_write_error(db, node.uuid) from None
+
+
+def _delete(connection: sa.Connection, node: models.Node) -> None:
+    found = models.Node.first_of(connection.execute(_READ_LAST, {"own_id": node.id}))
+    for statement in _DELETE_OWNED:
+        connection.execute(statement, {"own_id": node.id})
+    as_read = {**nodes.as_read(node), "read_outbox_at": found and found.outbox_at}
+    if found is None or connection.execute(_DELETE, as_read).rowcount != 1:
+        raise errors.ChangedMeanwhile(node=node.uuid)
+    last = nodes.outbox_columns([{"kind": "provision", "provision_state": None}])["outbox"]
+    removed = {"uuid": node.uuid, "name": found.name, "outbox": f"{found.outbox or ''}{last}"}
+    connection.execute(sa.insert(_REMOVED), removed)
 
 
 @retry_transaction

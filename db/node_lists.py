@@ -52,10 +52,20 @@ def count_shards(db: Database) -> list[tuple[str | None, int]]:
 # What conductors ask
 
 
-def list_ring_keys(db: Database, uuids: Collection[str] | None = None) -> list[models.Node]:
-    """Return what the hash ring needs to know of nodes: of every node, or of those with a UUID."""
+def list_ring_keys(
+    db: Database, uuids: Collection[str] | None = None, groups: Collection[str] | None = None
+) -> list[models.Node]:
+    """Return what the hash ring needs to know of nodes.
+
+    :param uuids: of which nodes; None for every one.
+    :param groups: of which conductor groups; None for all.
+    """
     statement = _select("uuid", "driver", "conductor_group")
-    return _read(db, statement if uuids is None else statement.where(_NODES.c.uuid.in_(uuids)))
+    if uuids is not None:
+        statement = statement.where(_NODES.c.uuid.in_(uuids))
+    if groups is not None:
+        statement = statement.where(_NODES.c.conductor_group.in_(groups))
+    return _read(db, statement)
 
 
 def list_to_check(
@@ -108,6 +118,6 @@ def list_for_power_sync(db: Database, group: str, drivers: Collection[str]) -> l
     return [node for node in found if not maintenance.pauses_sync(node)]
 
 
-def list_of_drivers(db: Database, drivers: Collection[str], names: Collection[str]) -> list[models.Node]:
-    """Return the named columns of all nodes with one of these drivers."""
-    return _read(db, _select(*names).where(_NODES.c.driver.in_(drivers)))
+def list_of_drivers(db: Database, group: str, drivers: Collection[str], names: Collection[str]) -> list[models.Node]:
+    """Return the named columns of all nodes of a group with one of these drivers."""
+    return _read(db, _select(*names).where(_NODES.c.conductor_group == group, _NODES.c.driver.in_(drivers)))

@@ -3,9 +3,13 @@
 The events of a write travel in the outbox, a column of the row that is written. The statement that changes the node
 also appends to its outbox. So an event costs no statement and no transaction of its own, exists if and only if the
 change does, and no caller can forget it. ``ingot.db.events`` takes it from there.
+
+The statements of transitions are built once, and get their values when they are executed: building one costs more than
+executing it.
 """
 
 import datetime
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -16,7 +20,7 @@ from oslo_utils import uuidutils
 
 from ingot.common import clock, errors
 from ingot.common.json_types import Json
-from ingot.db import models, rows
+from ingot.db import models, node_refusals, rows
 from ingot.db.engine import Database, retry_transaction
 from ingot.db.models.base import AnyColumn
 
@@ -24,12 +28,13 @@ NODES = models.table(models.Node)
 _CHASSIS = models.table(models.Chassis)
 _ALLOCATIONS = models.table(models.Allocation)
 _TRAITS = models.table(models.NodeTrait)
-_STEP_RUNS = models.table(models.StepRun)
-_HISTORY = models.table(models.NodeHistory)
 
 COMPUTED: Mapping[str, AnyColumn] = {
     "chassis_uuid": sa.select(_CHASSIS.c.uuid).where(_CHASSIS.c.id == NODES.c.chassis_id).scalar_subquery(),
     "allocation_uuid": sa.select(_ALLOCATIONS.c.uuid).where(_ALLOCATIONS.c.node_id == NODES.c.id).scalar_subquery(),
+    "traits": sa.select(sa.type_coerce(sa.func.aggregate_strings(_TRAITS.c.trait, ","), models.Words()))
+    .where(_TRAITS.c.node_id == NODES.c.id)
+    .scalar_subquery(),
 }
 """What :class:`ShownNode` has beside the columns of the table."""
 
@@ -46,7 +51,7 @@ Event = Json
 
 
 class ShownNode(models.Node):
-    """A node, with what is shown of its chassis and allocation; traits and conductor are completed by the API."""
+    """A node, with what is shown of its chassis, its allocation and its traits; the API completes its conductor."""
 
     chassis_uuid: str | None
     allocation_uuid: str | None
@@ -117,37 +122,90 @@ def shorten(value: Any) -> Any:
     return [shorten(one) for one in value] if isinstance(value, list) else value
 
 
-def outbox_columns(events: Iterable[Event], new: bool = False) -> dict[str, object]:
-    """Return the columns to write with a change so that its events are in the outbox; none if there are no events.
+def read_outbox(text: str | None) -> list[Event]:
+    """Return the events in an outbox, each with its moment."""
+    return [orjson.loads(line) for line in (text or "").split("\n") if line]
 
-    :param new: the row is new and has nothing in its outbox that must stay there.
-    """
+
+def outbox_columns(events: Iterable[Event]) -> dict[str, object]:
+    """Return the columns of a new row that has events; none if there are no events."""
     moment = clock.now()
     lines = "".join(orjson.dumps({"at": moment, **shorten(event)}).decode() + "\n" for event in events)
-    if not lines or new:
-        return {"outbox": lines, "outbox_at": moment} if lines else {}
-    return {
-        "outbox": sa.func.coalesce(NODES.c.outbox, "").concat(lines),
-        "outbox_at": sa.func.coalesce(NODES.c.outbox_at, moment),
-    }
+    return {"outbox": lines, "outbox_at": moment} if lines else {}
 
 
-def ident_condition(ident: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a uuid or a name stands for."""
-    return NODES.c.uuid == ident if uuidutils.is_uuid_like(ident) else NODES.c.name == ident
+Rows = Iterable[Mapping[str, object]]
+
+_NEW = {name: sa.bindparam(f"new_{name}", type_=NODES.c[name].type) for name in ("outbox", "outbox_at")}
+_APPENDED: Mapping[str, AnyColumn] = {
+    "outbox": sa.func.coalesce(NODES.c.outbox, sa.literal_column("''")).concat(_NEW["outbox"]),
+    "outbox_at": sa.func.coalesce(NODES.c.outbox_at, _NEW["outbox_at"]),
+}
+
+_NAMES = frozenset(NODES.c.keys())
 
 
-def get(db: Database, ident: str, columns: Collection[str] | None = None) -> ShownNode:
+@functools.lru_cache(maxsize=64)
+def _complete(statement: sa.Update, *computed: tuple[str, Any]) -> sa.Update:
+    """Return an UPDATE that also writes expressions."""
+    return statement.values(dict(computed))
+
+
+class Update:
+    """A write to the row of a node, built once.
+
+    :param condition: which row; its values are parameters, with names that no column has.
+    """
+
+    def __init__(self, condition: sa.ColumnElement[bool]) -> None:
+        self._quiet = sa.update(NODES).where(condition).values(revision=NODES.c.revision + 1)
+        self._telling = self._quiet.values(**_APPENDED)
+
+    def execute(
+        self,
+        connection: sa.Connection,
+        values: Mapping[str, object],
+        events: Iterable[Event],
+        known: Mapping[str, object],
+    ) -> bool:
+        """Write, and return whether there was a row that meets the condition.
+
+        :param values: columns; a value may be an expression.
+        :param events: what the write is for readers of events.
+        :param known: the parameters of the condition.
+        """
+        if unknown := values.keys() - _NAMES:  # they would be left out without a word
+            raise TypeError(f"nodes have no columns {sorted(unknown)}")
+        new = {f"new_{name}": value for name, value in outbox_columns(events).items()}
+        statement = self._telling if new else self._quiet
+        given = {name: value for name, value in values.items() if not isinstance(value, sa.ClauseElement)}
+        if len(given) < len(values):
+            statement = _complete(statement, *(column for column in values.items() if column[0] not in given))
+        return connection.execute(statement, {**given, **new, **known}).rowcount == 1
+
+
+def get(
+    db: Database, ident: str, columns: Iterable[str] | None = None, kept: frozenset[str] = frozenset()
+) -> ShownNode:
     """Return a node by uuid or name.
 
     :param columns: names of the columns to read; by default those of the table, without configdrive and outbox.
+    :param kept: those of them that are read as they are kept; see :func:`ingot.db.models.as_kept`.
     :raises NotFound: there is no such node.
     """
-    selected = USUAL if columns is None else [_COLUMNS[name] for name in columns]
-    node = db.read_first(ShownNode, sa.select(*selected).where(ident_condition(ident)))
+    statement = _select_one(None if columns is None else frozenset(columns), kept, uuidutils.is_uuid_like(ident))
+    node = db.read_first(ShownNode, statement, ident=ident)
     if node is None:
         raise errors.NotFound(noun="Node", ident=ident)
     return node
+
+
+@functools.lru_cache(maxsize=64)
+def _select_one(columns: frozenset[str] | None, kept: frozenset[str], by_uuid: bool) -> sa.Select[Any]:
+    """Return the statement that reads a node; to build it takes longer than to run it."""
+    names = [column.name for column in USUAL] if columns is None else sorted(columns)
+    selected = (models.as_kept(_COLUMNS[name]).label(name) if name in kept else _COLUMNS[name] for name in names)
+    return sa.select(*selected).where((NODES.c.uuid if by_uuid else NODES.c.name) == sa.bindparam("ident"))
 
 
 def traits_by_node(db: Database, node_ids: Collection[int]) -> dict[int, list[str]]:
@@ -156,27 +214,43 @@ def traits_by_node(db: Database, node_ids: Collection[int]) -> dict[int, list[st
     return db.read_groups(statement.order_by(_TRAITS.c.trait))
 
 
-def is_unchanged(node: models.Node) -> sa.ColumnElement[bool]:
-    """Return the condition that a node is still as it was read, and not locked.
+IS_UNCHANGED = sa.and_(
+    NODES.c.id == sa.bindparam("read_id"),
+    NODES.c.revision == sa.bindparam("read_revision"),
+    NODES.c.reservation.is_(None),
+)
+"""The condition that a node is still as it was read, and not locked; its parameters: :func:`as_read`."""
+
+IF_UNCHANGED = Update(IS_UNCHANGED)
+
+
+def as_read(node: models.Node) -> dict[str, object]:
+    """Return the parameters of :data:`IS_UNCHANGED`.
 
     :param node: needs id and revision.
     """
-    return sa.and_(NODES.c.id == node.id, NODES.c.revision == node.revision, NODES.c.reservation.is_(None))
+    return {"read_id": node.id, "read_revision": node.revision}
 
 
-def compare_and_set(
-    db: Database, node: models.Node, values: Mapping[str, object], extra_writes: Collection[ExtraWrite] = ()
-) -> None:
+def compare_and_set(db: Database, node: models.Node, values: Mapping[str, object], history: Rows = ()) -> None:
     """Write what a request changes, if the node is still as it was read and not locked.
 
     :param node: as read before; needs id, uuid, revision.
-    :param extra_writes: write what belongs to the node in other tables.
+    :param history: new rows of its history, without node_id and uuid.
     :raises NodeLocked: a conductor works on it.
     :raises ChangedMeanwhile: another request was faster.
     :raises NotFound: it was deleted meanwhile.
     """
-    if not _update(db, is_unchanged(node), values, node.uuid, vars(node), extra_writes):
+    entries = list(history)
+    also = [lambda connection: _add_history(connection, node.id, entries)] if entries else ()
+    if not _update(db, IF_UNCHANGED, values, node.uuid, as_read(node), vars(node), also):
         raise refused_write_error(db, node.uuid)
+
+
+_OF_UUID = NODES.c.uuid == sa.bindparam("own_uuid")
+ALWAYS = Update(_OF_UUID)
+_IF_AS_READ = Update(sa.and_(_OF_UUID, NODES.c.revision == sa.bindparam("read_revision")))
+_IF_IN_FLOW = Update(sa.and_(_OF_UUID, NODES.c.flow == sa.bindparam("own_flow")))
 
 
 def set_always(db: Database, uuid: str, values: Mapping[str, object], revision: int | None = None) -> None:
@@ -186,51 +260,37 @@ def set_always(db: Database, uuid: str, values: Mapping[str, object], revision: 
     :raises NotFound: there is no such node.
     :raises ChangedMeanwhile: it is not as it was read.
     """
-    own = NODES.c.uuid == uuid
-    if not _update(db, own if revision is None else sa.and_(own, NODES.c.revision == revision), values, uuid):
+    update, known = (ALWAYS, {}) if revision is None else (_IF_AS_READ, {"read_revision": revision})
+    if not _update(db, update, values, uuid, {"own_uuid": uuid, **known}):
         raise errors.ChangedMeanwhile(node=get(db, uuid, ("uuid",)).uuid)
 
 
 def request_abort(db: Database, uuid: str, flow: str) -> bool:
     """Request the abort of a flow, whether the node is locked or not; False if the flow is not the node's any more."""
     values = {"abort_requested": True, "due_at": clock.now()}
-    return _update(db, sa.and_(NODES.c.uuid == uuid, NODES.c.flow == flow), values, uuid)
+    return _update(db, _IF_IN_FLOW, values, uuid, {"own_uuid": uuid, "own_flow": flow})
 
 
 @retry_transaction
 def _update(
     db: Database,
-    condition: sa.ColumnElement[bool],
+    update: Update,
     values: Mapping[str, object],
     uuid: str,
+    known: Mapping[str, object],
     before: Mapping[str, object] | None = None,
     extra_writes: Collection[ExtraWrite] = (),
 ) -> bool:
-    outbox = outbox_columns(build_events(values, before))
-    statement = sa.update(NODES).where(condition).values(**values, **outbox, revision=NODES.c.revision + 1)
     try:
         with db.transaction() if extra_writes else db.single() as connection:
-            written = connection.execute(statement).rowcount == 1
+            written = update.execute(connection, values, build_events(values, before), known)
             for write in extra_writes if written else ():
                 write(connection)
         return written
     except db_exc.DBDuplicateEntry as exc:
-        raise duplicate_error(exc, values, uuid) from exc
+        raise node_refusals.duplicate_error(exc, values, uuid) from exc
     except db_exc.DBReferenceError as exc:
         raise rows.owner_gone_error("node", "its chassis") from exc
-
-
-def duplicate_error(exc: db_exc.DBDuplicateEntry, values: Mapping[str, object], uuid: str) -> errors.IngotError:
-    """Return the error for a unique value that another node has."""
-    column = rows.find_duplicate(exc, NODES)
-    if column == "instance_uuid":
-        return errors.Conflict(
-            reason=f"Instance {values.get('instance_uuid')} is already associated with a node, it cannot be associated "
-            f"with this other node {uuid}"
-        )
-    if column == "name":
-        return errors.Duplicate(noun="node", field="name", value=values.get("name"))
-    return errors.Duplicate(noun="node", field="UUID", value=uuid)
 
 
 def refused_write_error(db: Database, uuid: str) -> errors.IngotError:
@@ -239,16 +299,7 @@ def refused_write_error(db: Database, uuid: str) -> errors.IngotError:
     :raises NotFound: it is gone.
     """
     node = get(db, uuid, ("uuid", "reservation", "lock_purpose", "locked_at"))
-    return errors.ChangedMeanwhile(node=node.uuid) if node.reservation is None else locked_error(node)
-
-
-def locked_error(node: models.Node) -> errors.NodeLocked:
-    """Return the error that names the holder of a node's lock, since when and for what."""
-    if node.reservation is None or node.locked_at is None:
-        return errors.NodeLocked(f"Node {node.uuid} was locked until just now; please retry.")
-    return errors.NodeLocked(
-        node=node.uuid, host=node.reservation, purpose=node.lock_purpose, since=clock.iso(node.locked_at)
-    )
+    return errors.ChangedMeanwhile(node=node.uuid) if node.reservation is None else node_refusals.locked_error(node)
 
 
 @retry_transaction
@@ -264,52 +315,59 @@ def lock(
     :raises NodeLocked: another conductor holds the lock; or it is free, and the node is not due.
     :raises NotFound: there is no such node.
     """
-    unlocked = [NODES.c.reservation.is_(None), *([NODES.c.due_at <= clock.now()] if if_due else [])]
-    free = sa.or_(sa.and_(*unlocked), NODES.c.reservation.in_(steal_from))
-    locked_at = clock.now()
-    values = {
-        "reservation": host,
-        "lock_epoch": NODES.c.lock_epoch + 1,
-        "lock_attempts": NODES.c.lock_attempts + 1,
-        "lock_purpose": purpose,
-        "locked_at": locked_at,
-        "updated_at": NODES.c.updated_at,
-    }
+    now = clock.now()
+    values = {"reservation": host, "lock_purpose": purpose, "locked_at": now}
     with db.single() as connection:
-        result = connection.execute(sa.update(NODES).where(ident_condition(ident), free).values(values))
-        node = models.Node.first_of(connection.execute(sa.select(*USUAL).where(ident_condition(ident))))
+        own = {"ident": ident}
+        by_uuid = uuidutils.is_uuid_like(ident)
+        limit = {"now": now} if if_due else {}
+        statement = _TAKE_LOCK[by_uuid, if_due]
+        result = connection.execute(statement, {**values, **own, **limit, "steal_from": [*steal_from]})
+        node = models.Node.first_of(connection.execute(_select_one(None, frozenset(), by_uuid), own))
     if node is None:
         raise errors.NotFound(noun="Node", ident=ident)
     # The moment identifies this lock: it may have been stolen again before the second statement, and a task that works
     # with the epoch of another conductor would not be fenced.
-    if result.rowcount != 1 or (node.reservation, node.locked_at) != (host, locked_at):
-        raise locked_error(node)
+    if result.rowcount != 1 or (node.reservation, node.locked_at) != (host, now):
+        raise node_refusals.locked_error(node)
     return node
 
 
-def _still_locked(node: models.Node) -> sa.ColumnElement[bool]:
-    own, epoch = NODES.c.id == node.id, NODES.c.lock_epoch == node.lock_epoch
-    return sa.and_(own, epoch, NODES.c.reservation == node.reservation)
+def _build_taking(own: sa.ColumnElement[bool], if_due: bool) -> sa.Update:
+    unlocked = [NODES.c.reservation.is_(None), *([NODES.c.due_at <= sa.bindparam("now")] if if_due else [])]
+    stolen = NODES.c.reservation.in_(sa.bindparam("steal_from", expanding=True))
+    return (
+        sa.update(NODES)
+        .where(own, sa.or_(sa.and_(*unlocked), stolen))
+        .values(
+            lock_epoch=NODES.c.lock_epoch + 1, lock_attempts=NODES.c.lock_attempts + 1, updated_at=NODES.c.updated_at
+        )
+    )
+
+
+_IDENTS = {by_uuid: NODES.c["uuid" if by_uuid else "name"] == sa.bindparam("ident") for by_uuid in (True, False)}
+_TAKE_LOCK = {
+    (by_uuid, if_due): _build_taking(own, if_due) for by_uuid, own in _IDENTS.items() for if_due in (True, False)
+}
+
+_LOCKED = sa.and_(
+    NODES.c.id == sa.bindparam("held_id"),
+    NODES.c.lock_epoch == sa.bindparam("held_epoch"),
+    NODES.c.reservation == sa.bindparam("held_by"),
+)
+_IF_LOCKED = Update(_LOCKED)
+_FIND_LOCKED = sa.select(NODES.c.id).where(_LOCKED)
+
+
+def _as_locked(node: models.Node) -> dict[str, object]:
+    """Return the fence: parameters for a node that is still locked as :func:`lock` returned it."""
+    return {"held_id": node.id, "held_epoch": node.lock_epoch, "held_by": node.reservation}
 
 
 def holds_lock(db: Database, node: models.Node) -> bool:
     """Return whether a node is still locked as :func:`lock` returned it."""
-    return bool(db.read_column(sa.select(NODES.c.id).where(_still_locked(node))))
-
-
-def lock_lost_error(node: models.Node) -> errors.LockLost:
-    """Return the error for a lock, as :func:`lock` returned it, that another conductor holds now."""
-    return errors.LockLost(node=node.uuid, epoch=node.lock_epoch, host=node.reservation)
-
-
-def hold_row(connection: sa.Connection, node: models.Node) -> None:
-    """Keep the node's row until the transaction ends, if it is still locked as :func:`lock` returned it.
-
-    :raises LockLost: the lock was taken over.
-    """
-    held = sa.update(NODES).where(_still_locked(node)).values(revision=NODES.c.revision + 1)
-    if connection.execute(held).rowcount != 1:
-        raise lock_lost_error(node)
+    with db.single() as connection:
+        return connection.execute(_FIND_LOCKED, _as_locked(node)).first() is not None
 
 
 _FREE: Mapping[str, None] = {"reservation": None, "lock_purpose": None, "locked_at": None}
@@ -335,12 +393,14 @@ def write_locked(
     db: Database,
     node: models.Node,
     values: Mapping[str, object],
-    step_runs: Iterable[Mapping[str, object]] = (),
-    history: Iterable[Mapping[str, object]] = (),
+    step_runs: Rows = (),
+    history: Rows = (),
     events: Iterable[Event] = (),
     extra_writes: Collection[ExtraWrite] = (),
 ) -> None:
-    """Write for a task: the node's row with its step runs, history and events, all or nothing.
+    """Write the row of a task's node with step runs, history and events, all or nothing.
+
+    It is one statement, unless something is written to other tables.
 
     :param node: as the lock returned it; its id, lock_epoch and reservation are the fence.
     :param step_runs: new rows, without node_id.
@@ -349,31 +409,24 @@ def write_locked(
     :param extra_writes: write what belongs to the node in other tables.
     :raises LockLost: the lock was taken over; nothing was written.
     """
-    outbox = outbox_columns(events)
-    statement = sa.update(NODES).where(_still_locked(node)).values(**values, **outbox, revision=NODES.c.revision + 1)
-    new_runs = [{"node_id": node.id, **row} for row in step_runs]
-    entries = list(history)
-    writes = [*([write_history(node, entries)] if entries else []), *extra_writes]
-    with db.transaction() if new_runs or writes else db.single() as connection:
-        if connection.execute(statement).rowcount != 1:
-            raise lock_lost_error(node)
-        if new_runs:
-            connection.execute(sa.insert(_STEP_RUNS), new_runs)
-        for write in writes:
+    runs, entries = [{"node_id": node.id, **row} for row in step_runs], list(history)
+    with db.transaction() if runs or entries or extra_writes else db.single() as connection:
+        if not _IF_LOCKED.execute(connection, values, events, _as_locked(node)):
+            raise node_refusals.lock_lost_error(node)
+        if runs:
+            connection.execute(_ADD_RUNS, runs)
+        if entries:
+            _add_history(connection, node.id, entries)
+        for write in extra_writes:
             write(connection)
 
 
-def write_history(node: models.Node, entries: Iterable[Mapping[str, object]]) -> ExtraWrite:
-    """Return the write that adds rows to a node's history.
+_ADD_RUNS, _ADD_HISTORY = sa.insert(models.table(models.StepRun)), sa.insert(models.table(models.NodeHistory))
 
-    :param entries: the rows, without node_id and uuid.
-    """
-    new = [{"node_id": node.id, "uuid": uuidutils.generate_uuid(), **entry} for entry in entries]
 
-    def write(connection: sa.Connection) -> None:
-        connection.execute(sa.insert(_HISTORY), new)
-
-    return write
+def _add_history(connection: sa.Connection, node_id: int, entries: Rows) -> None:
+    new = [{"node_id": node_id, "uuid": uuidutils.generate_uuid(), **entry} for entry in entries]
+    connection.execute(_ADD_HISTORY, new)
 
 
 LAST_HEARD: sa.ColumnElement[datetime.datetime | None] = NODES.c.agent_last_heartbeat

@@ -1,69 +1,52 @@
-"""The schema of the database: creating it, upgrading it, and finding out how old it is.
+"""How old the schema of the database is, and whether a service of this release can work with it.
 
-The history of the schema since release 0.2 is in ``ingot/db/migrations``, which alembic replays; nothing outside the
-installed package is needed. Migrations go forward only. Those of a release only add, so that the release before goes
-on working with them. A revision with ``contracts = True`` stands behind them, removes what only the release before
-needs, and is applied when that is gone for good.
+Services ask that when they start. alembic, which is as large as a third of a service, is loaded only by those that
+change a schema (:mod:`ingot.db.migrate`).
 """
 
-import contextlib
+import importlib.resources
 import itertools
-import logging
-from collections.abc import Iterator
+import re
 
-import alembic.command
-import alembic.config
-import alembic.script
-import alembic.util
 import sqlalchemy as sa
-from alembic.runtime import migration
 
 from ingot.common import errors
 from ingot.db.engine import Database
 
-LOG = logging.getLogger(__name__)
-logging.getLogger("alembic.runtime").setLevel(logging.WARNING)  # chatty even about reading the version
-
-_LOCK_PATIENCE = 600  # seconds: as long as the slowest migration of a large fleet may take
-
 _TOO_OLD = frozenset(("0001", "0002", "0003", "0004"))
 """Revisions of databases that release 0.2 has not upgraded."""
 
-# One process migrates, the others wait and then find nothing to do. The lock ends with the connection: a process that
-# dies leaves none behind. SQLite needs no statement: BEGIN IMMEDIATE, with which Database opens each transaction, is
-# this lock. MySQL's locks belong to the server, hence the database's name in it.
-_LOCKS = {
-    "mysql": f"SELECT GET_LOCK(CONCAT('ingot-schema-', MD5(DATABASE())), {_LOCK_PATIENCE})",
-    "postgresql": "SELECT 1 FROM pg_advisory_lock(452823838580)",  # the letters of ingot as a number
-}
+_FOUND = sa.text("SELECT version_num FROM alembic_version")
+
+_SAYS = re.compile(r'^(revision|down_revision|contracts) = "?(.*?)"?$', re.MULTILINE)
+"""What the file of a revision says of it."""
 
 
-def _config(connection: sa.Connection | None = None) -> alembic.config.Config:
-    config = alembic.config.Config()
-    config.set_main_option("script_location", "ingot.db:migrations")
-    config.attributes["connection"] = connection
-    return config
-
-
-def _list_revisions() -> list[alembic.script.Script]:
-    """Return all revisions, newest first."""
-    return list(alembic.script.ScriptDirectory.from_config(_config()).walk_revisions())
+def _list_revisions() -> list[dict[str, str]]:
+    """Return what all revisions say of themselves, newest first."""
+    files = importlib.resources.files("ingot.db.migrations.versions").iterdir()
+    said = [dict(_SAYS.findall(file.read_text())) for file in files if file.name.endswith(".py")]
+    after = {one["down_revision"]: one for one in said if one}
+    revisions = [after["None"]]
+    while (last := revisions[0]["revision"]) in after:
+        revisions.insert(0, after[last])
+    return revisions
 
 
 def head() -> str:
     """Return the last revision of this release."""
-    return _list_revisions()[0].revision
+    return _list_revisions()[0]["revision"]
 
 
 def required_revision() -> str:
     """Return the last revision of this release that only adds: what its services need at least."""
-    return _additive()[0]
+    return list_additive()[0]
 
 
-def _additive() -> list[str]:
+def list_additive() -> list[str]:
     """Return the last revision that only adds and all before it, newest first."""
-    additive = itertools.dropwhile(lambda script: getattr(script.module, "contracts", False), _list_revisions())
-    return [script.revision for script in additive]
+    additive = itertools.dropwhile(lambda one: one.get("contracts") == "True", _list_revisions())
+    return [one["revision"] for one in additive]
 
 
 def version(db: Database) -> str | None:
@@ -72,7 +55,10 @@ def version(db: Database) -> str | None:
     :raises ServiceUnavailable: the database is away.
     """
     with db.single() as connection:
-        return migration.MigrationContext.configure(connection).get_current_revision()
+        known: str | None = None
+        if sa.inspect(connection).has_table("alembic_version"):
+            known = connection.execute(_FOUND).scalar()
+        return known
 
 
 def is_behind(db: Database) -> bool:
@@ -84,14 +70,18 @@ def is_behind(db: Database) -> bool:
     :raises Conflict: the schema is too old for this release.
     """
     found = version(db)
-    _refuse_too_old(db, found)
-    return found in (None, *_additive()[1:])
+    refuse_too_old(db, found)
+    return found in (None, *list_additive()[1:])
 
 
-def _refuse_too_old(db: Database, revision: str | None) -> None:
+def refuse_too_old(db: Database, revision: str | None) -> None:
+    """Refuse a revision that this release cannot upgrade.
+
+    :raises Conflict: it is of before release 0.2.
+    """
     if revision in _TOO_OLD:
         raise errors.Conflict(
-            reason=f"The schema of {_render_url(db)} is {revision}, older than release 0.2. Upgrade to 0.2 first: "
+            reason=f"The schema of {render_url(db)} is {revision}, older than release 0.2. Upgrade to 0.2 first: "
             "install it and run its ingot-dbsync upgrade."
         )
 
@@ -105,108 +95,12 @@ def require_current(db: Database) -> None:
     if is_behind(db):
         raise errors.ConfigurationError(
             option="[database] connection",
-            value=_render_url(db),
+            value=render_url(db),
             allowed=f"Its schema is {version(db) or 'empty'}, this release needs {required_revision()}: "
             "run ingot-dbsync upgrade first.",
         )
 
 
-def ensure_current(db: Database) -> None:
-    """Create or upgrade the schema, as the all-in-one does at its start.
-
-    :raises Conflict: as :func:`upgrade`.
-    :raises ServiceUnavailable: as :func:`upgrade`.
-    """
-    if is_behind(db) or version(db) in _additive():
-        upgrade(db)
-
-
-def expand(db: Database) -> None:
-    """Add what this release needs; services of the release before may run. An empty database gets the whole schema.
-
-    :raises Conflict: as :func:`upgrade`.
-    :raises ServiceUnavailable: as :func:`upgrade`.
-    """
-    upgrade(db, required_revision() if version(db) else "head")
-
-
-def upgrade(db: Database, revision: str = "head") -> None:
-    """Bring the schema up to a revision; do nothing where it is that far already.
-
-    Any number of processes may do this at once: they take turns by a lock of the database.
-
-    :param revision: a revision's name as in ``ingot/db/migrations/versions``, or ``head``.
-    :raises Conflict: the schema is older than release 0.2.
-    :raises Invalid: there is no such revision, or the schema is of a later release.
-    :raises ServiceUnavailable: the database is away, or another process kept the lock for ten minutes.
-    """
-    with _exclusive(db) as connection, _explain_errors(db, revision):
-        before = migration.MigrationContext.configure(connection).get_current_revision()
-        _refuse_too_old(db, before)
-        alembic.command.upgrade(_config(connection), revision)
-        after = migration.MigrationContext.configure(connection).get_current_revision()
-    if before != after:
-        LOG.info("The schema of %s was upgraded from %s to %s", _render_url(db), before or "empty", after)
-
-
-def stamp(db: Database, revision: str) -> None:
-    """Write a revision without changing a table, for a schema that was repaired or restored by hand.
-
-    :raises Invalid: there is no such revision.
-    :raises ServiceUnavailable: as :func:`upgrade`.
-    """
-    with _exclusive(db) as connection, _explain_errors(db, revision):
-        alembic.command.stamp(_config(connection), revision, purge=True)
-
-
-def next_revision() -> str:
-    """Return the number of the next migration. Those before release 0.2 are gone; their numbers are not used again."""
-    return f"{max(int(script.revision) for script in _list_revisions() if script.revision.isdecimal()) + 1:04}"
-
-
-def draft(db: Database, message: str) -> str:
-    """Write a new migration from what the models have and the database has not, for a developer to finish.
-
-    :param message: what the migration is for, in one sentence.
-    :returns: path of the new file.
-    """
-    with _exclusive(db) as connection:
-        config = _config(connection)
-        script = alembic.command.revision(config, message, autogenerate=True, rev_id=next_revision())
-    assert isinstance(script, alembic.script.Script)  # noqa: S101 - one revision was asked for
-    return script.path
-
-
-def _render_url(db: Database) -> str:
+def render_url(db: Database) -> str:
+    """Return the address of the database, for messages."""
     return db.url.render_as_string(hide_password=True)
-
-
-@contextlib.contextmanager
-def _explain_errors(db: Database, revision: str) -> Iterator[None]:
-    """Translate alembic's errors into the terms of the operator's request."""
-    try:
-        yield
-    except alembic.util.CommandError as exc:
-        raise errors.Invalid(
-            field="revision",
-            value=revision,
-            allowed=f"The schema of {_render_url(db)} is {version(db) or 'empty'}, this release knows revisions up to "
-            f"{head()}. ({exc})",
-        ) from exc
-
-
-@contextlib.contextmanager
-def _exclusive(db: Database) -> Iterator[sa.Connection]:
-    """Open a transaction on a connection of its own, while no other process migrates this database."""
-    with db.own_connection() as connection:  # what is set for the session, and its lock, end with it
-        backend = connection.dialect.name
-        if backend == "sqlite":
-            # Copying a table drops the old one, and that would delete the rows that refer to it.
-            connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
-        with connection.begin():
-            if backend in _LOCKS and connection.exec_driver_sql(_LOCKS[backend]).scalar() != 1:
-                raise errors.ServiceUnavailable(
-                    what="The lock on the schema",
-                    reason=f"another process has held it for over {_LOCK_PATIENCE} seconds",
-                )
-            yield connection

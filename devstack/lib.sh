@@ -4,7 +4,7 @@
 CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Of the gate's environment in .gate/venv, which real-machine.sh uses too.
 # shellcheck disable=SC2034
-GATE_EXTRAS=lint,mysql,postgresql,test
+GATE_EXTRAS=lint,mysql,mysqlclient,postgresql,test
 
 say() { printf '%s\n' "$*"; }
 
@@ -41,6 +41,14 @@ find_python() {
     fail "no Python 3.11 or newer found; install one, or name one in PYTHON"
 }
 
+# install_for_compiling PYTHON: what pip needs to compile mysqlclient.
+install_for_compiling() {
+    local headers
+    headers=$("$1" -c 'import sysconfig; print(sysconfig.get_path("include"))')
+    install_packages gcc libc6-dev libmariadb-dev pkg-config
+    if [ ! -f "$headers/Python.h" ]; then install_packages "$(basename "$headers")-dev"; fi
+}
+
 # make_environment DIRECTORY EXTRAS: a virtual environment with this checkout installed in place.
 # It is made again only when the packaging or the Python changed, or when making it did not finish.
 make_environment() {
@@ -53,6 +61,7 @@ make_environment() {
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         install_packages python3-venv
     fi
+    case $extras in *mysqlclient*) install_for_compiling "$python" ;; esac
     "$python" -m venv --clear "$directory"
     "$directory/bin/python" -m pip install -q --upgrade pip
     "$directory/bin/python" -m pip install -q -e "$CHECKOUT[$extras]"

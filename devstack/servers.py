@@ -215,11 +215,12 @@ SERVERS = (
         package="mariadb-server",
         binaries=("mariadbd", "mariadb-install-db"),
         variable="INGOT_TEST_MYSQL_URL",
-        # It serves no TLS. Where none is said, the client still reads all of the system's certificates (20 ms) for each
-        # connection, to be prepared for it.
-        url=lambda site: (
-            f"mysql+pymysql://{USER}:{site.password}@127.0.0.1:{site.port}/?charset=utf8mb4&ssl_disabled=true"
-        ),
+        url=lambda site: f"mysql+pymysql://{USER}:{site.password}@127.0.0.1:{site.port}/?charset=utf8mb4",
+        more={
+            "INGOT_TEST_MYSQLCLIENT_URL": lambda site: (
+                f"mysql+mysqldb://{USER}:{site.password}@127.0.0.1:{site.port}/?charset=utf8mb4"
+            )
+        },
         prepare=mariadb_prepare,
         command=mariadb_command,
         hello=b"",

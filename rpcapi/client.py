@@ -72,6 +72,14 @@ class Rings:
             raise errors.NoConductor(driver=driver, group=group)
         return str(next(iter(ring.get_nodes(node_uuid.encode(), replicas=1))))
 
+    def groups_of(self, host: str) -> set[str]:
+        """Return the conductor groups in which a host owns nodes."""
+
+        def list_groups(rings: _RingsByKey) -> set[str]:
+            return {group for (group, _driver), ring in rings.items() if host in ring.nodes}
+
+        return list_groups(self._current()) or list_groups(self._current(forced=True))
+
     def forget(self) -> None:
         """Read the members anew at the next question, whichever read is under way."""
         with self._lock:
@@ -216,6 +224,10 @@ class ConductorClient:
             return self._rings.owner(node.uuid, node.conductor_group, node.driver)
         except errors.NoConductor:
             return None
+
+    def groups_of(self, host: str) -> set[str]:
+        """Return the conductor groups in which a conductor owns nodes."""
+        return self._rings.groups_of(host)
 
     def _required_owner(self, node: models.Node) -> str:
         """Return the owner as :meth:`owner` does, for requests that cannot do without.

@@ -10,6 +10,7 @@ class NodesOnMySQL(NodesOnSQLite):       # the same tests there; skipped without
 import atexit
 import contextlib
 import functools
+import importlib.util
 import os
 import pathlib
 import shutil
@@ -25,14 +26,20 @@ from oslo_config import cfg
 
 from ingot.common import keyring, states
 from ingot.common.conf import opts
-from ingot.db import models, nodes, rows, schema
+from ingot.db import migrate, models, nodes, rows, schema
 from ingot.db.engine import Database
 
-_idle: dict[str, list[str]] = {"mysql": [], "postgresql": []}
+_idle: dict[str, list[str]] = {"mysql": [], "mysqlclient": [], "postgresql": []}
 """By backend, migrated and empty databases that tests of this process have given back: making one takes seconds."""
 
-SERVERS: Mapping[str, str] = {"mysql": "INGOT_TEST_MYSQL_URL", "postgresql": "INGOT_TEST_POSTGRESQL_URL"}
-"""Environment variables with the URL of a server on which fresh databases may be created."""
+SERVERS: Mapping[str, str] = {
+    "mysql": "INGOT_TEST_MYSQL_URL",
+    "mysqlclient": "INGOT_TEST_MYSQLCLIENT_URL",
+    "postgresql": "INGOT_TEST_POSTGRESQL_URL",
+}
+"""Environment variables with the URL of a server on which fresh databases may be created.
+
+mysqlclient is another driver for MariaDB's."""
 
 
 def configuration(url: str) -> cfg.ConfigOpts:
@@ -65,7 +72,7 @@ def _template() -> pathlib.Path:
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     path = directory / "template.sqlite"
     db = Database(configuration(f"sqlite:///{path}"))
-    schema.upgrade(db)
+    migrate.upgrade(db)
     db.dispose()
     return path
 
@@ -73,7 +80,7 @@ def _template() -> pathlib.Path:
 class DatabaseFixture(fixtures.Fixture):
     """A fresh database of its own: ``db`` (connected), ``url``, ``conf``.
 
-    :param backend: sqlite, mysql or postgresql. Without a server for it the test is skipped.
+    :param backend: sqlite, mysql, mysqlclient or postgresql. Without a server or a driver for it the test is skipped.
     :param migrated: False leaves the database empty.
     """
 
@@ -83,6 +90,8 @@ class DatabaseFixture(fixtures.Fixture):
             raise testtools.TestCase.skipException(
                 f"{SERVERS[backend]} names no server: run under devstack/services.py run -- COMMAND"
             )
+        if backend == "mysqlclient" and not importlib.util.find_spec("MySQLdb"):
+            raise testtools.TestCase.skipException("mysqlclient is not installed: pip install -e '.[mysqlclient]'")
         self.backend = backend
         self.migrated = migrated
 
@@ -117,7 +126,7 @@ class DatabaseFixture(fixtures.Fixture):
         created = url.render_as_string(hide_password=False)
         if self.migrated:
             db = Database(configuration(created))
-            schema.upgrade(db)
+            migrate.upgrade(db)
             db.dispose()
         return created
 
@@ -169,19 +178,18 @@ def _empty(connection: sa.Connection) -> None:
 
 @contextlib.contextmanager
 def statements(db: Database) -> Iterator[list[str]]:
-    """Collect the statements that any thread sends meanwhile."""
+    """Collect the statements that any thread sends meanwhile, without the BEGINs before several of them."""
     sent: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        sent.append(statement)
+        if not statement.startswith("BEGIN"):
+            sent.append(statement)
 
-    for engine in db.engines:
-        sa.event.listen(engine, "before_cursor_execute", note)
+    sa.event.listen(db.engine, "before_cursor_execute", note)
     try:
         yield sent
     finally:
-        for engine in db.engines:
-            sa.event.remove(engine, "before_cursor_execute", note)
+        sa.event.remove(db.engine, "before_cursor_execute", note)
 
 
 def make_node(db: Database, **values: Any) -> models.Node:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import fixtures
 from oslo_config import cfg
 
+from ingot.common.conf import opts
 from tests import http_handler
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)?")
@@ -44,6 +45,7 @@ class ImageService(fixtures.Fixture):
 
     def configure(self, conf: cfg.ConfigOpts) -> None:
         """Point Ingot at this service."""
+        opts.use_glance(conf)
         conf.set_override("auth_type", "none", group="glance")
         conf.set_override("endpoint_override", self.url, group="glance")
 

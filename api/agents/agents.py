@@ -163,9 +163,11 @@ def heartbeat(call: Call, node: str) -> Reply:
         "agent_verify_ca": given.get("agent_verify_ca"),
         "agent_status": f"{status}: {message}" if status and message else status,
     }
+    if agents.is_repeated(found, values):
+        return Reply(None, 202)
     if not agents.record_heartbeat(call.db, found, values):
         raise _wrong_agent_error()
-    if found.provision_state in states.WAITING:
+    if agents.needs_wakeup(found):
         call.client.notify(call.ctx, found, why="heartbeat")
     return Reply(None, 202)
 

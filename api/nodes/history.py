@@ -55,6 +55,7 @@ def _shorten(_call: Call, found: list[models.NodeHistory], selection: tables.Sel
 
 _HISTORY = collection.Collection("history", _ENTRY, node_history.ENTRIES, selects=False, complete=_shorten)
 
+
 index = nodes.build_list_of_node(_HISTORY)
 
 

@@ -143,7 +143,7 @@ TABLE = tables.Table(
     Field("raid_config", 12),
     Field("target_raid_config", 12),
     Field("resource_class", 21, fields.text(80), sortable=True),
-    Field("traits", 37, needs=("id",)),
+    Field("traits", 37, schema={"type": "array", "items": fields.TEXT_SCHEMA}),
     Field("fault", 42, sortable=True),
     tables.masked_field("deploy_step", 44),
     Field("conductor_group", 46, _GROUP, sortable=True, edit="baremetal:node:update:conductor_group"),

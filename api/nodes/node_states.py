@@ -12,7 +12,7 @@ from ingot.api.web.fields import Field
 from ingot.api.web.operations import operation
 from ingot.common import clock, errors, states
 from ingot.common.json_types import Json
-from ingot.db import models, node_lists, nodes
+from ingot.db import models, node_lists, node_refusals, nodes
 
 # What a power request leaves the machine in, and the minor version that brought the request.
 _POWER_TARGETS: dict[str, tuple[str, int]] = {
@@ -33,7 +33,7 @@ LOCK = ("uuid", "driver", "conductor_group", "revision", "reservation", "lock_pu
 @operation(answer=operations.Answer(shows=collection.One(STATES_TABLE, node_lists.SOURCE.json_schema)))
 def show(call: Call, node: str) -> Reply:
     selection = STATES_TABLE.select(call.minor)
-    found = api_nodes.read(call, node, *selection.columns, *preconditions.NODE)
+    found = api_nodes.read(call, node, *selection.columns, *preconditions.NODE, kept=selection.kept)
     return Reply(selection.render(found, call), version=found.version)
 
 
@@ -48,7 +48,7 @@ def set_power(call: Call, node: str) -> Reply:
     _refuse_power(call, found, requested)
     node_rules.refuse_in_parent_flow(found, f"asked to {requested}")
     if found.reservation is not None:
-        raise nodes.locked_error(found)
+        raise node_refusals.locked_error(found)
     values = {
         "target_power_state": _POWER_TARGETS[requested][0],
         "power_request": {

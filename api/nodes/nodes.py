@@ -25,7 +25,7 @@ FILTERS = (
     Param("maintenance", fields.parse_flag, column="maintenance"),
     Param("retired", fields.parse_flag, column="retired"),
     Param("instance_uuid", fields.parse_uuid, column="instance_uuid"),
-    Param("chassis_uuid", fields.parse_uuid, column="chassis_uuid"),
+    Param("chassis_uuid", fields.parse_uuid),
     Param("provision_state", operations.build_choice(states.ALL), 9, "provision_state"),
     Param("driver", fields.parse_text, 16, "driver"),
     Param("resource_class", fields.parse_text, 21, "resource_class"),
@@ -50,7 +50,6 @@ FILTERS = (
 
 
 def _complete(call: Call, found: list[ShownNode], selection: Selection) -> None:
-    collection.complete_lists(call, found, selection, "traits", nodes.traits_by_node)
     if "conductor" in selection.names:
         owners = _find_owners(call, found)
         for node in found:
@@ -75,17 +74,20 @@ NODES = collection.Collection("nodes", TABLE, node_lists.SOURCE, FILTERS, comple
 _NODE = operations.Answer(shows=NODES.one)
 
 
-def read(call: Call, node: str, *columns: str, rule: str | None = None) -> ShownNode:
+def read(
+    call: Call, node: str, *columns: str, rule: str | None = None, kept: frozenset[str] = frozenset()
+) -> ShownNode:
     """Return the node that a URL means: the named columns, owner and lessee.
 
     :param rule: the rule of policy for what is done with it; the request's by default.
+    :param kept: columns that are read as they are kept; see :func:`ingot.db.models.as_kept`.
     :raises NotFound: there is none, or none that the request may see.
     :raises Forbidden: the request may not do this with it.
     :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
     """
     ident = fields.parse_node_ident(call, node)
     needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()))
-    found = nodes.get(call.db, ident, dict.fromkeys(needed))
+    found = nodes.get(call.db, ident, dict.fromkeys(needed), kept)
     if call.access.limited:
         call.access.require_seen(rule or call.rule, access.build_node_target(found), "Node", ident)
     if call.preconditions:
@@ -142,13 +144,15 @@ def build_conditions(call: Call) -> list[listing.Condition]:
             pass  # as a uuid that no node has: the list is empty
         where.append(listing.Condition("parent_node", "equals", parent))
     elif not call.query.get("include_children"):
-        where.append(listing.Condition("parent_node", "is_set", False))
+        where.append(listing.Condition("parent_node", "is_empty", True))
     if "conductor" in call.query:
-        owners = _find_owners(call, node_lists.list_ring_keys(call.db))
+        groups = call.client.groups_of(call.query["conductor"])
+        owners = _find_owners(call, node_lists.list_ring_keys(call.db, groups=groups))
         owned = [uuid for uuid, owner in owners.items() if owner == call.query["conductor"]]
         where.append(listing.Condition("uuid", "one_of", owned))
     if "chassis_uuid" in call.query:
-        listing.get(call.db, node_crud.CHASSIS.source, call.query["chassis_uuid"])
+        chassis = listing.get(call.db, node_crud.CHASSIS.source, call.query["chassis_uuid"], ("id",))
+        where.append(listing.Condition("chassis_id", "equals", chassis.id))
     return where
 
 
@@ -188,7 +192,7 @@ def build_list_of_node(described: collection.Collection[listing.AnyModel], detai
 @operation(operations.FIELDS, answer=_NODE)
 def show(call: Call, node: str) -> Reply:
     selection = TABLE.select(call.minor, call.query.get("fields"))
-    found = read(call, node, *selection.columns, *preconditions.NODE)
+    found = read(call, node, *selection.columns, *preconditions.NODE, kept=selection.kept)
     return Reply(collection.show(call, NODES, found), version=found.version)
 
 
@@ -198,9 +202,8 @@ def create(call: Call) -> Reply:
     values["owner"] = _choose_owner(call, values["owner"])
     values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
     values["provision_state"] = states.ENROLL if call.minor >= 11 else states.AVAILABLE
-    node_crud.create(call.db, node_rules.build_row(call, values))
-    body, version = _show_written(call, values["uuid"])
-    return calls.created_reply(call, body, f"/v1/nodes/{values['uuid']}", version)
+    made = node_crud.create(call.db, node_rules.build_row(call, values), values["chassis_uuid"])
+    return calls.created_reply(call, collection.show(call, NODES, made), f"/v1/nodes/{made.uuid}", made.version)
 
 
 def _choose_owner(call: Call, requested: str | None) -> str | None:
@@ -251,8 +254,9 @@ def delete(call: Call, node: str) -> Reply:
 
 def _show_written(call: Call, uuid: str) -> tuple[Json, str]:
     """Return a node that was just written, and its version."""
-    columns = dict.fromkeys(("id", *TABLE.select(call.minor).columns, *preconditions.NODE))
-    found = nodes.get(call.db, uuid, columns)
+    selection = TABLE.select(call.minor)
+    columns = dict.fromkeys(("id", *selection.columns, *preconditions.NODE))
+    found = nodes.get(call.db, uuid, columns, selection.kept)
     return collection.show(call, NODES, found), found.version
 
 

@@ -3,10 +3,9 @@
 One statement accepts a request: from then on the work is in the database. The message that follows is only a hint.
 """
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from oslo_log import log
-from passlib.hash import sha512_crypt
 
 from ingot.api.auth import access
 from ingot.api.nodes import node_rules, node_states, steps
@@ -16,14 +15,19 @@ from ingot.api.web import call as calls
 from ingot.api.web import fields, operations
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Param, Plain, operation
-from ingot.common import clock, config_drives, errors, states
+from ingot.common import clock, config_drives, errors, later, states
 from ingot.common.json_types import FlowRequest, Json
-from ingot.db import maintenance, models, nodes
+from ingot.db import maintenance, models, node_refusals
+
+if TYPE_CHECKING:
+    from passlib import hash as hashes
+else:
+    hashes = later.Module("passlib.hash")
 
 LOG = log.getLogger(__name__)
 
-_SHADOW = sha512_crypt.using(rounds=100_000)
-"""How /etc/shadow of every ramdisk may have a password: guessing is dear, and a request takes some 50 ms."""
+_ROUNDS = 100_000
+"""Of the hash that /etc/shadow of every ramdisk may have: guessing is dear, and a request takes some 50 ms."""
 
 _BODY = fields.Body("provision request", node_states.TARGET, *ARGUMENTS.values())
 
@@ -78,7 +82,7 @@ def _check_state(call: Call, node: models.Node, verb: Verb) -> str:
     """
     reached = states.requested_state(node.provision_state, verb.event)
     if node.reservation is not None and not (verb.interrupts and reached):
-        raise nodes.locked_error(node)
+        raise node_refusals.locked_error(node)
     if node.flow is not None:
         node_rules.refuse_in_parent_flow(node, f"asked to {verb.name}")
     if reached is None:
@@ -138,7 +142,7 @@ def _build_request(call: Call, node: models.Node, verb: Verb, arguments: Json) -
     """
     request = dict(arguments)
     if "rescue_password" in request:  # the user's own word goes no further than this
-        request["rescue_password"] = _SHADOW.hash(request["rescue_password"])
+        request["rescue_password"] = hashes.sha512_crypt.using(rounds=_ROUNDS).hash(request["rescue_password"])
     name = f"{verb.name}_steps"
     if "runbook" in request:
         runbook = steps.find_runbook(call, request.pop("runbook"), node)

@@ -112,6 +112,7 @@ def index(
         descending=query.get("sort_dir") == "desc",
         limit=limit,
         marker=query.get("marker"),
+        kept=selection.kept,
     )
     found = listing.page(call.db, collection.source, selection.columns_of(collection.source), page)
     collection.complete(call, found, selection)

@@ -1,5 +1,7 @@
 """Operations: what a handler accepts and answers, declared beside it, and the URLs where it is served."""
 
+import re
+import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -10,6 +12,9 @@ from ingot.api.web.call import Reply
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.db import listing
+
+_MEDIA_RANGE = re.compile(r"(?P<name>\*|[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+)\s*(?P<parameters>(;.*)?)", re.ASCII)
+_WEIGHT = re.compile(r";\s*q\s*=\s*(0(?:\.\d*)?|1(?:\.0*)?)\s*(?:;|$)", re.ASCII | re.IGNORECASE)
 
 
 class Param(NamedTuple):
@@ -117,6 +122,21 @@ _REFUSALS: Mapping[int, type[errors.IngotError]] = {
 
 
 _ALSO: Mapping[str, str] = {"GET": "HEAD"}
+
+
+def accepts_json(accept: str) -> bool:
+    """Return whether a client accepts JSON (RFC 9110, 12.5.1). A header in which nothing can be read says nothing.
+
+    The most exact range that matches decides. Parameters do not matter: JSON has none.
+    """
+    ranges: dict[str, float] = {}
+    for given in urllib.request.parse_http_list(accept):
+        if found := _MEDIA_RANGE.fullmatch(given):
+            name = "*/*" if found["name"] == "*" else found["name"].lower()
+            weight = _WEIGHT.search(found["parameters"])
+            ranges[name] = max(ranges.get(name, 0.0), float(weight[1]) if weight else 1.0)
+    exact = next((name for name in ("application/json", "application/*", "*/*") if name in ranges), None)
+    return ranges[exact] > 0 if exact else not ranges
 
 
 class Route(NamedTuple):

@@ -11,17 +11,23 @@ import itertools
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
-import requests
 from oslo_config import cfg
 from oslo_log import log
 from werkzeug.datastructures import Headers
 
-from ingot.common import errors, glance
+from ingot.common import errors, later
 from ingot.db import events, models
 from ingot.db.engine import Database
+
+if TYPE_CHECKING:
+    import requests
+
+    from ingot.common import glance
+else:
+    glance = later.Module("ingot.common.glance")
 
 LOG = log.getLogger(__name__)
 
@@ -304,7 +310,7 @@ class Download:
     :ivar headers: what a client must know of it.
     """
 
-    def __init__(self, answer: requests.Response, slots: threading.Semaphore) -> None:
+    def __init__(self, answer: "requests.Response", slots: threading.Semaphore) -> None:
         self._answer = answer
         self._slots: threading.Semaphore | None = slots
         self.status = answer.status_code

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jsonpatch
 import jsonpointer
+import orjson
 
 from ingot.api.auth import access
 from ingot.api.web import fields
@@ -29,6 +30,7 @@ class Selection(NamedTuple):
     :param plain: names of fields that are columns.
     :param computed: names of the others with their functions.
     :param guarded: names of those with rules of their own for seeing them, with these rules.
+    :param kept: columns that nothing but the answer needs: JSON in them goes there as the text that is kept.
     """
 
     names: frozenset[str]
@@ -36,6 +38,7 @@ class Selection(NamedTuple):
     plain: tuple[str, ...]
     computed: tuple[tuple[str, Compute], ...]
     guarded: tuple[tuple[str, str], ...] = ()
+    kept: frozenset[str] = frozenset()
 
     def columns_of(self, source: listing.Source[listing.AnyModel]) -> tuple[str, ...]:
         """Return those of the needed columns that the source has; the others are completed afterwards."""
@@ -84,7 +87,7 @@ class Table:
         self.patchable: Mapping[str, Field] = {
             name: field for name, field in self.fields.items() if field.type and field.write & fields.PATCH
         }
-        self.select = functools.lru_cache(maxsize=2048)(self._select)
+        self.select = functools.lru_cache(maxsize=256)(self._select)
 
     def sort_column(self, key: str, minor: int) -> str:
         """Return the column for a ``sort_key``.
@@ -117,13 +120,16 @@ class Table:
             ]
         else:
             chosen = self._list_named((*names, "links"), minor)
+        plain = tuple(field.name for field in chosen if field.compute is None)
         needed = (field.needs or (() if field.compute else (field.name,)) for field in chosen)
+        computed_from = itertools.chain(*(field.needs for field in chosen))
         return Selection(
             frozenset(field.name for field in chosen),
             tuple(dict.fromkeys(itertools.chain(*needed, self._always))),
-            tuple(field.name for field in chosen if field.compute is None),
+            plain,
             tuple((field.name, field.compute) for field in chosen if field.compute),
             tuple((field.name, field.see) for field in chosen if field.see),
+            frozenset(plain).difference(computed_from),
         )
 
     def _list_named(self, given: Iterable[str], minor: int) -> list[Field]:
@@ -145,7 +151,8 @@ def masked_field(name: str, since: int = 1, **options: Any) -> Field:
     """
 
     def compute(record: models.Record, _call: Call) -> object:
-        return masking.mask(vars(record)[name])
+        found = vars(record)[name]
+        return found and masking.mask(found)  # most are empty
 
     return Field(name, since, compute=compute, needs=(name,), masked=True, **options)
 
@@ -162,8 +169,11 @@ def links_field(collection: str, column: str = "uuid", below: str = "", since: i
     :param below: a sub-resource; the field has its name and its links.
     """
 
-    def compute(record: models.Record, call: Call) -> list[dict[str, str]]:
-        return build_links(call, f"{collection}/{getattr(record, column)}/{below}".rstrip("/"))
+    path = f"{collection}/{_OWN_NAME}/{below}".rstrip("/")
+
+    def compute(record: models.Record, call: Call) -> orjson.Fragment:
+        own_name = orjson.dumps(getattr(record, column)).decode()[1:-1]
+        return orjson.Fragment(_format_links(call.base, path).replace(_OWN_NAME, own_name))
 
     return Field(below or "links", since, compute=compute, needs=(column,), brief=not below, schema=LINKS)
 
@@ -174,10 +184,20 @@ def record_fields(collection: str, since: int = 1) -> tuple[Field, ...]:
 
 
 def build_links(call: Call, path: str) -> list[dict[str, str]]:
-    return [
-        {"href": f"{call.base}/v1/{path}", "rel": "self"},
-        {"href": f"{call.base}/{path}", "rel": "bookmark"},
-    ]
+    return _build_links(call.base, path)
+
+
+def _build_links(base: str, path: str) -> list[dict[str, str]]:
+    return [{"href": f"{base}/v1/{path}", "rel": "self"}, {"href": f"{base}/{path}", "rel": "bookmark"}]
+
+
+_OWN_NAME = "<own-name>"
+"""Stands for the name of an object in its links, which are the same but for it."""
+
+
+@functools.lru_cache(maxsize=256)
+def _format_links(base: str, path: str) -> str:
+    return orjson.dumps(_build_links(base, path)).decode()
 
 
 _ESCAPES_SINCE = 98

@@ -5,10 +5,10 @@ What an operator sets in ``[oslo_messaging_rabbit]`` or in ``transport_url`` cou
 
 from collections.abc import Iterator, Mapping
 
+import certifi
 import oslo_messaging
 from oslo_config import cfg
 from oslo_messaging import opts
-from requests.utils import DEFAULT_CA_BUNDLE_PATH
 
 from ingot.common import errors
 
@@ -26,7 +26,7 @@ _DEFAULTS: Mapping[str, object] = {
     # A broker that is unresponsive is given up after so many seconds, and another one of transport_url taken.
     "heartbeat_timeout_threshold": 30,
     # With no authorities the driver would take any certificate: those that all else here trusts.
-    "ssl_ca_file": DEFAULT_CA_BUNDLE_PATH,
+    "ssl_ca_file": certifi.where(),
 }
 
 

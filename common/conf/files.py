@@ -11,21 +11,31 @@ import os
 import pathlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from keystoneauth1 import loading
 from oslo_config import cfg
 
+from ingot.common import later
 from ingot.common.conf import ironic
 from ingot.common.conf.ironic import Verdict
+
+if TYPE_CHECKING:
+    from keystoneauth1 import loading
+
+    from ingot.common.conf import glance
+else:
+    glance = later.Module("ingot.common.conf.glance")
+    loading = later.Module("keystoneauth1.loading")
 
 _SECTION = re.compile(r"\[([^\]]+)\]\s*")
 _OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
 
-_LIBRARIES = ("oslo.log", "oslo.db", "oslo.messaging", "oslo.policy", "keystonemiddleware.auth_token")
+GLANCE = "glance"
+
+_LIBRARIES = ("oslo.log", "oslo.db", "oslo.messaging", "oslo.policy", GLANCE, "keystonemiddleware.auth_token")
 """Whose options Ingot's processes have. They are loaded in this order, and only if an option is not found before."""
 
-_LOGINS = ("glance", "keystone_authtoken")
+_LOGINS = (GLANCE, "keystone_authtoken")
 """Groups whose options depend on auth_type."""
 
 _CLOSE = 0.75
@@ -181,8 +191,10 @@ class Catalog:
         """Return the option that a file sets, if there is one."""
         key = (setting.group, setting.name)
         while key not in self._known and self._more:
-            found = importlib.metadata.entry_points(group="oslo.config.opts", name=self._more.pop(0))
-            for entry_point in found:
+            name = self._more.pop(0)
+            if name == GLANCE:
+                self._add([(GLANCE, glance.OPTIONS)])
+            for entry_point in importlib.metadata.entry_points(group="oslo.config.opts", name=name):
                 self._add(entry_point.load()())
         return self._known.get(key)
 

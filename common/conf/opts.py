@@ -2,29 +2,26 @@
 
 import contextlib
 import importlib.metadata
+import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from keystoneauth1 import loading
 from oslo_config import cfg
 from oslo_db import options as db_options
 from oslo_log import log
 from oslo_utils import netutils
 
-from ingot.common import errors
+from ingot.common import errors, later
 from ingot.common.conf import api, conductor, default, deploy, secrets
 from ingot.common.conf import files as config_files
 
-_GLANCE: list[cfg.Opt] = [
-    *loading.get_auth_common_conf_options(),
-    *loading.get_session_conf_options(),
-    *loading.get_adapter_conf_options(include_deprecated=False),
-]
-"""Where images are asked for, and as whom, as all clients of OpenStack have it.
+if TYPE_CHECKING:
+    from keystoneauth1 import loading
 
-The timeout, after which Glance counts as away, is shorter than a request waits for a conductor.
-"""
-
-cfg.set_defaults(_GLANCE, service_type="image", valid_interfaces=["internal", "public"], timeout=20)
+    from ingot.common.conf import glance
+else:
+    glance = later.Module("ingot.common.conf.glance")
+    loading = later.Module("keystoneauth1.loading")
 
 _EPILOG = (
     "Options are read from the files that --config-file and --config-dir name; without them from ingot.conf, the file "
@@ -33,6 +30,9 @@ _EPILOG = (
 )
 
 _SQLITE = "sqlite:///$state_path/ingot.sqlite"
+
+_GLANCE_SET = "OS_GLANCE__"
+"""How variables of the environment begin that set an option of [glance]."""
 
 _STAND_INS: Mapping[tuple[str, str], object] = {("database", "connection"): _SQLITE, ("inspector", "hooks"): []}
 """Instead of defaults that are set later, or that name another option."""
@@ -49,8 +49,8 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "pxe": deploy.PXE,
     "ipmi": deploy.IPMI,
     "secrets": secrets.SECRETS,
-    "glance": _GLANCE,
 }
+"""All but [glance], which is registered if it is used: see :func:`use_glance`."""
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
@@ -58,7 +58,8 @@ def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
 
     To [glance] it adds the options of auth_type = password; the plugin registers its own when it is loaded.
     """
-    return sorted({**GROUPS, "glance": [*_GLANCE, *loading.get_auth_plugin_conf_options("password")]}.items())
+    images = [*glance.OPTIONS, *loading.get_auth_plugin_conf_options("password")]
+    return sorted({**GROUPS, config_files.GLANCE: images}.items())
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -68,6 +69,11 @@ def register(conf: cfg.ConfigOpts) -> None:
     # Connections are used for milliseconds; a pool smaller than the threads would open and close them all the time.
     db_options.set_defaults(conf, max_pool_size=30, max_overflow=100)
     log.register_options(conf)
+
+
+def use_glance(conf: cfg.ConfigOpts) -> None:
+    """Register the options of [glance], too."""
+    conf.register_opts(glance.OPTIONS, config_files.GLANCE)
 
 
 def load(
@@ -123,6 +129,8 @@ def parse(
         )
     except (cfg.Error, OSError, ValueError) as exc:
         raise errors.ConfigurationError(f"{exc}.") from exc
+    if config_files.GLANCE in conf.list_all_sections() or any(name.startswith(_GLANCE_SET) for name in os.environ):
+        use_glance(conf)
     conf.set_default("my_ip", netutils.get_my_ipv4())
     conf.set_default("connection", _SQLITE, group="database")
     return conf
@@ -134,7 +142,10 @@ def replace_bad_values(conf: cfg.ConfigOpts) -> list[str]:
     Only Ingot's own options are looked at, and those of the database.
     """
     bad = []
-    for group, options in [*GROUPS.items(), ("database", db_options.database_opts)]:
+    groups = [*GROUPS.items(), ("database", db_options.database_opts)]
+    if config_files.GLANCE in conf:
+        groups.append((config_files.GLANCE, glance.OPTIONS))
+    for group, options in groups:
         for opt in options:
             try:
                 (conf if group == "DEFAULT" else conf[group])[opt.dest]

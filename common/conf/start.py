@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import errors, masking
+from ingot.common import errors, masking, workers
 from ingot.common.conf import files, opts
 from ingot.common.conf.ironic import Verdict
 
@@ -173,6 +173,15 @@ def set_up_logs(conf: cfg.ConfigOpts) -> None:
         with contextlib.suppress(OSError):  # another user's, whose choice it is
             file.chmod(0o640)
     masking.mask_logs()
+    _introduce()
+
+
+def _introduce() -> None:
+    """Log what this process is to the supervisor that has started it, which writes no logs itself."""
+    if before := os.environ.pop(workers.BEFORE, None):
+        LOG.error("%s", before)
+    if title := os.environ.pop(workers.TITLE, None):
+        LOG.info("%s runs as process %d", title, os.getpid())
 
 
 def run(prog: str, work: Callable[[], int]) -> int:

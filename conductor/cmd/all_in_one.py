@@ -7,7 +7,7 @@ from ingot.api.auth import identity
 from ingot.common import errors, signals
 from ingot.common.conf import safety, start
 from ingot.conductor import manager
-from ingot.db import schema, secrets
+from ingot.db import migrate, secrets
 from ingot.db.engine import Database
 from ingot.drivers.loading import factory
 from ingot.rpcapi import client, transport
@@ -39,7 +39,7 @@ def _run() -> int:
     stopped = threading.Event()
     bus = transport.LocalTransport()
     web = server.Server(conf, app.create_app(conf, db, client.ConductorClient(conf, db, bus)))
-    schema.ensure_current(db)
+    migrate.ensure_current(db)
     secrets.prepare_alone(db, conf.host)
     conductor = manager.Conductor(conf, db, hardware)
     conductor.membership.on_name_conflict = stopped.set

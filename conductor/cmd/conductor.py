@@ -1,5 +1,6 @@
 """ingot-conductor: a conductor, or several, on RabbitMQ and a shared database; and the commands of operators."""
 
+import os
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ from ingot.common.conf import broker, safety, start
 from ingot.conductor import manager
 from ingot.conductor.cmd import drain, workers
 from ingot.conductor.cmd.witness import Witness
+from ingot.conductor.membership import identify_process
 from ingot.db import schema, secrets
 from ingot.db.engine import Database
 from ingot.drivers.loading import factory
@@ -52,7 +54,7 @@ def _run() -> int:
     if conf.conductor.workers > 1:
         _check_services(conf, db)
         db.dispose()
-        return workers.Supervisor(conf, sys.argv).run()
+        workers.supervise(conf, sys.argv)
     return _serve(conf, db, hardware)
 
 
@@ -71,7 +73,7 @@ def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> in
 
     :raises IngotError: it cannot start.
     """
-    witness = Witness(db, conf.host, conf.conductor.heartbeat_timeout)
+    witness = Witness(identify_process(os.getpid()), sys.argv[1:])
     stopped = threading.Event()
     try:
         reachable = _check_services(conf, db)

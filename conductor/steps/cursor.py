@@ -140,8 +140,11 @@ class FlowCursor:
             step_deadline=None,
             step_heard=nodes.LAST_HEARD,
             **({"lock_attempts": 1} if attempt == 1 else {}),  # others were lost with what came before
-            due_at=clock.now(),  # should this conductor die in the step, the next sweep finds it
         )
+        # Due it stays: should this conductor die in the step, the next sweep finds it.
+        due_at = self._task.node.due_at
+        if due_at is None or due_at > clock.now():
+            self._task.set(due_at=clock.now())
         self._task.add_event(nodes.build_step_event(self._build_attempt("running")))
         self._task.write(self._unwritten, self._entries)
         self._unwritten, self._entries = [], []

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 from oslo_log import log
 
-from ingot.common import clock, errors, states
+from ingot.common import clock, errors, states, waits
 from ingot.common.states import StepState
 from ingot.common.steps import Runner, name_source
 from ingot.common.waits import OWN_MEMORY, Wait
@@ -238,7 +238,7 @@ class Run:
                         return None
                 case results.WaitForAgent():
                     self.cursor.write_waiting(answer)
-                    return None
+                    return self._pause_questions() if answer.watch else None
                 case results.PollAfter():
                     if answer.waits_for != Wait.HARDWARE or answer.until is not None:
                         own = self.task.memory.setdefault(OWN_MEMORY, {})
@@ -248,6 +248,11 @@ class Run:
                 case results.Hold():
                     self.cursor.write_holding()
                     return None
+
+    def _pause_questions(self) -> float | None:
+        """Return when to come back, should the agent call in the pause; see :func:`waits.pause_after_question`."""
+        began, asked = self.task.node.step_started_at, self.cursor.called_at
+        return (waits.pause_after_question(began, asked) if began else 0.0) or None
 
     def _call(self, is_answered: bool) -> results.Result:
         """Call the current step once, or what replaces it: a retry, or the first step of a plan made anew.
@@ -334,6 +339,7 @@ class Run:
         if self.cursor.current.key == self.flow.agent_ends_with:
             self._collect_logs(has_failed=False)
         self.cursor.write_running(attempt=1)
+        self.task.is_first_call = True  # the calls of one task are of different steps
         if self._came_from_wait and not node.abort_requested and not self.flow.abort_any_step:
             node.abort_requested = nodes.get(self.task.db, node.uuid, ("abort_requested",)).abort_requested
         self._came_from_wait = False

@@ -61,8 +61,8 @@ class Flow:
     :param last: entries after the steps.
     :param plan: gives the ordered steps, and reports what is wrong with those that were requested. Its second argument
         is what the agent offers, None while that is not known.
-    :param collect_after: (interface, step) after which the agent, if there is one, is asked for its steps.
-    :param agent_ends_with: (interface, step) that ends the agent, so its logs are collected before.
+    :param collect_after: key of the step after which the agent, if there is one, is asked for its steps.
+    :param agent_ends_with: key of the step that ends the agent, so its logs are collected before.
     :param timeout_option: option of [conductor] with the seconds without a heartbeat after which a wait fails; a flow
         that waits has one.
     :param abort_any_step: whether an abort ends any waiting step, or only those declared abortable.
@@ -124,7 +124,7 @@ def call_step(task: Task, flow: Flow, step: PlannedStep) -> results.Result:
     match step.runner:
         case Runner.FLOW:
             _get_step_interface(task, step.interface)
-            entries = {(entry.interface, entry.name): entry for entry in (*flow.first, *flow.last)}
+            entries = {entry.as_step().key: entry for entry in (*flow.first, *flow.last)}
             if step.key not in entries:  # another release made the plan
                 raise errors.StepFailed(f"this conductor's release does not know {step.label}; upgrade all conductors")
             answer = entries[step.key].run(task)

@@ -18,7 +18,7 @@ from oslo_log import log
 from ingot.common import clock, context, errors
 from ingot.common.json_types import Json
 from ingot.common.steps import PlannedStep
-from ingot.db import facts, inventory, maintenance, models, nodes, ports, volumes
+from ingot.db import facts, inventory, maintenance, models, node_refusals, nodes, ports, volumes
 from ingot.db.engine import Database
 from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
 from ingot.drivers.interfaces.task import BareDriver
@@ -143,6 +143,7 @@ class Task:
         self._sure_at = 0.0 if locked_at is None else locked_at
         self.step: PlannedStep | None = None
         self.memory: Json = {}
+        self.is_first_call = False
         self.released = self.shared
         self._dirty: dict[str, object] = {}
         self._new_events: list[nodes.Event] = []
@@ -175,7 +176,7 @@ class Task:
             return
         moment = self.services.lease.now()
         if not self._holds_lock():
-            raise nodes.lock_lost_error(self.node)
+            raise node_refusals.lock_lost_error(self.node)
         self._sure_at = moment
 
     def _holds_lock(self) -> bool:
@@ -217,10 +218,10 @@ class Task:
         return nodes.get(self.db, self.node.uuid, ("configdrive",)).configdrive
 
     def keep_bios_settings(self, read: Iterable[Mapping[str, object]]) -> None:
-        facts.BIOS.replace(self.db, self.node, read)
+        self.add_extra_write(facts.BIOS.build_write(self.node.id, read))
 
     def keep_firmware_components(self, read: Iterable[Mapping[str, object]]) -> None:
-        facts.FIRMWARE.replace(self.db, self.node, read)
+        self.add_extra_write(facts.FIRMWARE.build_write(self.node.id, read))
 
     def set(self, **columns: object) -> None:
         for name, value in columns.items():
@@ -261,7 +262,7 @@ class Task:
         self._dirty, self._new_events, self._extra_writes = {}, [], []
 
     def write(self, step_runs: Rows = (), history: Rows = ()) -> None:
-        """Write what :meth:`set` has collected, with step runs and history, all or nothing.
+        """Write what :meth:`set` has collected, with step runs and history: see :func:`nodes.write_locked`.
 
         :raises LockLost: the lock was taken over; nothing was written.
         """

@@ -23,7 +23,7 @@ from oslo_config import cfg
 
 from ingot.common import errors
 from ingot.common.conf import start
-from ingot.db import conductors, schema, secrets
+from ingot.db import conductors, migrate, schema, secrets
 from ingot.db.engine import Database
 
 LOG = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ def _contract(db: Database, conf: cfg.ConfigOpts) -> None:
     _refuse_older(db, conf)
     if left := list_unfinished(db):
         raise errors.Conflict(reason=f"Run ingot-dbsync online_data_migrations first; to do: {', '.join(left)}.")
-    schema.upgrade(db)
+    migrate.upgrade(db)
 
 
 def list_older(db: Database, conf: cfg.ConfigOpts) -> list[str]:
@@ -136,20 +136,20 @@ def _run(db: Database, conf: cfg.ConfigOpts) -> int:
     match command.name:
         case "upgrade" | "expand" if command.revision is None:
             is_new = schema.version(db) is None
-            schema.expand(db)
+            migrate.expand(db)
             if is_new and db.keyring.seals and not db.keyring.exists():
                 _add_key(db)
         case "upgrade" | "expand":
-            schema.upgrade(db, command.revision)
+            migrate.upgrade(db, command.revision)
         case "contract":
             _contract(db, conf)
         case "version":
             needed, head = schema.required_revision(), schema.head()
             print(f"{schema.version(db) or 'empty'} (this release: {needed}, after contract: {head})")
         case "stamp":
-            schema.stamp(db, command.revision)
+            migrate.stamp(db, command.revision)
         case "revision":
-            print(schema.draft(db, command.message))
+            print(migrate.draft(db, command.message))
         case "add_key":
             _add_key(db)
         case "online_data_migrations":

@@ -28,7 +28,7 @@ from oslo_upgradecheck.upgradecheck import Code, Result
 from ingot.common import errors, interfaces, masking, patterns
 from ingot.common.conf import broker, files, safety, start
 from ingot.common.conf.ironic import MEANINGS, Verdict
-from ingot.db import conductors, engine, explanations, inventory, models, nodes, schema, secrets
+from ingot.db import conductors, drivers, explanations, inventory, models, nodes, schema, secrets
 from ingot.db.cmd import dbsync
 from ingot.db.engine import Database
 
@@ -260,7 +260,7 @@ def _check_files(line: files.CommandLine) -> int:
         return int(Code.FAILURE)
     safety.check_api(begun)
     safety.check_hardware(begun)
-    begun.attempt(engine.parse_url, begun.conf.database.connection)
+    begun.attempt(drivers.parse_url, begun.conf.database.connection)
     for entry_point in importlib.metadata.entry_points(group=_CHECKS):
         begun.attempt(entry_point.load(), begun.conf)
     lines: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}

@@ -1,4 +1,4 @@
-"""What alembic runs for each of its commands, on the connection that ``ingot.db.schema`` hands over."""
+"""What alembic runs for each of its commands, on the connection that ``ingot.db.migrate`` hands over."""
 
 from alembic import context
 

@@ -1,9 +1,8 @@
 """The tables, and the types of rows read from them: ``models.Node`` declares the table and is what a node is.
 
-Query functions use the tables through SQLAlchemy Core: mapping a node's eighty columns to objects of the ORM is slow.
-Once all are declared the ORM therefore lets go of the classes; their instances are plain records
-(:class:`Record`). A column's ``doc`` is its documentation; what the API shows of a node is declared in
-``ingot.api.nodes.node_fields``.
+Query functions use the tables through SQLAlchemy Core: mapping a node's eighty columns to objects of its ORM is slow,
+and loading the ORM costs each process 6 MiB. What is read are plain records (:class:`Record`). A column's ``doc`` is
+its documentation; what the API shows of a node is declared in ``ingot.api.nodes.node_fields``.
 """
 
 from ingot.db.models.allocation import Allocation as Allocation
@@ -12,8 +11,9 @@ from ingot.db.models.base import JsonText as JsonText
 from ingot.db.models.base import Record as Record
 from ingot.db.models.base import Row as Row
 from ingot.db.models.base import SecretJson as SecretJson
+from ingot.db.models.base import Words as Words
+from ingot.db.models.base import as_kept as as_kept
 from ingot.db.models.base import columns as columns
-from ingot.db.models.base import forget_declarations
 from ingot.db.models.base import keyrings as keyrings
 from ingot.db.models.base import moment as moment
 from ingot.db.models.base import string as string
@@ -33,6 +33,7 @@ from ingot.db.models.node import Chassis as Chassis
 from ingot.db.models.node import Node as Node
 from ingot.db.models.node import NodeTag as NodeTag
 from ingot.db.models.node import NodeTrait as NodeTrait
+from ingot.db.models.node import RemovedNode as RemovedNode
 from ingot.db.models.port import Port as Port
 from ingot.db.models.port import Portgroup as Portgroup
 from ingot.db.models.secret import SecretKey as SecretKey
@@ -43,5 +44,3 @@ from ingot.db.models.step_list import RunbookStep as RunbookStep
 from ingot.db.models.step_list import RunbookTrait as RunbookTrait
 from ingot.db.models.volume import VolumeConnector as VolumeConnector
 from ingot.db.models.volume import VolumeTarget as VolumeTarget
-
-forget_declarations()

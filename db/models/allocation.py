@@ -1,10 +1,9 @@
 """Allocations."""
 
 from sqlalchemy import ForeignKey
-from sqlalchemy.orm import Mapped, mapped_column
 
 from ingot.common.json_types import Json
-from ingot.db.models.base import Row, string, text
+from ingot.db.models.base import Row, column, string, text
 
 
 class Allocation(Row):
@@ -12,12 +11,12 @@ class Allocation(Row):
 
     __tablename__ = "allocations"
 
-    name: Mapped[str | None] = mapped_column(unique=True)
-    node_id: Mapped[int | None] = mapped_column(ForeignKey("nodes.id"), unique=True)
-    state: Mapped[str] = mapped_column(string(15), index=True)
-    owner: Mapped[str | None] = mapped_column(index=True)
-    resource_class: Mapped[str | None] = mapped_column(string(80), index=True)
-    candidate_nodes: Mapped[list[str]]
-    traits: Mapped[list[str]]
-    last_error: Mapped[str | None] = mapped_column(text())
-    extra: Mapped[Json]
+    name: str | None = column(unique=True)
+    node_id: int | None = column(ForeignKey("nodes.id"), unique=True)
+    state: str = column(string(15), index=True)
+    owner: str | None = column(index=True)
+    resource_class: str | None = column(string(80), index=True)
+    candidate_nodes: list[str]
+    traits: list[str]
+    last_error: str | None = column(text())
+    extra: Json

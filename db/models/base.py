@@ -1,14 +1,15 @@
 """What all tables have in common, and all rows read from them."""
 
 import datetime
+import inspect
+import typing
 import weakref
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
-from sqlalchemy.orm import DeclarativeBase, Mapped, MappedColumn, mapped_column
 
 from ingot.common import clock, keyring
 from ingot.common.json_types import Json
@@ -25,6 +26,7 @@ _NAMES = {
 
 
 AnyColumn = sa.ColumnElement[Any]
+Reader = Callable[[Any], Any]
 Result = sa.CursorResult[Any]
 
 # MySQL's default collation ignores case; names, traits and uuids do not.
@@ -98,10 +100,36 @@ class JsonText(sa.types.TypeDecorator[object]):
     def process_bind_param(self, value: object, dialect: sa.Dialect) -> str | None:
         return None if value is None else orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
-    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> object:
-        if value is None:
-            return self.empty() if self.empty else None
-        return orjson.loads(value)
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Reader:
+        """Return what reads a value, in one call: process_result_value would be called by another function."""
+        empty: Callable[[], object] = self.empty or (lambda: None)
+
+        def read(value: str | None) -> object:
+            if value is None:
+                return empty()
+            return {} if value == "{}" else orjson.loads(value)  # most of them are empty
+
+        return read
+
+
+class KeptJson(JsonText):
+    """A JSON document that goes into an answer as the text that is kept: nothing is decoded and encoded again."""
+
+    cache_ok = True
+
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Reader:
+        empty: Callable[[], object] = self.empty or (lambda: None)
+        return lambda value: empty() if value is None else orjson.Fragment(value)
+
+
+class Words(sa.types.TypeDecorator[list[str]]):
+    """Words of one value, joined by commas, which are read as a sorted list."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> list[str]:
+        return sorted(value.split(",")) if value else []
 
 
 keyrings: weakref.WeakKeyDictionary[sa.Dialect, keyring.Keyring] = weakref.WeakKeyDictionary()
@@ -123,9 +151,9 @@ class SecretJson(JsonText):
     def process_bind_param(self, value: object, dialect: sa.Dialect) -> str | None:
         return super().process_bind_param(keyrings[dialect].seal(value) if value else value, dialect)
 
-    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> object:
-        found = super().process_result_value(value, dialect)
-        return keyrings[dialect].wrap(found) if value and keyring.MARK in value else found
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Reader:
+        read, wrap = super().result_processor(dialect, coltype), keyrings[dialect].wrap
+        return lambda value: wrap(read(value)) if value and keyring.MARK in value else read(value)
 
 
 class _Opened:
@@ -167,7 +195,7 @@ class Record:
     def all_of(cls, result: Result) -> list[Self]:
         """Return all rows of a result."""
         names = tuple(result.keys())
-        return [cls.from_row(names, row) for row in result]
+        return [cls.from_row(names, row) for row in result.all()]
 
     if not TYPE_CHECKING:  # type checkers know the columns
 
@@ -202,61 +230,93 @@ def _moment(moment: datetime.datetime) -> str:
     return f"{(moment - _EPOCH) // _TICK:x}"
 
 
-class Base(Record, DeclarativeBase):
-    """A table's declaration, and a row read from it.
+_TYPES: dict[object, type[sa.types.TypeEngine[Any]] | sa.types.TypeEngine[Any]] = {
+    bool: sa.Boolean,
+    int: sa.Integer,
+    float: sa.Double,
+    str: string(),
+    datetime.datetime: moment(),
+    Json: JsonText(dict),
+    list[Json]: JsonText(list),
+    list[str]: JsonText(list),
+}
+"""What holds a value of a type, where a column does not say."""
+
+
+class _Declared(NamedTuple):
+    """What a model says of a column besides the type of its values."""
+
+    arguments: tuple[Any, ...] = ()
+    options: Mapping[str, Any] = {}
+
+    def build(self, name: str, hint: Any) -> sa.Column[Any]:
+        optional = type(None) in typing.get_args(hint)
+        kind = next(one for one in typing.get_args(hint) if one is not type(None)) if optional else hint
+        options = {"nullable": optional, **self.options}
+        typed = any(isinstance(one, sa.types.TypeEngine) for one in self.arguments)
+        found: sa.Column[Any] = sa.Column(*(() if typed else (_TYPES[kind],)), *self.arguments, **options)
+        found.name = found.key = name  # as it is: of a name that is given Column makes what is no key of JSON
+        return found
+
+
+def column(*arguments: object, **options: object) -> Any:
+    """Declare more of a column of a model than its annotation has; parameters as of :class:`sqlalchemy.Column`."""
+    return _Declared(arguments, options)
+
+
+class Base(Record):
+    """A table's declaration, and a row read from it: the annotations of a model are the columns of its table.
 
     A subclass without a table of its own adds what a query reads besides: annotate the further columns.
     """
 
-    metadata = sa.MetaData(naming_convention=_NAMES)
-    type_annotation_map: ClassVar[dict[object, object]] = {
-        str: string(),
-        datetime.datetime: moment(),
-        Json: JsonText(dict),
-        list[Json]: JsonText(list),
-        list[str]: JsonText(list),
-    }
+    metadata: ClassVar = sa.MetaData(naming_convention=_NAMES)
+    __tablename__: ClassVar[str]
+    __table_args__: ClassVar[tuple[sa.schema.SchemaItem, ...]] = ()
+    _declared: ClassVar[Mapping[str, tuple[Any, _Declared]]] = {}
 
     def __init_subclass__(cls) -> None:
-        if "__tablename__" not in cls.__dict__:
-            cls.__abstract__ = True
         super().__init_subclass__()
+        own = {}
+        for name, hint in inspect.get_annotations(cls).items():
+            said = vars(cls).get(name)
+            own[name] = hint, said if isinstance(said, _Declared) else _Declared()
+            if said is not None:
+                delattr(cls, name)  # or a column that was not read would look as if it was
+        inherited: dict[str, tuple[Any, _Declared]] = {}
+        for base in cls.__bases__:
+            inherited |= getattr(base, "_declared", {})
+        cls._declared = {**inherited, **own}
+        if "__tablename__" in vars(cls):
+            columns = [declared.build(name, hint) for name, (hint, declared) in cls._declared.items()]
+            for column in sa.Table(cls.__tablename__, Base.metadata, *columns, *cls.__table_args__).c:
+                if isinstance(column.type, SecretJson):
+                    setattr(cls, column.name, _Opened(column.name))
 
 
-class Timestamps:
+class Timestamps(Base):
     """When a row was written first and last."""
 
-    created_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
-    updated_at: Mapped[datetime.datetime | None] = mapped_column(onupdate=clock.now)
+    created_at: datetime.datetime = column(default=clock.now)
+    updated_at: datetime.datetime | None = column(onupdate=clock.now)
 
 
-class Row(Timestamps, Base):
+class Row(Timestamps):
     """What is created, changed and deleted by requests: a row with a uuid."""
 
-    id: Mapped[int] = mapped_column(primary_key=True, sort_order=-2)
-    uuid: Mapped[str] = mapped_column(string(36), unique=True, sort_order=-1)
-
-
-def forget_declarations() -> None:
-    """Have the ORM let go of all classes, once all are declared.
-
-    On the classes that are no tables it leaves the declared columns, and one that was not read would look as if it was.
-    """
-    models = [mapper.class_ for mapper in Base.registry.mappers]
-    Base.registry.dispose()
-    for model in models:
-        for column in table(model).c:
-            if isinstance(column.type, SecretJson):
-                type.__setattr__(model, column.name, _Opened(column.name))
-    for base in (Timestamps, Row):
-        for name, declared in list(vars(base).items()):
-            if isinstance(declared, MappedColumn):
-                delattr(base, name)
+    id: int = column(primary_key=True)
+    uuid: str = column(string(36), unique=True)
 
 
 def table(model: type[Base]) -> sa.Table:
     """Return the table that a model declares."""
     return Base.metadata.tables[model.__tablename__]
+
+
+def as_kept(column: AnyColumn) -> AnyColumn:
+    """Return a column as :class:`KeptJson` reads it, if it holds JSON in which nothing is encrypted."""
+    found = column.type
+    return sa.type_coerce(column, KeptJson(found.empty)) if type(found) is JsonText else column
 
 
 def columns(table: sa.Table, names: Iterable[str] | None) -> list[AnyColumn]:

@@ -3,11 +3,10 @@
 import datetime
 
 from sqlalchemy import BigInteger, ForeignKey, Index
-from sqlalchemy.orm import Mapped, mapped_column
 
 from ingot.common import clock
 from ingot.common.json_types import Json
-from ingot.db.models.base import Base, Number, blob, string, text
+from ingot.db.models.base import Base, Number, blob, column, string, text
 
 
 class StepRun(Base):
@@ -16,24 +15,24 @@ class StepRun(Base):
     __tablename__ = "step_runs"
     __table_args__ = (Index("step_runs_node_id_run_id_idx", "node_id", "run_id"),)
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"))
-    run_id: Mapped[str] = mapped_column(string(36), index=True)
-    flow: Mapped[str] = mapped_column(string(32))
-    step_index: Mapped[int]
-    attempt: Mapped[int]
-    interface: Mapped[str] = mapped_column(string(32))
-    step: Mapped[str]
-    args: Mapped[Json]
-    priority: Mapped[float] = mapped_column(Number(), doc="agents may have fractions")
-    origin: Mapped[str] = mapped_column(string(300), doc="driver, agent, template or runbook NAME, request, flow")
-    state: Mapped[str] = mapped_column(string(16), doc="done, failed, interrupted, aborted")
-    started_at: Mapped[datetime.datetime]
-    finished_at: Mapped[datetime.datetime]
-    conductor: Mapped[str]
-    error: Mapped[str | None] = mapped_column(text())
-    request_id: Mapped[str | None] = mapped_column(string(40), doc="of the API's request that asked for the flow")
-    global_request_id: Mapped[str | None] = mapped_column(string(40), doc="the client's own id of it")
+    id: int = column(primary_key=True)
+    node_id: int = column(ForeignKey("nodes.id", ondelete="CASCADE"))
+    run_id: str = column(string(36), index=True)
+    flow: str = column(string(32))
+    step_index: int
+    attempt: int
+    interface: str = column(string(32))
+    step: str
+    args: Json
+    priority: float = column(Number(), doc="agents may have fractions")
+    origin: str = column(string(300), doc="driver, agent, template or runbook NAME, request, flow")
+    state: str = column(string(16), doc="done, failed, interrupted, aborted")
+    started_at: datetime.datetime
+    finished_at: datetime.datetime
+    conductor: str
+    error: str | None = column(text())
+    request_id: str | None = column(string(40), doc="of the API's request that asked for the flow")
+    global_request_id: str | None = column(string(40), doc="the client's own id of it")
 
 
 class NodeHistory(Base):
@@ -41,19 +40,19 @@ class NodeHistory(Base):
 
     __tablename__ = "node_history"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(string(36), unique=True)
-    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
-    created_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
-    conductor: Mapped[str | None]
-    severity: Mapped[str] = mapped_column(string(10), doc="INFO or ERROR")
-    event_type: Mapped[str] = mapped_column(doc="provisioning, power, maintenance ...")
-    event: Mapped[str] = mapped_column(text())
-    user: Mapped[str | None]
-    project: Mapped[str | None]
-    state: Mapped[str | None] = mapped_column(string(15))
-    target_provision_state: Mapped[str | None] = mapped_column(string(15))
-    duration_seconds: Mapped[float | None]
+    id: int = column(primary_key=True)
+    uuid: str = column(string(36), unique=True)
+    node_id: int = column(ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
+    created_at: datetime.datetime = column(default=clock.now)
+    conductor: str | None
+    severity: str = column(string(10), doc="INFO or ERROR")
+    event_type: str = column(doc="provisioning, power, maintenance ...")
+    event: str = column(text())
+    user: str | None
+    project: str | None
+    state: str | None = column(string(15))
+    target_provision_state: str | None = column(string(15))
+    duration_seconds: float | None
 
 
 class Event(Base):
@@ -61,12 +60,12 @@ class Event(Base):
 
     __tablename__ = "events"
 
-    id: Mapped[int] = mapped_column(BigInteger(), primary_key=True, autoincrement=False, doc="1, 2, 3 ... no gaps")
-    kind: Mapped[str] = mapped_column(string(16))
-    created_at: Mapped[datetime.datetime]
-    node_uuid: Mapped[str | None] = mapped_column(string(36))
-    node_name: Mapped[str | None]
-    data: Mapped[Json]
+    id: int = column(BigInteger(), primary_key=True, autoincrement=False, doc="1, 2, 3 ... no gaps")
+    kind: str = column(string(16))
+    created_at: datetime.datetime
+    node_uuid: str | None = column(string(36))
+    node_name: str | None
+    data: Json
 
 
 class AgentLog(Base):
@@ -74,11 +73,11 @@ class AgentLog(Base):
 
     __tablename__ = "agent_logs"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    uuid: Mapped[str] = mapped_column(string(36), unique=True)
-    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
-    run_id: Mapped[str] = mapped_column(string(36))
-    flow: Mapped[str] = mapped_column(string(32))
-    created_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
-    size: Mapped[int] = mapped_column(doc="bytes of content")
-    content: Mapped[bytes] = mapped_column(blob())
+    id: int = column(primary_key=True)
+    uuid: str = column(string(36), unique=True)
+    node_id: int = column(ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
+    run_id: str = column(string(36))
+    flow: str = column(string(32))
+    created_at: datetime.datetime = column(default=clock.now)
+    size: int = column(doc="bytes of content")
+    content: bytes = column(blob())

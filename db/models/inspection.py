@@ -3,11 +3,10 @@
 import datetime
 
 from sqlalchemy import ForeignKey
-from sqlalchemy.orm import Mapped, mapped_column
 
 from ingot.common import clock
 from ingot.common.json_types import Json
-from ingot.db.models.base import Base, Row, Timestamps, string, text
+from ingot.db.models.base import Base, Row, Timestamps, column, string, text
 
 
 class NodeInventory(Base):
@@ -15,10 +14,10 @@ class NodeInventory(Base):
 
     __tablename__ = "node_inventory"
 
-    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
-    inventory: Mapped[Json]
-    plugin_data: Mapped[Json]
-    inspected_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
+    node_id: int = column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    inventory: Json
+    plugin_data: Json
+    inspected_at: datetime.datetime = column(default=clock.now)
 
 
 class InspectionRule(Row):
@@ -26,43 +25,43 @@ class InspectionRule(Row):
 
     __tablename__ = "inspection_rules"
 
-    description: Mapped[str | None]
-    priority: Mapped[int] = mapped_column(default=0)
-    sensitive: Mapped[bool] = mapped_column(default=False)
-    phase: Mapped[str] = mapped_column(string(16), default="main")
-    conditions: Mapped[list[Json]]
-    actions: Mapped[list[Json]]
+    description: str | None
+    priority: int = column(default=0)
+    sensitive: bool = column(default=False)
+    phase: str = column(string(16), default="main")
+    conditions: list[Json]
+    actions: list[Json]
 
 
-class BiosSetting(Timestamps, Base):
+class BiosSetting(Timestamps):
     """A setting of a machine's BIOS as it was read last."""
 
     __tablename__ = "bios_settings"
 
-    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
-    name: Mapped[str] = mapped_column(primary_key=True)
-    value: Mapped[str | None] = mapped_column(text())
-    attribute_type: Mapped[str | None]
-    allowable_values: Mapped[list[str]]
-    lower_bound: Mapped[int | None]
-    upper_bound: Mapped[int | None]
-    min_length: Mapped[int | None]
-    max_length: Mapped[int | None]
-    read_only: Mapped[bool | None]
-    reset_required: Mapped[bool | None]
-    unique: Mapped[bool | None]
+    node_id: int = column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    name: str = column(primary_key=True)
+    value: str | None = column(text())
+    attribute_type: str | None
+    allowable_values: list[str]
+    lower_bound: int | None
+    upper_bound: int | None
+    min_length: int | None
+    max_length: int | None
+    read_only: bool | None
+    reset_required: bool | None
+    unique: bool | None
 
 
-class FirmwareComponent(Timestamps, Base):
+class FirmwareComponent(Timestamps):
     """The version of a machine's firmware as it was read last."""
 
     __tablename__ = "firmware_components"
 
-    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
-    component: Mapped[str] = mapped_column(primary_key=True)
-    initial_version: Mapped[str]
-    current_version: Mapped[str | None]
-    last_version_flashed: Mapped[str | None]
-    vendor: Mapped[str | None]
-    model: Mapped[str | None]
-    serial_number: Mapped[str | None]
+    node_id: int = column(ForeignKey("nodes.id", ondelete="CASCADE"), primary_key=True)
+    component: str = column(primary_key=True)
+    initial_version: str
+    current_version: str | None
+    last_version_flashed: str | None
+    vendor: str | None
+    model: str | None
+    serial_number: str | None

@@ -2,10 +2,8 @@
 
 import datetime
 
-from sqlalchemy.orm import Mapped, mapped_column
-
 from ingot.common import clock
-from ingot.db.models.base import Base, text
+from ingot.db.models.base import Base, column, text
 
 
 class SecretKey(Base):
@@ -16,7 +14,7 @@ class SecretKey(Base):
 
     __tablename__ = "secret_keys"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    sealed: Mapped[str] = mapped_column(text())
-    hostname: Mapped[str] = mapped_column(doc="of the service that was the first to encrypt")
-    created_at: Mapped[datetime.datetime] = mapped_column(default=clock.now)
+    id: int = column(primary_key=True)
+    sealed: str = column(text())
+    hostname: str = column(doc="of the service that was the first to encrypt")
+    created_at: datetime.datetime = column(default=clock.now)

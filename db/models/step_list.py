@@ -1,10 +1,9 @@
 """Named lists of steps: deploy templates and runbooks."""
 
 from sqlalchemy import BigInteger, ForeignKey
-from sqlalchemy.orm import Mapped, mapped_column
 
 from ingot.common.json_types import Json
-from ingot.db.models.base import Base, Row
+from ingot.db.models.base import Base, Row, column
 
 
 class DeployTemplate(Row):
@@ -12,19 +11,19 @@ class DeployTemplate(Row):
 
     __tablename__ = "deploy_templates"
 
-    name: Mapped[str] = mapped_column(unique=True)
-    extra: Mapped[Json]
+    name: str = column(unique=True)
+    extra: Json
 
 
 class DeployTemplateStep(Base):
     __tablename__ = "deploy_template_steps"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    deploy_template_id: Mapped[int] = mapped_column(ForeignKey("deploy_templates.id", ondelete="CASCADE"), index=True)
-    interface: Mapped[str] = mapped_column(index=True)
-    step: Mapped[str] = mapped_column(index=True)
-    args: Mapped[Json]
-    priority: Mapped[int] = mapped_column(BigInteger())
+    id: int = column(primary_key=True)
+    deploy_template_id: int = column(ForeignKey("deploy_templates.id", ondelete="CASCADE"), index=True)
+    interface: str = column(index=True)
+    step: str = column(index=True)
+    args: Json
+    priority: int = column(BigInteger())
 
 
 class Runbook(Row):
@@ -32,27 +31,27 @@ class Runbook(Row):
 
     __tablename__ = "runbooks"
 
-    name: Mapped[str] = mapped_column(unique=True)
-    description: Mapped[str | None]
-    disable_ramdisk: Mapped[bool] = mapped_column(default=False)
-    owner: Mapped[str | None] = mapped_column(index=True)
-    public: Mapped[bool] = mapped_column(default=False)
-    extra: Mapped[Json]
+    name: str = column(unique=True)
+    description: str | None
+    disable_ramdisk: bool = column(default=False)
+    owner: str | None = column(index=True)
+    public: bool = column(default=False)
+    extra: Json
 
 
 class RunbookStep(Base):
     __tablename__ = "runbook_steps"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    runbook_id: Mapped[int] = mapped_column(ForeignKey("runbooks.id", ondelete="CASCADE"), index=True)
-    interface: Mapped[str]
-    step: Mapped[str]
-    args: Mapped[Json]
-    order: Mapped[int] = mapped_column(BigInteger())
+    id: int = column(primary_key=True)
+    runbook_id: int = column(ForeignKey("runbooks.id", ondelete="CASCADE"), index=True)
+    interface: str
+    step: str
+    args: Json
+    order: int = column(BigInteger())
 
 
 class RunbookTrait(Base):
     __tablename__ = "runbook_traits"
 
-    runbook_id: Mapped[int] = mapped_column(ForeignKey("runbooks.id", ondelete="CASCADE"), primary_key=True)
-    trait: Mapped[str] = mapped_column(primary_key=True)
+    runbook_id: int = column(ForeignKey("runbooks.id", ondelete="CASCADE"), primary_key=True)
+    trait: str = column(primary_key=True)

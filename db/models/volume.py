@@ -1,10 +1,9 @@
 """Volume connectors and volume targets."""
 
 from sqlalchemy import ForeignKey, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
 
 from ingot.common.json_types import Json
-from ingot.db.models.base import Row, SecretJson, string
+from ingot.db.models.base import Row, SecretJson, column, string
 
 
 class VolumeConnector(Row):
@@ -13,10 +12,10 @@ class VolumeConnector(Row):
     __tablename__ = "volume_connectors"
     __table_args__ = (UniqueConstraint("type", "connector_id"),)
 
-    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
-    type: Mapped[str] = mapped_column(string(32))
-    connector_id: Mapped[str]
-    extra: Mapped[Json]
+    node_id: int = column(ForeignKey("nodes.id", ondelete="CASCADE"), index=True)
+    type: str = column(string(32))
+    connector_id: str
+    extra: Json
 
 
 class VolumeTarget(Row):
@@ -25,9 +24,9 @@ class VolumeTarget(Row):
     __tablename__ = "volume_targets"
     __table_args__ = (UniqueConstraint("node_id", "boot_index"),)
 
-    node_id: Mapped[int] = mapped_column(ForeignKey("nodes.id", ondelete="CASCADE"))
-    volume_type: Mapped[str] = mapped_column(string(64))
-    volume_id: Mapped[str] = mapped_column(string(36))
-    boot_index: Mapped[int]
-    properties: Mapped[Json] = mapped_column(SecretJson())
-    extra: Mapped[Json]
+    node_id: int = column(ForeignKey("nodes.id", ondelete="CASCADE"))
+    volume_type: str = column(string(64))
+    volume_id: str = column(string(36))
+    boot_index: int
+    properties: Json = column(SecretJson())
+    extra: Json

@@ -12,6 +12,9 @@ from ingot.common import interfaces, steps
 from ingot.common.json_types import Json
 from ingot.common.steps import StepJson
 
+_LONGEST_NAME = 255
+"""Characters of the name of a step that the database keeps."""
+
 
 class Command(TypedDict):
     """A command as the agent reports it."""
@@ -118,7 +121,7 @@ def read_offer(answer: object, kind: str) -> StepOffer:
 def _read_step(place: str, value: object) -> StepJson:
     step = read_object(place, value)
     name = step.get("step")
-    if not isinstance(name, str) or not name:
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
         raise Malformed(f"{place}.step", name, "it must be the name of a step")
     interface = step.get("interface")
     if not isinstance(interface, str) or interface not in interfaces.TYPES:

@@ -17,8 +17,9 @@ import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-import requests
+import urllib3
 from oslo_utils import strutils
+from requests import codes, utils
 
 from ingot.common import errors, fetching, masking
 from ingot.common.json_types import Json
@@ -52,6 +53,7 @@ _ERASE_OPTIONS = {
 They are read for each command and not kept with the node, so a changed option holds from the next step on."""
 
 _COMMANDS = "/v1/commands/"
+_HEADERS = {**utils.default_headers(), "Accept-Encoding": "identity"}  # what is packed may be of any size when unpacked
 _LONGEST_ANSWER = 64 * 1024**2  # bytes: archives of logs are the longest
 
 _DROPPED = (ConnectionResetError, BrokenPipeError)
@@ -106,30 +108,40 @@ def read_authorities(task: Task) -> str | bool:
 
 
 @functools.lru_cache(maxsize=256)
-def open_session(url: str, certificate: str | None, authorities: str | bool = True) -> requests.Session:
-    """Return the session for an agent: the one that is open, if any; of many, the least used ones are dropped.
+def open_pool(url: str, certificate: str | None, authorities: str | bool = True) -> urllib3.HTTPConnectionPool:
+    """Return the connections to an agent: those that are open, if any; of many agents, the least used ones are dropped.
 
     :param certificate: PEM that the agent announced; None: authorities decide.
     :param authorities: as :func:`read_authorities` returns it.
     :raises AgentError: the certificate cannot be read.
     """
-    context = None
     try:
-        if certificate:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-            context.load_verify_locations(cadata=certificate)
-        elif isinstance(authorities, str):
-            is_directory = os.path.isdir(authorities)
-            file, directory = (None, authorities) if is_directory else (authorities, None)
-            context = ssl.create_default_context(cafile=file, capath=directory)
-        elif not authorities:
-            context = ssl.create_default_context()
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context = build_context(certificate, authorities) if urllib.parse.urlsplit(url).scheme == "https" else None
     except (OSError, ValueError) as exc:  # errors of TLS are of the first
         reason = f"what its certificate is verified with cannot be read: {exc}"
         raise errors.AgentError(what=f"Calling the agent at {url}", reason=reason) from exc
-    return fetching.open_session(fetching.Adapter(context))
+    return fetching.open_pool(url, context)
+
+
+def build_context(certificate: str | None, authorities: str | bool = True) -> ssl.SSLContext:
+    """Return what verifies an agent; parameters as those of :func:`open_pool`.
+
+    :raises OSError: it cannot be read.
+    """
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.load_verify_locations(cadata=certificate)
+    elif isinstance(authorities, str):
+        is_directory = os.path.isdir(authorities)
+        file, directory = (None, authorities) if is_directory else (authorities, None)
+        context = ssl.create_default_context(cafile=file, capath=directory)
+    elif authorities:
+        context = ssl.create_default_context(cafile=utils.DEFAULT_CA_BUNDLE_PATH)
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # to load authorities takes 20 ms
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 class CommandNotFound(errors.AgentError):
@@ -139,6 +151,7 @@ class CommandNotFound(errors.AgentError):
 class AgentClient:
     """A client of the agent of a node.
 
+    :ivar last_asked: the id of the command that :meth:`ask` has run last.
     :raises AgentUnreachable: from all methods: no agent is known, or it does not answer; AgentRefused, if its machine
         says at once that it is not there.
     :raises AgentError: from all methods: it refuses; the message names the command and the agent's answer, never the
@@ -148,13 +161,14 @@ class AgentClient:
     def __init__(self, task: Task) -> None:
         node = task.node
         self._confirm_lock = task.confirm_lock
-        self._headers = {"X-OpenStack-Request-ID": task.context.global_id}
+        self._headers = {**_HEADERS, "X-OpenStack-Request-ID": task.context.global_id}
         self._options = task.conf.agent
         self._url: str = (node.agent_url or "").rstrip("/")
         self._token: str = node.agent_token or ""
         self._certificate: str | None = node.agent_verify_ca
         self._authorities = read_authorities(task)
         self._where = urllib.parse.urlsplit(self._url).netloc or "an unknown address"
+        self.last_asked: str | None = None
 
     def start(self, name: str, params: Mapping[str, object]) -> answers.Command:
         """Start a command; it runs on after the answer.
@@ -169,6 +183,7 @@ class AgentClient:
         :raises CommandNotFound: the agent does not know the command.
         """
         command = self._post(name, params, wait=True)
+        self.last_asked = command["id"]
         if command["command_status"] != SUCCEEDED:
             raise errors.AgentError(what=self._describe(f"command {name}"), reason=error_text(command))
         return command["command_result"]
@@ -205,13 +220,13 @@ class AgentClient:
             raise errors.AgentError(what=what, reason="it does not use TLS, which [agent] require_tls asks for")
         try:
             response = self._send(body, wait)
-        except requests.RequestException as exc:
+        except urllib3.exceptions.HTTPError as exc:
             # Without a cause: it has the URL, and with it the token.
             unreachable = errors.AgentRefused if _is_caused_by(exc, _REFUSED) else errors.AgentUnreachable
             raise unreachable(what=what, reason=self._reason(exc)) from None
         except fetching.FetchError as exc:
             raise errors.AgentError(what=what, reason=exc.message) from None
-        if response.status >= requests.codes.bad:
+        if response.status >= codes.bad:
             error_class = _ERRORS.get(response.status, errors.AgentError)
             raise error_class(what=what, reason=f"HTTP {response.status}: {_fault_text(response)}")
         try:
@@ -224,28 +239,31 @@ class AgentClient:
     def _send(self, body: Json | None, wait: bool) -> fetching.Answer:
         """Send a request, and once more if the connection broke and that does no harm: all but a start of a command."""
         query = {"agent_token": self._token} | ({} if body is None else {"wait": str(wait).lower()})
+        target = f"{urllib.parse.urlsplit(self._url).path}{_COMMANDS}?{urllib.parse.urlencode(query)}"
+        content, more = (
+            (None, {}) if body is None else (json.dumps(body).encode(), {"Content-Type": "application/json"})
+        )
 
         def attempt() -> fetching.Answer:
             with fetching.limit(self._options.command_timeout):
-                return fetching.request(
-                    open_session(self._url, self._certificate, self._authorities),
+                return fetching.ask(
+                    open_pool(self._url, self._certificate, self._authorities),
                     "GET" if body is None else "POST",
-                    self._url + _COMMANDS,
+                    target,
                     _LONGEST_ANSWER,
-                    params=query,
-                    headers=self._headers,
-                    json=body,
-                    timeout=(self._options.connect_timeout, self._options.command_timeout),
+                    body=content,
+                    headers=self._headers | more,
+                    timeout=urllib3.Timeout(self._options.connect_timeout, self._options.command_timeout),
                 )
 
         try:
             return attempt()
-        except requests.ConnectionError as exc:
+        except urllib3.exceptions.ProtocolError as exc:
             if not wait or not _is_caused_by(exc, _DROPPED):
                 raise
             return attempt()
 
-    def _reason(self, exc: requests.RequestException) -> str:
+    def _reason(self, exc: urllib3.exceptions.HTTPError) -> str:
         *_outer, root = _causes(exc)
         text = masking.mask_text(str(root) or type(root).__name__)
         return text.replace(self._token, masking.MASK) if self._token else text

@@ -1,4 +1,4 @@
-"""Runs what takes long on the agent as a step: posted once, read at each heartbeat, found again after a crash."""
+"""Runs what takes long on the agent as a step: posted once, read at heartbeats, found again after a crash."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ def run(task: Task, name: str, build_params: Params) -> results.Result:
         raise errors.AgentVersionMismatch(reason=f"agent {version} answers; the steps were planned with {planned}")
     agent = client.AgentClient(task)
     try:
-        command = _find_posted(task, agent.commands(), name) or agent.start(name, build_params())
+        command = _find_posted(task, agent, name) or agent.start(name, build_params())
     except (errors.AgentBusy, errors.AgentUnreachable) as exc:
         return _retry_later(task, exc)
     task.memory["command"] = command["id"]
@@ -52,12 +52,15 @@ def run(task: Task, name: str, build_params: Params) -> results.Result:
     return _read_outcome(name, command)
 
 
-def _find_posted(task: Task, listed: list[answers.Command], name: str) -> answers.Command | None:
+def _find_posted(task: Task, agent: client.AgentClient, name: str) -> answers.Command | None:
     """Return the command if it was posted.
 
-    A conductor that died after posting and before writing that down leaves a command that no task knows. So the first
-    call looks for one: an agent's commands after the last one whose outcome was handled can only be of this step.
+    A conductor that died after posting and before writing that down leaves a command that no task knows. A call looks
+    for one, unless it is the first of all. Of this step are the commands after the last one whose outcome was handled.
     """
+    if task.is_first_call:
+        return None
+    listed = agent.commands()
     by_ident = {command["id"]: command for command in listed}
     ident, ended = task.memory.get("command"), session.read_facts(task).get("ended")
     if ident:
@@ -106,8 +109,7 @@ def get_steps(task: Task, kind: str) -> tuple[StepJson, ...]:
     :raises AgentError: the agent does not answer, or its answer cannot be used; or it knows nothing of cleaning or
         servicing, which must not pass for work that is done.
     """
-    offer = _read_offer(task, kind)
-    past = client.AgentClient(task).commands()
+    offer, ended = _read_offer(task, kind)
     reboots = {steps.get_label(step): step["reboot_requested"] for step in offer.steps}
     _keep_offer(task, kind, offer)
     session.note_facts(
@@ -115,7 +117,7 @@ def get_steps(task: Task, kind: str) -> tuple[StepJson, ...]:
         versions=offer.versions,
         agent_version=task.node.agent_version,
         offered={**session.read_facts(task).get("offered", {}), kind: reboots},
-        ended=past[-1]["id"] if past else None,
+        ended=ended,
     )
     return offer.steps
 
@@ -136,13 +138,16 @@ def recall_steps(task: Task, kind: str) -> OfferedSteps | None:
     return task.node.driver_internal_info.get("steps_offered", {}).get(kind)
 
 
-def _read_offer(task: Task, kind: str) -> answers.StepOffer:
+def _read_offer(task: Task, kind: str) -> tuple[answers.StepOffer, str | None]:
+    """Return what the agent offers, and the last one of its commands until now."""
     agent, name = client.AgentClient(task), f"{kind}.get_{kind}_steps"
     try:
-        return agent.ask_for(name, client.build_node_params(task), lambda answer: answers.read_offer(answer, kind))
+        offer = agent.ask_for(name, client.build_node_params(task), lambda answer: answers.read_offer(answer, kind))
+        return offer, agent.last_asked
     except client.CommandNotFound as exc:
         if kind == "deploy":
-            return answers.StepOffer((), None)
+            past = agent.commands()
+            return answers.StepOffer((), None), past[-1]["id"] if past else None
         raise errors.AgentError(
             what=f"Agent {task.node.agent_version} in the machine",
             reason=f"it knows no {kind} steps: boot another one ({exc.message})",
@@ -204,7 +209,7 @@ def _check_same_agent(task: Task, kind: str, version: str | None) -> results.Res
         )
     planned = session.read_facts(task).get("versions")
     try:
-        versions = _read_offer(task, kind).versions
+        versions = _read_offer(task, kind)[0].versions
     except (errors.AgentBusy, errors.AgentUnreachable) as exc:
         return _retry_later(task, exc)
     if versions != planned:

@@ -9,14 +9,18 @@ import gzip
 import io
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import pycdlib
-
-from ingot.common import config_drives, errors
+from ingot.common import config_drives, errors, later
 from ingot.db import models
 from ingot.drivers.images import fetches
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.task import Task
+
+if TYPE_CHECKING:
+    import pycdlib
+else:
+    pycdlib = later.Module("pycdlib")
 
 _LABEL = "config-2"
 _FILES = {

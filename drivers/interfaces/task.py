@@ -49,6 +49,7 @@ class Task(Protocol):
 
     :ivar node: the node as it is known now, see ``ingot.db.models.Node``; :meth:`set` keeps it up to date.
     :ivar memory: what the current step remembers between its calls; saved with every answer.
+    :ivar is_first_call: whether nothing of the current step can have been done yet, by this conductor or another.
     :ivar shared: whether the task has no lock and must not write.
     :ivar circuit_breakers: where calls to BMCs note whether they were answered.
     """
@@ -57,6 +58,7 @@ class Task(Protocol):
     context: context.RequestContext
     node: models.Node
     memory: Json
+    is_first_call: bool
     shared: bool
     circuit_breakers: CircuitBreakers
 

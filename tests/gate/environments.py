@@ -1,5 +1,6 @@
 """Virtual environments for the tests of the gate, and the commands that run in them."""
 
+import configparser
 import fcntl
 import hashlib
 import os
@@ -17,6 +18,7 @@ COMMAND_TIMEOUT_S = patience.seconds(60)
 BUILD_TIMEOUT_S = patience.seconds(240)
 
 _CACHE = ROOT / ".gate"
+_WHEELS = pathlib.Path(__file__).parent / "releases"
 _MARK = ".made-from"
 
 MAY_SAY: Mapping[str, str] = {
@@ -90,6 +92,22 @@ def cached(name: str, *requirements: str) -> pathlib.Path:
             make(place, *requirements)
             mark.write_text(content)
     return place / "bin"
+
+
+def previous_wheel() -> pathlib.Path:
+    """Return the wheel of the release before this one."""
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "setup.cfg")
+    major, minor, _patch = map(int, config["metadata"]["version"].split("."))
+    (wheel,) = _WHEELS.glob(f"ingot-{major}.{minor - 1}.*.whl")
+    return wheel
+
+
+def previous_release() -> pathlib.Path:
+    """Return the programs of the release before this one."""
+    wheel = previous_wheel()
+    major, minor, _patch = wheel.name.split("-")[1].split(".")
+    return cached(f"release-{major}.{minor}", f"{wheel}[mysql,postgresql]")
 
 
 def go_program(source: pathlib.Path, libraries: pathlib.Path) -> pathlib.Path:

@@ -3,8 +3,6 @@
 Meanwhile users behind a load balancer deploy and undeploy the machines of a rack, all the time.
 """
 
-import configparser
-import pathlib
 import threading
 import time
 from typing import Any, ClassVar
@@ -21,17 +19,6 @@ from tests.functional.deployment.core_steps import CORE, ran
 from tests.gate import environments
 
 MACHINES = 4
-
-_WHEELS = pathlib.Path(__file__).parent / "releases"
-
-
-def previous() -> pathlib.Path:
-    """Return the programs of the release before this one, installed from its wheel."""
-    config = configparser.ConfigParser(interpolation=None)
-    config.read(environments.ROOT / "setup.cfg")
-    major, minor, _patch = map(int, config["metadata"]["version"].split("."))
-    (wheel,) = _WHEELS.glob(f"ingot-{major}.{minor - 1}.*.whl")
-    return environments.cached(f"release-{major}.{minor - 1}", f"{wheel}[mysql,postgresql]")
 
 
 class Patient(lab.User):
@@ -101,7 +88,7 @@ class _Rolled:
         self.database = self.useFixture(database.DatabaseFixture(self.backend, migrated=False))
         settings = {"database_url": self.database.url, "rabbit_url": services.broker_url(), "machines": MACHINES}
         self.site = lab.Lab(**settings, conductors=2, apis=2)
-        self.site.programs = previous()
+        self.site.programs = environments.previous_release()
         self.useFixture(self.site)
         self.site.programs = lab.HERE
         self.tenants: list[Tenant] = []

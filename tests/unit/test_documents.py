@@ -11,7 +11,13 @@ from tests import spec_tables
 
 ROOT = pathlib.Path(__file__).parents[2]
 SECURITY = ROOT / "doc" / "source" / "operator" / "security.rst"
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "tests/gate/faults/README.md", "doc/source/contributor/*.rst")
+DOCUMENTS = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "benchmarks/README.md",
+    "tests/gate/faults/README.md",
+    "doc/source/contributor/*.rst",
+)
 LITERAL = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
 MENTION = re.compile(r"([\w.-]*\w/[\w./-]*|[\w-]+\.(?:py|sh|cfg|toml))(?:: ([\w., ]+))?")
 """A path, with a slash or the ending of a file; after a colon names that the file defines."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import testtools
 
 ROOT = pathlib.Path(__file__).parents[2]
-FOLDERS = ("api", "common", "conductor", "db", "drivers", "rpcapi", "devstack", "doc", "tests")
+FOLDERS = ("api", "common", "conductor", "db", "drivers", "rpcapi", "benchmarks", "devstack", "doc", "tests")
 DOCUMENTS = (".md", ".rst", ".sh")
 THIS = "tests/unit/test_words.py"
 

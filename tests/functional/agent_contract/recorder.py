@@ -18,6 +18,7 @@ from typing import Any
 import fixtures
 import requests
 
+from ingot.common import fetching
 from ingot.drivers.agent import client
 from ingot.rack import tls
 from tests import patience
@@ -105,7 +106,8 @@ class Recorder(fixtures.Fixture):
     def _relay(self, url: str, certificate: str) -> tuple[str, str]:
         """Start a relay to an agent; return its address and its certificate."""
         context, own = tls.create(self._directory, "127.0.0.1", None)
-        port = self._listen(lambda: (client.open_session(url, certificate), url), _as_it_is, context)
+        session = fetching.open_session(fetching.Adapter(client.build_context(certificate)))
+        port = self._listen(lambda: (session, url), _as_it_is, context)
         return f"https://127.0.0.1:{port}", own
 
 

@@ -110,7 +110,9 @@ class OpenStackSdk(api_case.ApiCase):
         inventory.save(self.db, node.id, {"cpu": {"count": 8}}, {})
         self.assertEqual({"count": 8}, self.sdk.get_node_inventory("sdk-6")["inventory"]["cpu"])
         locked = nodes.lock(self.db, node.uuid, "conductor-1", "a reading")
-        facts.FIRMWARE.replace(self.db, locked, [{"component": "bmc", "initial_version": "1", "current_version": "2"}])
+        component = {"component": "bmc", "initial_version": "1", "current_version": "2"}
+        read = facts.FIRMWARE.build_write(locked.id, [component])
+        nodes.write_locked(self.db, locked, {}, extra_writes=[read])
         (component,) = self.sdk.list_node_firmware("sdk-6")["firmware"]
         self.assertEqual(("bmc", "2"), (component["component"], component["current_version"]))
 

@@ -47,7 +47,8 @@ class Representations(world.WorldCase):
             change = {"op": "add", "path": f"/{field}", "value": self.made[f"/v1/{collection}"]}
             self.good("PATCH", url, [change])
         locked = nodes.lock(self.db, self.uuid, api_case.HOST, "reading")
-        facts.BIOS.replace(self.db, locked, [{"name": "virtualization", "value": "on"}])
+        read = facts.BIOS.build_write(locked.id, [{"name": "virtualization", "value": "on"}])
+        nodes.write_locked(self.db, locked, {}, extra_writes=[read])
         nodes.release_stale(self.db, api_case.HOST)
         self.named = {
             "{node}": self.uuid,

@@ -13,7 +13,7 @@ import fixtures
 import testtools
 from oslo_config import cfg
 
-from ingot.db import conductors, inventory, schema
+from ingot.db import conductors, inventory, migrate, schema
 from ingot.db.cmd import dbsync, status
 from ingot.db.conductors import EnabledInterface
 from ingot.db.engine import Database
@@ -132,8 +132,8 @@ class Commands(testtools.TestCase):
 
     def upgraded(self) -> None:
         """Turn the database into one of an earlier release that this release's expand has upgraded."""
-        schema.upgrade(self.db)
-        schema.stamp(self.db, schema.required_revision())
+        migrate.upgrade(self.db)
+        migrate.stamp(self.db, schema.required_revision())
 
     def test_an_upgrade_ends_when_the_release_before_is_gone(self) -> None:
         self.upgraded()
@@ -170,7 +170,7 @@ class Commands(testtools.TestCase):
         self.assertIn("run ingot-dbsync expand first", refused.stderr)
 
     def checked_broker(self, options: str) -> dict[str, Any]:
-        schema.upgrade(self.db)
+        migrate.upgrade(self.db)
         self.file.write_text(self.file.read_text() + options)
         checks = json.loads(self.check_upgrade("--json")[1])["checks"]
         (broker,) = (check for check in checks if check["check"] == "Message broker")
@@ -204,7 +204,7 @@ class Commands(testtools.TestCase):
         self.assertNotIn("secret", check["details"])
 
     def test_a_schema_older_than_release_0_2_is_reported(self) -> None:
-        schema.upgrade(self.db)
+        migrate.upgrade(self.db)
         with self.db.single() as connection:
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0003'")
 
@@ -216,7 +216,7 @@ class Commands(testtools.TestCase):
         self.assertIn("Upgrade to 0.2 first", refused.stderr)
 
     def test_rules_whose_regular_expressions_cannot_be_matched_are_reported(self) -> None:
-        schema.upgrade(self.db)
+        migrate.upgrade(self.db)
         conditions = [
             {"op": "eq", "args": [1, 1]},
             {"op": "matches", "args": ["{node.name}", "rack-[0-9]+"]},
@@ -236,7 +236,7 @@ class Commands(testtools.TestCase):
             self.assertIn(part, checks[check]["details"])
 
     def test_nodes_that_no_conductor_can_serve_are_reported(self) -> None:
-        schema.upgrade(self.db)
+        migrate.upgrade(self.db)
         offer = EnabledInterface("fake-hardware", "power", "fake", True)
         values = {"conductor_group": "West", "release": "0.1.0", "rpc_version": "1.0"}
         conductors.register(self.db, "one", {**values, "classic_drivers": ["fixed"]}, [offer])

@@ -10,9 +10,11 @@ from tests import database
 
 
 class MySQL(testtools.TestCase):
+    backend = "mysql"
+
     def setUp(self) -> None:
         super().setUp()
-        self.fixture = self.useFixture(database.DatabaseFixture("mysql"))
+        self.fixture = self.useFixture(database.DatabaseFixture(self.backend))
 
     def catalogue(self, statement: str) -> list[tuple[str, ...]]:
         with self.fixture.db.single() as connection:
@@ -38,7 +40,8 @@ class MySQL(testtools.TestCase):
         self.assertIn("STRICT_ALL_TABLES", self.catalogue("SELECT @@sql_mode")[0][0])
 
     def test_an_address_that_says_mariadb_has_the_same_errors(self) -> None:
-        url = sa.make_url(self.fixture.url).set(drivername="mariadb+pymysql")
+        url = sa.make_url(self.fixture.url)
+        url = url.set(drivername=url.drivername.replace("mysql+", "mariadb+"))
         db = Database(database.configuration(url.render_as_string(hide_password=False)))
         self.addCleanup(db.dispose)
         database.make_node(db, name="taken")
@@ -54,3 +57,7 @@ class MySQL(testtools.TestCase):
         self.assertRaises(errors.ServiceUnavailable, node_history.add_log, self.fixture.db, node.id, log, keep=1)
 
         self.assertEqual(node.uuid, nodes.get(self.fixture.db, node.uuid).uuid)
+
+
+class MySQLByMysqlclient(MySQL):
+    backend = "mysqlclient"

@@ -21,5 +21,9 @@ class RefusalsOnMySQL(database.TestCase):
             self.assertNotIn("stranger", refusal.message)
 
 
+class RefusalsOnMySQLByMysqlclient(RefusalsOnMySQL):
+    backend = "mysqlclient"
+
+
 class RefusalsOnPostgreSQL(RefusalsOnMySQL):
     backend = "postgresql"

@@ -31,6 +31,10 @@ class AllocationsOnMySQL(test_allocations.AllocationsOnSQLite):
     backend = "mysql"
 
 
+class AllocationsOnMySQLByMysqlclient(test_allocations.AllocationsOnSQLite):
+    backend = "mysqlclient"
+
+
 class AllocationsOnPostgreSQL(test_allocations.AllocationsOnSQLite):
     backend = "postgresql"
 
@@ -47,6 +51,10 @@ class EngineOnMySQL(test_engine.EngineOnSQLite):
     backend = "mysql"
 
 
+class EngineOnMySQLByMysqlclient(test_engine.EngineOnSQLite):
+    backend = "mysqlclient"
+
+
 class EngineOnPostgreSQL(test_engine.EngineOnSQLite):
     backend = "postgresql"
 
@@ -55,12 +63,20 @@ class EventsOnMySQL(test_events.EventsOnSQLite):
     backend = "mysql"
 
 
+class EventsOnMySQLByMysqlclient(test_events.EventsOnSQLite):
+    backend = "mysqlclient"
+
+
 class EventsOnPostgreSQL(test_events.EventsOnSQLite):
     backend = "postgresql"
 
 
 class FactsOnMySQL(test_facts.FactsOnSQLite):
     backend = "mysql"
+
+
+class FactsOnMySQLByMysqlclient(test_facts.FactsOnSQLite):
+    backend = "mysqlclient"
 
 
 class FactsOnPostgreSQL(test_facts.FactsOnSQLite):
@@ -79,12 +95,20 @@ class LocksOnMySQL(test_locks.LocksOnSQLite):
     backend = "mysql"
 
 
+class LocksOnMySQLByMysqlclient(test_locks.LocksOnSQLite):
+    backend = "mysqlclient"
+
+
 class LocksOnPostgreSQL(test_locks.LocksOnSQLite):
     backend = "postgresql"
 
 
 class NodesOnMySQL(test_nodes.NodesOnSQLite):
     backend = "mysql"
+
+
+class NodesOnMySQLByMysqlclient(test_nodes.NodesOnSQLite):
+    backend = "mysqlclient"
 
 
 class NodesOnPostgreSQL(test_nodes.NodesOnSQLite):
@@ -103,6 +127,10 @@ class ReferencesOnMySQL(test_references.ReferencesOnSQLite):
     backend = "mysql"
 
 
+class ReferencesOnMySQLByMysqlclient(test_references.ReferencesOnSQLite):
+    backend = "mysqlclient"
+
+
 class ReferencesOnPostgreSQL(test_references.ReferencesOnSQLite):
     backend = "postgresql"
 
@@ -119,6 +147,10 @@ class SchemaOnMySQL(test_schema.SchemaOnSQLite):
     backend = "mysql"
 
 
+class SchemaOnMySQLByMysqlclient(test_schema.SchemaOnSQLite):
+    backend = "mysqlclient"
+
+
 class SchemaOnPostgreSQL(test_schema.SchemaOnSQLite):
     backend = "postgresql"
 
@@ -127,12 +159,20 @@ class PastOnMySQL(test_past.PastOnSQLite):
     backend = "mysql"
 
 
+class PastOnMySQLByMysqlclient(test_past.PastOnSQLite):
+    backend = "mysqlclient"
+
+
 class PastOnPostgreSQL(test_past.PastOnSQLite):
     backend = "postgresql"
 
 
 class SecretsOnMySQL(test_secrets.SecretsOnSQLite):
     backend = "mysql"
+
+
+class SecretsOnMySQLByMysqlclient(test_secrets.SecretsOnSQLite):
+    backend = "mysqlclient"
 
 
 class SecretsOnPostgreSQL(test_secrets.SecretsOnSQLite):

@@ -16,6 +16,7 @@ from tests import database
 from tests.functional import proxy
 
 _TRANSACTION = re.compile(rb"BEGIN|START TRANSACTION|COMMIT|ROLLBACK|AUTOCOMMIT", re.IGNORECASE)
+_STATEMENT = re.compile(rb"BEGIN|COMMIT|ROLLBACK|SELECT|SET |SHOW", re.IGNORECASE)
 
 
 class WireOnMySQL(testtools.TestCase):
@@ -30,9 +31,7 @@ class WireOnMySQL(testtools.TestCase):
         self.line = self.useFixture(proxy.Proxy((self.server.host, self.server.port)))
         self.db = self.connected(self.line.port)
         self.node = database.make_node(self.db, provision_state=states.DEPLOYWAIT)
-        with self.db.transaction() as connection:  # from here on both pools hold a connection
-            connection.exec_driver_sql("SELECT 1")
-        self.line.sent.clear()
+        self.line.sent.clear()  # from here on the pool has a connection
 
     def test_single_statements_stand_for_themselves(self) -> None:
         held = nodes.lock(self.db, self.node.uuid, "one", "deploy")
@@ -43,11 +42,33 @@ class WireOnMySQL(testtools.TestCase):
         self.assertEqual(3, self.line.sent.count(b"UPDATE"))
         self.assertEqual([], _TRANSACTION.findall(bytes(self.line.sent)))
 
-    def test_a_transaction_begins_and_commits(self) -> None:
-        held = nodes.lock(self.db, self.node.uuid, "one", "deploy")
-        nodes.write_locked(self.db, held, {}, history=[{"severity": "INFO", "event_type": "x", "event": "y"}])
+    def test_a_transaction_costs_two_round_trips_more(self) -> None:
+        with self.db.transaction() as connection:
+            connection.execute(nodes.NODES.update().values(description="x"))
 
-        self.assertEqual(1, self.line.sent.upper().count(b"COMMIT"))
+        self.assertEqual([b"BEGIN", b"COMMIT"], self.ends_of_transactions())
+
+    def test_a_transaction_that_fails_is_undone_at_once_and_leaves_its_connection_fit(self) -> None:
+        def write_and_fail() -> None:
+            with self.db.transaction() as connection:
+                connection.execute(nodes.NODES.update().values(description="half"))
+                raise LookupError
+
+        self.assertRaises(LookupError, write_and_fail)
+
+        self.assertEqual([b"BEGIN", b"ROLLBACK"], self.ends_of_transactions())
+        nodes.set_always(self.db, self.node.uuid, {"name": "n"})
+        found = nodes.get(self.direct, self.node.uuid)
+        self.assertEqual((None, "n"), (found.description, found.name))
+
+    def test_one_more_connection_costs_few_statements_and_reads_no_certificates(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ssl.create_default_context", None))
+        with self.db.single():
+            self.line.sent.clear()
+            with self.db.single():
+                sent = _STATEMENT.findall(bytes(self.line.sent))
+
+        self.assertLessEqual(len(sent), 3, sent)
 
     def test_a_connection_that_was_in_use_just_now_is_not_pinged(self) -> None:
         nodes.get(self.db, self.node.uuid, ("uuid",))
@@ -115,8 +136,8 @@ class WireOnMySQL(testtools.TestCase):
         self.assertEqual(self.node.uuid, nodes.get(self.db, self.node.uuid).uuid)
 
     def test_a_server_that_does_not_answer_is_not_waited_for(self) -> None:
-        self.useFixture(fixtures.MonkeyPatch("ingot.db.engine._ANSWER_S", 1))
-        self.useFixture(fixtures.MonkeyPatch("ingot.db.engine._CONNECT_S", 1))
+        self.useFixture(fixtures.MonkeyPatch("ingot.db.drivers.ANSWER_S", 1))
+        self.useFixture(fixtures.MonkeyPatch("ingot.db.drivers.CONNECT_S", 1))
         db = self.connected(self.line.port)
         nodes.get(db, self.node.uuid)
         self.line.hold()
@@ -133,14 +154,14 @@ class WireOnMySQL(testtools.TestCase):
         """As after a failover: pooled connections are still those to the old one."""
         replica = self.connected(self.line.port, **self.read_only)
         opened: list[object] = []
-        sa.event.listen(replica.engines[0], "connect", lambda connection, _record: opened.append(connection))
+        sa.event.listen(replica.engine, "connect", lambda connection, _record: opened.append(connection))
         for _ in range(3):
             nodes.get(replica, self.node.uuid)
             self.assertRaises(errors.ServiceUnavailable, nodes.lock, replica, self.node.uuid, "one", "deploy")
         self.assertEqual(3, len(opened))
 
     def test_a_transaction_of_a_frozen_process_does_not_keep_a_node(self) -> None:
-        self.useFixture(fixtures.MonkeyPatch("ingot.db.engine._LOCK_S", 1))
+        self.useFixture(fixtures.MonkeyPatch("ingot.db.drivers.LOCK_S", 1))
         frozen = self.connected(self.line.port)
 
         def write() -> None:
@@ -154,11 +175,18 @@ class WireOnMySQL(testtools.TestCase):
 
     read_only: ClassVar[dict[str, str]] = {"init_command": "SET SESSION tx_read_only = 1"}
 
+    def ends_of_transactions(self) -> list[bytes]:
+        return [word.upper() for word in _TRANSACTION.findall(bytes(self.line.sent))]
+
     def connected(self, port: int, **query: str) -> Database:
         url = self.server.set(host="127.0.0.1", port=port).update_query_dict(query)
         db = Database(database.configuration(url.render_as_string(hide_password=False)))
         self.addCleanup(db.dispose)
         return db
+
+
+class WireOnMySQLByMysqlclient(WireOnMySQL):
+    backend = "mysqlclient"
 
 
 class WireOnPostgreSQL(WireOnMySQL):

@@ -96,6 +96,11 @@ class Process:
             return self._process.wait()
 
     @property
+    def pid(self) -> int:
+        """Its id while it runs; 0 before it was started."""
+        return self._process.pid if self._process is not None else 0
+
+    @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

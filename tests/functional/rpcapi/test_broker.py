@@ -13,6 +13,7 @@ import oslo_messaging
 import testtools
 from oslo_config import cfg
 from oslo_config import fixture as config
+from oslo_messaging._drivers import impl_rabbit
 
 from ingot.common import context, errors
 from ingot.common.conf import broker, opts
@@ -92,6 +93,23 @@ class Queues(Bus):
 
         self.assertEqual("one", self.ask(bus))
         self.assertTrue(queues.is_quorum(f"{transport.TOPIC}.{self.host}"))
+
+    def test_a_call_costs_few_looks_for_messages(self) -> None:
+        bus = self.bus(services.broker_url())
+        self.serve(bus)
+        self.ask(bus)
+        looks = []
+        consume = impl_rabbit.Connection.consume
+
+        def look(connection: Any, *args: Any, **kwargs: Any) -> Any:
+            looks.append(connection)
+            return consume(connection, *args, **kwargs)
+
+        self.useFixture(fixtures.MonkeyPatch("oslo_messaging._drivers.impl_rabbit.Connection.consume", look))
+        for _ in range(10):
+            self.ask(bus)
+            time.sleep(0.1)
+        self.assertLessEqual(len(looks), 100)  # at each side one for the message, and at most four until the next one
 
     def test_a_wakeup_comes_through(self) -> None:
         bus = self.bus(services.broker_url())

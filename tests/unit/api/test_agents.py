@@ -107,6 +107,27 @@ class Heartbeat(AgentCase):
         self.assertEqual((2, 0), (len(counted), counted.commits), counted)
         self.assertEqual([], self.conductor.asked)
 
+    def test_a_wait_that_begins_meanwhile_is_ended_at_once(self) -> None:
+        self.put(provision_state=states.DEPLOYING, flow="deploy", reservation="conductor-1")
+        checked = agents.read_for_heartbeat
+
+        def wait(*args: Any) -> Any:
+            node = checked(*args)
+            self.put(provision_state=states.DEPLOYWAIT, reservation=None)
+            return node
+
+        self.patch(agents, "read_for_heartbeat", wait)
+        self.assertEqual(202, self.beat().status)
+        self.assertIsNotNone(self.row.due_at)
+        self.assertEqual(["heartbeat"], self.conductor.wakeups)
+
+    def test_agents_that_call_all_the_time_cost_one_statement_and_no_message(self) -> None:
+        self.beat()
+        with sql_counter.counting(self.db) as counted:
+            self.assertEqual(202, self.beat().status)
+        self.assertEqual((1, 0), (len(counted), counted.commits), counted)
+        self.assertEqual(["heartbeat"], self.conductor.wakeups)
+
     def test_a_wrong_or_missing_token(self) -> None:
         self.assertIn("required", self.beat(agent_token=None).message)
         self.assertIn("Invalid or missing agent token", self.beat(agent_token="x" * 43).message)

@@ -3,6 +3,8 @@
 import socket
 import threading
 import time
+from asyncio import selector_events
+from typing import Any
 
 import requests
 
@@ -10,6 +12,22 @@ from tests import conductor_case, database, image_service, server_case
 from tests.server_case import ASK, PATIENCE
 
 POST = b"POST /v1/chassis HTTP/1.1\r\nHost: x\r\n"
+
+
+class Answers(server_case.ServerCase):
+    def test_head_and_body_are_one_write(self) -> None:
+        self.serve()
+        written: list[int] = []
+        write = selector_events._SelectorSocketTransport.write
+
+        def note(transport: Any, data: bytes) -> None:
+            written.append(len(data))
+            write(transport, data)
+
+        self.patch(selector_events._SelectorSocketTransport, "write", note)
+        for path in ("/", "/v1/nodes", "/v1/nodes/missing"):
+            requests.get(f"{self.url}{path}", timeout=PATIENCE)
+        self.assertEqual(3, len(written))
 
 
 class SlowClients(server_case.ServerCase):

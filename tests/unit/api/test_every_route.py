@@ -439,13 +439,11 @@ class Deadlocks(world.WorldCase):
                 ended.append(text)
                 raise db_exc.DBDeadlock
 
-        for engine in self.db.engines:
-            sa.event.listen(engine, "before_cursor_execute", end)
+        sa.event.listen(self.db.engine, "before_cursor_execute", end)
         try:
             yield ended
         finally:
-            for engine in self.db.engines:
-                sa.event.remove(engine, "before_cursor_execute", end)
+            sa.event.remove(self.db.engine, "before_cursor_execute", end)
 
     def test_are_tried_again(self) -> None:
         for path, known in reversed(self.made.items()):

@@ -33,12 +33,26 @@ class Pages(api_case.ApiCase):
         for query, expected in (
             ("sort_dir=desc", "43210"),
             ("sort_key=owner", "14203"),  # empty first, ties by age
-            ("sort_key=owner&sort_dir=desc", "03214"),
+            ("sort_key=owner&sort_dir=desc", "30241"),  # the reverse
             ("sort_key=name&sort_dir=desc", "43210"),
             ("sort_key=created_at", "01234"),
+            ("sort_key=maintenance", "01234"),
+            ("sort_key=maintenance&sort_dir=desc", "43210"),
             ("sort_key=updated_at", "01234"),
         ):
             self.assertEqual([f"n{number}" for number in expected], self.walk(query), query)
+
+    def test_an_empty_text_is_a_value_like_any_other(self) -> None:
+        database.make_node(self.db, name="n5", owner="", description="", resource_class="", conductor_group="g")
+        for query, expected in (
+            ("conductor_group=", "01234"),
+            ("owner=", "5"),
+            ("resource_class=", "5"),
+            ("description_contains=", "5"),
+            ("lessee=", ""),
+            ("parent_node=", ""),
+        ):
+            self.assertEqual([f"n{number}" for number in expected], self.names(query), query)
 
     def test_next_is_there_only_when_the_page_is_full(self) -> None:
         self.assertNotIn("next", self.good("GET", "/v1/nodes?limit=6"))

@@ -72,9 +72,8 @@ class Housekeeping(world.WorldCase):
                 noted.append(True)
                 nodes.compare_and_set(other, nodes.get(other, self.uuid), {"health": "OK"})
 
-        single, _multi = self.db.engines
-        sa.event.listen(single, "after_cursor_execute", note)
+        sa.event.listen(self.db.engine, "after_cursor_execute", note)
         try:
             yield noted
         finally:
-            sa.event.remove(single, "after_cursor_execute", note)
+            sa.event.remove(self.db.engine, "after_cursor_execute", note)

@@ -84,7 +84,7 @@ unittest.main(argv=["colour"])
 
 VERSION = ("api/web/versions.py", "\n}\n\nMIN = 1", f'\n    {NEW}: "colour",\n}}\n\nMIN = 1')
 FIELD = f'    Field("colour", {NEW}, fields.text(20), sortable=True),\n'
-COLUMN = "    colour: Mapped[str | None] = mapped_column(string(20))\n"
+COLUMN = "    colour: str | None = column(string(20))\n"
 
 
 class NewField(testtools.TestCase):
@@ -116,7 +116,7 @@ class NewField(testtools.TestCase):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
 
     def test_of_nodes(self) -> None:
-        name = "    instance_name: Mapped[str | None]\n"
+        name = "    instance_name: str | None = column(index=True)\n"
         row = '    Field("health", 109, sortable=True),\n'
         self.prove(
             "nodes",

@@ -19,9 +19,8 @@ class Outages(world.WorldCase):
     def setUp(self) -> None:
         super().setUp()
         self.left: int | None = None
-        for engine in self.db.engines:
-            sa.event.listen(engine, "before_cursor_execute", self._reach)
-            sa.event.listen(engine, "commit", self._reach)
+        sa.event.listen(self.db.engine, "before_cursor_execute", self._reach)
+        sa.event.listen(self.db.engine, "commit", self._reach)
         self.file = pathlib.Path(str(self.db.url.database))
         self.db.dispose()
         shutil.copyfile(self.file, self.file.with_suffix(".before"))

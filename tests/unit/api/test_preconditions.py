@@ -49,6 +49,7 @@ class Answers(Tagged):
         self.assertNotEqual(version, self.tag().partition("-")[0])
 
     def test_a_heartbeat_changes_what_is_shown_but_no_version(self) -> None:
+        nodes.set_always(self.db, self.uuid, {"agent_token": "a token"})
         before = self.tag()
         node = agents.read_for_heartbeat(self.db, self.uuid)
         agents.record_heartbeat(
@@ -181,13 +182,11 @@ class Overtaken(Tagged):
                 with contextlib.closing(sqlite3.connect(str(self.db.url.database), isolation_level=None)) as other:
                     other.execute(waiting.pop())
 
-        for engine in self.db.engines:
-            sa.event.listen(engine, "after_cursor_execute", write)
+        sa.event.listen(self.db.engine, "after_cursor_execute", write)
         try:
             yield waiting
         finally:
-            for engine in self.db.engines:
-                sa.event.remove(engine, "after_cursor_execute", write)
+            sa.event.remove(self.db.engine, "after_cursor_execute", write)
 
     def test_what_the_api_writes_itself_is_refused(self) -> None:
         self.good("PUT", "/v1/nodes/n/traits/CUSTOM_A")

@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import pathlib
+import resource
 import socket
 import ssl
 import stat
@@ -28,6 +29,13 @@ class ServerTests(server_case.ServerCase):
         self.assertEqual([], requests.get(url, timeout=PATIENCE).json()["nodes"])
         web.stop()
         self.assertRaises(requests.ConnectionError, requests.get, url, timeout=2)
+
+    def test_takes_as_many_connections_as_the_process_may_have(self) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard // 2, hard))
+        self.serve()
+        self.assertEqual(hard, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 
     def test_connections_of_many_clients_stay_open_between_requests(self) -> None:
         self.serve()

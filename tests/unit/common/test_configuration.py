@@ -114,6 +114,14 @@ class TestFiles(FileCase):
         for part in ("workers", "[api] port, as it is set in the environment", "heartbeat_timeout"):
             self.assertIn(part, " ".join(messages))
 
+    def test_options_of_glance_are_there_if_one_is_set(self) -> None:
+        self.assertNotIn("glance", self.begin(LOCAL).finish())
+        conf = self.begin(f"{LOCAL}[glance]\nauth_type = none\n").finish()
+        self.assertEqual(("none", "image", 20), (conf.glance.auth_type, conf.glance.service_type, conf.glance.timeout))
+        self.useFixture(fixtures.EnvironmentVariable("OS_GLANCE__TIMEOUT", "soon"))
+        (message,) = self.refused(LOCAL)
+        self.assertIn("[glance] timeout, as it is set in the environment: ", message)
+
     def test_secrets_are_not_shown(self) -> None:
         self.assertNotIn(
             "hunter2", " ".join(self.refused("[oslo_messaging_rabbit]\nrabbit_port = x\n[api]\nport = x\n"))

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from unittest import mock
 
 import fixtures
 from oslo_config import cfg
@@ -79,6 +80,7 @@ class TestMistakes(test_configuration.FileCase):
         self.assertNotIn(masking.MASK, line)
 
     def test_a_database_without_its_driver(self) -> None:
+        self.enterContext(mock.patch.dict("sys.modules", {"MySQLdb": None}))
         for url, missing in (("mysql://a:hunter2@b/c", "MySQLdb"), ("mysql+nope://a:hunter2@b/c", "nope")):
             (line,) = self.starts(f"[database]\nconnection = {url}\n", "ingot-dbsync version", "ingot-conductor")
             self.assertIn(missing, line)

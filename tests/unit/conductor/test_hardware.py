@@ -270,7 +270,7 @@ class Bios(HardwareCase):
     def read(self, *reading: dict[str, Any]) -> None:
         """Let a driver have read these settings, with what it knows of them."""
         nodes.set_always(self.db, self.known.uuid, {"reservation": "conductor-1", "lock_purpose": "work"})
-        facts.BIOS.replace(self.db, self.node, reading)
+        nodes.write_locked(self.db, self.node, {}, extra_writes=[facts.BIOS.build_write(self.node.id, reading)])
         nodes.set_always(self.db, self.known.uuid, {"reservation": None, "lock_purpose": None})
 
     def test_a_fake_has_none_until_some_are_applied_which_replace_those_before(self) -> None:

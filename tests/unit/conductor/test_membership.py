@@ -156,9 +156,8 @@ class TestWatch(conductor_case.ConductorCase):
                 refused.append(statement)
                 raise db_exc.DBConnectionError("it is away")
 
-        for engine in self.db.engines:
-            sa.event.listen(engine, "before_cursor_execute", refuse_once)
-            self.addCleanup(sa.event.remove, engine, "before_cursor_execute", refuse_once)
+        sa.event.listen(self.db.engine, "before_cursor_execute", refuse_once)
+        self.addCleanup(sa.event.remove, self.db.engine, "before_cursor_execute", refuse_once)
         self.note_death()
         self.is_taken_over(node)
         self.assertEqual(1, len(refused))
@@ -413,7 +412,7 @@ class TestQueues(database.TestCase):
             looks.append(why)
             raise SystemExit
 
-        queues = dispatcher.NodeQueues(look, 1, lambda _uuid: False)
+        queues = dispatcher.NodeQueues(look, 2, lambda _uuid: False)
         for why in ("first", "second"):
             queues.notify("a node", why)
             conductor_case.eventually(lambda: not queues.is_busy("a node"), "the look ends")
@@ -422,7 +421,7 @@ class TestQueues(database.TestCase):
 
     def test_nodes_with_unresponsive_bmcs_keep_only_each_other_waiting(self) -> None:
         answered = threading.Event()
-        queues = dispatcher.NodeQueues(lambda _uuid, _why: None, 1, lambda uuid: uuid.startswith("silent"))
+        queues = dispatcher.NodeQueues(lambda _uuid, _why: None, 2, lambda uuid: uuid.startswith("silent"))
         silent = [
             queues.submit(f"silent {number}", lambda: answered.wait(conductor_case.PATIENCE)) for number in range(9)
         ]
@@ -435,7 +434,7 @@ class TestQueues(database.TestCase):
     def test_a_stop_begins_nothing_and_fails_what_is_waiting(self) -> None:
         begun, goes_on = threading.Event(), threading.Event()
         looks: list[str] = []
-        queues = dispatcher.NodeQueues(lambda uuid, _why: looks.append(uuid), 1, lambda _uuid: False)
+        queues = dispatcher.NodeQueues(lambda uuid, _why: looks.append(uuid), 2, lambda _uuid: False)
 
         def job() -> None:
             begun.set()

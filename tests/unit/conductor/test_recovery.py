@@ -14,7 +14,7 @@ from ingot.common import clock, context, errors, states
 from ingot.conductor.flows import FLOWS
 from ingot.conductor.steps import engine
 from ingot.conductor.task import task_manager
-from ingot.db import models, nodes
+from ingot.db import agents, models, nodes
 from ingot.drivers.interfaces import results
 from tests import conductor_case, database
 
@@ -152,6 +152,48 @@ class TestRecovery(conductor_case.ConductorCase):
             reservation=None,
         )
         self.start(self.conductor)
+        self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
+
+    def test_a_step_is_known_to_be_untouched_only_right_after_it_began(self) -> None:
+        """Then an agent is not asked whether it has the step's command already."""
+        seen: list[bool] = []
+        step = self.conductor.services.hardware.interface("deploy", "fake")
+        step.deploy = lambda task: seen.append(task.is_first_call)  # type: ignore[attr-defined]
+        self.start(self.conductor)
+        for found in ("running", "polling", "watching", "next"):
+            node = self.node_in_step(
+                planned("deploy", "deploy", idempotent=True),
+                step_state=found,
+                step_deadline=clock.now() + _AGO,
+                agent_last_heartbeat=clock.now(),
+                reservation=None,
+            )
+            self.conductor.sweeper.sweep()
+            self.assertIsNone(self.settled(node).last_error)
+        self.assertEqual([False, False, False, True], seen)
+
+    def test_a_busy_agent_that_calls_often_is_asked_again_after_a_pause_without_a_wake_up(self) -> None:
+        self.conf.set_override("sweep_interval", 60, group="conductor")
+        answers = [results.DONE, results.WaitForAgent(watch=True)]
+        step = self.conductor.services.hardware.interface("deploy", "fake")
+        step.deploy = lambda _task: answers.pop()  # type: ignore[attr-defined]
+        self.start(self.conductor)
+        node = self.node_in_step(
+            planned("deploy", "deploy", idempotent=True),
+            provision_state=states.DEPLOYWAIT,
+            step_state="watching",
+            step_started_at=clock.after(-25),
+            agent_last_heartbeat=clock.now(),
+            agent_token="t",
+            reservation=None,
+        )
+        self.notify(node, "heartbeat")
+        conductor_case.eventually(
+            lambda: len(answers) == 1 and nodes.get(self.db, node.uuid).reservation is None, "the agent was asked"
+        )
+        heard = agents.read_for_heartbeat(self.db, node.uuid)
+        self.assertTrue(agents.record_heartbeat(self.db, heard, {"agent_url": "https://192.0.2.7:9999"}))
+        self.assertFalse(agents.needs_wakeup(heard))
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
 
     def test_a_step_that_must_not_be_repeated_runs_in_each_of_its_calls(self) -> None:
@@ -332,13 +374,11 @@ class TestWithoutDatabase(conductor_case.ConductorCase):
         def refuse(*_statement: object) -> None:
             raise db_exc.DBConnectionError("it is away")
 
-        for either in self.db.engines:
-            sa.event.listen(either, "before_cursor_execute", refuse)
+        sa.event.listen(self.db.engine, "before_cursor_execute", refuse)
         try:
             work()
         finally:
-            for either in self.db.engines:
-                sa.event.remove(either, "before_cursor_execute", refuse)
+            sa.event.remove(self.db.engine, "before_cursor_execute", refuse)
         return logger.output.splitlines()
 
     def test_a_wake_up_is_one_line(self) -> None:

@@ -3,7 +3,6 @@
 import logging
 from typing import Any
 
-import sqlalchemy as sa
 from oslo_context import context as oslo_context
 
 from ingot.common import clock, context, states
@@ -113,7 +112,4 @@ class RequestIds(plan_case.PlanCase):
         self.notify(node)
         self.assertEqual(states.ACTIVE, self.settled(node).provision_state)
         self.assertEqual({None}, {run.request_id for run in self.step_runs(node)})
-        with self.db.single() as connection:
-            table = models.table(models.NodeHistory)
-            users = connection.execute(sa.select(table.c.user).where(table.c.node_id == node.id))
-            self.assertEqual({"ada"}, set(users.scalars()))
+        self.assertEqual({"ada"}, {entry.user for entry in self.history(node)})

@@ -31,13 +31,11 @@ def plans(db: Database, backend: str, work: Callable[[], Any]) -> dict[str, str]
         if statement.startswith("SELECT") and "FROM nodes" in statement:
             read[statement] = parameters
 
-    for engine in db.engines:
-        sa.event.listen(engine, "before_cursor_execute", note)
+    sa.event.listen(db.engine, "before_cursor_execute", note)
     try:
         work()
     finally:
-        for engine in db.engines:
-            sa.event.remove(engine, "before_cursor_execute", note)
+        sa.event.remove(db.engine, "before_cursor_execute", note)
     with db.single() as connection:
         return {
             statement: "\n".join(

@@ -36,7 +36,7 @@ from ingot.conductor.cmd import workers
 conf = opts.load([], prog="test", files=[])
 conf.set_override("host", "rack")
 conf.set_override("workers", 3, group="conductor")
-sys.exit(workers.Supervisor(conf, sys.argv[1:]).run())
+workers.supervise(conf, sys.argv[1:])
 """
 
 
@@ -44,7 +44,9 @@ class TestSupervisor(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.notes = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        command = [sys.executable, "-c", textwrap.dedent(WORKER), str(self.notes)]
+        self.program = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "worker")
+        self.program.symlink_to(sys.executable)
+        command = [str(self.program), "-c", textwrap.dedent(WORKER), str(self.notes)]
         self.supervisor = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", textwrap.dedent(SUPERVISOR), *command], stderr=subprocess.DEVNULL
         )
@@ -85,6 +87,14 @@ class TestSupervisor(testtools.TestCase):
         self.until("rack-2", "started", 2)
         os.kill(self.pid("rack-2"), signal.SIGTERM)
         self.until("rack-2", "started", 3)
+        self.assertEqual(["started"], [line.split()[0] for line in (self.notes / "rack").read_text().splitlines()])
+
+    def test_one_that_cannot_be_started_is_tried_again_and_ends_no_other(self) -> None:
+        elsewhere = self.program.rename(self.program.with_name("replaced"))
+        os.kill(self.pid("rack-2"), signal.SIGKILL)
+        self.assertRaises(subprocess.TimeoutExpired, self.supervisor.wait, 2)
+        elsewhere.rename(self.program)
+        self.until("rack-2", "started", 2)
         self.assertEqual(["started"], [line.split()[0] for line in (self.notes / "rack").read_text().splitlines()])
 
     def test_a_hangup_is_passed_on(self) -> None:

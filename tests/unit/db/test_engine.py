@@ -31,6 +31,21 @@ class EngineOnSQLite(database.TestCase):
             connection.execute(nodes.NODES.update().values(description="x"))
             self.assertEqual("x", nodes.get(self.database.another(), node.uuid).description)
 
+    def test_single_statements_and_transactions_share_connections(self) -> None:
+        with self.db.single():
+            pass
+        with self.db.transaction():
+            pass
+
+        self.assertEqual(1, self.db.engine.pool.checkedin())
+
+    def test_the_connection_that_was_in_use_last_is_taken_next(self) -> None:
+        with self.db.single() as outer, self.db.single():
+            last = outer.connection.dbapi_connection
+
+        with self.db.single() as taken:
+            self.assertIs(last, taken.connection.dbapi_connection)
+
     def test_a_transaction_that_reads_first_can_write_later(self) -> None:
         database.make_node(self.db, description="0")
 
@@ -68,7 +83,7 @@ class EngineOnSQLite(database.TestCase):
                 for _ in range(50):
                     nodes.get(self.db, node.uuid)
             finally:
-                os._exit(0 if self.db.engines[0].pool.checkedin() == 1 else 1)
+                os._exit(0 if self.db.engine.pool.checkedin() == 1 else 1)
         for _ in range(50):
             self.assertEqual(node.uuid, nodes.get(self.db, node.uuid).uuid)
 
@@ -97,6 +112,21 @@ class SQLiteFile(testtools.TestCase):
 
             self.assertIn("Use mysql+pymysql://", str(refusal))
             self.assertNotIn("secret", str(refusal))
+
+    def test_a_driver_that_ingot_does_not_know_is_reported(self) -> None:
+        for url in ("mysql+asyncmy://ingot:secret@192.0.2.1/x", "postgresql+pg8000://ingot:secret@192.0.2.1/x"):
+            refusal = self.assertRaises(errors.ConfigurationError, Database, database.configuration(url))
+
+            self.assertIn("Use mysql+pymysql://", str(refusal))
+            self.assertNotIn("secret", str(refusal))
+
+    def test_a_parameter_that_the_driver_does_not_know_is_reported(self) -> None:
+        db = Database(database.configuration("mysql+pymysql://ingot:secret@192.0.2.1/x?ssl_mode=REQUIRED"))
+
+        refusal = self.assertRaises(errors.ConfigurationError, db.single().__enter__)
+
+        self.assertIn("ssl_mode", str(refusal))
+        self.assertNotIn("secret", str(refusal))
 
     def test_a_writer_that_does_not_end_makes_the_database_unavailable(self) -> None:
         fixture = self.useFixture(database.DatabaseFixture())

@@ -17,7 +17,8 @@ class FactsOnSQLite(database.TestCase):
         self.node = nodes.lock(self.db, self.known.uuid, "one", "reading")
 
     def read(self, *settings: dict[str, Any], node: models.Node | None = None) -> None:
-        facts.BIOS.replace(self.db, node or self.node, settings)
+        written = [facts.BIOS.build_write(self.known.id, settings)]
+        nodes.write_locked(self.db, node or self.node, {}, extra_writes=written)
 
     def settings(self) -> dict[str, models.Record]:
         return {setting.name: setting for setting in facts.BIOS.list_of_node(self.db, self.known.id)}
@@ -72,7 +73,8 @@ class FactsOnSQLite(database.TestCase):
     def test_the_first_version_of_firmware_stays(self) -> None:
         for version in ("1", "2"):
             component = {"component": "bmc", "initial_version": version, "current_version": version}
-            facts.FIRMWARE.replace(self.db, self.node, [component])
+            written = [facts.FIRMWARE.build_write(self.known.id, [component])]
+            nodes.write_locked(self.db, self.node, {}, extra_writes=written)
         (kept,) = facts.FIRMWARE.list_of_node(self.db, self.known.id)
         self.assertEqual(("1", "2"), (kept.initial_version, kept.current_version))
 

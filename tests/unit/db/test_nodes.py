@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
 from ingot.db import models, node_lists, nodes
-from tests import database
+from tests import database, sql_counter
 
 _STEP_RUN = {
     "run_id": "3e1f6b44-1f53-4f8b-9a53-9a35b3a6a2d5",
@@ -66,6 +66,10 @@ class NodesOnSQLite(database.TestCase):
         written = nodes.get(self.db, node.uuid)
         self.assertEqual((states.DEPLOYING, {"a": 1}), (written.provision_state, written.request))
         self.assertGreater(written.revision, node.revision)
+
+    def test_a_column_that_there_is_not_is_refused(self) -> None:
+        node = database.make_node(self.db)
+        self.assertRaises(TypeError, nodes.compare_and_set, self.db, node, {"nane": "x"})
 
     def test_the_second_of_two_requests_is_refused(self) -> None:
         node = database.make_node(self.db)
@@ -171,7 +175,7 @@ class NodesOnSQLite(database.TestCase):
         def steal(*_event: object) -> None:
             nodes.lock(others, node.uuid, "two", "take over", steal_from={"one"})
 
-        sa.event.listen(self.db.engines[0], "after_cursor_execute", steal, once=True)
+        sa.event.listen(self.db.engine, "after_cursor_execute", steal, once=True)
         refusal = self.assertRaises(errors.NodeLocked, nodes.lock, self.db, node.uuid, "one", "deploy")
 
         self.assertIn("two for take over", str(refusal))
@@ -195,7 +199,9 @@ class NodesOnSQLite(database.TestCase):
     def test_step_runs_and_history_are_written_with_the_node(self) -> None:
         held = nodes.lock(self.db, database.make_node(self.db).uuid, "one", "deploy")
 
-        nodes.write_locked(self.db, held, {"last_error": "e"}, [_STEP_RUN, _STEP_RUN], [_EVENT])
+        with sql_counter.counting(self.db) as counted:
+            nodes.write_locked(self.db, held, {"last_error": "e"}, [_STEP_RUN, _STEP_RUN], [_EVENT])
+        self.assertEqual((3, 1), (len(counted), counted.commits))
 
         self.assertEqual((2, 1), (self.rows(models.StepRun), self.rows(models.NodeHistory)))
 
@@ -227,14 +233,14 @@ class NodesOnSQLite(database.TestCase):
     def test_a_reading_that_is_older_than_a_request_is_not_written_nor_is_what_belongs_to_it(self) -> None:
         read = database.make_node(self.db)
         nodes.compare_and_set(self.db, read, {"power_request": {"target": "power off"}})
-        written: list[str] = []
 
-        outdated = ({"power_state": "found long ago"}, [lambda _connection: written.append("too late")])
+        outdated = ({"power_state": "found long ago"}, [_EVENT])
         self.assertRaises(errors.ChangedMeanwhile, nodes.compare_and_set, self.db, read, *outdated)
+        self.assertEqual(0, self.rows(models.NodeHistory))
         now = nodes.get(self.db, read.uuid)
-        nodes.compare_and_set(self.db, now, {"fault": "hot"}, [lambda _connection: written.append("in time")])
+        nodes.compare_and_set(self.db, now, {"fault": "hot"}, [_EVENT])
 
-        self.assertEqual(["in time"], written)
+        self.assertEqual(1, self.rows(models.NodeHistory))
         self.assertEqual({"target": "power off"}, now.power_request)
         self.assertNotEqual("found long ago", now.power_state)
 

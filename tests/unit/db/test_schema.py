@@ -4,12 +4,14 @@ import threading
 import warnings
 
 import alembic.autogenerate
+import alembic.config
+import alembic.script
 import sqlalchemy as sa
 import testtools
 from alembic.runtime import migration
 
 from ingot.common import errors
-from ingot.db import models, schema
+from ingot.db import migrate, models, schema
 from tests import database
 
 
@@ -35,9 +37,19 @@ class SchemaOnSQLite(testtools.TestCase):
 
         self.assertEqual([], differences)
 
+    def test_revisions_are_known_without_alembic_as_with_it(self) -> None:
+        config = alembic.config.Config()
+        config.set_main_option("script_location", "ingot.db:migrations")
+        scripts = list(alembic.script.ScriptDirectory.from_config(config).walk_revisions())
+        revisions = [script.revision for script in scripts]
+        contracts = [getattr(script.module, "contracts", False) for script in scripts]
+
+        self.assertEqual(revisions[0], schema.head())
+        self.assertEqual(revisions[contracts.index(False) :], schema.list_additive())
+
     def test_the_next_migration_has_a_number_that_was_never_used(self) -> None:
-        self.assertGreater(schema.next_revision(), schema.required_revision())
-        self.assertNotIn(schema.next_revision(), schema._TOO_OLD)
+        self.assertGreater(migrate.next_revision(), schema.required_revision())
+        self.assertNotIn(migrate.next_revision(), schema._TOO_OLD)
 
     def test_an_empty_database_is_refused_by_services(self) -> None:
         db = self.fixture().db
@@ -49,8 +61,8 @@ class SchemaOnSQLite(testtools.TestCase):
     def test_is_made_once(self) -> None:
         db = self.fixture().db
 
-        schema.ensure_current(db)
-        schema.ensure_current(db)
+        migrate.ensure_current(db)
+        migrate.ensure_current(db)
 
         self.assertEqual(schema.head(), schema.version(db))
         schema.require_current(db)
@@ -60,34 +72,34 @@ class SchemaOnSQLite(testtools.TestCase):
         db = self.stamped("9999").db
 
         schema.require_current(db)
-        schema.ensure_current(db)
+        migrate.ensure_current(db)
 
         self.assertNotEqual(schema.head(), schema.version(db))
-        refusal = self.assertRaises(errors.Invalid, schema.upgrade, db)
+        refusal = self.assertRaises(errors.Invalid, migrate.upgrade, db)
         self.assertIn("9999", str(refusal))
 
     def test_an_upgrade_leaves_what_the_release_before_needs_until_it_is_gone(self) -> None:
         db = self.stamped(schema.required_revision()).db
 
-        schema.expand(db)
+        migrate.expand(db)
 
         self.assertEqual(schema.required_revision(), schema.version(db))
         self.assertFalse(schema.is_behind(db))
-        schema.upgrade(db)
-        schema.expand(db)
+        migrate.upgrade(db)
+        migrate.expand(db)
         self.assertEqual(schema.head(), schema.version(db))
 
     def test_an_empty_database_has_no_release_before(self) -> None:
         db = self.fixture().db
 
-        schema.expand(db)
+        migrate.expand(db)
 
         self.assertEqual(schema.head(), schema.version(db))
 
     def test_a_schema_older_than_release_0_2_is_refused_and_left_alone(self) -> None:
         db = self.stamped("0004").db
 
-        for use in (schema.require_current, schema.ensure_current, schema.expand, schema.upgrade):
+        for use in (schema.require_current, migrate.ensure_current, migrate.expand, migrate.upgrade):
             refusal = self.assertRaises(errors.Conflict, use, db)
             self.assertIn("is 0004, older than release 0.2. Upgrade to 0.2 first", str(refusal))
         self.assertEqual("0004", schema.version(db))
@@ -95,16 +107,16 @@ class SchemaOnSQLite(testtools.TestCase):
     def test_an_unknown_revision_is_reported(self) -> None:
         db = self.fixture(migrated=True).db
 
-        refusal = self.assertRaises(errors.Invalid, schema.upgrade, db, "0815")
+        refusal = self.assertRaises(errors.Invalid, migrate.upgrade, db, "0815")
 
         self.assertIn("'0815'", str(refusal))
-        self.assertRaises(errors.Invalid, schema.stamp, db, "0815")
+        self.assertRaises(errors.Invalid, migrate.stamp, db, "0815")
         self.assertEqual(schema.head(), schema.version(db))
 
     def test_a_revision_can_be_noted_by_hand(self) -> None:
         db = self.stamped("9999").db
 
-        schema.stamp(db, "0005")
+        migrate.stamp(db, "0005")
 
         self.assertEqual("0005", schema.version(db))
 
@@ -117,7 +129,7 @@ class SchemaOnSQLite(testtools.TestCase):
             db = fixture.another()
             start.wait()
             try:
-                schema.ensure_current(db)
+                migrate.ensure_current(db)
             except Exception as exc:  # noqa: BLE001 - any error is what the test is about
                 failures.append(exc)
 

@@ -43,5 +43,5 @@ class Statements(testtools.TestCase):
         writers = dict(_writers())
 
         self.assertIn("engine.write", writers)  # which a dozen functions use
-        self.assertLess(25, len(writers))
+        self.assertLess(20, len(writers))
         self.assertEqual([], [name for name, decorators in writers.items() if decorators.isdisjoint(_AGAIN)])

@@ -59,6 +59,7 @@ class MemoryTask:
         self.hardware = hardware or factory.Hardware(conf)
         self.driver, self.missing = self.hardware.compose(node)
         self.memory: dict[str, Any] = {}
+        self.is_first_call = False
         self.shared = False
         self.circuit_breakers = circuit_breakers.CircuitBreakers(first=60, longest=300)
         self.ports: list[models.Port] = []

@@ -50,6 +50,7 @@ class HttpAgent:
     :ivar lacks: extensions that it does not have.
     :ivar posted: (name, params) of each command, in order.
     :ivar connections: how many clients connected.
+    :ivar methods: of all requests.
     :ivar request_ids: what requests said they were sent for.
     """
 
@@ -60,6 +61,7 @@ class HttpAgent:
         self.refusals: list[tuple[int, str]] = []
         self.lacks: set[str] = set()
         self.paths: list[str] = []
+        self.methods: list[str] = []
         self.request_ids: list[str] = []
         self.connections = 0
         handler = type("Handler", (_Handler,), {"agent": self})
@@ -147,6 +149,7 @@ class _Handler(http_handler.Handler):
 
     def _refused(self, query: str) -> bool:
         self.agent.paths.append(self.path)
+        self.agent.methods.append(self.command)
         self.agent.request_ids.append(self.headers["X-OpenStack-Request-ID"])
         if self.agent.refusals:
             status, why = self.agent.refusals.pop(0)

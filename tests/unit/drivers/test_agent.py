@@ -1,10 +1,12 @@
 """Talking to agents: over TLS, without leaking tokens, once and not twice, and on after a crash."""
 
+import collections
 import contextlib
 import datetime
 import io
 import logging
 import socket
+import sys
 import threading
 import time
 import traceback
@@ -48,6 +50,18 @@ class ClientTest(AgentTestCase):
         for _ in range(5):
             client.AgentClient(self.subject).commands()
         self.assertEqual(1, self.agent.connections)
+
+    def test_a_request_takes_at_most_480_calls_of_functions(self) -> None:
+        """With a session of ``requests`` it took 830, and twice the time."""
+        self.agent.outcomes["standby.sync"] = {"command_status": "SUCCEEDED"}
+        self.client.ask("standby.sync", {})
+        calls: list[str] = []
+        sys.setprofile(lambda frame, event, _arg: calls.append(frame.f_code.co_qualname) if event == "call" else None)
+        try:
+            self.client.ask("standby.sync", {})
+        finally:
+            sys.setprofile(None)
+        self.assertLessEqual(len(calls), 480, collections.Counter(calls).most_common(20))
 
     def test_only_the_certificate_that_the_agent_announced_is_trusted(self) -> None:
         for announced in (http_agent.certificate()[0], None):
@@ -119,7 +133,7 @@ class ClientTest(AgentTestCase):
         self.assertIn("longer than 1000 bytes", error.message)
         content = b"[" * 200_000
         deep = mock.Mock(return_value=fetching.Answer(200, "OK", {}, content))
-        with mock.patch.object(fetching, "request", deep):
+        with mock.patch.object(fetching, "ask", deep):
             self.assertIn("not JSON", self.assertRaises(errors.AgentError, self.client.commands).message)
 
     def test_a_node_without_agent_says_so(self) -> None:
@@ -148,6 +162,24 @@ class LongCommandTest(AgentTestCase):
         self.assertEqual([SLOW], [name for name, _params in self.agent.posted])
         sent = self.agent.posted[0][1]
         self.assertEqual((STEP, {"generic": "1"}), (sent["step"], sent["deploy_version"]))
+
+    def test_a_step_costs_two_requests(self) -> None:
+        """What the agent has been ordered before is read only where that may be this step."""
+        self.subject.is_first_call = True
+        self._run()
+        self.subject.is_first_call = False
+        self.agent.end()
+        self.assertIsInstance(self._run(), results.Done)
+        self.assertEqual(["POST", "GET"], self.agent.methods)
+
+    def test_a_command_whose_answer_was_lost_is_looked_for(self) -> None:
+        self.subject.is_first_call = True
+        self.agent.refusals = [(409, "Agent is busy")]
+        self.assertIsInstance(self._run(), results.PollAfter)
+        self.subject.is_first_call = False
+        self.agent.add(SLOW)
+        self.assertIsInstance(self._run(), results.WaitForAgent)
+        self.assertEqual([], self.agent.posted)
 
     def test_after_a_crash_the_running_command_is_adopted(self) -> None:
         self._run()
@@ -221,6 +253,13 @@ class StepsOfAgentTest(OfferingTestCase):
         self.assertIn("deploy.burn", commands.read_offered(self.subject, "deploy"))
         self.assertNotIn("deploy.burn", commands.read_offered(self.subject, "clean"))
         self.assertEqual({"A": "1"}, session.read_facts(self.subject).get("versions"))
+
+    def test_it_is_asked_once_and_what_it_did_before_is_of_the_past(self) -> None:
+        self.offer("deploy")
+        self.agent.add(SLOW, command_status="SUCCEEDED")
+        commands.get_steps(self.subject, "deploy")
+        self.assertEqual(["POST"], self.agent.methods)
+        self.assertEqual(self.agent.commands[-1]["id"], session.read_facts(self.subject).get("ended"))
 
     def test_a_malformed_answer_is_the_agents_error(self) -> None:
         self.offer("clean", {"interface": "deploy", "step": "burn", "priority": "high"})

@@ -45,6 +45,8 @@ class OfferedStepsTest(testtools.TestCase):
             ({"clean_steps": {"Manager": BURN}}, "as clean_steps.Manager; it must be a list"),
             (answer("burn"), f"'burn' as {where}; it must be an object"),
             (answer({"interface": "deploy"}), f"None as {where}.step; it must be the name of a step"),
+            (answer({"interface": "deploy", "step": "x" * 256}), f"as {where}.step; it must be the name of a step"),
+            (answer({"interface": "deploy", "step": "a\0"}), f"as {where}.step; it must be the name of a step"),
             (answer({**BURN, "step": ""}), f"'' as {where}.step"),
             (answer({"step": "burn"}), f"None as {where}.interface of step burn; it must be one of bios"),
             (answer({**BURN, "interface": "oven"}), "'oven' as"),

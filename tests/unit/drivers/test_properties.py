@@ -109,8 +109,7 @@ class Agent(fakes.DriverTestCase):
         for part in ("driver_info.agent_verify_ca", "/nowhere/ca", "true, false"):
             self.assertIn(part, message)
         for authorities, mode in ((False, ssl.CERT_NONE), (place, ssl.CERT_REQUIRED)):
-            session = client.open_session("https://192.0.2.1:9999", None, authorities)
-            context = session.get_adapter("https://").poolmanager.connection_pool_kw["ssl_context"]
+            context = client.open_pool("https://192.0.2.1:9999", None, authorities).conn_kw["ssl_context"]
             self.assertEqual((mode, bool(authorities)), (context.verify_mode, context.check_hostname))
 
 
