@@ -96,7 +96,6 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "oslo_versionedobjects": (_IGNORED, "Ingot has no versioned objects."),
     "profiler": (_NO, "Ingot has no osprofiler."),
     "pxe_filter": (_NO, "Ingot writes no files of dnsmasq: let it answer to the machines that you enrolled."),
-    "redfish": (_NO, "Ingot has no hardware type redfish."),
     "sensor_data": (_NO, _SENSORS),
     "swift": (_NO, _SWIFT),
     "vnc": (_NO, "Ingot has no graphical consoles."),
@@ -236,6 +235,22 @@ _ROWS = (
     _Row("ipmi", "min_command_interval", _IGNORED, "A BMC gets one command at a time."),
     _Row("ipmi", "cipher_suite_versions", _NO, "Ingot logs in with cipher suites 17 and 3, in this order."),
     _Row("ipmi", "disable_boot_timeout", _NO, "The boot device holds for the next boot, as the BMC understands it."),
+    _Row("redfish", "use_swift swift_container swift_object_expiry_timeout", _NO, _SWIFT),
+    _Row("redfish", "kernel_append_params file_permission", _IGNORED, _MEDIA),
+    _Row("redfish", "firmware_source firmware_update_status_interval firmware_update_fail_interval "
+         "firmware_update_wait_unresponsive_bmc firmware_update_required_successes "
+         "firmware_update_validation_interval firmware_update_resource_validation_timeout "
+         "firmware_update_bmc_timeout firmware_update_reboot_delay firmware_update_bmc_version_check_interval "
+         "firmware_update_nic_starting_wait firmware_update_overall_timeout", _NO,
+         "Ingot updates no firmware over Redfish."),
+    _Row("redfish", "raid_config_status_interval raid_config_fail_interval", _NO,
+         "Ingot builds no arrays over Redfish: the agent builds those of its software RAID."),
+    _Row("redfish", "boot_mode_config_timeout", _IGNORED, "A boot mode is set for the next boot, and not waited for."),
+    _Row("redfish", "default_inspection_hooks inspection_hooks", _NO, "[inspector] hooks are for all inspections."),
+    _Row("redfish", "post_boot_retry_attempts post_boot_retry_delay power_on_conflict_retry_attempts "
+         "power_on_conflict_retry_interval", _IGNORED, "A BMC that is busy is asked again until read_timeout is over."),
+    _Row("redfish", "enable_vmedia_insert_polling vmedia_insert_timeout vmedia_insert_poll_interval", _IGNORED,
+         "Media count as inserted when the BMC has accepted them."),
     # Network boot
     _Row("pxe", "tftp_root tftp_server tftp_master_path pxe_config_subdir pxe_config_template uefi_pxe_config_template "
          "pxe_config_template_by_arch pxe_bootfile_name uefi_pxe_bootfile_name pxe_bootfile_name_by_arch "

@@ -12,7 +12,7 @@ from oslo_log import log
 from oslo_utils import netutils
 
 from ingot.common import errors, later
-from ingot.common.conf import api, conductor, default, deploy, secrets
+from ingot.common.conf import api, conductor, default, deploy, redfish, secrets
 from ingot.common.conf import files as config_files
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "inspector": deploy.INSPECTOR,
     "pxe": deploy.PXE,
     "ipmi": deploy.IPMI,
+    "redfish": redfish.REDFISH,
     "secrets": secrets.SECRETS,
 }
 """All but [glance], which is registered if it is used: see :func:`use_glance`."""

@@ -8,13 +8,13 @@ from oslo_utils import strutils
 from ingot.common import errors, states
 from ingot.common.json_types import Json
 from ingot.drivers.generic.hardware_type import GenericHardwareType
-from ingot.drivers.interfaces import boot, noop
+from ingot.drivers.interfaces import bmc_loop, boot, noop
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.hardware_type import Supported
 from ingot.drivers.interfaces.management import BootDevice, ManagementInterface
 from ingot.drivers.interfaces.power import PowerInterface, Reading
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.ipmi import loop, session
+from ingot.drivers.ipmi import session
 from ingot.drivers.ipmi.session import Request
 
 _KEEPS_BOOT_DEVICE = "ipmi_disable_boot_timeout"
@@ -168,7 +168,7 @@ class IPMIPower(_IPMI, PowerInterface):
         return _parse_status(_call(task, _CHASSIS_STATUS)[0]).power_state
 
     def start_reading(self, task: Task) -> "futures.Future[Reading]":
-        return loop.submit(_read_status(read_address(task.node.driver_info), task.conf.ipmi.command_retry_timeout))
+        return bmc_loop.submit(_read_status(read_address(task.node.driver_info), task.conf.ipmi.command_retry_timeout))
 
     def bmc(self, task: Task) -> str:
         return read_address(task.node.driver_info).where

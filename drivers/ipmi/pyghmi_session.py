@@ -13,6 +13,7 @@ addresses as an argument, instead of a look-up at each packet; an error that tel
 "no answer"; and a way to close the socket.
 """
 
+import asyncio
 import contextlib
 import socket
 import struct
@@ -22,7 +23,7 @@ from collections.abc import Sequence
 from pyghmi import exceptions
 from pyghmi.ipmi.private import simplesession
 
-from ingot.drivers.ipmi import loop
+from ingot.drivers.interfaces import bmc_loop
 
 _RETRANSMIT = 1.0
 _MAX_PACKET = 3000
@@ -38,6 +39,19 @@ LoginError = exceptions.IpmiException
 
 # What pyghmi runs into when a packet is not what it takes it for.
 GARBLED = (struct.error, IndexError, KeyError, TypeError, ValueError)
+
+
+async def _wait_readable(sock: socket.socket, timeout: float) -> bool:
+    """Return whether there is something to read within ``timeout`` seconds."""
+    events, readable = asyncio.get_running_loop(), asyncio.Event()
+    events.add_reader(sock, readable.set)
+    try:
+        async with asyncio.timeout(timeout):
+            return await readable.wait()
+    except TimeoutError:
+        return False
+    finally:
+        events.remove_reader(sock)
 
 
 class Unresponsive(Exception):
@@ -133,7 +147,7 @@ class Session(simplesession.Session):
             raise NoAnswers(self._heard)
         if left <= 0:
             raise Unresponsive(self._unanswered_names)
-        if loop.wait_readable(self.socket, min(left, _RETRANSMIT)):
+        if bmc_loop.wait(_wait_readable(self.socket, min(left, _RETRANSMIT))):
             self.process_pktqueue()
         elif self.lastpayload and self.sessioncontext in ("EXPECTINGRAKP2", "EXPECTINGRAKP4"):
             self._unanswered_names += self.sessioncontext == "EXPECTINGRAKP2"

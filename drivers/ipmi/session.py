@@ -1,7 +1,7 @@
 """Calls to BMCs over IPMI 2.0: one at a time for each BMC, and each ends in time whatever the BMC does.
 
 A session is opened for each call and closed after it: BMCs have few of them, and one costs less than a millisecond of
-processor time. Calls to all BMCs share the thread of :mod:`ingot.drivers.ipmi.loop`.
+processor time. Calls to all BMCs share the thread of :mod:`ingot.drivers.interfaces.bmc_loop`.
 """
 
 import asyncio
@@ -13,7 +13,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple
 
 from ingot.common import errors
-from ingot.drivers.ipmi import loop, pyghmi_session
+from ingot.drivers.interfaces import bmc_loop
+from ingot.drivers.ipmi import pyghmi_session
 
 _MEANS_THE_NAME = 3
 """A BMC that does not answer so often when it is given the user's name does not know it. Once, and the packet may have
@@ -82,11 +83,11 @@ def call(address: Address, timeout: float, *requests: Request) -> list[bytes]:
     :raises HardwareUnreachable: it does not answer in time; the message has address and port.
     :raises HardwareError: it refuses the log-in or a request; requests after that one were not sent.
     """
-    return loop.submit(call_async(address, timeout, *requests)).result()
+    return bmc_loop.submit(call_async(address, timeout, *requests)).result()
 
 
 async def call_async(address: Address, timeout: float, *requests: Request) -> list[bytes]:
-    """Do the same as :func:`call`, on the loop of :mod:`ingot.drivers.ipmi.loop`: for reading many machines at once."""
+    """Do the same as :func:`call`, on the loop of all BMCs: for reading many machines at once."""
     deadline = time.monotonic() + timeout
     login = (address.host, address.username, address.password, address.port, address.kg)
     with _translate_errors(address, timeout):
@@ -97,7 +98,7 @@ async def call_async(address: Address, timeout: float, *requests: Request) -> li
                 with contextlib.closing(pyghmi_session.Session(login, address.privilege, places, deadline)) as session:
                     return [session.send(*request) for request in requests]
 
-            return await loop.run_in_loop(exchange)
+            return await bmc_loop.run_in_loop(exchange)
 
 
 async def _resolve(address: Address, deadline: float) -> list[pyghmi_session.SocketAddress]:

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ingot.common import errors
-from ingot.drivers.ipmi import loop as ipmi_loop
+from ingot.drivers.interfaces import bmc_loop
 from ingot.drivers.ipmi import session
 from ingot.rack import bmc
 from ingot.rack.faults import Faults
@@ -109,7 +109,7 @@ def at_once(addresses: list[session.Address], timeout: int) -> list[float]:
         if reading.exception() is None:
             moments.append(time.monotonic())
 
-    readings = [ipmi_loop.submit(session.call_async(address, timeout, STATUS)) for address in addresses]
+    readings = [bmc_loop.submit(session.call_async(address, timeout, STATUS)) for address in addresses]
     for reading in readings:
         reading.add_done_callback(ended)
     futures.wait(readings)

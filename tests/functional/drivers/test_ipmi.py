@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Self
 import fixtures
 
 from ingot.common import errors, states
-from ingot.drivers.interfaces import power_control, results
-from ingot.drivers.ipmi import loop, session
+from ingot.drivers.interfaces import bmc_loop, power_control, results
+from ingot.drivers.ipmi import session
 from tests.functional.drivers.base import DriverRackTest
 
 RAKP2 = 0x13
@@ -21,7 +21,7 @@ STATUS = session.Request(0x00, 0x01)
 
 def begin(address: session.Address, timeout: float) -> "futures.Future[list[bytes]]":
     """Request the status without waiting for the answer."""
-    return loop.submit(session.call_async(address, timeout, STATUS))
+    return bmc_loop.submit(session.call_async(address, timeout, STATUS))
 
 
 class LossyRelay:

@@ -1,0 +1,1 @@
+"""Redfish: the hardware type redfish, its interfaces, and sessions with BMCs."""

@@ -1,0 +1,14 @@
+"""The hardware type redfish: machines whose BMC speaks Redfish."""
+
+from ingot.drivers.generic.hardware_type import GenericHardwareType
+from ingot.drivers.interfaces import noop
+from ingot.drivers.interfaces.hardware_type import Supported
+from ingot.drivers.redfish.management import RedfishManagement
+from ingot.drivers.redfish.power import RedfishPower
+
+
+class RedfishHardware(GenericHardwareType):
+    """What vendor types of BMCs that speak Redfish extend."""
+
+    supported_management_interfaces: Supported = (RedfishManagement, noop.NoopManagement)
+    supported_power_interfaces: Supported = (RedfishPower,)

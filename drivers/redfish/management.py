@@ -1,0 +1,209 @@
+"""What a BMC keeps beside the power, over Redfish: how the machine boots, its lights, its media, the BMC itself."""
+
+import datetime
+
+from ingot.common import clock, errors
+from ingot.common.json_types import Json
+from ingot.drivers.interfaces import base
+from ingot.drivers.interfaces.management import BootDevice, Indicator, ManagementInterface
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.redfish import boot_device, connection, indicators, virtual_media
+from ingot.drivers.redfish.base import RedfishInterface
+
+_SOURCES = (None, "http")
+
+_CLOCK = {
+    "target_datetime": {"description": "The time in ISO 8601. Default: that of the conductor, UTC.", "required": False},
+    "datetime_local_offset": {"description": "Offset from UTC that the BMC shows, as +00:00.", "required": False},
+}
+
+_TOLERATED = 1.0  # seconds that the clock of a BMC may differ
+
+
+class RedfishManagement(RedfishInterface, ManagementInterface):
+    # How the machine boots
+
+    def get_supported_boot_devices(self, task: Task) -> list[str]:
+        return list(boot_device.TARGETS)
+
+    def set_boot_device(self, task: Task, device: str, persistent: bool = False) -> None:
+        choice = boot_device.choose(task, device, persistent)
+        lasts = connection.call(task, lambda machine: boot_device.write(machine, choice))
+        boot_device.note(task, choice, lasts)
+
+    def get_boot_device(self, task: Task) -> BootDevice:
+        device, persistent = connection.call(task, boot_device.read)
+        return {"boot_device": device, "persistent": persistent}
+
+    def set_boot_mode(self, task: Task, mode: str) -> None:
+        wanted = boot_device.MODES[mode]
+
+        def write(machine: connection.Machine) -> None:
+            fields = machine.system.boot
+            if fields is None or fields.mode is None or fields.mode.value != wanted:
+                machine.system.set_system_boot_options(mode=machine.constant("BootSourceOverrideMode", wanted))
+
+        connection.call(task, write)
+
+    def set_secure_boot(self, task: Task, enabled: bool) -> None:
+        def write(machine: connection.Machine) -> None:
+            if "SecureBoot" not in machine.system.json:
+                raise self.not_supported("set_secure_boot of this machine, whose BMC has no SecureBoot,")
+            secure_boot = machine.system.secure_boot
+            if secure_boot.enabled is not enabled:
+                secure_boot.set_enabled(enabled)
+
+        connection.call(task, write)
+
+    @base.verify_step(priority=2)
+    def read_boot_mode(self, task: Task) -> None:
+        """Note with which firmware the machine boots, and whether it boots only what is signed."""
+
+        def read(machine: connection.Machine) -> tuple[str | None, bool | None]:
+            system = machine.system
+            mode = system.boot.mode.value if system.boot is not None and system.boot.mode is not None else None
+            secure = None
+            if "SecureBoot" in system.json:
+                try:
+                    secure = system.secure_boot.enabled
+                except machine.refusals:  # announced by machines that have it in one mode only
+                    secure = None
+            return mode, secure
+
+        found, secure_boot = connection.call(task, read)
+        modes = {value: name for name, value in boot_device.MODES.items()}
+        task.set(boot_mode=modes.get(found or "", task.node.boot_mode), secure_boot=secure_boot)
+
+    def inject_nmi(self, task: Task) -> None:
+        connection.call(task, lambda machine: machine.system.reset_system(machine.constant("ResetType", "Nmi")))
+
+    # Keys of secure boot
+
+    @base.deploy_step(priority=0, idempotent=True)
+    @base.clean_step(priority=0)
+    def reset_secure_boot_keys_to_default(self, task: Task) -> None:
+        """Install the keys that the vendor has delivered."""
+        self._reset_keys(task, "ResetAllKeysToDefault")
+
+    @base.deploy_step(priority=0, idempotent=True)
+    @base.clean_step(priority=0)
+    def clear_secure_boot_keys(self, task: Task) -> None:
+        """Delete all keys, so that the machine is in setup mode."""
+        self._reset_keys(task, "DeleteAllKeys")
+
+    @staticmethod
+    def _reset_keys(task: Task, kind: str) -> None:
+        def reset(machine: connection.Machine) -> None:
+            machine.system.secure_boot.reset_keys(machine.constant("SecureBootResetKeysType", kind))
+
+        connection.call(task, reset)
+
+    # Indicators
+
+    def get_supported_indicators(self, task: Task) -> list[Indicator]:
+        return connection.call(task, indicators.find)
+
+    def get_indicator_state(self, task: Task, indicator: Indicator) -> str:
+        return connection.call(task, lambda machine: indicators.read(machine, indicator))
+
+    def set_indicator_state(self, task: Task, indicator: Indicator, state: str) -> None:
+        connection.call(task, lambda machine: indicators.write(machine, indicator, state))
+
+    # Virtual media
+
+    def attach_virtual_media(self, task: Task, device_type: str, image_url: str, source: str | None) -> None:
+        virtual_media.check_url(image_url)
+        if source not in _SOURCES:
+            raise errors.Invalid(field="image_download_source", value=source, allowed="Allowed: http.")
+        connection.call(task, lambda machine: virtual_media.insert(machine, device_type, image_url), factor=2)
+
+    def detach_virtual_media(self, task: Task, device_types: list[str]) -> None:
+        connection.call(task, lambda machine: virtual_media.eject(machine, device_types), factor=2)
+
+    def get_virtual_media(self, task: Task) -> list[Json]:
+        return connection.call(task, virtual_media.describe_drives)
+
+    # The BMC itself
+
+    @base.service_step(argsinfo=_CLOCK, requires_ramdisk=False)
+    @base.clean_step(priority=0, argsinfo=_CLOCK, requires_ramdisk=False)
+    def set_bmc_clock(
+        self, task: Task, target_datetime: str | None = None, datetime_local_offset: str | None = None
+    ) -> None:
+        """Set the clock of the BMC."""
+        try:
+            moment = clock.now() if target_datetime is None else datetime.datetime.fromisoformat(target_datetime)
+        except (TypeError, ValueError):
+            allowed = "A date and time in ISO 8601, as 2030-01-31T12:00:00+00:00."
+            raise errors.Invalid(field="target_datetime", value=target_datetime, allowed=allowed) from None
+        connection.call(task, lambda machine: _set_clock(machine, moment, datetime_local_offset))
+
+    @base.verify_step(priority=1)
+    def verify_bmc_clock(self, task: Task) -> None:
+        """Correct the clock of the BMC, if ``[redfish] enable_verify_bmc_clock`` says so."""
+        if not self.conf.redfish.enable_verify_bmc_clock:
+            return
+
+        def correct(machine: connection.Machine) -> None:
+            shown = machine.manager.json.get("DateTime")
+            if shown is None:
+                raise errors.HardwareError(what=machine.describe(machine.manager.path), reason="it has no clock")
+            if abs((_parse_moment(str(shown)) - _with_zone(clock.now())).total_seconds()) > _TOLERATED:
+                _set_clock(machine, clock.now(), None)
+
+        connection.call(task, correct)
+
+    @base.service_step(requires_ramdisk=False)
+    @base.clean_step(priority=0, requires_ramdisk=False)
+    def reset_bmc(self, task: Task) -> None:
+        """Restart the BMC; it does not answer for some minutes then, which readings and steps put up with."""
+
+        def reset(machine: connection.Machine) -> None:
+            if "#Manager.Reset" not in (machine.manager.json.get("Actions") or {}):
+                raise errors.HardwareError(what=machine.describe(machine.manager.path), reason="it cannot be reset")
+            allowed = {one.value for one in machine.manager.get_allowed_reset_manager_values()}
+            kind = "GracefulRestart" if "GracefulRestart" in allowed else "ForceRestart"
+            machine.manager.reset_manager(machine.constant("ResetType", kind))
+
+        connection.call(task, reset)
+
+    @base.service_step(requires_ramdisk=False)
+    @base.clean_step(priority=0, requires_ramdisk=False)
+    def clear_job_queue(self, task: Task) -> None:
+        """Delete the tasks of the BMC that have not ended, as far as it lets them be deleted."""
+        connection.call(task, _clear_tasks, factor=2)
+
+
+def _with_zone(moment: datetime.datetime) -> datetime.datetime:
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
+
+
+def _parse_moment(text: str) -> datetime.datetime:
+    return _with_zone(datetime.datetime.fromisoformat(text))
+
+
+def _set_clock(machine: connection.Machine, moment: datetime.datetime, offset: str | None) -> None:
+    manager = machine.manager
+    shown = manager.json.get("DateTime")
+    has_fractions = shown is not None and _parse_moment(str(shown)).microsecond
+    exact = _with_zone(moment) if has_fractions else _with_zone(moment).replace(microsecond=0)
+    data = {"DateTime": exact.isoformat(), **({"DateTimeLocalOffset": offset} if offset is not None else {})}
+    machine.patch(manager.path, data)
+    now = machine.read(manager.path).get("DateTime")
+    if now is None or abs((_parse_moment(str(now)) - _with_zone(moment)).total_seconds()) > 60:
+        raise errors.HardwareError(
+            what=f"Setting the clock of {machine.describe(manager.path)}", reason=f"it shows {now} afterwards"
+        )
+
+
+_ENDED = frozenset(("Completed", "Killed", "Exception", "Cancelled", "Service"))
+
+
+def _clear_tasks(machine: connection.Machine) -> None:
+    place = machine.service.json.get("Tasks") or machine.service.json.get("TaskService")
+    if not place:
+        return
+    tasks = machine.read(place["@odata.id"]).get("Tasks")
+    for one in machine.read_members(tasks["@odata.id"]) if tasks else ():
+        if one.get("TaskState") not in _ENDED:
+            machine.delete(one["@odata.id"])

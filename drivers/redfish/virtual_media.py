@@ -1,0 +1,80 @@
+"""Virtual media: drives of a machine whose media the BMC fetches from a URL."""
+
+import urllib.parse
+
+from ingot.common import errors, masking
+from ingot.common.json_types import Json
+from ingot.drivers.redfish import connection
+
+MEDIA_TYPES: dict[str, tuple[str, ...]] = {"cdrom": ("CD", "DVD"), "floppy": ("Floppy",), "disk": ("USBStick",)}
+"""Type of device in the API -> Redfish's MediaTypes of the drives that can be it, the best first."""
+
+
+def find_drives(machine: connection.Machine) -> list[connection.Resource]:
+    """Return the machine's drives: its own, where newer BMCs have them, else those of its managers."""
+    if "VirtualMedia" in machine.system.json:
+        return list(machine.system.virtual_media.get_members())
+    managers = [manager for manager in machine.system.managers if "VirtualMedia" in manager.json]
+    return [drive for manager in managers for drive in manager.virtual_media.get_members()]
+
+
+def describe_drives(machine: connection.Machine) -> list[Json]:
+    """Return what is in the drives."""
+    return [
+        {
+            "media_types": [one.value for one in drive.media_types or ()],
+            "inserted": drive.inserted,
+            "image": drive.image and masking.mask_text(drive.image),
+        }
+        for drive in find_drives(machine)
+    ]
+
+
+def check_url(image_url: str) -> None:
+    """
+    :raises Invalid: the BMC could not fetch it.
+    """
+    parts = urllib.parse.urlsplit(image_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise errors.Invalid(
+            field="image_url", value=image_url, allowed="A URL of http or https: the BMC fetches the image itself."
+        )
+
+
+def insert(machine: connection.Machine, device_type: str, image_url: str) -> None:
+    """Put an image into a drive, in place of what was there. Safe to repeat.
+
+    :raises Invalid: the machine has no drive of this type.
+    """
+    drive = _choose_drive(find_drives(machine), device_type)
+    if drive.inserted:
+        if drive.image == image_url:
+            return
+        drive.eject_media()
+    with machine.repeating():
+        drive.insert_media(image_url)
+
+
+def eject(machine: connection.Machine, device_types: list[str]) -> list[str]:
+    """Empty the drives of these types; return the images that were in them. Safe to repeat."""
+    wanted = {kind for device_type in device_types for kind in MEDIA_TYPES[device_type]}
+    ejected = []
+    for drive in find_drives(machine):
+        if drive.inserted and wanted.intersection(one.value for one in drive.media_types or ()):
+            ejected.append(str(drive.image))
+            with machine.repeating():
+                drive.eject_media()
+    return ejected
+
+
+def _choose_drive(drives: list[connection.Resource], device_type: str) -> connection.Resource:
+    """Return a drive of a type: an empty one, if there is one."""
+    for kind in MEDIA_TYPES[device_type]:
+        fitting = [drive for drive in drives if kind in {one.value for one in drive.media_types or ()}]
+        if fitting:
+            return min(fitting, key=lambda drive: bool(drive.inserted))
+    known = {one.value for drive in drives for one in drive.media_types or ()}
+    names = [name for name, kinds in MEDIA_TYPES.items() if known.intersection(kinds)]
+    raise errors.Invalid(
+        field="device_type", value=device_type, allowed=f"This machine has: {', '.join(names) or 'no virtual media'}."
+    )
