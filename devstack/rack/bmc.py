@@ -250,8 +250,11 @@ class RackBmc(bmc.Bmc):
 
 
 def boot_flags(setting: BootSetting | None) -> tuple[int, int]:
-    """Return the first two bytes of the boot flags; zeros when nothing is set."""
+    """Return the first two bytes of the boot flags; zeros when nothing is set.
+
+    A device that only Redfish knows is none here.
+    """
     if setting is None:
         return (0, 0)
     flags = _VALID | (_PERSISTENT if setting.persistent else 0) | (_EFI if setting.efi else 0)
-    return (flags, _CODES[setting.device] << 2)
+    return (flags, _CODES.get(setting.device, 0) << 2)

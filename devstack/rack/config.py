@@ -29,6 +29,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ingot.rack.redfish.vendors import VENDORS
+
 MAX_MACHINES = 4000
 MACHINE_KINDS = ("simulated", "qemu")
 STEP_KINDS = ("clean", "deploy", "service")
@@ -92,6 +94,7 @@ class MachineOverride:
     disk_sizes: tuple[str | int, ...] | None = None
     disk_kinds: tuple[str, ...] | None = None
     boot_delay: float | None = None
+    redfish_vendor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,14 @@ class RackConfig:
         the service's heartbeat_timeout).
     :param retry_first: first pause after a refused lookup or heartbeat; doubles up to ``retry_max``.
     :param lookup_timeout: an agent whose machine is unknown gives up after this long.
-    :param ca_file: certificates that agents trust for an https service.
+    :param ca_file: certificates that agents trust for an https service, and BMCs for images.
+    :param redfish_port: TCP port of the Redfish face that all machines share; None: there is none.
+    :param redfish_base_port: TCP port of the first machine's own Redfish face, the next is the second's; None: there
+        are none.
+    :param redfish_tls: whether Redfish is spoken over TLS; the certificate to trust is in the rack's description.
+    :param redfish_vendor: whose habits the Redfish faces have, one of ``redfish.vendors``.
+    :param redfish_task_time: how long a task lasts.
+    :param bmc_restart_time: how long a BMC that was reset does not answer.
     """
 
     machines: int = 3
@@ -148,6 +158,12 @@ class RackConfig:
     retry_max: float = 5.0
     lookup_timeout: float = 600.0
     ca_file: str | None = None
+    redfish_port: int | None = None
+    redfish_base_port: int | None = None
+    redfish_tls: bool = True
+    redfish_vendor: str = "generic"
+    redfish_task_time: float = 1.0
+    bmc_restart_time: float = 1.0
     steps: tuple[StepConfig, ...] = ()
     machine: tuple[MachineOverride, ...] = ()
 
@@ -168,6 +184,9 @@ class RackConfig:
             raise ConfigError(f"machine_kind: {self.machine_kind!r} is not one of {', '.join(MACHINE_KINDS)}")
         if len(self.username.encode()) > 16 or len(self.password.encode()) > 20:
             raise ConfigError("username, password: IPMI 2.0 allows at most 16 and 20 bytes")
+        for vendor in (self.redfish_vendor, *(one.redfish_vendor for one in self.machine)):
+            if vendor is not None and vendor not in VENDORS:
+                raise ConfigError(f"redfish_vendor: {vendor!r} is not one of {', '.join(VENDORS)}")
         if len(self.machine) > self.machines:
             raise ConfigError(f"machine: {len(self.machine)} entries, but there are {self.machines} machines")
 
@@ -196,6 +215,7 @@ class MachineSpec:
     macs: tuple[str, ...]
     disks: tuple[DiskSpec, ...]
     boot_delay: float
+    redfish_vendor: str
 
 
 def script_url(template: str, spec: MachineSpec, mac: str, host: str) -> str:
@@ -235,6 +255,7 @@ def _machine_spec(config: RackConfig, index: int, override: MachineOverride) -> 
             for number, (size, kind) in enumerate(zip(sizes, kinds, strict=False))
         ),
         boot_delay=config.boot_delay if override.boot_delay is None else override.boot_delay,
+        redfish_vendor=override.redfish_vendor or config.redfish_vendor,
     )
 
 

@@ -106,7 +106,7 @@ def _order_fault(request: Request, machine: Machine, rest: list[str]) -> Respons
 
 def _clear_faults(request: Request, machine: Machine, rest: list[str]) -> Response:
     try:
-        machine.faults.clear(rest[0] if rest else None)
+        machine.clear_faults(rest[0] if rest else None)
     except faults.FaultError as error:
         raise HttpError(404, str(error)) from error
     return Response({"faults": machine.faults.public()})

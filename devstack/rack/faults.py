@@ -5,8 +5,36 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+REDFISH: dict[str, tuple[type | None, str]] = {
+    "redfish_silent": (None, "connections are accepted, and nothing is ever said"),
+    "redfish_port_closed": (None, "connections to the machine's own port are refused; those to the shared one are cut"),
+    "redfish_busy": (
+        dict,
+        "value {retry_after} with method and path where only some requests are meant: they are answered 503 with "
+        "Retry-After, and nothing is done",
+    ),
+    "redfish_error": (
+        dict,
+        "value {status} with method and path as above: such requests are answered this status, and nothing is done",
+    ),
+    "redfish_answer_lost": (
+        dict,
+        "value {method} with a path as above: what is asked is done, and the connection is cut instead of an answer",
+    ),
+    "redfish_drips": (dict, "value {seconds}: answers come byte by byte, with this pause"),
+    "redfish_slow_tasks": (dict, "value {seconds}: tasks that start from now on take this long"),
+    "redfish_task_fails": (str, "tasks end in an exception with this message"),
+    "redfish_task_stuck": (None, "tasks that start from now on run until they are deleted"),
+    "redfish_sessions_lost": (None, "all sessions have ended when the next request comes with one"),
+    "redfish_session_table_full": (None, "no session can be opened"),
+    "redfish_certificate": (str, "value expired, wrong-name or unknown-issuer: the certificate is that"),
+    "redfish_boot_ignored": (None, "a boot override is accepted and not kept"),
+    "redfish_media_ignored": (None, "virtual media are accepted and not inserted"),
+}
+
 # Name -> (what its value must be, what it does). The control API shows this table.
 KNOWN: dict[str, tuple[type | None, str]] = {
+    **REDFISH,
     "bmc_silent": (None, "the BMC answers nothing"),
     "bmc_wrong_password": (None, "the BMC has another password; sessions in progress end"),
     "drive_failed": (None, "the BMC tells that a drive has failed; the machine does not notice"),
@@ -36,10 +64,22 @@ KNOWN: dict[str, tuple[type | None, str]] = {
     "secure_erase_fails": (None, "disks that erase themselves fail to"),
 }
 
+_SCOPES: tuple[dict[str, type | tuple[type, ...]], ...] = (
+    {},
+    {"method": str},
+    {"path": str},
+    {"method": str, "path": str},
+)
+
 # What the parts of a value that is an object must be; of alternatives, one is given.
 _PARTS: dict[str, tuple[dict[str, type | tuple[type, ...]], ...]] = {
     "slow_answer": ({"command": str, "seconds": (int, float)},),
     "new_version_after_step": ({"step": str, "agent": str}, {"step": str, "hardware_manager": str}),
+    "redfish_busy": tuple({"retry_after": int, **scope} for scope in _SCOPES),
+    "redfish_error": tuple({"status": int, **scope} for scope in _SCOPES),
+    "redfish_answer_lost": ({"method": str}, {"method": str, "path": str}),
+    "redfish_drips": ({"seconds": (int, float)},),
+    "redfish_slow_tasks": ({"seconds": (int, float)},),
 }
 _VERSION_FAULTS = {"agent": "agent_version_after_reboot", "hardware_manager": "hardware_manager_version"}
 
@@ -136,6 +176,17 @@ class Faults:
         """Return the fault's value and count it; None when it is not ordered."""
         fault = self._ordered.get(name)
         if fault is None:
+            return None
+        self._count(name, fault)
+        return fault.value
+
+    def take_request(self, name: str, method: str, path: str) -> Any:
+        """Return the value of a fault that is meant for a request, and count it; None when there is none.
+
+        A part of the value that is not given means any: ``path`` is a part of the request's path.
+        """
+        fault = self._ordered.get(name)
+        if fault is None or fault.value.get("method", method) != method or fault.value.get("path", "") not in path:
             return None
         self._count(name, fault)
         return fault.value

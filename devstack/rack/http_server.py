@@ -20,17 +20,25 @@ MAX_HEADER = 64 * 1024
 MAX_BODY = 128 * 2**20
 REASONS = {
     200: "OK",
+    201: "Created",
     202: "Accepted",
     204: "No Content",
     308: "Permanent Redirect",
     400: "Bad Request",
     401: "Unauthorized",
+    403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
     409: "Conflict",
+    412: "Precondition Failed",
     413: "Content Too Large",
+    415: "Unsupported Media Type",
     500: "Internal Server Error",
+    501: "Not Implemented",
+    503: "Service Unavailable",
 }
+# Bytes that are read from a client that gets no answer, at a time.
+_PIECE = 2**12
 
 
 class HttpError(Exception):
@@ -40,6 +48,14 @@ class HttpError(Exception):
         super().__init__(message)
         self.status = status
         self.message = message
+
+
+class CutOff(Exception):
+    """The connection ends without an answer."""
+
+
+class Silence(Exception):
+    """The connection stays, and no answer comes."""
 
 
 @dataclass
@@ -62,14 +78,20 @@ class Request:
 
 @dataclass
 class Response:
-    """An answer; ``body`` becomes JSON."""
+    """An answer; ``body`` becomes JSON.
+
+    :ivar raw: instead of the JSON, when it is given.
+    :ivar pause: seconds between one byte and the next.
+    """
 
     body: Any = None
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
+    raw: bytes | None = None
+    pause: float = 0.0
 
     def encode(self, keep_alive: bool) -> bytes:
-        body = b"" if self.status == 204 else json.dumps(self.body).encode()
+        body = b"" if self.status == 204 else json.dumps(self.body).encode() if self.raw is None else self.raw
         lines = [
             f"HTTP/1.1 {self.status} {REASONS.get(self.status, 'Unknown')}",
             "Content-Type: application/json",
@@ -98,17 +120,26 @@ class HttpServer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
 
-    async def start(self, host: str, port: int, context: ssl.SSLContext | None = None) -> int:
+    async def start(self, host: str, port: int, context: ssl.SSLContext | None = None, backlog: int = 32) -> int:
         """Listen and return the port."""
         self._server = await asyncio.start_server(
-            self._serve_connection, host, port, ssl=context, limit=MAX_HEADER, backlog=32
+            self._serve_connection, host, port, ssl=context, limit=MAX_HEADER, backlog=backlog
         )
         return int(self._server.sockets[0].getsockname()[1])
+
+    @property
+    def listens(self) -> bool:
+        return self._server is not None
 
     def kill(self) -> None:
         """Stop listening and cut every connection at once."""
         if self._server is not None:
             self._server.close()
+            self._server = None
+        self.cut_off()
+
+    def cut_off(self) -> None:
+        """Cut every connection at once."""
         for writer in self._writers:
             writer.transport.abort()
         for task in self._tasks:
@@ -121,8 +152,13 @@ class HttpServer:
         self._tasks.add(task)
         self._writers.add(writer)
         try:
+            await self._greet(writer)
             while await self._exchange(reader, writer):
                 pass
+        except CutOff:
+            writer.transport.abort()
+        except Silence:
+            await self._ignore(reader)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ssl.SSLError):
             LOG.debug("a client went away")
         except asyncio.CancelledError:
@@ -132,6 +168,17 @@ class HttpServer:
             self._tasks.discard(task)
             self._writers.discard(writer)
             writer.close()
+
+    async def _greet(self, writer: asyncio.StreamWriter) -> None:
+        """Do what comes before the first request; CutOff and Silence end the exchange there."""
+
+    async def _ignore(self, reader: asyncio.StreamReader) -> None:
+        """Let a client wait until it gives up."""
+        try:
+            while await reader.read(_PIECE):
+                pass
+        except (ConnectionError, ssl.SSLError, asyncio.CancelledError):
+            LOG.debug("a client that got no answer went away")
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Read a request, answer it, and say whether the connection stays."""
@@ -144,8 +191,8 @@ class HttpServer:
         if request is None:
             return False
         keep_alive = request.headers.get("connection", "").lower() != "close"
-        writer.write((await self._answer(request)).encode(keep_alive))
-        await writer.drain()
+        answer = await self._answer(request)
+        await _send(writer, answer.encode(keep_alive), answer.pause)
         return keep_alive
 
     async def _answer(self, request: Request) -> Response:
@@ -153,12 +200,22 @@ class HttpServer:
             return await self._handler(request)
         except HttpError as error:
             return self._error(error.status, error.message)
+        except (CutOff, Silence):
+            raise
         except Exception as error:
             LOG.exception("%s %s failed", request.method, request.path)
             return self._error(500, repr(error))
 
     def _error(self, status: int, message: str) -> Response:
         return Response(self._error_body(status, message), status)
+
+
+async def _send(writer: asyncio.StreamWriter, data: bytes, pause: float) -> None:
+    pieces = (data[n : n + 1] for n in range(len(data))) if pause else (data,)
+    for piece in pieces:
+        writer.write(piece)
+        await writer.drain()
+        await asyncio.sleep(pause)
 
 
 async def _read(reader: asyncio.StreamReader) -> Request | None:

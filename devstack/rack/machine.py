@@ -18,6 +18,7 @@ from ingot.rack import faults
 from ingot.rack.config import MachineSpec
 from ingot.rack.disks import Disk
 from ingot.rack.loop import Site
+from ingot.rack.media import Media
 from ingot.rack.nvram import BootSetting, Nvram
 
 LOG = logging.getLogger(__name__)
@@ -49,7 +50,13 @@ class Machine(abc.ABC):
         self.reason = ""
         self.boots = 0
         self.bmc_port = 0
+        self.redfish: dict[str, str] | None = None
         self.on_new_credentials: Callable[[], None] = lambda: None
+        self.on_faults: Callable[[], None] = lambda: None
+        self.power_hooks: list[Callable[[bool], None]] = []
+        self.media = Media(self.directory)
+        self.http_boot_uri = ""
+        self.secure_boot = False
         self.log_lines: deque[str] = deque(maxlen=LOG_LINES)
         self.nvram = Nvram(self.directory / "nvram.json")
         self._running: asyncio.Task[None] | None = None
@@ -76,8 +83,14 @@ class Machine(abc.ABC):
         """Make something go wrong from now on; see ``faults.KNOWN``."""
         self.faults.order(name, value, times)
         self.log(f"fault ordered: {name}")
+        self.on_faults()
         if name == "bmc_wrong_password":
             self.on_new_credentials()
+
+    def clear_faults(self, name: str | None = None) -> None:
+        """Forget one fault, or all of them."""
+        self.faults.clear(name)
+        self.on_faults()
 
     # Power
 
@@ -108,7 +121,12 @@ class Machine(abc.ABC):
             return
         self.powered = True
         self.boots += 1
+        self._note_power()
         self._begin()
+
+    def _note_power(self) -> None:
+        for hook in self.power_hooks:
+            hook(self.powered)
 
     def switch_off(self, reason: str = "") -> None:
         """Cut the power: what runs is gone at once, mid-write if need be."""
@@ -118,6 +136,7 @@ class Machine(abc.ABC):
         self._cut()
         self.powered = False
         self.enter("off", reason)
+        self._note_power()
 
     def restart(self) -> None:
         """Cut the power and give it back."""
@@ -167,6 +186,7 @@ class Machine(abc.ABC):
             "uuid": str(self.spec.uuid),
             "bmc_address": self.site.config.address,
             "bmc_port": self.bmc_port,
+            "redfish": self.redfish,
             "memory_mb": self.spec.memory,
             "macs": list(self.spec.macs),
             "kernel_arguments": self.kernel_arguments(),
@@ -186,6 +206,7 @@ class Machine(abc.ABC):
             "reason": self.reason,
             "boots": self.boots,
             "boot_device": asdict(setting) if setting else None,
+            "media": self.media.public(),
             "faults": self.faults.public(),
             "disks": [disk.public() for disk in self.disks],
         }

@@ -16,6 +16,7 @@ from typing import Any
 from ingot.rack.config import ConfigError, RackConfig, load
 from ingot.rack.loop import POOL_PREFIX
 from ingot.rack.rack import Rack
+from ingot.rack.redfish.vendors import VENDORS
 
 # Seconds that requests in progress have when the rack stops.
 THREADS_END = 1.0
@@ -36,6 +37,12 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--address", help=f"IP address of BMCs and agents (default {RackConfig.address})")
     made.add_argument("--bmc-base-port", type=int, help="UDP port of the first BMC, 0: any (default 6230)")
+    made.add_argument("--redfish-port", type=int, help="TCP port of Redfish for all machines, 0: any (default: none)")
+    made.add_argument(
+        "--redfish-base-port", type=int, help="of the first machine's own Redfish, 0: any (default: none)"
+    )
+    made.add_argument("--redfish-tls", action=argparse.BooleanOptionalAction, help="Redfish is HTTPS (default yes)")
+    made.add_argument("--redfish-vendor", help=f"whose habits Redfish has: {', '.join(VENDORS)} (default generic)")
     made.add_argument("--username", help="of every BMC (default admin)")
     made.add_argument("--password", help="of every BMC (default password)")
     made.add_argument("--boot-url", help=f"URL of a machine's iPXE script (default {RackConfig.boot_url})")
@@ -67,6 +74,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 _TIMES = {
+    "redfish_task_time": "that a Redfish task lasts",
+    "bmc_restart_time": "that a BMC which was reset does not answer",
     "boot_delay": "from power on to the boot device",
     "boot_retry": "before a firmware that found nothing looks again, 0: never",
     "os_boot_delay": "from the boot sector to a running system",

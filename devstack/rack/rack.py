@@ -11,7 +11,11 @@ from ingot.rack.http_server import HttpServer
 from ingot.rack.loop import LoopThread, Site
 from ingot.rack.machine import Machine
 from ingot.rack.qemu import QemuMachine
+from ingot.rack.redfish.server import Ports
 from ingot.rack.simulated import SimulatedMachine
+
+# Thousands of ports are opened at the start.
+_MANY_S = 60.0
 
 LOG = logging.getLogger(__name__)
 
@@ -33,6 +37,7 @@ class Rack:
         self._loop = LoopThread()
         self._control = HttpServer(ControlApi(self).handle, ControlApi.error_body)
         self._bmcs: list[bmc.RackBmc] = []
+        self._redfish: Ports | None = None
 
     def start(self) -> None:
         """Put the machines up, powered off, and answer on every port.
@@ -47,6 +52,8 @@ class Rack:
             self.machines[spec.name] = machine
             self._bmcs.append(self._bmc(machine))
         self._loop.call(self._listen)
+        self._redfish = self._loop.call(Ports, self.config, list(self.machines.values()), timeout=_MANY_S)
+        self._loop.run(self._redfish.open(), timeout=_MANY_S)
         port = self._loop.run(self._control.start("127.0.0.1", self.config.control_port))
         self.control_url = f"http://127.0.0.1:{port}"
         LOG.info("%d machines, control API on %s", len(self.machines), self.control_url)
@@ -75,6 +82,8 @@ class Rack:
 
     def _power_down(self) -> None:
         self._control.kill()
+        if self._redfish is not None:
+            self._redfish.kill()
         for one in self._bmcs:
             self._loop.loop.remove_reader(one)
             one.close()
@@ -89,11 +98,12 @@ class Rack:
             "address": self.config.address,
             "username": self.config.username,
             "state_dir": str(self.config.state_dir),
+            **(self._redfish.describe() if self._redfish else {}),
             "machines": [machine.identity() for machine in self.machines.values()],
         }
 
 
 def _raise_file_limit() -> None:
-    # A machine takes about four descriptors: BMC, agent, its client's connection and a disk.
+    # A machine takes about six descriptors: BMC, Redfish, agent, their clients' connections and a disk.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

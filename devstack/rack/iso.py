@@ -1,0 +1,58 @@
+"""What the boot loader on an ISO image starts: the kernel arguments of its configuration (GRUB, ISOLINUX)."""
+
+import io
+import re
+from pathlib import Path
+
+import pycdlib
+from pycdlib.pycdlibexception import PyCdlibException
+
+from ingot.rack.boot import parse_arguments
+
+# Where loaders have their configuration, as Rock Ridge or Joliet names and as names of plain ISO 9660.
+_CONFIGURATIONS = (
+    "/boot/grub/grub.cfg",
+    "/EFI/BOOT/grub.cfg",
+    "/EFI/boot/grub.cfg",
+    "/EFI/debian/grub.cfg",
+    "/isolinux/isolinux.cfg",
+    "/isolinux.cfg",
+)
+_NAMES = ("rr_path", "joliet_path")
+_KERNEL_LINE = re.compile(r"^\s*(?:linux(?:efi|16)?\s+\S+|append)\s+(.*)$", re.IGNORECASE | re.MULTILINE)
+
+
+class IsoError(Exception):
+    """An image is no ISO 9660, or nothing on it boots."""
+
+
+def read_arguments(path: Path) -> dict[str, str]:
+    """Return the arguments with which the image's loader starts its first kernel.
+
+    :raises IsoError: there is no loader with a configuration.
+    """
+    image = pycdlib.PyCdlib()
+    try:
+        image.open(str(path))
+    except (PyCdlibException, OSError) as error:
+        raise IsoError(f"no ISO 9660 image: {error}") from error
+    try:
+        texts = filter(None, (_read(image, name) for name in _CONFIGURATIONS))
+        for text in texts:
+            if found := _KERNEL_LINE.search(text):
+                return parse_arguments(found[1].split())
+    finally:
+        image.close()
+    raise IsoError("none of the loaders' configurations starts a kernel")
+
+
+def _read(image: pycdlib.PyCdlib, name: str) -> str | None:
+    plain = f"{name.upper()};1"
+    for where, path in (*((kind, name) for kind in _NAMES), ("iso_path", plain)):
+        content = io.BytesIO()
+        try:
+            image.get_file_from_iso_fp(content, **{where: path})
+        except PyCdlibException:
+            continue
+        return content.getvalue().decode(errors="replace")
+    return None
