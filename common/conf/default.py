@@ -14,9 +14,9 @@ _ENABLED: dict[str, list[str]] = {
     "deploy": ["direct", "ramdisk", "fake"],
     "firmware": ["no-firmware", "fake"],
     "inspect": ["agent", "no-inspect", "fake"],
-    "management": ["ipmitool", "noop", "fake"],
+    "management": ["ipmitool", "redfish", "noop", "fake"],
     "network": ["noop"],
-    "power": ["ipmitool", "fake"],
+    "power": ["ipmitool", "redfish", "fake"],
     "raid": ["agent", "no-raid", "fake"],
     "rescue": ["agent", "no-rescue", "fake"],
     "storage": ["noop"],
@@ -114,7 +114,7 @@ _GENERAL: list[cfg.Opt] = [
     ),
     cfg.ListOpt(
         "enabled_hardware_types",
-        default=["ipmi"],
+        default=["ipmi", "redfish"],
         help="Hardware types that a conductor loads (entry points ingot.hardware.types), without classic drivers. One "
         "that cannot be loaded stops the conductor from starting. All conductors should have the same interfaces for "
         "the same hardware type; one that finds another that differs logs a warning.",
