@@ -5,19 +5,23 @@ machines that can do both.
 """
 
 import asyncio
+import itertools
 import json
 import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
-from ingot.rack import ports, qemu_command
+from ingot.rack import faults, ports, qemu_command
 from ingot.rack.config import ConfigError, MachineSpec, script_url
 from ingot.rack.console import ConsoleText
 from ingot.rack.loop import Site, in_thread
 from ingot.rack.machine import Machine
+from ingot.rack.media import MediaError, Medium, fetch
+from ingot.rack.nvram import BootSetting
 
 _PIECE = 2**16
 _PACKAGES = "qemu-system-x86 ipxe-qemu ovmf util-linux"
@@ -35,6 +39,7 @@ class QemuMachine(Machine):
         "drive_failed",
         "power_stuck",
         "boot_hang",
+        *faults.REDFISH,
     )
 
     def __init__(self, spec: MachineSpec, site: Site) -> None:
@@ -48,6 +53,8 @@ class QemuMachine(Machine):
         self._monitor: socket.socket | None = None
         self._console: socket.socket | None = None
         self._said_last = ConsoleText()
+        self._images = itertools.count()
+        self.media.on_change = self._change_media
 
     def kernel_arguments(self) -> str:
         """Return kernel arguments that give the agent the address by which others see it.
@@ -79,6 +86,31 @@ class QemuMachine(Machine):
         self.state = "shutting down"
         self._send_command("system_powerdown")
 
+    def _change_media(self) -> None:
+        """Follow what was inserted or ejected while the machine runs."""
+        if self._monitor is not None:
+            self._changing = asyncio.ensure_future(self._put_in(self.media.bootable()))
+
+    async def _put_in(self, medium: Medium | None) -> None:
+        if (image := await self._fetch(medium)) is None:
+            self._send_command("eject", id=qemu_command.MEDIA_DRIVE, force=True)
+        else:
+            self._send_command("blockdev-change-medium", id=qemu_command.MEDIA_DRIVE, filename=str(image), format="raw")
+
+    async def _fetch(self, medium: Medium | None) -> Path | None:
+        """Return the file of an image; None: there is none, or it cannot be had, and the drive is empty."""
+        if medium is None:
+            return None
+        image = self.directory / f"media-{next(self._images)}.iso"
+        for old in self.directory.glob("media-*.iso"):
+            old.unlink()
+        try:
+            await in_thread(self.site.heavy, fetch, medium, image, self.site.config.ca_file)
+        except MediaError as error:
+            self.log(f"virtual media: {error}")
+            return None
+        return image
+
     def interrupt(self) -> bool:
         self._send_command("inject-nmi")
         return super().interrupt()
@@ -89,15 +121,18 @@ class QemuMachine(Machine):
         self._console.send(text.encode())
         return True
 
-    def _send_command(self, command: str) -> None:
+    def _send_command(self, command: str, **arguments: Any) -> None:
         """Have QEMU do something (QEMU Machine Protocol); what it answers is read where its events are."""
         if self._monitor is not None:
-            self._monitor.send(json.dumps({"execute": command}).encode() + b"\n")
+            order = {"execute": command, **({"arguments": arguments} if arguments else {})}
+            self._monitor.send(json.dumps(order).encode() + b"\n")
 
     async def _live(self) -> None:
         """Run the machine until it switches itself off, restarts itself, or QEMU fails."""
         boot = self.boots
-        process = self._start()
+        setting = self.nvram.take()
+        image = await self._fetch(self._medium(setting))
+        process = self._start(setting, image)
         self.enter("on", f"QEMU process {process.pid}, {'-'.join(qemu_command.accelerator())}")
         watched = (self._watch_events(), self._watch_console())
         cause, _ = await asyncio.gather(*watched)
@@ -105,15 +140,21 @@ class QemuMachine(Machine):
         # Not from here: what comes now cancels this task.
         asyncio.get_running_loop().call_soon(self._note_end, boot, cause, status)
 
-    def _start(self) -> "subprocess.Popen[bytes]":
-        setting = self.nvram.take()
-        if setting and setting.efi and not (kept := qemu_command.variables(self.directory)).exists():
-            shutil.copyfile(qemu_command.UEFI_VARIABLES, kept)
+    def _medium(self, setting: BootSetting | None) -> Medium | None:
+        """Return what is in the virtual drive at a boot. A boot by HTTP has its image there, for UEFI keeps it so."""
+        if setting is not None and setting.device == "http" and self.http_boot_uri:
+            return Medium(self.http_boot_uri)
+        return self.media.bootable()
+
+    def _start(self, setting: BootSetting | None, image: Path | None) -> "subprocess.Popen[bytes]":
+        firmware = qemu_command.Firmware(self.directory, self.secure_boot)
+        if setting and setting.efi and not firmware.variables.exists():
+            shutil.copyfile(firmware.first_variables, firmware.variables)
         self._monitor, monitor = _connect_pair()
         self._console, console = _connect_pair()
         with monitor, console:
             wiring = qemu_command.Wiring(monitor.fileno(), console.fileno(), self._boot_urls(), self._agent)
-            command = qemu_command.build(self.spec, self.disks, self.directory, setting, wiring)
+            command = qemu_command.build(self.spec, self.disks, firmware, setting, wiring, image)
             stopped = ["-S"] if self.faults.strike("boot_hang") else []
             with (self.directory / "qemu.log").open("wb") as log:
                 self._process = subprocess.Popen(
@@ -176,7 +217,13 @@ def _check_host() -> None:
     :raises ConfigError: this computer lacks what QEMU machines need.
     """
     missing = [name for name in (qemu_command.PROGRAM, "setpriv") if shutil.which(name) is None]
-    missing += [str(path) for path in (qemu_command.UEFI_CODE, qemu_command.UEFI_VARIABLES) if not path.exists()]
+    firmware = (
+        qemu_command.UEFI_CODE,
+        qemu_command.UEFI_VARIABLES,
+        qemu_command.SECURE_CODE,
+        qemu_command.SECURE_VARIABLES,
+    )
+    missing += [str(path) for path in firmware if not path.exists()]
     if missing:
         raise ConfigError(
             f"machine_kind: qemu needs {', '.join(missing)}, which this computer does not have; Debian's packages are "

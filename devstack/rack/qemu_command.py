@@ -16,6 +16,12 @@ _TIED_TO_THE_RACK = ("setpriv", "--pdeathsig", "KILL")
 
 UEFI_CODE = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
 UEFI_VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.fd")
+# The same with secure boot, and variables that have Microsoft's keys in them, as machines are sold.
+SECURE_CODE = Path("/usr/share/OVMF/OVMF_CODE_4M.secboot.fd")
+SECURE_VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.ms.fd")
+
+MEDIA_DRIVE = "media"
+"""The id of the drive for virtual media."""
 
 AGENT_PORT = 9999
 """Where the agent listens inside the machine."""
@@ -24,6 +30,7 @@ AGENT_PORT = 9999
 _LAST = 20
 _DEVICES = {"ata": "scsi-hd,bus=scsi.0", "nvme": "nvme"}
 _IDENTITY = {"ata": "serial={0.serial},wwn={0.wwn}", "nvme": "serial={0.serial}"}
+_FROM_MEDIA = ("cdrom", "http")
 _READ_ONLY = {"normal": "", "read-only": ",readonly=on"}
 
 
@@ -57,6 +64,33 @@ class Wiring:
     agent: tuple[str, int]
 
 
+@dataclass(frozen=True)
+class Firmware:
+    """A machine's UEFI firmware: the same machine has other variables when it checks signatures.
+
+    :param directory: has the machine's UEFI variables.
+    """
+
+    directory: Path
+    secure_boot: bool = False
+
+    @property
+    def variables(self) -> Path:
+        return self.directory / ("uefi-variables-secure.fd" if self.secure_boot else "uefi-variables.fd")
+
+    @property
+    def first_variables(self) -> Path:
+        """Those that a new machine has."""
+        return SECURE_VARIABLES if self.secure_boot else UEFI_VARIABLES
+
+    def words(self) -> list[str]:
+        flash = "if=pflash,format=raw,unit={},file={}"
+        code = flash.format(0, SECURE_CODE if self.secure_boot else UEFI_CODE) + ",readonly=on"
+        # Only the firmware writes to its variables, or secure boot would be none.
+        guard = ["-global", "driver=cfi.pflash01,property=secure,value=on"] if self.secure_boot else []
+        return ["-drive", code, "-drive", flash.format(1, _value(self.variables)), *guard]
+
+
 def check(disks: Sequence[Disk]) -> None:
     """Check that QEMU can have the disks.
 
@@ -71,20 +105,26 @@ def check(disks: Sequence[Disk]) -> None:
 
 
 def build(
-    spec: MachineSpec, disks: Sequence[Disk], directory: Path, setting: BootSetting | None, wiring: Wiring
+    spec: MachineSpec,
+    disks: Sequence[Disk],
+    firmware: Firmware,
+    setting: BootSetting | None,
+    wiring: Wiring,
+    medium: Path | None = None,
 ) -> list[str]:
     """Return the command that runs a machine from power on to power off.
 
-    :param directory: has the machine's UEFI variables.
     :param setting: what its BMC was ordered for this boot; decides between UEFI and BIOS.
+    :param medium: the image in its virtual drive.
     """
     kind, processor = accelerator()
+    efi = setting is not None and setting.efi
     network_first = setting is not None and setting.device == "pxe"
     options = {
         "-name": spec.name,
         "-uuid": str(spec.uuid),
         "-smbios": f"type=1,manufacturer=Ingot,product=rack,serial={spec.name},uuid={spec.uuid}",
-        "-machine": "q35,graphics=off",
+        "-machine": f"q35,graphics=off{',smm=on' if efi and firmware.secure_boot else ''}",
         "-accel": kind,
         "-cpu": processor,
         "-smp": str(spec.cpus),
@@ -107,8 +147,9 @@ def build(
         f"socket,id=console,fd={wiring.console}",
         "-device",
         "virtio-rng-pci",
-        *(_firmware(directory) if setting is not None and setting.efi else ()),
+        *(firmware.words() if efi else ()),
         *_disks(disks, first=_LAST // 2 if network_first else 1),
+        *_media(medium, first=setting is not None and setting.device in _FROM_MEDIA),
         *_network(spec, wiring, first=1 if network_first else _LAST),
     ]
 
@@ -117,15 +158,11 @@ def _value(text: object) -> str:
     return str(text).replace(",", ",,")
 
 
-def variables(directory: Path) -> Path:
-    """Return the file of a machine's UEFI variables."""
-    return directory / "uefi-variables.fd"
-
-
-def _firmware(directory: Path) -> list[str]:
-    flash = "if=pflash,format=raw,unit={},file={}"
-    code = flash.format(0, UEFI_CODE) + ",readonly=on"
-    return ["-drive", code, "-drive", flash.format(1, _value(variables(directory)))]
+def _media(medium: Path | None, first: bool) -> list[str]:
+    """Return arguments for the virtual drive, which is there whether it has an image or not."""
+    image = ["-drive", f"if=none,id=image,format=raw,readonly=on,media=cdrom,file={_value(medium)}"] if medium else []
+    drive, order = ",drive=image" if medium else "", ",bootindex=0" if first and medium else ""
+    return [*image, "-device", f"scsi-cd,bus=scsi.0,id={MEDIA_DRIVE}{drive}{order}"]
 
 
 def _disks(disks: Sequence[Disk], first: int) -> list[str]:

@@ -9,19 +9,21 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
 
-from ingot.rack import boot, partitions, volumes
+from ingot.rack import boot, iso, partitions, volumes
 from ingot.rack.agent import Agent
 from ingot.rack.config import MachineSpec
 from ingot.rack.disks import Disk
 from ingot.rack.loop import Site, in_thread
 from ingot.rack.machine import Hang, Machine
+from ingot.rack.media import MediaError, Medium, fetch
 from ingot.rack.raid import block_devices
 
 
 class SimulatedMachine(Machine):
     """A machine of which only the BMC is real.
 
-    Its states are ``off``, ``firmware``, ``network boot``, ``agent``, ``rescue``, ``os``, ``shutting down``, ``hung``.
+    Its states are ``off``, ``firmware``, ``network boot``, ``media boot``, ``agent``, ``rescue``, ``os``,
+    ``shutting down``, ``hung``.
 
     :ivar rescue_password: the password of a rescued machine, and whether it is a hash; None: it is not rescued.
     """
@@ -83,6 +85,8 @@ class SimulatedMachine(Machine):
         boots: dict[str, Callable[[], Awaitable[None]]] = {
             "pxe": self._boot_network,
             "disk": self._boot_disk,
+            "cdrom": self._boot_media,
+            "http": self._boot_http,
             "default": self._boot_anything,
         }
         if device not in boots:
@@ -111,6 +115,36 @@ class SimulatedMachine(Machine):
             return
         self.log(f"kernel {plan.kernel} started")
         await self._run_agent(plan.arguments)
+
+    async def _boot_media(self) -> None:
+        medium = self.media.bootable()
+        if medium is None:
+            raise Hang("boot device cdrom: no medium")
+        await self._start_image(medium)
+
+    async def _boot_http(self) -> None:
+        """Start from the image at the URL that the BMC was given, as UEFI does from one that it keeps in memory."""
+        if not self.http_boot_uri:
+            await self._boot_network()
+            return
+        await self._start_image(Medium(self.http_boot_uri))
+
+    async def _start_image(self, medium: Medium) -> None:
+        """Fetch an image and run what its loader starts: the agent, or another system."""
+        self.enter("media boot", medium.image)
+        image = self.directory / "boot.iso"
+        try:
+            await in_thread(self.site.heavy, fetch, medium, image, self.site.config.ca_file)
+            arguments = await in_thread(self.site.quick, iso.read_arguments, image)
+        except (MediaError, iso.IsoError) as error:
+            raise Hang(f"media boot: {error}") from error
+        finally:
+            image.unlink(missing_ok=True)
+        if "ipa-api-url" in arguments:
+            await self._run_agent(arguments)
+            return
+        await asyncio.sleep(self.site.config.os_boot_delay)
+        self.enter("os", f"started from {medium.image}")
 
     async def _ask_network(self) -> boot.BootPlan | None:
         """Return what the network has for this machine; with boot_retry, ask until there is something."""

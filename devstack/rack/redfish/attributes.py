@@ -74,6 +74,9 @@ def apply(board: "Board") -> None:
         return
     board.machine.log(f"BIOS settings applied: {', '.join(state['bios_pending'])}")
     state["bios"].update(state["bios_pending"])
+    if "BootMode" in state["bios_pending"]:
+        target, frequency, _ = board.boot_override()
+        board.override_boot(target, frequency, state["bios"]["BootMode"] == "Uefi")
     state["bios_pending"] = {}
     state["bios_applied"] = {"time": datetime.now(UTC).isoformat(), "messages": [extended("Success")]}
 

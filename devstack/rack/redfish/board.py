@@ -24,7 +24,8 @@ _FIRST_STATE: dict[str, Any] = {
     "bios_pending": {},
     "bios_waits": False,
     "bios_applied": None,
-    "secure_boot": {"enabled": False, "current": False, "keys": True},
+    "bios_passwords": {},
+    "secure_boot": {"enabled": False, "current": False, "databases": ["PK", "KEK", "db", "dbx"]},
     "volumes": {},
     "volumes_made": 0,
     "firmware": {"BIOS": "1.0.0", "BMC": "1.0.0", "NIC": "1.0.0"},
@@ -143,7 +144,7 @@ class Board:
         self.state["firmware"].update(self.state["firmware_pending"])
         self.state["firmware_pending"] = {}
         secure, (_, _, efi) = self.state["secure_boot"], self.boot_override()
-        secure["current"] = secure["enabled"] and secure["keys"] and efi
+        secure["current"] = secure["enabled"] and "PK" in secure["databases"] and efi
         self.machine.secure_boot = secure["current"]
         work, self.at_boot = self.at_boot, []
         for do in work:

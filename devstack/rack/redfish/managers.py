@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from ingot.rack.redfish import dell
 from ingot.rack.redfish.messages import RedfishError
 from ingot.rack.redfish.routing import ROOT, Call, Document, Route, collection, link, of_type, patch, resource
 
@@ -17,6 +18,7 @@ def _list(call: Call) -> Document:
 def _show(call: Call) -> Document:
     member, board = call.member, call.board
     media = {"VirtualMedia": link(f"{member.manager}/VirtualMedia")} if "manager" in member.vendor.media_at else {}
+    is_dell = member.vendor.oem == "Dell"
     console = {"ServiceEnabled": True, "MaxConcurrentSessions": 1}
     return resource(
         member.manager,
@@ -32,12 +34,17 @@ def _show(call: Call) -> Document:
         Status=OK,
         SerialConsole={**console, "ConnectTypesSupported": ["IPMI"]},
         EthernetInterfaces=link(f"{member.manager}/EthernetInterfaces"),
-        Links={"ManagerForServers": [link(member.system)], "ManagerForChassis": [link(member.chassis)]},
+        Links={
+            "ManagerForServers": [link(member.system)],
+            "ManagerForChassis": [link(member.chassis)],
+            **({"Oem": dell.links(member.manager)} if is_dell else {}),
+        },
         Actions={
             "#Manager.Reset": {
                 "target": f"{member.manager}/Actions/Manager.Reset",
                 "ResetType@Redfish.AllowableValues": list(_RESETS),
-            }
+            },
+            **({"Oem": dell.actions(member.manager)} if is_dell else {}),
         },
         **media,
     )

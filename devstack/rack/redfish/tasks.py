@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -28,12 +28,18 @@ class WorkFailed(Exception):
 
 @dataclass
 class Task:
-    """One task; ``seconds`` is how long it runs once it runs, ``work`` what it does at its end."""
+    """One task.
+
+    :ivar seconds: how long it runs once it runs.
+    :ivar prepare: what it does first; it may raise WorkFailed.
+    :ivar work: what it does at its end; likewise.
+    """
 
     id: str
     name: str
     seconds: float
     work: Callable[[], None]
+    prepare: Callable[[], Awaitable[None]] | None = None
     state: str = "New"
     begun: float = 0.0
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat())
@@ -66,20 +72,26 @@ class Tasks:
     def __init__(self, board: "Board") -> None:
         self._board = board
         self.all: dict[str, Task] = {}
+        self._preparing: set[asyncio.Task[None]] = set()
 
-    def start(self, name: str, work: Callable[[], None], at_boot: bool = False, seconds: float | None = None) -> Task:
+    def start(
+        self,
+        name: str,
+        work: Callable[[], None],
+        at_boot: bool = False,
+        prepare: Callable[[], Awaitable[None]] | None = None,
+    ) -> Task:
         """Start a task, now or when the machine starts the next time.
 
-        :param work: what it does at its end; WorkFailed ends it in an exception.
-        :param seconds: how long it runs, if no fault says otherwise; None: as the rack's settings say.
+        It runs as long as the rack's settings say, if no fault says otherwise.
         """
         faults = self._board.machine.faults
         ordered = faults.take("redfish_slow_tasks")
-        usual = self._board.machine.site.config.redfish_task_time if seconds is None else seconds
+        usual = self._board.machine.site.config.redfish_task_time
         lasts = float(ordered["seconds"]) if ordered else usual
         if faults.strike("redfish_task_stuck"):
             lasts = _NEVER
-        task = Task(f"{self._board.vendor.task_prefix}{next(_numbers):012d}", name, lasts, work)
+        task = Task(f"{self._board.vendor.task_prefix}{next(_numbers):012d}", name, lasts, work, prepare)
         self.all[task.id] = task
         self._board.machine.log(f"task {task.id}: {name}")
         if at_boot:
@@ -92,6 +104,13 @@ class Tasks:
     def busy(self) -> bool:
         return any(task.state == "Running" for task in self.all.values())
 
+    def delete(self, name: str) -> bool:
+        """Cancel a task if it runs or waits, and forget it; False: there is none of this name."""
+        task = self.all.pop(name, None)
+        if task is not None:
+            cancel(task)
+        return task is not None
+
     def delete_all(self) -> None:
         """Cancel what runs or waits, and forget all tasks."""
         for task in self.all.values():
@@ -103,8 +122,21 @@ class Tasks:
             return
         loop = asyncio.get_running_loop()
         task.state, task.begun = "Running", loop.time()
-        if task.seconds != _NEVER:
+        if task.prepare is not None:
+            preparing = asyncio.ensure_future(self._prepare(task, task.prepare))
+            self._preparing.add(preparing)
+            preparing.add_done_callback(self._preparing.discard)
+        elif task.seconds != _NEVER:
             task.timer = loop.call_later(task.seconds, self._finish, task)
+
+    async def _prepare(self, task: Task, prepare: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await prepare()
+        except WorkFailed as error:
+            task.end("Exception", extended("OperationFailed", error))
+            return
+        if task.running and task.seconds != _NEVER:
+            task.timer = asyncio.get_running_loop().call_later(task.seconds, self._finish, task)
 
     def _finish(self, task: Task) -> None:
         failure = self._board.machine.faults.take("redfish_task_fails")
@@ -189,8 +221,7 @@ def _monitor(call: Call) -> Document | Response:
 
 def _cancel(call: Call) -> None:
     board, task = _find(call)
-    cancel(task)
-    del board.tasks.all[task.id]
+    board.tasks.delete(task.id)
 
 
 ROUTES = (

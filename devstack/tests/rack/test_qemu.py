@@ -128,7 +128,7 @@ class QemuMachineTest(testtools.TestCase):
         self.wait(lambda: self.says("console: typed: who is there?"))
 
     def test_variables_of_uefi_are_its_own_and_stay(self) -> None:
-        kept = qemu_command.variables(self.machine.directory)
+        kept = qemu_command.Firmware(self.machine.directory).variables
         self.machine.set_boot_setting("disk", persistent=True, efi=True)
         self.start()
         self.assertEqual(b"variables", kept.read_bytes())

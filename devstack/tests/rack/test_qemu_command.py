@@ -24,12 +24,19 @@ class QemuCommandTest(testtools.TestCase):
         self.spec = machine_specs(RackConfig(machines=1, nics=2, cpus=3, memory=640, machine=(override,)))[0]
         return [Disk(disk, self.directory / f"disk,{number}.img") for number, disk in enumerate(self.spec.disks)]
 
-    def command(self, setting: BootSetting | None = None, kinds: tuple[str, ...] = ("ata", "nvme")) -> list[str]:
+    def command(
+        self,
+        setting: BootSetting | None = None,
+        kinds: tuple[str, ...] = ("ata", "nvme"),
+        secure_boot: bool = False,
+        medium: Path | None = None,
+    ) -> list[str]:
         wiring = qemu_command.Wiring(
             7, 8, ("http://10.0.2.2/boot/a", "http://10.0.3.2/boot/b"), agent=("127.0.0.1", 4711)
         )
         disks = self.disks(*kinds)
-        return qemu_command.build(self.spec, disks, self.directory, setting, wiring)
+        firmware = qemu_command.Firmware(self.directory, secure_boot)
+        return qemu_command.build(self.spec, disks, firmware, setting, wiring, medium)
 
     def after(self, option: str, command: list[str]) -> list[str]:
         return [value for word, value in itertools.pairwise(command) if word == option]
@@ -67,6 +74,24 @@ class QemuCommandTest(testtools.TestCase):
         self.assertIn("readonly=on", code)
         self.assertIn(f"file={self.directory}", variables)
         self.assertNotIn("readonly", variables)
+
+    def test_secure_boot_has_variables_of_its_own_that_only_the_firmware_writes(self) -> None:
+        command = self.command(BootSetting("disk", persistent=True, efi=True), secure_boot=True)
+        code, variables = (drive for drive in self.after("-drive", command) if "if=pflash" in drive)
+        self.assertIn(str(qemu_command.SECURE_CODE), code)
+        self.assertIn("uefi-variables-secure.fd", variables)
+        self.assertEqual(["driver=cfi.pflash01,property=secure,value=on"], self.after("-global", command))
+        self.assertEqual(["q35,graphics=off,smm=on"], self.after("-machine", command))
+
+    def test_virtual_media_come_first_when_the_boot_is_from_them(self) -> None:
+        image = Path("/tmp/some,image.iso")
+        for device, expected in (("cdrom", True), ("http", True), ("disk", False)):
+            command = self.command(BootSetting(device, persistent=False, efi=True), medium=image)
+            (drive,) = (one for one in self.after("-device", command) if one.startswith("scsi-cd"))
+            self.assertEqual(expected, drive.endswith("drive=image,bootindex=0"), drive)
+            self.assertIn("readonly=on,media=cdrom,file=/tmp/some,,image.iso", " ".join(self.after("-drive", command)))
+        (empty,) = (one for one in self.after("-device", self.command()) if one.startswith("scsi-cd"))
+        self.assertEqual("scsi-cd,bus=scsi.0,id=media", empty)
 
     def test_disks_have_serial_and_wwn(self) -> None:
         devices = self.after("-device", self.command())
