@@ -9,6 +9,7 @@ call it; they do not import sushy. It takes 0.1 s to load, so that happens when 
 import asyncio
 import atexit
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -32,6 +33,9 @@ else:
     sushy_errors = later.Module("sushy.exceptions")
 
 LOG = log.getLogger(__name__)
+
+# It warns of whatever a BMC leaves out, at each reading; what matters is in the errors that it raises.
+logging.getLogger("sushy").setLevel(logging.ERROR)
 
 Answer = TypeVar("Answer")
 
@@ -132,8 +136,7 @@ class Machine:
         return self._find("service", self._read_service)
 
     def _read_service(self) -> Resource:
-        if not self._operation.session.root:
-            self._connector.get(self.address.root)  # logging in reads it
+        bmc_loop.wait(self._operation.prepare())
         self._connector.kept[self.address.root] = self._operation.session.root
         return sushy.Sushy(
             self.address.where, auth=_NoLogin(), connector=self._connector, root_prefix=self.address.root
@@ -310,8 +313,7 @@ def _translate_errors(address: Address) -> Iterator[None]:
         raise
     except sushy_errors.HTTPError as exc:
         doing, response = exc.answered
-        said = "; ".join(": ".join(filter(None, pair)) for pair in session.read_messages(response))
-        reason = f"{doing} was answered {response.status_code}{said and f' ({said})'}"
+        reason = f"{doing} was answered {response.status_code}{session.describe_messages(response)}"
         if response.status_code == 401:
             reason += "; check driver_info redfish_username and redfish_password"
         kind = errors.HardwareUnreachable if response.status_code in (429, 503) else errors.HardwareError

@@ -96,6 +96,12 @@ def read_messages(response: Response) -> list[tuple[str, str]]:
     return found or [(str(error[key]), str(error.get("message", ""))) for key in ("code",) if key in error]
 
 
+def describe_messages(response: Response) -> str:
+    """Return what an answer says in words, in brackets after a space; empty if it says nothing."""
+    said = "; ".join(": ".join(filter(None, pair)) for pair in read_messages(response))
+    return f" ({said})" if said else ""
+
+
 class Operation:
     """Requests to a BMC that belong together; they share a connection and end with it."""
 
@@ -120,8 +126,7 @@ class Operation:
         :param repeatable: whether it may be done twice; by default if the method says so.
         :raises HardwareError: there is no talking to the BMC; it refuses the user.
         """
-        if not self.session.is_open:
-            await self._log_in()
+        await self.prepare()
         response = await self._send(method, path, data, headers, repeatable)
         if response.status_code == _REFUSED and self.session.path is not None:
             LOG.info("BMC %s has lost the session; logging in again", self.session.address.where)
@@ -156,8 +161,8 @@ class Operation:
             if not self._comes_later(response, can_repeat and attempt < self._limits.attempts):
                 return response
             pause = self._choose_pause(attempt, response)
-            LOG.info("BMC %s: %s was answered %d; trying again in %.1f s", self.session.address.where, self.doing,
-                     response.status_code, pause)  # fmt: skip
+            self.doing += f" was answered {response.status_code}{describe_messages(response)}"
+            LOG.info("BMC %s: %s; trying again in %.1f s", self.session.address.where, self.doing, pause)
             await asyncio.sleep(pause)
 
     def _refuse_answer(self, exc: Exception) -> errors.HardwareError:
@@ -198,6 +203,11 @@ class Operation:
         return float(max(1, int(asked))) if asked.isdigit() else min(2.0 ** (attempt - 1), self._limits.longest_pause)
 
     # Logging in
+
+    async def prepare(self) -> None:
+        """Log in, unless that is done; the session's root is known then."""
+        if not self.session.is_open:
+            await self._log_in()
 
     async def _log_in(self) -> None:
         session, address = self.session, self.session.address
@@ -253,10 +263,9 @@ class Operation:
         raise self._refuse_user(response)
 
     def _refuse_user(self, response: Response) -> errors.HardwareError:
-        said = "; ".join(text or name for name, text in read_messages(response))
         return errors.HardwareError(
             what=f"Logging in to BMC {self.session.address.where}",
-            reason=f"{self.doing} was answered {response.status_code}{said and f' ({said})'}; check driver_info "
+            reason=f"{self.doing} was answered {response.status_code}{describe_messages(response)}; check driver_info "
             "redfish_username, redfish_password and redfish_auth_type",
         )
 

@@ -1,0 +1,316 @@
+"""BMCs that are busy, slow, forgetful or hostile: what an operation makes of them, and how long it takes."""
+
+import pathlib
+import socket
+import ssl
+import threading
+import time
+from typing import Any, ClassVar
+
+import fixtures
+
+from ingot.common import errors, states
+from ingot.drivers.redfish import connection
+from tests import patience
+from tests.unit.drivers import fakes, http_agent, redfish_bmc
+from tests.unit.drivers.redfish_bmc import SYSTEM, Fault
+
+RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
+LOGIN = {"redfish_username": redfish_bmc.USER, "redfish_password": redfish_bmc.PASSWORD}
+SLOWNESS = patience.seconds(5)
+
+
+class RedfishTest(fakes.DriverTestCase):
+    options: ClassVar[dict[str, Any]] = {
+        "enabled_hardware_types": ["redfish"],
+        "redfish__read_timeout": 10,
+        "redfish__connect_timeout": 2,
+        "redfish__connection_retry_interval": 1,
+    }
+
+    def start(self, context: ssl.SSLContext | None = None, **kwargs: Any) -> redfish_bmc.BMC:
+        bmc = redfish_bmc.BMC(context, **kwargs)
+        self.addCleanup(bmc.stop)
+        self.addCleanup(connection.log_out)
+        return bmc
+
+    def node(self, bmc: redfish_bmc.BMC | None = None, **info: Any) -> fakes.MemoryTask:
+        address = {"redfish_address": bmc.url} if bmc is not None else {}
+        return self.task(driver="redfish", driver_info={**address, **LOGIN, **info})
+
+    def fail(self, task: fakes.MemoryTask, kind: type[errors.IngotError] = errors.HardwareError) -> errors.IngotError:  # type: ignore[override]
+        """Read the power state, which must fail; return the error."""
+        error: errors.IngotError = self.assertRaises(kind, task.driver.power.get_power_state, task)
+        return error
+
+
+class SessionTest(RedfishTest):
+    def test_one_session_serves_many_operations_and_none_is_left(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        for _ in range(5):
+            self.assertEqual(states.POWER_OFF, task.driver.power.get_power_state(task))
+        self.assertEqual((1, 1), (bmc.log_ins, len(bmc.open)))
+        self.assertEqual(1, bmc.count("GET", "/redfish/v1/"))
+        connection.log_out()
+        self.assertEqual({}, bmc.open)
+
+    def test_a_session_that_the_bmc_has_lost_is_replaced(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        task.driver.power.get_power_state(task)
+        bmc.open.clear()
+        task.driver.power.start_power_change(task, states.POWER_ON)
+        self.assertEqual((["On"], 2), (bmc.resets, bmc.log_ins))
+        self.assertEqual(1, len(bmc.open))
+
+    def test_a_session_belongs_to_user_password_and_kind_of_authentication(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        task.driver.power.get_power_state(task)
+        error = self.fail(self.node(bmc, redfish_password="other"))
+        self.assertIn("redfish_password", error.message)
+        basic = self.node(bmc, redfish_auth_type="basic")
+        log_ins = bmc.log_ins
+        basic.driver.power.get_power_state(basic)
+        self.assertEqual(log_ins, bmc.log_ins)
+
+    def test_a_bmc_without_sessions_is_called_with_basic_authentication(self) -> None:
+        bmc = self.start(sessions=False)
+        task = self.node(bmc)
+        self.assertEqual(states.POWER_OFF, task.driver.power.get_power_state(task))
+        error = self.fail(self.node(bmc, redfish_auth_type="session"))
+        self.assertIn("redfish_auth_type", error.message)
+
+    def test_sessions_beyond_the_size_of_the_cache_are_ended(self) -> None:
+        first, second = self.start(), self.start()
+        for bmc in (first, second):
+            task = self.node(bmc)
+            task.conf.set_override("connection_cache_size", 1, "redfish")
+            task.driver.power.get_power_state(task)
+        deadline = time.monotonic() + patience.seconds(30)
+        while first.open and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertEqual((0, 1), (len(first.open), len(second.open)))
+
+    def test_passwords_are_in_no_message_and_no_log(self) -> None:
+        log = self.useFixture(fixtures.FakeLogger(level=0))
+        bmc = self.start()
+        bmc.order("GET", SYSTEM, Fault(404))
+        task = self.node(bmc)
+        error = self.fail(task)
+        task.driver.power.get_power_state(task)
+        basic = self.node(bmc, redfish_auth_type="basic")
+        basic.driver.power.get_power_state(basic)
+        for text in (log.output, error.message, repr(task.driver.power.bmc(task))):
+            self.assertNotIn(redfish_bmc.PASSWORD, text)
+            self.assertNotIn("token1", text)
+
+
+class BusyTest(RedfishTest):
+    def test_a_busy_bmc_is_asked_again_when_it_says(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        bmc.order("POST", RESET, Fault(503, {"Retry-After": "1"}), Fault(503, {"Retry-After": "1"}))
+        with redfish_bmc.measured() as taken:
+            task.driver.power.start_power_change(task, states.POWER_ON)
+        self.assertEqual((["On"], 3), (bmc.resets, bmc.count("POST", RESET)))
+        self.assertGreater(taken[0], 1.9)
+
+    def test_a_failing_bmc_is_asked_again_where_that_does_no_harm(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        bmc.order("POST", RESET, Fault(500), Fault(closes=True))
+        task.driver.power.start_power_change(task, states.POWER_ON)
+        self.assertEqual(["On"], bmc.resets)
+        bmc.order("PATCH", SYSTEM, Fault(500))
+        task.driver.management.set_boot_device(task, "pxe")
+        self.assertEqual("Pxe", bmc.system["Boot"]["BootSourceOverrideTarget"])
+        bmc.order("POST", RESET, Fault(500), Fault(500))
+        self.assertRaises(errors.HardwareError, task.driver.management.inject_nmi, task)
+        self.assertEqual(["On"], bmc.resets)
+
+    def test_a_change_that_was_made_and_answered_badly_counts(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        bmc.order("POST", RESET, Fault(400, served=True))
+        task.driver.power.start_power_change(task, states.POWER_ON)
+        self.assertEqual(["On"], bmc.resets)
+        task.driver.power.start_power_change(task, states.POWER_ON)
+        self.assertEqual(["On"], bmc.resets)
+
+    def test_a_conflict_that_passes_is_waited_for(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        bmc.order("POST", RESET, Fault(409, message="Base.1.18.ActionParameterValueConflict"))
+        task.driver.power.start_power_change(task, states.POWER_ON)
+        self.assertEqual(["On"], bmc.resets)
+
+    def test_a_bmc_that_stays_busy_is_unreachable_with_what_it_says(self) -> None:
+        bmc = self.start()
+        bmc.order("GET", SYSTEM, *[Fault(503, {"Retry-After": "1"})] * 100)
+        task = self.node(bmc)
+        task.conf.set_override("read_timeout", 3, "redfish")
+        with redfish_bmc.measured() as taken:
+            error = self.fail(task, errors.HardwareUnreachable)
+        self.assertLess(taken[0], 3 + SLOWNESS)
+        for part in (bmc.url, f"GET {SYSTEM}", "503", "The fan is made of cheese."):
+            self.assertIn(part, error.message)
+
+    def test_a_refusal_is_reported_in_the_words_of_the_bmc(self) -> None:
+        bmc = self.start()
+        bmc.order("GET", SYSTEM, Fault(403, message="Base.1.0.InsufficientPrivilege"))
+        error = self.fail(self.node(bmc))
+        for part in (bmc.url, f"GET {SYSTEM}", "403", "Base.1.0.InsufficientPrivilege", "The fan is made of cheese."):
+            self.assertIn(part, error.message)
+
+
+class DeadlineTest(RedfishTest):
+    def test_no_bmc_takes_longer_than_the_deadline(self) -> None:
+        for place in ("/redfish/v1/", SYSTEM):
+            for fault in (Fault(), Fault(drips=0.1)):
+                bmc = self.start()
+                bmc.order("GET", place, *[fault] * 9)
+                task = self.node(bmc)
+                task.conf.set_override("read_timeout", 1, "redfish")
+                with redfish_bmc.measured() as taken:
+                    error = self.fail(task, errors.HardwareUnreachable)
+                self.assertLess(taken[0], 1 + SLOWNESS)
+                for part in (bmc.url, f"GET {place}", "[redfish] read_timeout"):
+                    self.assertIn(part, error.message)
+                self.assertFalse(task.circuit_breakers.can_call(bmc.url))
+
+    def test_a_closed_port_is_reported_at_once(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            closed = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with redfish_bmc.measured() as taken:
+            error = self.fail(self.node(redfish_address=closed), errors.HardwareUnreachable)
+        self.assertLess(taken[0], SLOWNESS)
+        self.assertIn(closed, error.message)
+        self.assertIn("redfish_address", error.message)
+
+    def test_silent_bmcs_take_no_threads_and_delay_no_other(self) -> None:
+        good, silent = self.start(), [self.start() for _ in range(10)]
+        task = self.node(good)
+        task.driver.power.get_power_state(task)
+        threads, readings = threading.active_count(), []
+        for bmc in silent:
+            bmc.order("GET", "/redfish/v1/", Fault())
+            waiting = self.node(bmc)
+            waiting.conf.set_override("read_timeout", 3, "redfish")
+            readings.append(waiting.driver.power.start_reading(waiting))
+        with redfish_bmc.measured() as taken:
+            task.driver.power.get_power_state(task)
+        self.assertLess(taken[0], 2)
+        self.assertLess(threading.active_count(), threads + 2 * len(silent))
+        self.assertEqual({errors.HardwareUnreachable}, {type(reading.exception()) for reading in readings})
+
+    def test_what_is_no_redfish_says_so(self) -> None:
+        bmc = self.start()
+        bmc.documents[SYSTEM] = {"Id": 7, "Boot": [1], "Actions": "x"}
+        self.assertIn("not Redfish", self.fail(self.node(bmc)).message)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+            def greet() -> None:
+                client = listener.accept()[0]
+                with client:
+                    client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+                    client.recv(1000)
+
+            threading.Thread(target=greet, daemon=True).start()
+            self.assertIn("is a BMC there?", self.fail(self.node(redfish_address=url)).message)
+
+    def test_an_operation_costs_little(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        task.driver.power.get_power_state(task)
+        began = time.process_time()
+        for _ in range(50):
+            task.driver.power.get_power_state(task)
+        # The BMC is served by this process, too.
+        self.assertLess((time.process_time() - began) / 50, 0.01)
+
+    def test_credentials_go_to_no_other_host(self) -> None:
+        bmc = self.start()
+        bmc.order("GET", SYSTEM, Fault(301, {"Location": "http://192.0.2.1/redfish/v1"}))
+        self.assertIn("192.0.2.1", self.fail(self.node(bmc)).message)
+
+
+class TLSTest(RedfishTest):
+    def test_certificates_are_verified_unless_told_otherwise(self) -> None:
+        certificate, key = http_agent.certificate()
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        (directory / "both.pem").write_text(certificate + key)
+        (directory / "ca.pem").write_text(certificate)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(directory / "both.pem")
+        bmc = self.start(context)
+        for verify in (None, True, "True"):
+            error = self.fail(self.node(bmc, redfish_verify_ca=verify))
+            self.assertNotIsInstance(error, errors.HardwareUnreachable)
+            for part in (bmc.url, "certificate", "redfish_verify_ca"):
+                self.assertIn(part, error.message)
+        self.assertEqual([], bmc.requests)
+        for verify in (False, "no", str(directory / "ca.pem")):
+            task = self.node(bmc, redfish_verify_ca=verify)
+            self.assertEqual(states.POWER_OFF, task.driver.power.get_power_state(task))
+        plain = self.node(redfish_address=bmc.host, redfish_verify_ca=False)
+        self.assertEqual(states.POWER_OFF, plain.driver.power.get_power_state(plain))
+
+    def test_a_bmc_without_tls_is_reported_as_such(self) -> None:
+        bmc = self.start()
+        self.assertIn("TLS", self.fail(self.node(redfish_address=bmc.host)).message)
+
+
+class QuirkTest(RedfishTest):
+    def test_a_bmc_that_keeps_no_boot_device_gets_it_before_each_boot(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        management, power = task.driver.management, task.driver.power
+        bmc.order("PATCH", SYSTEM, Fault(400, message="Base.1.0.PropertyValueNotInList"))
+        management.set_boot_device(task, "disk", persistent=True)
+        self.assertEqual("Once", bmc.system["Boot"]["BootSourceOverrideEnabled"])
+        management.set_boot_device(task, "pxe")
+        seen = []
+        for _boot in range(3):
+            power.start_power_change(task, states.POWER_ON)
+            seen.append(bmc.system["Boot"]["BootSourceOverrideTarget"])
+            power.start_power_change(task, states.POWER_OFF)
+        self.assertEqual(["Pxe", "Hdd", "Hdd"], seen)
+
+    def test_manufacturers_get_what_they_need(self) -> None:
+        for manufacturer, device, expected in (
+            ("Supermicro", "cdrom", {"BootSourceOverrideTarget": "UsbCd", "BootSourceOverrideMode": "UEFI"}),
+            ("Lenovo", "pxe", {"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideMode": "UEFI"}),
+            ("Dell Inc.", "cdrom", {"BootSourceOverrideTarget": "Cd"}),
+        ):
+            bmc = self.start(Manufacturer=manufacturer)
+            task = self.node(bmc)
+            task.driver.management.set_boot_device(task, device)
+            once = {"BootSourceOverrideEnabled": "Once"}
+            self.assertEqual({**expected, **once}, bmc.system["Boot"], manufacturer)
+
+    def test_the_best_reset_that_there_is(self) -> None:
+        for allowed, target, sent in (
+            (["On", "ForceOff"], states.POWER_ON, "On"),
+            (["PushPowerButton"], states.POWER_ON, "PushPowerButton"),
+            (["ForceOff", "PowerCycle"], states.REBOOT, "PowerCycle"),
+        ):
+            bmc = self.start()
+            bmc.system["Actions"]["#ComputerSystem.Reset"]["ResetType@Redfish.AllowableValues"] = allowed
+            task = self.node(bmc)
+            task.driver.power.start_power_change(task, target)
+            self.assertEqual([sent], bmc.resets)
+        error = self.assertRaises(errors.HardwareError, task.driver.power.start_power_change, task, "soft power off")
+        for part in (SYSTEM, bmc.url, "ForceOff, PowerCycle"):
+            self.assertIn(part, error.message)
+
+    def test_a_machine_on_its_way_is_not_there_yet_and_its_health_is_read(self) -> None:
+        conditions = [{"Message": "Fan 3 has stopped"}]
+        status = {"Health": "OK", "HealthRollup": "Critical", "Conditions": conditions}
+        for state, expected in (("PoweringOff", states.POWER_ON), ("PoweringOn", states.POWER_OFF), (None, None)):
+            bmc = self.start(PowerState=state, Status=status)
+            task = self.node(bmc)
+            reading = task.driver.power.start_reading(task).result(patience.seconds(30))
+            self.assertEqual((expected, "Critical", ("Fan 3 has stopped",)), reading)
