@@ -8,7 +8,7 @@ from ingot.common import interfaces
 
 # What a laptop needs out of the box; an operator names what the racks have.
 _ENABLED: dict[str, list[str]] = {
-    "bios": ["no-bios", "fake"],
+    "bios": ["no-bios", "redfish", "fake"],
     "boot": ["ipxe", "fake"],
     "console": ["no-console", "fake"],
     "deploy": ["direct", "ramdisk", "fake"],
@@ -20,7 +20,7 @@ _ENABLED: dict[str, list[str]] = {
     "raid": ["agent", "no-raid", "fake"],
     "rescue": ["agent", "no-rescue", "fake"],
     "storage": ["noop"],
-    "vendor": ["no-vendor", "fake"],
+    "vendor": ["no-vendor", "redfish", "fake"],
 }
 
 _GENERAL: list[cfg.Opt] = [

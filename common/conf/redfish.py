@@ -62,6 +62,18 @@ REDFISH: list[cfg.Opt] = [
         help="Cipher suites of TLS up to 1.2 for BMCs of nodes without driver_info.redfish_tls_ciphers, as OpenSSL "
         "writes them. Unset: what OpenSSL of this host is configured for.",
     ),
+    cfg.IntOpt(
+        "bios_settings_timeout",
+        default=1800,
+        min=1,
+        help="Seconds within which a machine must have taken over BIOS settings after the reboot for them.",
+    ),
+    cfg.IntOpt(
+        "bmc_restart_timeout",
+        default=600,
+        min=1,
+        help="Seconds within which a BMC must answer again after the step reset_bmc.",
+    ),
     cfg.BoolOpt(
         "enable_verify_bmc_clock",
         default=False,

@@ -206,6 +206,11 @@ class Machine:
         """Return the document of a resource."""
         return self._connector.get(path).read_object()
 
+    def read_etag(self, path: str) -> str | None:
+        """Return the entity tag of a resource; None if the BMC has none."""
+        tag: str | None = self._connector.get(path).headers.get("ETag")
+        return tag
+
     def read_optional(self, path: str) -> Json:
         """Return the document of a resource that the work can do without; an empty one if the BMC refuses it."""
         try:

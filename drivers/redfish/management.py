@@ -1,10 +1,12 @@
 """What a BMC keeps beside the power, over Redfish: how the machine boots, its lights, its media, the BMC itself."""
 
 import datetime
+import time
 
 from ingot.common import clock, errors
 from ingot.common.json_types import Json
-from ingot.drivers.interfaces import base
+from ingot.common.waits import Wait
+from ingot.drivers.interfaces import base, results
 from ingot.drivers.interfaces.management import BootDevice, Indicator, ManagementInterface
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.redfish import boot_device, connection, indicators, virtual_media
@@ -16,6 +18,8 @@ _CLOCK = {
     "target_datetime": {"description": "The time in ISO 8601. Default: that of the conductor, UTC.", "required": False},
     "datetime_local_offset": {"description": "Offset from UTC that the BMC shows, as +00:00.", "required": False},
 }
+
+_LONGEST_FAREWELL = 20.0  # seconds that a BMC may go on answering after it was told to restart
 
 _TOLERATED = 1.0  # seconds that the clock of a BMC may differ
 
@@ -155,23 +159,42 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
 
     @base.service_step(requires_ramdisk=False)
     @base.clean_step(priority=0, requires_ramdisk=False)
-    def reset_bmc(self, task: Task) -> None:
-        """Restart the BMC; it does not answer for some minutes then, which readings and steps put up with."""
+    def reset_bmc(self, task: Task) -> results.Result:
+        """Restart the BMC and wait until it answers again.
 
-        def reset(machine: connection.Machine) -> None:
-            if "#Manager.Reset" not in (machine.manager.json.get("Actions") or {}):
-                raise errors.HardwareError(what=machine.describe(machine.manager.path), reason="it cannot be reset")
-            allowed = {one.value for one in machine.manager.get_allowed_reset_manager_values()}
-            kind = "GracefulRestart" if "GracefulRestart" in allowed else "ForceRestart"
-            machine.manager.reset_manager(machine.constant("ResetType", kind))
-
-        connection.call(task, reset)
+        :raises HardwareUnreachable: it does not in time.
+        """
+        memory = task.memory
+        if "sent" not in memory:
+            connection.call(task, _reset_manager)
+            memory["sent"] = time.time()
+        waited, limit = time.time() - memory["sent"], self.conf.redfish.bmc_restart_timeout
+        try:
+            connection.call(task, lambda machine: machine.manager.path)
+        except errors.HardwareUnreachable:
+            if waited >= limit:
+                raise
+            memory["was_away"] = True
+        else:
+            # Until it goes away it answers, and one that was back in no time was perhaps not seen away.
+            if "was_away" in memory or waited >= _LONGEST_FAREWELL:
+                return results.DONE
+        return results.PollAfter(min(1.0 + waited / 4, 10.0), waits_for=Wait.HARDWARE, until=memory["sent"] + limit)
 
     @base.service_step(requires_ramdisk=False)
     @base.clean_step(priority=0, requires_ramdisk=False)
     def clear_job_queue(self, task: Task) -> None:
         """Delete the tasks of the BMC that have not ended, as far as it lets them be deleted."""
         connection.call(task, _clear_tasks, factor=2)
+
+
+def _reset_manager(machine: connection.Machine) -> None:
+    manager = machine.manager
+    if "#Manager.Reset" not in (manager.json.get("Actions") or {}):
+        raise errors.HardwareError(what=machine.describe(manager.path), reason="it cannot be reset")
+    allowed = {one.value for one in manager.get_allowed_reset_manager_values()}
+    kind = "GracefulRestart" if "GracefulRestart" in allowed else "ForceRestart"
+    manager.reset_manager(machine.constant("ResetType", kind))
 
 
 def _with_zone(moment: datetime.datetime) -> datetime.datetime:

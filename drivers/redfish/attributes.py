@@ -1,0 +1,138 @@
+"""BIOS attributes: what a registry says of them, and values as Redfish and as Ingot's API have them."""
+
+from collections.abc import Mapping
+
+from ingot.common import errors
+from ingot.common.json_types import Json
+from ingot.drivers.redfish import connection
+
+_COLUMNS = {
+    "attribute_type": "Type",
+    "lower_bound": "LowerBound",
+    "upper_bound": "UpperBound",
+    "min_length": "MinLength",
+    "max_length": "MaxLength",
+    "read_only": "ReadOnly",
+    "reset_required": "ResetRequired",
+    "unique": "IsSystemUniqueProperty",
+}
+"""Column of ``BiosSetting`` -> property of an attribute in a registry."""
+
+
+def read_registry(machine: connection.Machine, name: str | None) -> dict[str, Json]:
+    """Return the attributes of a registry by name; none if the BMC has no such registry, or it cannot be read.
+
+    Only this registry is read: a BMC has dozens, some of megabytes.
+    """
+    place = (machine.service.json.get("Registries") or {}).get("@odata.id")
+    if not name or not place:
+        return {}
+    listed = [str(one["@odata.id"]) for one in machine.read_optional(place).get("Members") or ()]
+    # Nearly all name it in its path; where none does, each is asked what it is.
+    named = [path for path in listed if path.rstrip("/").rpartition("/")[2] in (name, name.partition(".")[0])]
+    for path in named or listed:
+        file = machine.read_optional(path)
+        if name not in (file.get("Registry"), file.get("Id")) and path not in named:
+            continue
+        found = machine.read_optional(_find_file(file)) if _find_file(file) else {}
+        entries = found.get("RegistryEntries") or {}
+        return {one["AttributeName"]: one for one in entries.get("Attributes") or () if "AttributeName" in one}
+    return {}
+
+
+def _find_file(file: Json) -> str:
+    """Return where the registry itself is, in English if there are several."""
+    places = [one for one in file.get("Location") or () if one.get("Uri")]
+    places.sort(key=lambda one: not str(one.get("Language", "en")).lower().startswith("en"))
+    return str(places[0]["Uri"]) if places else ""
+
+
+def describe(name: str, value: object, about: Json | None) -> Json:
+    """Return a setting as columns of ``BiosSetting``."""
+    about = about or {}
+    columns = {column: about.get(key) for column, key in _COLUMNS.items()}
+    return {"name": name, "value": show(value), "allowable_values": _list_values(about), **columns}
+
+
+def show(value: object) -> str | None:
+    """Return a value as the API has it: a string, ``true`` and ``false`` for Booleans."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return None if value is None else str(value)
+
+
+def _list_values(about: Json) -> list[str]:
+    return [str(one["ValueName"]) for one in about.get("Value") or () if "ValueName" in one]
+
+
+def parse_settings(settings: object, current: Json, registry: Mapping[str, Json]) -> Json:
+    """Return the values of settings by name, in the types of the machine.
+
+    :param settings: from a user.
+    :param current: what the machine has.
+    :raises Invalid: one that the machine does not have, or a value that it does not accept; all of them are named.
+    """
+    if not isinstance(settings, list) or not settings or not all(map(_is_setting, settings)):
+        allowed = "It must be a list of objects with name and value."
+        raise errors.Invalid(field="settings", value=settings, allowed=allowed)
+    found, refused = {}, []
+    for setting in settings:
+        name, value = setting["name"], setting["value"]
+        if name not in current:
+            refused.append(f"{name}: the machine has no such setting.")
+            continue
+        try:
+            found[name] = _parse(value, current[name], registry.get(name) or {})
+        except ValueError as exc:
+            refused.append(f"{name}: {exc}")
+    if refused:
+        names = [setting["name"] for setting in settings]
+        raise errors.Invalid(field="settings", value=names, allowed=" ".join(refused))
+    return found
+
+
+def _is_setting(setting: object) -> bool:
+    return isinstance(setting, dict) and isinstance(setting.get("name"), str) and "value" in setting
+
+
+def _parse(value: object, current: object, about: Json) -> object:
+    """
+    :raises ValueError: the setting cannot have this value; the message says why.
+    """
+    if about.get("ReadOnly"):
+        raise ValueError("it can only be read.")
+    kind = about.get("Type") or {bool: "Boolean", int: "Integer"}.get(type(current), "String")
+    if kind == "Boolean":
+        return _parse_boolean(value)
+    if kind == "Integer":
+        return _parse_integer(value, about)
+    text = str(show(value) or "")
+    allowed = _list_values(about)
+    if kind == "Enumeration" and allowed and text not in allowed:
+        raise ValueError(f"it can be {', '.join(allowed)}.")
+    shortest, longest = about.get("MinLength"), about.get("MaxLength")
+    if (shortest is not None and len(text) < shortest) or (longest is not None and len(text) > longest):
+        raise ValueError(
+            f"it must have {shortest or 0} to {'any number of' if longest is None else longest} characters."
+        )
+    return text
+
+
+def _parse_boolean(value: object) -> bool:
+    found = {"true": True, "false": False}.get(str(value).lower())
+    if found is None:
+        raise ValueError("it can be true or false.")
+    return found
+
+
+def _parse_integer(value: object, about: Json) -> int:
+    low, high = about.get("LowerBound"), about.get("UpperBound")
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = None
+    if number is None or isinstance(value, bool | float):
+        raise ValueError("it must be an integer.")
+    if (low is not None and number < low) or (high is not None and number > high):
+        raise ValueError(f"it must be {low if low is not None else 'any'} to {high if high is not None else 'any'}.")
+    return number

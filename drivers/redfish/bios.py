@@ -1,0 +1,164 @@
+"""Settings of the machine's firmware over Redfish: read with what may be written, set, and set back."""
+
+import time
+from functools import partial
+
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.common.json_types import Json
+from ingot.common.waits import Wait
+from ingot.drivers.interfaces import base, results
+from ingot.drivers.interfaces.bios import BIOSInterface
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.redfish import attributes, connection, reboot
+from ingot.drivers.redfish.base import RedfishInterface
+
+LOG = log.getLogger(__name__)
+
+_SETTINGS = {"settings": {"description": "List of objects with name and value.", "required": True}}
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 15.0
+
+_FACTOR = 3  # times read_timeout: registries are large
+
+
+def _read_settings(machine: connection.Machine) -> list[Json]:
+    """Return the settings as columns of ``BiosSetting``; none where the machine has no Bios."""
+    if "Bios" not in machine.system.json:
+        return []
+    document = machine.read(machine.system.json["Bios"]["@odata.id"])
+    registry = attributes.read_registry(machine, document.get("AttributeRegistry"))
+    return [attributes.describe(name, value, registry.get(name)) for name, value in _current(document).items()]
+
+
+def _current(document: Json) -> Json:
+    found = document.get("Attributes")
+    return found if isinstance(found, dict) else {}
+
+
+def _find_bios(machine: connection.Machine) -> str:
+    """Return the path of the machine's Bios.
+
+    :raises HardwareError: it has none.
+    """
+    place = machine.system.json.get("Bios")
+    if not place:
+        raise errors.HardwareError(what=machine.describe(machine.system_path), reason="it has no Bios settings")
+    return str(place["@odata.id"])
+
+
+def _check(machine: connection.Machine, settings: object) -> Json:
+    """Return the settings that differ from what the machine has, with values of their own types.
+
+    :raises Invalid: a setting that the machine does not have, or a value that it does not accept.
+    """
+    document = machine.read(_find_bios(machine))
+    registry = attributes.read_registry(machine, document.get("AttributeRegistry"))
+    current = _current(document)
+    wanted = attributes.parse_settings(settings, current, registry)
+    return {name: value for name, value in wanted.items() if current.get(name) != value}
+
+
+def _submit(machine: connection.Machine, wanted: Json) -> None:
+    """Have the machine take over settings at its next boot."""
+    path = _find_bios(machine)
+    future = machine.read(path).get("@Redfish.Settings") or {}
+    place = (future.get("SettingsObject") or {}).get("@odata.id", path)
+    change: Json = {"Attributes": wanted}
+    if "OnReset" in (future.get("SupportedApplyTimes") or ()):
+        change["@Redfish.SettingsApplyTime"] = {"ApplyTime": "OnReset"}
+    machine.patch(place, change, machine.read_etag(place))
+
+
+def _reset(machine: connection.Machine) -> None:
+    path = _find_bios(machine)
+    action = (machine.read(path).get("Actions") or {}).get("#Bios.ResetBios")
+    if not action:
+        raise errors.HardwareError(what=machine.describe(path), reason="it cannot be reset (#Bios.ResetBios)")
+    machine.post(action["target"], {}, repeatable=True)
+
+
+def _list_missing(machine: connection.Machine, wanted: Json) -> tuple[list[str], list[str]]:
+    """Return which settings the machine has not taken over, and what it says of that."""
+    document = machine.read(_find_bios(machine))
+    current = _current(document)
+    said = (document.get("@Redfish.Settings") or {}).get("Messages") or ()
+    texts = [str(one.get("Message") or one.get("MessageId")) for one in said if isinstance(one, dict)]
+    return [name for name, value in wanted.items() if current.get(name) != value], texts
+
+
+class RedfishBIOS(RedfishInterface, BIOSInterface):
+    """Steps reboot the machine themselves, and end when it has taken over what was set."""
+
+    @base.service_step(argsinfo=_SETTINGS, requires_ramdisk=False)
+    @base.deploy_step(priority=0, argsinfo=_SETTINGS, idempotent=True)
+    @base.clean_step(priority=0, argsinfo=_SETTINGS, requires_ramdisk=False)
+    def apply_configuration(self, task: Task, settings: list[Json]) -> results.Result:
+        memory = task.memory
+        if "wanted" not in memory:
+            memory["wanted"] = connection.call(task, lambda machine: _check(machine, settings), _FACTOR)
+            reboot.note_power(task, memory)
+        wanted: Json = memory["wanted"]
+        if not wanted:
+            self.cache_bios_settings(task)
+            return results.DONE
+
+        def submit(task: Task) -> None:
+            connection.call(task, lambda machine: _submit(machine, wanted))
+
+        return self._restart(task, memory, submit, wanted)
+
+    @base.service_step(requires_ramdisk=False)
+    @base.deploy_step(priority=0, idempotent=True)
+    @base.clean_step(priority=0, requires_ramdisk=False)
+    def factory_reset(self, task: Task) -> results.Result:
+        memory = task.memory
+        reboot.note_power(task, memory)
+        return self._restart(task, memory, lambda task: connection.call(task, _reset), {})
+
+    def _restart(self, task: Task, memory: Json, submit: results.Phase, wanted: Json) -> results.Result:
+        """Run the phases that every change has."""
+        return results.run_phases(
+            task,
+            submit,
+            reboot.reboot,
+            partial(self._await, wanted=wanted),
+            partial(reboot.restore_power, memory=memory),
+        )
+
+    def _await(self, task: Task, wanted: Json) -> results.Result:
+        """Wait until the machine has taken over its settings.
+
+        :raises StepFailed: it has not in time.
+        """
+        limit = self.conf.redfish.bios_settings_timeout
+        began = task.memory.setdefault("began", time.time())
+        waited = time.time() - began
+        try:
+            missing, said = connection.call(task, lambda machine: _list_missing(machine, wanted))
+        except errors.HardwareUnreachable:
+            if waited >= limit:
+                raise
+            missing, said = sorted(wanted), []
+        if not missing:
+            self.cache_bios_settings(task)
+            return results.DONE
+        if waited >= limit:
+            reason = f"; the BMC says: {' '.join(said)}" if said else ""
+            raise errors.StepFailed(
+                f"the machine has not taken over {', '.join(missing)} within {limit} s of its reboot ([redfish] "
+                f"bios_settings_timeout){reason}"
+            )
+        pause = min(_FIRST_PAUSE + waited / 4, _LONGEST_PAUSE)
+        return results.PollAfter(pause, waits_for=Wait.HARDWARE, until=began + limit)
+
+    @base.verify_step(priority=10)
+    def cache_bios_settings(self, task: Task) -> None:
+        """Read the settings; what the BMC does not give is left out, as it is no reason not to manage the machine."""
+        try:
+            task.keep_bios_settings(connection.call(task, _read_settings, _FACTOR))
+        except errors.HardwareUnreachable:
+            raise
+        except errors.HardwareError as exc:
+            LOG.warning("Node %s: its BIOS settings could not be read: %s", task.node.uuid, exc.message)

@@ -1,0 +1,24 @@
+"""Reboots within a step: the machine is brought back to where the flow has it, in the agent, running or off."""
+
+from ingot.common import states
+from ingot.drivers.agent import booting, session
+from ingot.drivers.interfaces import power_control, results
+from ingot.drivers.interfaces.task import Task
+
+
+def reboot(task: Task) -> results.Result:
+    """Restart the machine, as a phase; if the agent ran, another one does afterwards."""
+    if "in_agent" not in task.memory:
+        task.memory["in_agent"] = session.is_alive(task)
+    plain = (power_control.power_off, power_control.power_on)
+    return results.run_phases(task, *(booting.REBOOT if task.memory["in_agent"] else plain))
+
+
+def note_power(task: Task, memory: dict[str, object]) -> None:
+    """Note whether the machine is on, before the reboot."""
+    memory.setdefault("was_off", power_control.read_power_state(task) == states.POWER_OFF)
+
+
+def restore_power(task: Task, memory: dict[str, object]) -> results.Result:
+    """Switch a machine off again that was off before the reboot."""
+    return power_control.power_off(task) if memory.get("was_off") else results.DONE

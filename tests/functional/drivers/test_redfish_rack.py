@@ -1,0 +1,172 @@
+"""Redfish against the rack's own BMCs: settings that take a reboot, events, and what sushy-tools' emulator lacks."""
+
+from typing import Any, ClassVar
+
+from ingot.common import errors, states
+from ingot.drivers.interfaces import power_control
+from ingot.drivers.interfaces.vendor import OF_NODE, VendorCall, call_method
+from ingot.drivers.redfish import connection
+from tests.functional.drivers.base import DriverRackTest, RackTask
+from tests.functional.rack.base import RackTest
+from tests.unit.drivers import fakes
+
+SETTINGS = [
+    {"name": "ProcTurboMode", "value": "Disabled"},
+    {"name": "ProcHyperthreading", "value": "false"},
+    {"name": "BootRetryCount", "value": "5"},
+]
+
+
+class RedfishRackTest(RackTest):
+    """The first machine of a rack as a node of type redfish."""
+
+    settings: ClassVar[dict[str, Any]] = {"redfish_base_port": 0, "redfish_task_time": 0.1}
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.addCleanup(connection.log_out)
+        description, machine = self.rack.description, self.rack.machines[0]
+        conf = fakes.configuration(
+            enabled_hardware_types=["redfish"],
+            api__public_endpoint=self.service.url,
+            conductor__power_state_change_timeout=20,
+            redfish__bios_settings_timeout=20,
+            redfish__read_timeout=20,
+        )
+        info = {
+            "redfish_address": machine["redfish"]["address"],
+            "redfish_system_id": machine["redfish"]["system"],
+            "redfish_username": "admin",
+            "redfish_password": "password",
+            "redfish_verify_ca": description["redfish_ca_file"],
+        }
+        self.task = RackTask(conf, fakes.node(driver="redfish", driver_info=info))
+        self.task.service = self.service
+        self.assertEqual({}, self.task.missing)
+
+    def step(self, interface: str, name: str, **args: Any) -> None:
+        """Run a clean step to its end."""
+        link = getattr(self.task.driver, interface)
+        DriverRackTest.finish(
+            self, lambda task: link.execute_clean_step(task, {"interface": interface, "step": name, "args": args})
+        )
+
+    def values(self) -> dict[str, Any]:
+        """Return the BIOS settings that are kept with the node."""
+        return {one["name"]: one["value"] for one in self.task.bios}
+
+    def power(self) -> Any:
+        return self.rack.control.machine(self.name)["power"]
+
+    def call(self, name: str, http_method: str, **arguments: Any) -> Any:
+        """Call a method of the vendor interface."""
+        return call_method(self.task.driver.vendor, OF_NODE, self.task, VendorCall(name, http_method, arguments))
+
+    # Power and management
+
+    def test_power(self) -> None:
+        for target, seen in ((states.POWER_ON, "on"), (states.REBOOT, "on"), (states.SOFT_POWER_OFF, "off")):
+            DriverRackTest.finish(self, lambda task, target=target: power_control.change(task, target))
+            self.assertIn(f"is {seen}", self.ipmitool("power", "status").stdout)
+
+    def test_what_the_bmc_does_beside_the_power(self) -> None:
+        management = self.task.driver.management
+        for device in ("pxe", "disk", "cdrom", "bios", "uefihttp"):
+            for persistent in (True, False):
+                management.set_boot_device(self.task, device, persistent)
+                expected = {"boot_device": device, "persistent": persistent}
+                self.assertEqual(expected, management.get_boot_device(self.task))
+        DriverRackTest.finish(self, power_control.power_on)
+        management.inject_nmi(self.task)
+        self.assertTrue([line for line in self.rack.control.log(self.name) if "non-maskable interrupt" in line])
+        self.step("management", "set_bmc_clock")
+        self.step("management", "clear_job_queue")
+        self.step("management", "reset_secure_boot_keys_to_default")
+        self.step("management", "clear_secure_boot_keys")
+        for light in management.get_supported_indicators(self.task):
+            management.set_indicator_state(self.task, light, "on")
+            self.assertEqual("on", management.get_indicator_state(self.task, light))
+
+    def test_a_bmc_that_restarts_comes_back(self) -> None:
+        self.step("management", "reset_bmc")
+        DriverRackTest.finish(self, power_control.power_on)
+
+    # BIOS
+
+    def test_settings_are_read_with_what_may_be_written(self) -> None:
+        self.task.driver.bios.cache_bios_settings(self.task)
+        rows = {one["name"]: one for one in self.task.bios}
+        self.assertEqual(
+            ("true", "Boolean"), tuple(rows["ProcHyperthreading"][key] for key in ("value", "attribute_type"))
+        )
+        self.assertEqual(["Enabled", "Disabled"], rows["ProcTurboMode"]["allowable_values"])
+        self.assertEqual(
+            (0, 10, False), tuple(rows["BootRetryCount"][key] for key in ("lower_bound", "upper_bound", "read_only"))
+        )
+        self.assertIs(True, rows["SerialNumber"]["read_only"])
+
+    def test_settings_are_set_by_a_reboot_and_set_back(self) -> None:
+        self.step("bios", "apply_configuration", settings=SETTINGS)
+        found = self.values()
+        self.assertEqual([one["value"] for one in SETTINGS], [found[one["name"]] for one in SETTINGS])
+        self.assertIn("is off", self.ipmitool("power", "status").stdout)
+        boots = len(self.rack.control.log(self.name))
+        self.step("bios", "apply_configuration", settings=SETTINGS)
+        self.assertEqual(boots, len(self.rack.control.log(self.name)), "nothing differs: no reboot")
+        self.step("bios", "factory_reset")
+        self.assertEqual(("Enabled", "true", "3"), tuple(self.values()[one["name"]] for one in SETTINGS))
+
+    def test_settings_that_the_machine_would_refuse_are_named_all_at_once(self) -> None:
+        settings = [
+            {"name": "ProcTurboMode", "value": "Sometimes"},
+            {"name": "BootRetryCount", "value": 11},
+            {"name": "SerialNumber", "value": "x"},
+            {"name": "Sriov", "value": "maybe"},
+            {"name": "AssetText", "value": "x" * 33},
+            {"name": "Nothing", "value": 1},
+        ]
+        error = self.assertRaises(errors.Invalid, self.step, "bios", "apply_configuration", settings=settings)
+        for part in (
+            "Enabled, Disabled",
+            "0 to 10",
+            "only be read",
+            "true or false",
+            "32 characters",
+            "no such setting",
+        ):
+            self.assertIn(part, error.message)
+        for wrong in ([], {}, [{"name": "x"}]):
+            self.assertRaises(errors.Invalid, self.step, "bios", "apply_configuration", settings=wrong)
+
+    def test_settings_that_are_not_taken_over_fail_the_step(self) -> None:
+        self.task.conf.set_override("bios_settings_timeout", 1, "redfish")
+        bios = self.task.driver.bios
+        self.task.memory["wanted"], self.task.memory["was_off"] = {"Sriov": "never"}, False
+        error = self.assertRaises(
+            errors.StepFailed, DriverRackTest.finish, self, lambda task: bios._await(task, {"Sriov": "never"})
+        )
+        for part in ("Sriov", "bios_settings_timeout"):
+            self.assertIn(part, error.message)
+
+    # Vendor methods
+
+    def test_subscriptions(self) -> None:
+        made = self.call("create_subscription", "POST", Destination="https://192.0.2.1/events", Context="mine")
+        self.assertEqual(
+            ("https://192.0.2.1/events", "mine", "Redfish"),
+            tuple(made[key] for key in ("Destination", "Context", "Protocol")),
+        )
+        self.assertEqual(made, self.call("get_subscription", "GET", id=made["Id"]))
+        self.assertEqual(1, len(self.call("get_all_subscriptions", "GET")["Members"]))
+        self.call("delete_subscription", "DELETE", id=made["Id"])
+        self.assertEqual([], self.call("get_all_subscriptions", "GET")["Members"])
+        for arguments in ({}, {"Destination": "nowhere"}, {"Destination": "http://x", "Protocol": "smoke"}):
+            self.assertRaises(errors.Invalid, self.call, "create_subscription", "POST", **arguments)
+
+    def test_media_are_ejected(self) -> None:
+        management = self.task.driver.management
+        management.attach_virtual_media(self.task, "cdrom", f"{self.service.url}/kernel", None)
+        self.call("eject_vmedia", "POST", boot_device="cdrom")
+        self.assertEqual({False}, {one["inserted"] for one in management.get_virtual_media(self.task)})
+        error = self.assertRaises(errors.Invalid, self.call, "eject_vmedia", "POST", boot_device="tape")
+        self.assertIn("cdrom, floppy, disk", error.message)
