@@ -81,6 +81,7 @@ _PARTS: dict[str, tuple[dict[str, type | tuple[type, ...]], ...]] = {
     "redfish_drips": ({"seconds": (int, float)},),
     "redfish_slow_tasks": ({"seconds": (int, float)},),
 }
+_VALUES = {"redfish_certificate": ("expired", "wrong-name", "unknown-issuer")}
 _VERSION_FAULTS = {"agent": "agent_version_after_reboot", "hardware_manager": "hardware_manager_version"}
 
 _LOOK_INTERVAL = 0.05
@@ -121,6 +122,8 @@ class Faults:
             raise FaultError(f"fault {name}: value must be {_KIND_NAMES[kind]}, got {value!r}")
         if name in _PARTS:
             _check_parts(name, value)
+        if value not in _VALUES.get(name, (value,)):
+            raise FaultError(f"fault {name}: value must be {', '.join(_VALUES[name])}, got {value!r}")
         if times is not None and (not isinstance(times, int) or isinstance(times, bool) or times < 1):
             raise FaultError(f"fault {name}: times must be a number from 1 on, got {times!r}")
         self._ordered[name] = Fault(True if kind is None else value, times)

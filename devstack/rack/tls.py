@@ -18,16 +18,17 @@ ALLOWED_SKEW = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Flaw:
-    """What is wrong with a certificate: when it ends, counted from now, or for which address it is."""
+    """What is wrong with a certificate: when it ends, counted from now, for which address it is, or its issuer."""
 
     ends: timedelta = VALIDITY
     address: str | None = None
+    known_issuer: bool = True
 
 
 FLAWS = {
     "expired": Flaw(ends=-ALLOWED_SKEW / 2),
     "wrong-name": Flaw(address="192.0.2.1"),
-    "unknown-issuer": Flaw(),
+    "unknown-issuer": Flaw(known_issuer=False),
 }
 
 
@@ -62,30 +63,37 @@ def keep(path: Path, address: str) -> tuple[ssl.SSLContext, str]:
     return _context(path), pem
 
 
-def flawed(directory: Path, address: str, flaw: str) -> ssl.SSLContext:
-    """Return a server's TLS context with a certificate that no client should take, for one of FLAWS."""
+def flawed(directory: Path, address: str, flaw: str, issuer: Path) -> ssl.SSLContext:
+    """Return a server's TLS context with a certificate that no client should take, for one of FLAWS.
+
+    :param issuer: the key and the certificate that clients trust.
+    """
     wrong = FLAWS[flaw]
     path = directory / f"redfish-{flaw}.pem"
-    _write(path, wrong.address or address, ec.SECP256R1(), wrong.ends)
+    _write(path, wrong.address or address, ec.SECP256R1(), wrong.ends, issuer if wrong.known_issuer else None)
     return _context(path)
 
 
-def _write(path: Path, address: str, curve: ec.EllipticCurve, ends: timedelta) -> str:
-    """Write a key and a certificate to a file that is its owner's only; return the certificate (PEM)."""
+def _write(path: Path, address: str, curve: ec.EllipticCurve, ends: timedelta, issuer: Path | None = None) -> str:
+    """Write a key and a certificate to a file that is its owner's only; return the certificate (PEM).
+
+    :param issuer: the file of the one that signs it; None: it signs itself.
+    """
     key = ec.generate_private_key(curve)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, address)])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, address if issuer is None else path.stem)])
+    signer, signing_key = _load(issuer) if issuer else (name, key)
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
-        .issuer_name(name)
+        .issuer_name(signer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - ALLOWED_SKEW)
         .not_valid_after(now + ends)
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), True)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
-        .sign(key, hashes.SHA256())
+        .sign(signing_key, hashes.SHA256())
     )
     pem = certificate.public_bytes(serialization.Encoding.PEM).decode()
     secret = key.private_bytes(
@@ -96,6 +104,15 @@ def _write(path: Path, address: str, curve: ec.EllipticCurve, ends: timedelta) -
     path.touch(mode=0o600)
     path.write_text(secret.decode() + pem)
     return pem
+
+
+def _load(path: Path) -> tuple[x509.Name, ec.EllipticCurvePrivateKey]:
+    """Return the name and the key of a file that :func:`_write` wrote."""
+    pem = path.read_bytes()
+    key = serialization.load_pem_private_key(pem, None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise TypeError(f"{path}: not a key of an elliptic curve")
+    return x509.load_pem_x509_certificate(pem).subject, key
 
 
 def _context(path: Path) -> ssl.SSLContext:

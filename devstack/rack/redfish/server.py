@@ -32,9 +32,13 @@ class Certificates:
         """What a client has to trust."""
         return self._directory / "redfish-ca.pem"
 
+    @property
+    def _file(self) -> Path:
+        return self._directory / "redfish.pem"
+
     @cached_property
     def right(self) -> ssl.SSLContext:
-        context, certificate = tls.keep(self._directory / "redfish.pem", self._address)
+        context, certificate = tls.keep(self._file, self._address)
         self.ca_file.write_text(certificate)
         return context
 
@@ -43,7 +47,7 @@ class Certificates:
         if flaw is None:
             return self.right
         if flaw not in self._flawed:
-            self._flawed[flaw] = tls.flawed(self._directory, self._address, flaw)
+            self._flawed[flaw] = tls.flawed(self._directory, self._address, flaw, self._file)
         return self._flawed[flaw]
 
 

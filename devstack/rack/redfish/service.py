@@ -6,7 +6,7 @@ import binascii
 import hashlib
 import hmac
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,13 +118,13 @@ class Service:
             return Response(status=204)
         if isinstance(answer, Response):
             return answer
-        return self._document(call, answer)
+        return self._document(call, answer, methods)
 
-    def _document(self, call: Call, document: Document) -> Response:
+    def _document(self, call: Call, document: Document, methods: Iterable[str]) -> Response:
         if "$expand" in call.request.query:
             document = self._expand(call, document)
         tag = etag(document)
-        return Response({**document, "@odata.etag": tag}, headers={"ETag": tag})
+        return Response({**document, "@odata.etag": tag}, headers={"ETag": tag, "Allow": ", ".join(sorted(methods))})
 
     def _expand(self, call: Call, document: Document) -> Document:
         """Return a resource with what it links to in place of the links: of its parts, not of its relations."""

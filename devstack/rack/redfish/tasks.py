@@ -161,7 +161,12 @@ def cancel(task: Task) -> None:
 def accepted(board: "Board", task: Task) -> Response:
     """Return the answer to what has become a task."""
     where = {"task": TASKS, "monitor": MONITORS}[board.vendor.task_location]
-    return Response(status=202, headers={"Location": f"{where}/{task.id}", "Retry-After": "1"}, raw=b"")
+    return Response(status=202, headers={"Location": f"{where}/{task.id}", **_wait(board)}, raw=b"")
+
+
+def _wait(board: "Board") -> dict[str, str]:
+    seconds = board.vendor.task_retry_after
+    return {} if seconds is None else {"Retry-After": str(seconds)}
 
 
 def _find(call: Call) -> tuple["Board", Task]:
@@ -208,14 +213,14 @@ def _document(task: Task) -> Document:
 def _show(call: Call) -> Document | Response:
     board, task = _find(call)
     if task.running and board.vendor.task_location == "task":
-        return Response(_document(task), 202, {"Retry-After": "1"})
+        return Response(_document(task), 202, _wait(board))
     return _document(task)
 
 
 def _monitor(call: Call) -> Document | Response:
-    _, task = _find(call)
+    board, task = _find(call)
     if task.running:
-        return Response(_document(task), 202, {"Retry-After": "1", "Allow": "DELETE"})
+        return Response(_document(task), 202, {"Allow": "DELETE", **_wait(board)})
     return _document(task)
 
 

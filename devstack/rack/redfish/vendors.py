@@ -62,6 +62,7 @@ class Vendor:
     :param bios_needs_apply_time: settings wait for ever unless a time to apply them was given.
     :param task_location: the header Location of a task leads to the ``task`` (answered 202 until it ends) or to its
         ``monitor``.
+    :param task_retry_after: seconds that answers of running tasks say to wait; sushy 5.14 cannot wait for such a task.
     :param task_prefix: of a task's id.
     :param busy_in_post: a change while the firmware starts is refused.
     :param power_repeats: whether power on of a machine that is on, or off of one that is off, succeeds.
@@ -86,6 +87,7 @@ class Vendor:
     boot_in_settings: bool = False
     bios_needs_apply_time: bool = False
     task_location: str = "monitor"
+    task_retry_after: int | None = None
     task_prefix: str = ""
     busy_in_post: bool = False
     power_repeats: bool = True
@@ -122,6 +124,7 @@ VENDORS = {
         ),
         bios_needs_apply_time=True,
         task_location="task",
+        task_retry_after=1,
         task_prefix="JID_",
         power_repeats=False,
     ),
