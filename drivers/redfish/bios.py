@@ -56,16 +56,16 @@ def _check(machine: connection.Machine, settings: object) -> Json:
     document = machine.read(_find_bios(machine))
     registry = attributes.read_registry(machine, document.get("AttributeRegistry"))
     current = _current(document)
-    wanted = attributes.parse_settings(settings, current, registry)
-    return {name: value for name, value in wanted.items() if current.get(name) != value}
+    requested = attributes.parse_settings(settings, current, registry)
+    return {name: value for name, value in requested.items() if current.get(name) != value}
 
 
-def _submit(machine: connection.Machine, wanted: Json) -> None:
+def _submit(machine: connection.Machine, requested: Json) -> None:
     """Have the machine take over settings at its next boot."""
     path = _find_bios(machine)
     future = machine.read(path).get("@Redfish.Settings") or {}
     place = (future.get("SettingsObject") or {}).get("@odata.id", path)
-    change: Json = {"Attributes": wanted}
+    change: Json = {"Attributes": requested}
     if "OnReset" in (future.get("SupportedApplyTimes") or ()):
         change["@Redfish.SettingsApplyTime"] = {"ApplyTime": "OnReset"}
     machine.patch(place, change, machine.read_etag(place))
@@ -79,13 +79,13 @@ def _reset(machine: connection.Machine) -> None:
     machine.post(action["target"], {}, repeatable=True)
 
 
-def _list_missing(machine: connection.Machine, wanted: Json) -> tuple[list[str], list[str]]:
+def _list_missing(machine: connection.Machine, requested: Json) -> tuple[list[str], list[str]]:
     """Return which settings the machine has not taken over, and what it says of that."""
     document = machine.read(_find_bios(machine))
     current = _current(document)
     said = (document.get("@Redfish.Settings") or {}).get("Messages") or ()
     texts = [str(one.get("Message") or one.get("MessageId")) for one in said if isinstance(one, dict)]
-    return [name for name, value in wanted.items() if current.get(name) != value], texts
+    return [name for name, value in requested.items() if current.get(name) != value], texts
 
 
 class RedfishBIOS(RedfishInterface, BIOSInterface):
@@ -96,18 +96,18 @@ class RedfishBIOS(RedfishInterface, BIOSInterface):
     @base.clean_step(priority=0, argsinfo=_SETTINGS, requires_ramdisk=False)
     def apply_configuration(self, task: Task, settings: list[Json]) -> results.Result:
         memory = task.memory
-        if "wanted" not in memory:
-            memory["wanted"] = connection.call(task, lambda machine: _check(machine, settings), _FACTOR)
+        if "requested" not in memory:
+            memory["requested"] = connection.call(task, lambda machine: _check(machine, settings), _FACTOR)
             reboot.note_power(task, memory)
-        wanted: Json = memory["wanted"]
-        if not wanted:
+        requested: Json = memory["requested"]
+        if not requested:
             self.cache_bios_settings(task)
             return results.DONE
 
         def submit(task: Task) -> None:
-            connection.call(task, lambda machine: _submit(machine, wanted))
+            connection.call(task, lambda machine: _submit(machine, requested))
 
-        return self._restart(task, memory, submit, wanted)
+        return self._restart(task, memory, submit, requested)
 
     @base.service_step(requires_ramdisk=False)
     @base.deploy_step(priority=0, idempotent=True)
@@ -117,17 +117,17 @@ class RedfishBIOS(RedfishInterface, BIOSInterface):
         reboot.note_power(task, memory)
         return self._restart(task, memory, lambda task: connection.call(task, _reset), {})
 
-    def _restart(self, task: Task, memory: Json, submit: results.Phase, wanted: Json) -> results.Result:
+    def _restart(self, task: Task, memory: Json, submit: results.Phase, requested: Json) -> results.Result:
         """Run the phases that every change has."""
         return results.run_phases(
             task,
             submit,
             reboot.reboot,
-            partial(self._await, wanted=wanted),
+            partial(self._await, requested=requested),
             partial(reboot.restore_power, memory=memory),
         )
 
-    def _await(self, task: Task, wanted: Json) -> results.Result:
+    def _await(self, task: Task, requested: Json) -> results.Result:
         """Wait until the machine has taken over its settings.
 
         :raises StepFailed: it has not in time.
@@ -136,11 +136,11 @@ class RedfishBIOS(RedfishInterface, BIOSInterface):
         began = task.memory.setdefault("began", time.time())
         waited = time.time() - began
         try:
-            missing, said = connection.call(task, lambda machine: _list_missing(machine, wanted))
+            missing, said = connection.call(task, lambda machine: _list_missing(machine, requested))
         except errors.HardwareUnreachable:
             if waited >= limit:
                 raise
-            missing, said = sorted(wanted), []
+            missing, said = sorted(requested), []
         if not missing:
             self.cache_bios_settings(task)
             return results.DONE

@@ -19,7 +19,7 @@ _CLOCK = {
     "datetime_local_offset": {"description": "Offset from UTC that the BMC shows, as +00:00.", "required": False},
 }
 
-_LONGEST_FAREWELL = 20.0  # seconds that a BMC may go on answering after it was told to restart
+_LONGEST_FAREWELL = 20.0  # seconds that a BMC may go on answering after the command to restart
 
 _TOLERATED = 1.0  # seconds that the clock of a BMC may differ
 
@@ -40,12 +40,12 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
         return {"boot_device": device, "persistent": persistent}
 
     def set_boot_mode(self, task: Task, mode: str) -> None:
-        wanted = boot_device.MODES[mode]
+        expected = boot_device.MODES[mode]
 
         def write(machine: connection.Machine) -> None:
             fields = machine.system.boot
-            if fields is None or fields.mode is None or fields.mode.value != wanted:
-                machine.system.set_system_boot_options(mode=machine.constant("BootSourceOverrideMode", wanted))
+            if fields is None or fields.mode is None or fields.mode.value != expected:
+                machine.system.set_system_boot_options(mode=machine.constant("BootSourceOverrideMode", expected))
 
         connection.call(task, write)
 

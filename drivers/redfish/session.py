@@ -270,7 +270,7 @@ class Operation:
         )
 
     async def log_out(self) -> None:
-        """Delete the session, if there is one; a BMC that does not answer will forget it by itself."""
+        """Delete the session, if there is one; a BMC that does not answer will forget it some day."""
         session, path = self.session, self.session.path
         if path:
             with contextlib.suppress(errors.HardwareError, Dropped, NotHttp, TimeoutError):

@@ -57,14 +57,14 @@ class RedfishVendor(RedfishInterface, VendorInterface):
                                   ("HttpHeaders", HttpHeaders, list)):  # fmt: skip
             if value is not None and not isinstance(value, kind):
                 raise errors.Invalid(field=name, value=value, allowed=f"A {'string' if kind is str else 'list'}.")
-        wanted: Json = {"Destination": Destination, "Protocol": Protocol, "Context": Context or "",
+        requested: Json = {"Destination": Destination, "Protocol": Protocol, "Context": Context or "",
                   "EventTypes": EventTypes or ["Alert"]}  # fmt: skip
-        wanted |= {"HttpHeaders": HttpHeaders} if HttpHeaders else {}
+        requested |= {"HttpHeaders": HttpHeaders} if HttpHeaders else {}
 
         def create(machine: connection.Machine) -> Json:
-            response = machine.post(_read_events(machine), wanted)
+            response = machine.post(_read_events(machine), requested)
             location = response.headers.get("Location")
-            return _show(machine.read(location) if location else {**wanted, **response.read_object()})
+            return _show(machine.read(location) if location else {**requested, **response.read_object()})
 
         return connection.call(task, create)
 

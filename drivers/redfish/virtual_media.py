@@ -57,10 +57,10 @@ def insert(machine: connection.Machine, device_type: str, image_url: str) -> Non
 
 def eject(machine: connection.Machine, device_types: list[str]) -> list[str]:
     """Empty the drives of these types; return the images that were in them. Safe to repeat."""
-    wanted = {kind for device_type in device_types for kind in MEDIA_TYPES[device_type]}
+    requested = {kind for device_type in device_types for kind in MEDIA_TYPES[device_type]}
     ejected = []
     for drive in find_drives(machine):
-        if drive.inserted and wanted.intersection(one.value for one in drive.media_types or ()):
+        if drive.inserted and requested.intersection(one.value for one in drive.media_types or ()):
             ejected.append(str(drive.image))
             with machine.repeating():
                 drive.eject_media()

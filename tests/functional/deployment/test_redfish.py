@@ -43,7 +43,7 @@ class RedfishNodes(testtools.TestCase):
             f"{target}: {state}",
         )
 
-    def test_a_machine_is_enrolled_verified_switched_and_told_what_to_boot(self) -> None:
+    def test_a_machine_is_enrolled_verified_switched_and_given_what_to_boot(self) -> None:
         node = self.enroll()
         self.assertEqual(("redfish", "redfish"), tuple(
             self.user.node(node)[f"{kind}_interface"] for kind in ("power", "management")))  # fmt: skip

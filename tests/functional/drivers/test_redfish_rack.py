@@ -141,7 +141,7 @@ class RedfishRackTest(RackTest):
     def test_settings_that_are_not_taken_over_fail_the_step(self) -> None:
         self.task.conf.set_override("bios_settings_timeout", 1, "redfish")
         bios = self.task.driver.bios
-        self.task.memory["wanted"], self.task.memory["was_off"] = {"Sriov": "never"}, False
+        self.task.memory["requested"], self.task.memory["was_off"] = {"Sriov": "never"}, False
         error = self.assertRaises(
             errors.StepFailed, DriverRackTest.finish, self, lambda task: bios._await(task, {"Sriov": "never"})
         )

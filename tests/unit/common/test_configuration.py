@@ -235,7 +235,7 @@ class TestSafety(FileCase):
     def test_defaults(self) -> None:
         conf = opts.load([], prog="ingot", files=[])
         self.assertIsNone(conf.auth_strategy)
-        self.assertEqual(["ipmi"], conf.enabled_hardware_types)
+        self.assertEqual(["ipmi", "redfish"], conf.enabled_hardware_types)
         self.assertTrue(conf.conductor.force_power_state_during_sync)
 
     def test_logs_are_for_the_service_and_its_group(self) -> None:
@@ -271,18 +271,19 @@ class TestTemplates(FileCase):
         output = self.refused_parts(
             operators_files.IRONIC_IMAGE,
             (
-                "enabled_hardware_types: 'idrac, redfish, manual-management'",
-                "enabled_bios_interfaces: 'redfish, idrac-redfish'",
+                "enabled_hardware_types: 'idrac, manual-management'",
+                "enabled_bios_interfaces: 'idrac-redfish'",
                 "enabled_boot_interfaces: 'pxe, redfish-virtual-media, idrac-redfish-virtual-media, redfish-https'",
                 "enabled_deploy_interfaces: 'autodetect, custom-agent, bootc'",
                 "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type ipmi",
                 "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type fake-hardware",
+                "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type redfish",
                 "enabled_firmware_interfaces: 'redfish'",
                 "enabled_inspect_interfaces: 'redfish, idrac-redfish'",
-                "enabled_management_interfaces: 'redfish, idrac-redfish'",
-                "enabled_power_interfaces: 'redfish, idrac-redfish'",
+                "enabled_management_interfaces: 'idrac-redfish'",
+                "enabled_power_interfaces: 'idrac-redfish'",
                 "enabled_raid_interfaces: 'redfish, idrac-redfish'",
-                "enabled_vendor_interfaces: 'ipmitool, idrac-redfish, redfish'",
+                "enabled_vendor_interfaces: 'ipmitool, idrac-redfish'",
                 "hooks parse-lldp",
             ),
         )
@@ -298,14 +299,12 @@ class TestTemplates(FileCase):
         self.refused_parts(
             operators_files.BIFROST,
             (
-                "'redfish, manual-management'",
-                "enabled_bios_interfaces: 'redfish'",
+                "enabled_hardware_types: 'manual-management'",
                 "enabled_boot_interfaces: 'redfish-virtual-media, pxe'",
                 "enabled_firmware_interfaces: 'redfish'",
-                "enabled_management_interfaces: 'redfish'",
-                "enabled_power_interfaces: 'redfish, agent'",
+                "enabled_power_interfaces: 'agent'",
                 "enabled_raid_interfaces: 'redfish'",
-                "enabled_vendor_interfaces: 'ipmitool, redfish'",
+                "enabled_vendor_interfaces: 'ipmitool'",
                 "/etc/ironic/htpasswd",
             ),
         )
@@ -389,9 +388,9 @@ class TestCommands(FileCase):
         self.assertEqual(0, self.check(f"[conductor]\nnode_history = false\n{LOCAL}")[0])
         self.assertEqual(1, self.check(f"[DEFAULT]\nhots = x\n{LOCAL}")[0])
         self.assertEqual(1, self.check("[DEFAULT]\nauth_strategy = noauth\n")[0])
-        ended, output = self.check("[api]\nport = x\n[DEFAULT]\nenabled_hardware_types = redfish\n")
+        ended, output = self.check("[api]\nport = x\n[DEFAULT]\nenabled_hardware_types = redfisch\n")
         self.assertEqual(2, ended)
-        for part in ("port = x", "redfish", "auth_strategy"):
+        for part in ("port = x", "redfisch", "auth_strategy"):
             self.assertIn(part, output)
         self.assertEqual(2, self.check("nonsense")[0])
 

@@ -64,16 +64,16 @@ class FactoryTest(testtools.TestCase):
 
     def test_all_that_is_refused_is_in_one_message(self) -> None:
         conf = fakes.configuration(
-            enabled_hardware_types=["ipmi", "redfish", "idrac"],
-            enabled_bios_interfaces=["redfish", "no-bios"],
-            enabled_power_interfaces=["redfish"],
+            enabled_hardware_types=["ipmi", "irmc", "idrac"],
+            enabled_bios_interfaces=["irmc", "no-bios"],
+            enabled_power_interfaces=["irmc"],
             default_deploy_interface="autodetect",
         )
         refusal = self.assertRaises(errors.ConfigurationError, factory.Hardware, conf)
         for part in (
-            "enabled_hardware_types: 'redfish, idrac'",
-            "enabled_bios_interfaces: 'redfish'",
-            "enabled_power_interfaces: 'redfish'",
+            "enabled_hardware_types: 'irmc, idrac'",
+            "enabled_bios_interfaces: 'irmc'",
+            "enabled_power_interfaces: 'irmc'",
             "Hardware type ipmi needs at least one of: ipmitool",
             "default_deploy_interface: 'autodetect'",
         ):

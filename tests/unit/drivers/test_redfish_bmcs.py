@@ -238,7 +238,7 @@ class DeadlineTest(RedfishTest):
 
 
 class TLSTest(RedfishTest):
-    def test_certificates_are_verified_unless_told_otherwise(self) -> None:
+    def test_certificates_are_verified_by_default(self) -> None:
         certificate, key = http_agent.certificate()
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         (directory / "both.pem").write_text(certificate + key)
