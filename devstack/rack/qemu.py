@@ -92,7 +92,10 @@ class QemuMachine(Machine):
             self._changing = asyncio.ensure_future(self._put_in(self.media.bootable()))
 
     async def _put_in(self, medium: Medium | None) -> None:
-        if (image := await self._fetch(medium)) is None:
+        image = await self._fetch(medium)
+        if self.media.bootable() is not medium:
+            return  # it was changed again meanwhile, and what came later is there already
+        if image is None:
             self._send_command("eject", id=qemu_command.MEDIA_DRIVE, force=True)
         else:
             self._send_command("blockdev-change-medium", id=qemu_command.MEDIA_DRIVE, filename=str(image), format="raw")
