@@ -13,7 +13,7 @@ _ENABLED: dict[str, list[str]] = {
     "console": ["no-console", "fake"],
     "deploy": ["direct", "ramdisk", "fake"],
     "firmware": ["no-firmware", "fake"],
-    "inspect": ["agent", "no-inspect", "fake"],
+    "inspect": ["agent", "redfish", "no-inspect", "fake"],
     "management": ["ipmitool", "redfish", "noop", "fake"],
     "network": ["noop"],
     "power": ["ipmitool", "redfish", "fake"],

@@ -109,7 +109,10 @@ def _read_fact(draft: Draft, part: str, name: str) -> object:
     return facts.get(name) if isinstance(facts, Mapping) else None
 
 
-def _has_address(card: Mapping[str, object]) -> bool:
+def _is_active(card: Mapping[str, object]) -> bool:
+    """Return whether a network card has an address; where a BMC reports it, which knows none: whether it has a link."""
+    if "ipv4_address" not in card and "ipv6_address" not in card:
+        return bool(card.get("has_carrier"))
     for name in ("ipv4_address", "ipv6_address"):
         try:
             address = ipaddress.ip_address(str(card.get(name)))
@@ -122,8 +125,8 @@ def _has_address(card: Mapping[str, object]) -> bool:
 
 _GETS_PORT: dict[str, Callable[[Json, bool], bool]] = {
     "all": lambda _card, _booted_is_known: True,
-    "active": lambda card, _booted_is_known: _has_address(card),
-    "pxe": lambda card, booted_is_known: card["pxe_enabled"] if booted_is_known else _has_address(card),
+    "active": lambda card, _booted_is_known: _is_active(card),
+    "pxe": lambda card, booted_is_known: card["pxe_enabled"] if booted_is_known else _is_active(card),
     "disabled": lambda _card, _booted_is_known: False,
 }
 """By [inspector] add_ports: whether a network card gets a port; whether it is known from which the machine booted."""

@@ -209,6 +209,10 @@ class Task:
     def volume_targets(self) -> list[models.VolumeTarget]:
         return [*volumes.TARGETS.list_of_node(self.db, self.node.id)]
 
+    def keep_inventory(self, found: Json, plugin_data: Json) -> None:
+        self.confirm_lock()
+        inventory.save(self.db, self.node.id, found, plugin_data)
+
     def inventory(self) -> models.NodeInventory | None:
         found = inventory.find(self.db, self.node.id)
         before = self.node.request.get("inventory_before")

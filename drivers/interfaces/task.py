@@ -124,6 +124,13 @@ class Task(Protocol):
             initial_version that is known already stays.
         """
 
+    def keep_inventory(self, found: Json, plugin_data: Json) -> None:
+        """Write now what the machine is made of, in the form of agents; :meth:`inventory` has it afterwards.
+
+        :param plugin_data: what was found besides, for hooks and rules.
+        :raises LockLost: the lock was taken over.
+        """
+
     def inventory(self) -> models.NodeInventory | None:
         """Return what was found in the machine since its inspection began; None: nothing yet, or none runs."""
 

@@ -118,9 +118,8 @@ def _find_target(system: connection.Resource, device: str, quirk: _Quirk) -> str
 
 def read(machine: connection.Machine) -> tuple[str | None, bool | None]:
     """Return the device, None if Ingot has no name for it, and whether it lasts."""
-    boot_options = machine.system.json.get("Boot") or {}
     fields = machine.system.boot
-    if fields is None or not boot_options:
+    if fields is None:
         return None, None
     target = fields.target.value if fields.target is not None else None
     enabled = fields.enabled.value if fields.enabled is not None else None

@@ -42,14 +42,15 @@ def check_url(image_url: str) -> None:
 
 
 def insert(machine: connection.Machine, device_type: str, image_url: str) -> None:
-    """Put an image into a drive, in place of what was there. Safe to repeat.
+    """Put an image into an empty drive, or in place of what is in the only one. Safe to repeat.
 
     :raises Invalid: the machine has no drive of this type.
     """
-    drive = _choose_drive(find_drives(machine), device_type)
+    drives = _find_fitting(find_drives(machine), device_type)
+    if any(drive.inserted and drive.image == image_url for drive in drives):
+        return
+    drive = min(drives, key=lambda drive: bool(drive.inserted))
     if drive.inserted:
-        if drive.image == image_url:
-            return
         drive.eject_media()
     with machine.repeating():
         drive.insert_media(image_url)
@@ -67,12 +68,11 @@ def eject(machine: connection.Machine, device_types: list[str]) -> list[str]:
     return ejected
 
 
-def _choose_drive(drives: list[connection.Resource], device_type: str) -> connection.Resource:
-    """Return a drive of a type: an empty one, if there is one."""
+def _find_fitting(drives: list[connection.Resource], device_type: str) -> list[connection.Resource]:
+    """Return the drives of a type, those of the best kind of media that there is."""
     for kind in MEDIA_TYPES[device_type]:
-        fitting = [drive for drive in drives if kind in {one.value for one in drive.media_types or ()}]
-        if fitting:
-            return min(fitting, key=lambda drive: bool(drive.inserted))
+        if fitting := [drive for drive in drives if kind in {one.value for one in drive.media_types or ()}]:
+            return fitting
     known = {one.value for drive in drives for one in drive.media_types or ()}
     names = [name for name, kinds in MEDIA_TYPES.items() if known.intersection(kinds)]
     raise errors.Invalid(

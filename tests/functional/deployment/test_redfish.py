@@ -1,4 +1,5 @@
-"""Nodes of type redfish through the API: enrolled, managed, switched and booted, on sushy-tools' emulator."""
+"""Nodes of type redfish through the API: enrolled, managed, switched and booted, on sushy-tools' emulator; inspected,
+cleaned and deployed on the rack, which has what that lacks."""
 
 from typing import Any
 
@@ -85,3 +86,49 @@ class RedfishNodes(testtools.TestCase):
         access = {"redfish_address": self.bmc.url, **info}
         uuid: str = self.user.post("/v1/nodes", {**BODY, "name": name, "driver_info": access})["uuid"]
         return uuid
+
+
+class RackNodes(testtools.TestCase):
+    def test_a_machine_is_inspected_gets_bios_settings_and_is_deployed(self) -> None:
+        options = {
+            "DEFAULT": {"enabled_hardware_types": "redfish"},
+            "redfish": {"bios_settings_timeout": 60},
+            "conductor": {"automated_clean": False},
+        }
+        bench = self.useFixture(lab.Lab(rack={"redfish_base_port": 0}, options=options))
+        machine = bench.rack.machines[0]
+        info = {
+            "redfish_address": machine["redfish"]["address"],
+            "redfish_username": "admin",
+            "redfish_password": "password",
+            "redfish_verify_ca": bench.rack.description["redfish_ca_file"],
+        }
+        node = bench.user.post("/v1/nodes", {**BODY, "inspect_interface": "redfish", "driver_info": info})["uuid"]
+        bench.user.provision(node, "manage")
+        bench.reach(node, "manageable")
+        settings = {one["name"]: one["value"] for one in bench.user.get(f"/v1/nodes/{node}/bios")["bios"]}
+        self.assertEqual(("Enabled", "true"), (settings["ProcTurboMode"], settings["ProcHyperthreading"]))
+        bench.user.provision(node, "inspect")
+        inspected = bench.reach(node, "manageable")
+        self.assertEqual("x86_64", inspected["properties"]["cpu_arch"])
+        ports = bench.user.get(f"/v1/nodes/{node}/ports")["ports"]
+        self.assertEqual(machine["macs"], [port["address"] for port in ports])
+        step = {
+            "interface": "bios",
+            "step": "apply_configuration",
+            "args": {"settings": [{"name": "ProcTurboMode", "value": "Disabled"}]},
+        }
+        bench.user.provision(node, "clean", clean_steps=[step], disable_ramdisk=True)
+        bench.reach(node, "manageable")
+        setting = bench.user.get(f"/v1/nodes/{node}/bios/ProcTurboMode")["ProcTurboMode"]
+        self.assertEqual(("Disabled", ["Enabled", "Disabled"]), (setting["value"], setting["allowable_values"]))
+        bench.user.provision(node, "clean", clean_steps=[step | {"step": "factory_reset", "args": {}}])
+        bench.reach(node, "manageable")
+        setting = bench.user.get(f"/v1/nodes/{node}/bios/ProcTurboMode")["ProcTurboMode"]
+        self.assertEqual("Enabled", setting["value"])
+        bench.user.provision(node, "provide")
+        bench.reach(node, "available")
+        bench.set_image(node)
+        bench.user.provision(node, "active")
+        bench.reach(node, "active")
+        self.assertTrue(bench.holds_image(0))

@@ -17,7 +17,7 @@ SETTINGS = [
 ]
 
 
-class RedfishRackTest(RackTest):
+class RedfishRackCase(RackTest):
     """The first machine of a rack as a node of type redfish."""
 
     settings: ClassVar[dict[str, Any]] = {"redfish_base_port": 0, "redfish_task_time": 0.1}
@@ -32,6 +32,7 @@ class RedfishRackTest(RackTest):
             conductor__power_state_change_timeout=20,
             redfish__bios_settings_timeout=20,
             redfish__read_timeout=20,
+            default_inspect_interface="redfish",
         )
         info = {
             "redfish_address": machine["redfish"]["address"],
@@ -62,6 +63,8 @@ class RedfishRackTest(RackTest):
         """Call a method of the vendor interface."""
         return call_method(self.task.driver.vendor, OF_NODE, self.task, VendorCall(name, http_method, arguments))
 
+
+class RedfishRackTest(RedfishRackCase):
     # Power and management
 
     def test_power(self) -> None:
@@ -90,6 +93,18 @@ class RedfishRackTest(RackTest):
     def test_a_bmc_that_restarts_comes_back(self) -> None:
         self.step("management", "reset_bmc")
         DriverRackTest.finish(self, power_control.power_on)
+
+    # Inspection
+
+    def test_the_bmc_tells_what_the_machine_is_made_of(self) -> None:
+        task, machine = self.task, self.rack.machines[0]
+        task.driver.inspect.inspect_hardware(task)
+        properties, (found, _) = task.node.properties, task.found
+        self.assertEqual(("x86_64", machine["memory_mb"]), (properties["cpu_arch"], properties["memory_mb"]))
+        self.assertEqual(machine["macs"], [card["mac_address"] for card in found["interfaces"]])
+        self.assertEqual({256 * 1024**2}, {disk["size"] for disk in found["disks"]})
+        self.assertEqual(self.name, found["system_vendor"]["serial_number"])
+        self.assertIn(found["boot"]["current_boot_mode"], ("uefi", "bios"))
 
     # BIOS
 
@@ -170,3 +185,64 @@ class RedfishRackTest(RackTest):
         self.assertEqual({False}, {one["inserted"] for one in management.get_virtual_media(self.task)})
         error = self.assertRaises(errors.Invalid, self.call, "eject_vmedia", "POST", boot_device="tape")
         self.assertIn("cdrom, floppy, disk", error.message)
+
+
+class GenericTest(RedfishRackCase):
+    """What users do most, with the habits of one vendor's BMC; each subclass has another."""
+
+    vendor = "generic"
+    cd_drives = 1
+
+    def setUp(self) -> None:
+        self.settings = {**self.settings, "redfish_vendor": self.vendor}  # type: ignore[misc]
+        super().setUp()
+
+    def test_its_habits_are_known(self) -> None:
+        task, management = self.task, self.task.driver.management
+        for device, persistent in (("pxe", False), ("cdrom", True), ("disk", True)):
+            management.set_boot_device(task, device, persistent)
+            expected = {"boot_device": device, "persistent": persistent}
+            self.assertEqual(expected, management.get_boot_device(task))
+        for _again in range(2):
+            management.attach_virtual_media(task, "cdrom", f"{self.service.url}/kernel", None)
+        management.attach_virtual_media(task, "cdrom", f"{self.service.url}/initrd", None)
+        images = [one["image"] for one in management.get_virtual_media(task) if one["inserted"]]
+        both = [f"{self.service.url}/{name}" for name in ("initrd", "kernel")]
+        self.assertEqual(both[: self.cd_drives], sorted(images))
+        for _again in range(2):
+            management.detach_virtual_media(task, ["cdrom", "floppy", "disk"])
+        self.assertEqual({False}, {bool(one["inserted"]) for one in management.get_virtual_media(task)})
+        for target in (states.POWER_ON, states.REBOOT, states.POWER_OFF):
+            for _again in range(2):
+                task.driver.power.start_power_change(task, target)
+            DriverRackTest.finish(self, lambda task, target=target: power_control.change(task, target))
+        self.step("bios", "apply_configuration", settings=SETTINGS)
+        self.assertEqual("Disabled", self.values()["ProcTurboMode"])
+        task.driver.inspect.inspect_hardware(task)
+        self.assertEqual("x86_64", task.node.properties["cpu_arch"])
+
+
+class HpeTest(GenericTest):
+    vendor = "ilo"
+
+
+class DellTest(GenericTest):
+    vendor = "dell"
+
+
+class SupermicroTest(GenericTest):
+    vendor = "supermicro"
+
+
+class LenovoTest(GenericTest):
+    vendor = "lenovo"
+    cd_drives = 2
+
+
+class CiscoTest(GenericTest):
+    vendor = "cisco"
+
+
+class NvidiaTest(GenericTest):
+    vendor = "nvidia"
+    cd_drives = 2

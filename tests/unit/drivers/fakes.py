@@ -70,6 +70,7 @@ class MemoryTask:
         self.drive: str | None = None
         self.bios: list[dict[str, Any]] = []
         self.firmware: list[dict[str, Any]] = []
+        self.found: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self.saved = 0
 
     def set(self, **columns: Any) -> None:
@@ -89,6 +90,9 @@ class MemoryTask:
 
     def keep_firmware_components(self, read: Iterable[Mapping[str, Any]]) -> None:
         self.firmware = [dict(row) for row in read]
+
+    def keep_inventory(self, found: dict[str, Any], plugin_data: dict[str, Any]) -> None:
+        self.found = (found, plugin_data)
 
     def configdrive(self) -> str | None:
         return self.drive
