@@ -1,7 +1,7 @@
 """The virtual rack (``ingot-rack``): machines with real BMCs, simulated or emulated by QEMU.
 
 A rack stands in for hardware when trying Ingot out and in tests. It imports nothing else of Ingot and knows
-nothing of it: the two meet on the wire, by IPMI and HTTP.
+nothing of it: the two meet on the wire, by IPMI, Redfish and HTTP.
 
 ===================  ================================================================================
 ``main``             the command; ``config`` its settings; ``process`` starts it from tests and scripts
@@ -9,8 +9,8 @@ nothing of it: the two meet on the wire, by IPMI and HTTP.
 ``machine``          what all have: power, boot devices (``nvram``); ``faults`` is what can go wrong with it
 ``simulated``        machines without insides: what boots and runs is acted
 ``qemu``             machines in QEMU (``qemu_command``), with a serial ``console``
-``bmc``              its BMC, over real IPMI
-``boot``             network boot: iPXE scripts
+``bmc``              its BMC, over real IPMI; ``redfish`` is the same over Redfish, with habits of ``vendors``
+``boot``             network boot: iPXE scripts; ``media`` and ``iso`` are virtual media and what they start
 ``disks``            sparse files; ``partitions``, ``raid`` and ``images`` are what gets written to them
 ``agent``            the ramdisk's agent: lookup and heartbeat (``service_client``), with ``tls``
 ``agent_api``        its HTTP API; ``commands`` runs commands, ``extensions`` lists them

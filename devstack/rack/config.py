@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ingot.rack.redfish.vendors import VENDORS
+from ingot.rack.vendors import VENDORS
 
 MAX_MACHINES = 4000
 MACHINE_KINDS = ("simulated", "qemu")
@@ -121,7 +121,7 @@ class RackConfig:
     :param redfish_base_port: TCP port of the first machine's own Redfish face, the next is the second's; None: there
         are none.
     :param redfish_tls: whether Redfish is spoken over TLS; the certificate to trust is in the rack's description.
-    :param redfish_vendor: whose habits the Redfish faces have, one of ``redfish.vendors``.
+    :param redfish_vendor: whose habits the Redfish faces have, one of ``vendors.VENDORS``.
     :param redfish_task_time: how long a task lasts.
     :param bmc_restart_time: how long a BMC that was reset does not answer.
     """

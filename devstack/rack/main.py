@@ -16,7 +16,7 @@ from typing import Any
 from ingot.rack.config import ConfigError, RackConfig, load
 from ingot.rack.loop import POOL_PREFIX
 from ingot.rack.rack import Rack
-from ingot.rack.redfish.vendors import VENDORS
+from ingot.rack.vendors import VENDORS
 
 # Seconds that requests in progress have when the rack stops.
 THREADS_END = 1.0

@@ -1,8 +1,9 @@
 """A rack: its machines, their BMCs and the control API, in one process."""
 
+import importlib
 import logging
 import resource
-from typing import Any
+from typing import Any, Protocol
 
 from ingot.rack import bmc
 from ingot.rack.config import RackConfig, machine_specs
@@ -11,15 +12,25 @@ from ingot.rack.http_server import HttpServer
 from ingot.rack.loop import LoopThread, Site
 from ingot.rack.machine import Machine
 from ingot.rack.qemu import QemuMachine
-from ingot.rack.redfish.server import Ports
 from ingot.rack.simulated import SimulatedMachine
 
 # Thousands of ports are opened at the start.
 _MANY_S = 60.0
+# Loaded by a rack that has such ports: it is large, and most racks have none.
+_REDFISH = "ingot.rack.redfish.server"
 
 LOG = logging.getLogger(__name__)
 
 _KINDS: dict[str, type[Machine]] = {"simulated": SimulatedMachine, "qemu": QemuMachine}
+
+
+class RedfishPorts(Protocol):
+    """The ports of Redfish faces."""
+
+    def __init__(self, config: RackConfig, machines: list[Machine]) -> None: ...
+    async def open(self) -> None: ...
+    def kill(self) -> None: ...
+    def describe(self) -> dict[str, Any]: ...
 
 
 class Rack:
@@ -37,7 +48,7 @@ class Rack:
         self._loop = LoopThread()
         self._control = HttpServer(ControlApi(self).handle, ControlApi.error_body)
         self._bmcs: list[bmc.RackBmc] = []
-        self._redfish: Ports | None = None
+        self._redfish: RedfishPorts | None = None
 
     def start(self) -> None:
         """Put the machines up, powered off, and answer on every port.
@@ -52,8 +63,10 @@ class Rack:
             self.machines[spec.name] = machine
             self._bmcs.append(self._bmc(machine))
         self._loop.call(self._listen)
-        self._redfish = self._loop.call(Ports, self.config, list(self.machines.values()), timeout=_MANY_S)
-        self._loop.run(self._redfish.open(), timeout=_MANY_S)
+        if self.config.redfish_port is not None or self.config.redfish_base_port is not None:
+            ports: type[RedfishPorts] = importlib.import_module(_REDFISH).Ports
+            self._redfish = self._loop.call(ports, self.config, list(self.machines.values()), timeout=_MANY_S)
+            self._loop.run(self._redfish.open(), timeout=_MANY_S)
         port = self._loop.run(self._control.start("127.0.0.1", self.config.control_port))
         self.control_url = f"http://127.0.0.1:{port}"
         LOG.info("%d machines, control API on %s", len(self.machines), self.control_url)

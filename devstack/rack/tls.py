@@ -63,7 +63,7 @@ def keep(path: Path, address: str) -> tuple[ssl.SSLContext, str]:
     return _context(path), pem
 
 
-def flawed(directory: Path, address: str, flaw: str, issuer: Path) -> ssl.SSLContext:
+def create_flawed(directory: Path, address: str, flaw: str, issuer: Path) -> ssl.SSLContext:
     """Return a server's TLS context with a certificate that no client should take, for one of FLAWS.
 
     :param issuer: the key and the certificate that clients trust.

@@ -5,10 +5,9 @@
 ``service``          what a port serves: logins, faults, ETags, the way to a resource
 ``routing``          resources by path; ``resources`` lists all of them
 ``board``            what a machine's BMC and firmware remember, and what a boot changes
-``vendors``          whose habits a face has, as data
 ``messages``         messages and errors with extended information
 ===================  ================================================================================
 
-Each other module is one part of the tree: ``root``, ``sessions``, ``tasks``, ``events``, ``systems``, ``drives``
-(virtual media), ``managers``, and so on.
+Whose habits a face has is data of ``ingot.rack.vendors``. Each other module is one part of the tree: ``root``,
+``sessions``, ``tasks``, ``events``, ``systems``, ``drives`` (virtual media), ``managers``, and so on.
 """

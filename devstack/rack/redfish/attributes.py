@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from ingot.rack.redfish.messages import RedfishError, extended
+from ingot.rack.redfish.messages import RedfishError, build_message
 
 if TYPE_CHECKING:
     from ingot.rack.redfish.board import Board
@@ -78,7 +78,7 @@ def apply(board: "Board") -> None:
         target, frequency, _ = board.boot_override()
         board.override_boot(target, frequency, state["bios"]["BootMode"] == "Uefi")
     state["bios_pending"] = {}
-    state["bios_applied"] = {"time": datetime.now(UTC).isoformat(), "messages": [extended("Success")]}
+    state["bios_applied"] = {"time": datetime.now(UTC).isoformat(), "messages": [build_message("Success")]}
 
 
 def registry() -> dict[str, Any]:

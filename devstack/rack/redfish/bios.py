@@ -7,7 +7,7 @@ from ingot.rack.redfish import attributes
 from ingot.rack.redfish.messages import RedfishError
 from ingot.rack.redfish.routing import Call, Document, Route, link, of_type, resource
 from ingot.rack.redfish.service import etag
-from ingot.rack.redfish.tasks import accepted
+from ingot.rack.redfish.tasks import answer_with
 
 _KIND = "Bios.v1_2_3.Bios"
 _APPLY_TIME = "@Redfish.SettingsApplyTime"
@@ -70,7 +70,7 @@ def _set(call: Call) -> Response | None:
     board.save()
     board.machine.log(f"BIOS settings for the next boot: {', '.join(settings)}")
     if board.vendor.bios_needs_apply_time and apply_time:
-        return accepted(board, board.tasks.start("Configure: BIOS.Setup.1-1", lambda: None, at_boot=True))
+        return answer_with(board, board.tasks.start("Configure: BIOS.Setup.1-1", lambda: None, at_boot=True))
     return None
 
 

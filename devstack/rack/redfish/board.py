@@ -12,7 +12,7 @@ from ingot.rack.machine import Machine
 from ingot.rack.nvram import BootSetting
 from ingot.rack.redfish import attributes
 from ingot.rack.redfish.tasks import Tasks
-from ingot.rack.redfish.vendors import VENDORS
+from ingot.rack.vendors import VENDORS
 
 _FIRST_STATE: dict[str, Any] = {
     "led": "Off",

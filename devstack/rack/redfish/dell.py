@@ -6,7 +6,7 @@ from typing import Any
 from ingot.rack.http_server import Response
 from ingot.rack.redfish.messages import RedfishError
 from ingot.rack.redfish.routing import Call, Document, Route, collection, link, resource
-from ingot.rack.redfish.tasks import TASKS, Task, accepted
+from ingot.rack.redfish.tasks import TASKS, Task, answer_with
 
 _OEM = "Oem/Dell"
 _SERVICES = ("DellJobService", "DellLCService", "DelliDRACCardService", "Jobs")
@@ -121,7 +121,7 @@ def _import(call: Call) -> Response:
             board.override_boot(target, "Once" if found.get(_BOOT_ONCE) == "Enabled" else "Continuous", efi)
 
     task = board.tasks.start("Import Configuration", configure)
-    answer = accepted(board, task)
+    answer = answer_with(board, task)
     answer.headers["Location"] = f"{TASKS}/{task.id}"
     return answer
 

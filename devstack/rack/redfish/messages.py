@@ -85,7 +85,7 @@ class RedfishError(Exception):
 
     def response(self) -> Response:
         """Return the answer: the error with its extended information."""
-        info = extended(self.name, *self.arguments)
+        info = build_message(self.name, *self.arguments)
         if self.related:
             info["RelatedProperties"] = list(self.related)
         error = {"code": info["MessageId"], "message": str(self), "@Message.ExtendedInfo": [info]}
@@ -100,7 +100,7 @@ def render(name: str, args: tuple[object, ...]) -> str:
     return text
 
 
-def extended(name: str, *args: object) -> dict[str, Any]:
+def build_message(name: str, *args: object) -> dict[str, Any]:
     """Return a message as resources show it."""
     message = BASE[name]
     return {

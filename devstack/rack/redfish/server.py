@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,8 @@ class Certificates:
         self._directory = directory
         self._address = address
         self._flawed: dict[str, ssl.SSLContext] = {}
+        self._right, certificate = tls.keep(self._file, address)
+        self.ca_file.write_text(certificate)
 
     @property
     def ca_file(self) -> Path:
@@ -36,18 +37,12 @@ class Certificates:
     def _file(self) -> Path:
         return self._directory / "redfish.pem"
 
-    @cached_property
-    def right(self) -> ssl.SSLContext:
-        context, certificate = tls.keep(self._file, self._address)
-        self.ca_file.write_text(certificate)
-        return context
-
     def of(self, board: Board | None) -> ssl.SSLContext:
         flaw = board.machine.faults.value("redfish_certificate") if board else None
         if flaw is None:
-            return self.right
+            return self._right
         if flaw not in self._flawed:
-            self._flawed[flaw] = tls.flawed(self._directory, self._address, flaw, self._file)
+            self._flawed[flaw] = tls.create_flawed(self._directory, self._address, flaw, self._file)
         return self._flawed[flaw]
 
 
@@ -104,8 +99,6 @@ class Ports:
         self._certificates = Certificates(config.state_dir, config.address) if config.redfish_tls else None
         self._ports: list[Port] = []
         self.shared: Port | None = None
-        if config.redfish_port is None and config.redfish_base_port is None:
-            return
         router = Router(resources.ROUTES)
         boards = [Board(machine) for machine in machines]
         if config.redfish_port is not None:
@@ -122,8 +115,6 @@ class Ports:
 
     async def open(self) -> None:
         """Listen on all of them, and note at the machines where their faces are."""
-        if self._certificates is not None and self._ports:
-            _ = self._certificates.right
         for port in self._ports:
             await port.open()
             for member in port.service.members:
@@ -134,8 +125,6 @@ class Ports:
 
     def describe(self) -> dict[str, Any]:
         """Return what clients need besides the machines' own addresses."""
-        if not self._ports:
-            return {}
         return {
             "redfish_url": self.url(self.shared) if self.shared else None,
             "redfish_ca_file": str(self._certificates.ca_file) if self._certificates else None,

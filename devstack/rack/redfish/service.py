@@ -16,7 +16,7 @@ from ingot.rack.redfish.events import Subscriptions
 from ingot.rack.redfish.messages import RedfishError
 from ingot.rack.redfish.routing import ROOT, Call, Document, Handler, Router
 from ingot.rack.redfish.sessions import Sessions
-from ingot.rack.redfish.vendors import Vendor
+from ingot.rack.vendors import Vendor
 
 _PUBLIC = {
     ("GET", "/redfish"),

@@ -10,7 +10,7 @@ from ingot.rack.redfish.board import Board
 from ingot.rack.redfish.messages import RedfishError
 from ingot.rack.redfish.routing import Call, Document, Route, collection, link, of_type, one_of, patch, resource
 from ingot.rack.redfish.systems import CRITICAL, LEDS, OK
-from ingot.rack.redfish.tasks import accepted
+from ingot.rack.redfish.tasks import answer_with
 
 CONTROLLER = "RAID1"
 _APPLY_TIME = "@Redfish.OperationApplyTime"
@@ -228,7 +228,7 @@ def _at_time(board: Board, when: str | None, name: str, work: Callable[[], None]
         raise RedfishError("ApplyTimeNotSupported", when)
     slow = any(faults.active(fault) for fault in ("redfish_slow_tasks", "redfish_task_fails", "redfish_task_stuck"))
     if when == "OnReset" or slow or board.vendor.task_location == "task":
-        return accepted(board, board.tasks.start(name, work, at_boot=when == "OnReset"))
+        return answer_with(board, board.tasks.start(name, work, at_boot=when == "OnReset"))
     work()
     return done
 

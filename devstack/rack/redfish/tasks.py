@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ingot.rack.http_server import Response
-from ingot.rack.redfish.messages import extended
+from ingot.rack.redfish.messages import build_message
 from ingot.rack.redfish.routing import ROOT, Call, Document, Route, collection, link, resource
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Tasks:
         try:
             await prepare()
         except WorkFailed as error:
-            task.end("Exception", extended("OperationFailed", error))
+            task.end("Exception", build_message("OperationFailed", error))
             return
         if task.running and task.seconds != _NEVER:
             task.timer = asyncio.get_running_loop().call_later(task.seconds, self._finish, task)
@@ -145,9 +145,9 @@ class Tasks:
                 raise WorkFailed(failure)
             task.work()
         except WorkFailed as error:
-            task.end("Exception", extended("OperationFailed", error))
+            task.end("Exception", build_message("OperationFailed", error))
         else:
-            task.end("Completed", extended("Success"))
+            task.end("Completed", build_message("Success"))
         self._board.machine.log(f"task {task.id}: {task.state}")
         for send in self._board.on_event:
             send("TaskState", task.state)
@@ -155,10 +155,10 @@ class Tasks:
 
 def cancel(task: Task) -> None:
     if task.running:
-        task.end("Cancelled", extended("Success"))
+        task.end("Cancelled", build_message("Success"))
 
 
-def accepted(board: "Board", task: Task) -> Response:
+def answer_with(board: "Board", task: Task) -> Response:
     """Return the answer to what has become a task."""
     where = {"task": TASKS, "monitor": MONITORS}[board.vendor.task_location]
     return Response(status=202, headers={"Location": f"{where}/{task.id}", **_wait(board)}, raw=b"")

@@ -15,7 +15,7 @@ from ingot.rack.redfish.board import Board
 from ingot.rack.redfish.messages import RedfishError
 from ingot.rack.redfish.routing import ROOT, Call, Document, Route, collection, link, resource
 from ingot.rack.redfish.service import Member
-from ingot.rack.redfish.tasks import WorkFailed, accepted
+from ingot.rack.redfish.tasks import WorkFailed, answer_with
 
 SERVICE = f"{ROOT}/UpdateService"
 INVENTORY = f"{SERVICE}/FirmwareInventory"
@@ -90,7 +90,7 @@ def _update(call: Call) -> Response:
         at_boot=at_boot,
         prepare=lambda: in_thread(board.machine.site.heavy, _fetch, image, board.machine.site.config.ca_file),
     )
-    return accepted(board, task)
+    return answer_with(board, task)
 
 
 def _target(call: Call, targets: list[str], image: str) -> tuple[Member, str]:

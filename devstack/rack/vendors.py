@@ -1,4 +1,4 @@
-"""Whose habits a Redfish face has: how BMCs that people buy differ from the schemas and from each other, as data.
+"""Whose habits a machine's Redfish face has: how BMCs differ from the schemas and from each other, as data.
 
 ``generic`` follows DMTF's schemas. The others differ from it by what is known of that maker's BMCs; a client that
 works with all of them works with most machines.
