@@ -279,7 +279,7 @@ class TestTemplates(FileCase):
                 "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type fake-hardware",
                 "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type redfish",
                 "enabled_firmware_interfaces: 'redfish'",
-                "enabled_inspect_interfaces: 'redfish, idrac-redfish'",
+                "enabled_inspect_interfaces: 'idrac-redfish'",
                 "enabled_management_interfaces: 'idrac-redfish'",
                 "enabled_power_interfaces: 'idrac-redfish'",
                 "enabled_raid_interfaces: 'redfish, idrac-redfish'",
