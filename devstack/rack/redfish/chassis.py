@@ -5,7 +5,7 @@ from typing import Any
 
 from ingot.rack.redfish import systems
 from ingot.rack.redfish.board import Board
-from ingot.rack.redfish.routing import ROOT, Call, Document, Route, collection, link, one_of, patch, resource
+from ingot.rack.redfish.routing import ROOT, Call, Document, Handler, Route, collection, link, one_of, patch, resource
 from ingot.rack.redfish.systems import LEDS, OK
 
 CHASSIS = f"{ROOT}/Chassis"
@@ -178,7 +178,7 @@ def _adapter(call: Call) -> Document:
     )
 
 
-def _below_adapter(kind: str) -> "Any":
+def _below_adapter(kind: str) -> Handler:
     def show(call: Call) -> Document:
         return collection(call.path, kind, [f"{call.path}/{n + 1}" for n in range(len(call.board.machine.spec.macs))])
 

@@ -1,11 +1,10 @@
 """What a Dell BMC has besides: a job queue, a reset, whether it is ready, and one-time boot by its configuration."""
 
 import xml.etree.ElementTree as ElementTree
-from typing import Any
 
 from ingot.rack.http_server import Response
 from ingot.rack.redfish.messages import RedfishError
-from ingot.rack.redfish.routing import Call, Document, Route, collection, link, resource
+from ingot.rack.redfish.routing import Call, Document, Handler, Route, collection, link, resource
 from ingot.rack.redfish.tasks import TASKS, Task, answer_with
 
 _OEM = "Oem/Dell"
@@ -38,7 +37,7 @@ def _is_dell(call: Call) -> None:
         raise call.missing()
 
 
-def _service(kind: str, *names: str) -> "Any":
+def _service(kind: str, *names: str) -> Handler:
     def show(call: Call) -> Document:
         _is_dell(call)
         targets = {f"#{kind}.{name}": {"target": f"{call.path}/Actions/{kind}.{name}"} for name in names}

@@ -56,6 +56,7 @@ class Port(HttpServer):
         self._host = host
         self._certificates = certificates
         self._changing = asyncio.Lock()
+        self._change: asyncio.Future[None] | None = None
         self.port = port
         if self._board is not None:
             self._board.machine.on_faults = self._follow_faults
