@@ -3,6 +3,7 @@ cleaned and deployed on the rack, which has what that lacks."""
 
 from typing import Any
 
+import requests
 import testtools
 
 from tests.functional import redfish_emulator
@@ -132,3 +133,11 @@ class RackNodes(testtools.TestCase):
         bench.user.provision(node, "active")
         bench.reach(node, "active")
         self.assertTrue(bench.holds_image(0))
+        bench.process.stop()
+        sessions = requests.get(
+            f"{info['redfish_address']}/redfish/v1/SessionService/Sessions",
+            auth=(info["redfish_username"], info["redfish_password"]),
+            verify=info["redfish_verify_ca"],
+            timeout=lab.PATIENCE,
+        )
+        self.assertEqual([], sessions.json()["Members"], "the conductor leaves no session behind")
