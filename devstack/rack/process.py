@@ -101,7 +101,7 @@ class RackProcess:
 
     @property
     def machines(self) -> list[dict[str, Any]]:
-        """What there is to enroll: name, uuid, macs, bmc_address, bmc_port, memory_mb, disks."""
+        """What there is to enroll: name, uuid, macs, bmc_address, bmc_port, memory_mb, disks, redfish."""
         found: list[dict[str, Any]] = self.description["machines"]
         return found
 

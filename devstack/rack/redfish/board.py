@@ -117,6 +117,10 @@ class Board:
         self.state["boot_target"] = target
         self.save()
         device = self.vendor.boot_targets[target]
+        lasting = self.machine.nvram.persistent
+        if lasting is None or lasting.efi != efi:
+            # The mode outlasts an override for one boot.
+            self.machine.set_boot_setting(lasting.device if lasting else "default", persistent=True, efi=efi)
         self.machine.set_boot_setting(device, frequency != "Once" or device == "default", efi)
 
     def boot_override(self) -> tuple[str, str, bool]:

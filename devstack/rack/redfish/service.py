@@ -63,8 +63,8 @@ class Service:
         self._config = boards[0].machine.site.config
         kinds = ("system", "manager", "chassis")
         self._ids = {kind: {getattr(m, kind).rpartition("/")[2]: m for m in self.members} for kind in kinds}
-        for board in boards:
-            board.on_restart.append(self.sessions.clear)
+        if alone:
+            boards[0].on_restart.append(self.sessions.clear)
 
     @staticmethod
     def error_body(status: int, message: str) -> Any:

@@ -183,9 +183,14 @@ class BootTest(RedfishTest):
 
     def test_the_mode_is_kept_with_and_without_an_override(self) -> None:
         system = self.system()
-        system.set_system_boot_options(mode=sushy.BOOT_SOURCE_MODE_BIOS)
         system.set_system_boot_options(sushy.BOOT_SOURCE_TARGET_PXE, sushy.BOOT_SOURCE_ENABLED_ONCE)
+        system.set_system_boot_options(mode=sushy.BOOT_SOURCE_MODE_BIOS)
         system.refresh(force=True)
+        self.assertEqual(sushy.BOOT_SOURCE_TARGET_PXE, system.boot.target)
+        self.restart()
+        self.eventually(lambda: self.rack.control.machine(self.name)["state"] != "firmware", "the start")
+        system.refresh(force=True)
+        self.assertEqual(sushy.BOOT_SOURCE_ENABLED_DISABLED, system.boot.enabled)
         self.assertEqual(sushy.BOOT_SOURCE_MODE_BIOS, system.boot.mode)
         self.assertEqual("LegacyBios", system.bios.attributes["BootMode"])
 
