@@ -1,11 +1,13 @@
 """Redfish against the rack's own BMCs: settings that take a reboot, events, and what sushy-tools' emulator lacks."""
 
+import time
 from typing import Any, ClassVar
 
 from ingot.common import errors, states
 from ingot.drivers.interfaces import power_control
 from ingot.drivers.interfaces.vendor import OF_NODE, VendorCall, call_method
 from ingot.drivers.redfish import connection
+from tests import patience
 from tests.functional.drivers.base import DriverRackTest, RackTask
 from tests.functional.rack.base import RackTest
 from tests.unit.drivers import fakes
@@ -93,6 +95,34 @@ class RedfishRackTest(RedfishRackCase):
     def test_a_bmc_that_restarts_comes_back(self) -> None:
         self.step("management", "reset_bmc")
         DriverRackTest.finish(self, power_control.power_on)
+
+    def test_a_change_of_power_survives_what_passes(self) -> None:
+        for fault, value, times in (
+            ("redfish_busy", {"retry_after": 1}, 2),
+            ("redfish_error", {"status": 500}, 2),
+            ("redfish_answer_lost", {"method": "POST"}, 1),
+            ("redfish_sessions_lost", None, 1),
+        ):
+            for target in (states.POWER_ON, states.POWER_OFF):
+                self.rack.control.order_fault(self.name, fault, value, times)
+                DriverRackTest.finish(self, lambda task, target=target: power_control.change(task, target))
+                self.assertEqual(target, self.task.driver.power.get_power_state(self.task), fault)
+                self.rack.control.clear_faults(self.name)
+
+    def test_a_bmc_that_says_nothing_or_drips_is_unreachable_in_time(self) -> None:
+        self.task.conf.set_override("read_timeout", 2, "redfish")
+        for fault, value in (
+            ("redfish_silent", None),
+            ("redfish_drips", {"seconds": 0.2}),
+            ("redfish_port_closed", None),
+        ):
+            self.rack.control.order_fault(self.name, fault, value)
+            began = time.monotonic()
+            power = self.task.driver.power
+            error = self.assertRaises(errors.HardwareUnreachable, power.get_power_state, self.task)
+            self.assertLess(time.monotonic() - began, 2 + patience.seconds(5))
+            self.assertIn(power.bmc(self.task), error.message)
+            self.rack.control.clear_faults(self.name)
 
     # Inspection
 
