@@ -23,6 +23,9 @@ _MOST_BY_DEFAULT = 4
 _SOCKET = "INGOT_API_SOCKET"
 """The environment variable with the descriptor of a socket that several processes share."""
 
+_ALLOCATOR = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "262144", "MALLOC_TRIM_THRESHOLD_": "262144"}
+"""What makes glibc give back the memory of large answers (mallopt(3)), of which each thread would keep its largest."""
+
 
 def main() -> int:
     """Run the API. Exit code 0 after an orderly stop; else one of :class:`ingot.common.conf.start.Exit`."""
@@ -52,7 +55,8 @@ def _supervise(conf: cfg.ConfigOpts, count: int) -> NoReturn:
     """
     assembly.check_services(conf)
     listener = server.listen(conf).detach()
-    own = {"OS_API__API_WORKERS": "1", _SOCKET: str(listener)}
+    memory = {name: os.environ.get(name, usual) for name, usual in _ALLOCATOR.items()}
+    own = {**memory, "OS_API__API_WORKERS": "1", _SOCKET: str(listener)}
     names = map(str, range(1, count + 1))
     workers.supervise("API process", dict.fromkeys(names, own), sys.argv, server.SHUTDOWN_SECONDS, listener)
 

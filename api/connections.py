@@ -182,7 +182,7 @@ class Connection(httptools_impl.HttpToolsProtocol):
         self._below: asyncio.Transport | None = None
         self._is_open = False
         self._handshake: asyncio.Task[None] | None = None
-        self._early = b""  # what arrives in the moment between the handshake and the end of its task
+        self._early = b""  # what arrives in the moments before and after the handshake, in which its task does not run
         self._arriving = False
         self._head = 0
         self._is_in_head = False
@@ -227,14 +227,23 @@ class Connection(httptools_impl.HttpToolsProtocol):
         elif context is None:
             self._open(transport)
         else:
-            transport.pause_reading()
             self._handshake = self.loop.create_task(self._shake_hands(transport, context))
 
     async def _shake_hands(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
+        shaking = self.loop.create_task(
+            self.loop.start_tls(transport, self, context, server_side=True, ssl_handshake_timeout=_HANDSHAKE_S)
+        )
+        await asyncio.sleep(0)  # from now on TLS gets what arrives; uvloop cannot be kept from reading before
+        early, self._early = self._early, b""
+        while early:
+            tls = cast(asyncio.BufferedProtocol, transport.get_protocol())
+            buffer = memoryview(tls.get_buffer(len(early)))
+            size = min(len(buffer), len(early))
+            buffer[:size] = early[:size]
+            tls.buffer_updated(size)
+            early = early[size:]
         try:
-            secured = await self.loop.start_tls(
-                transport, self, context, server_side=True, ssl_handshake_timeout=_HANDSHAKE_S
-            )
+            secured = await shaking
         except OSError as exc:  # those of TLS, and that it takes too long
             LOG.debug("%s does not agree on TLS: %s", self.address, exc)
             secured = None
@@ -255,6 +264,8 @@ class Connection(httptools_impl.HttpToolsProtocol):
         self._guests.leave(self)
         if self._timer:
             self._timer.cancel()
+        if self._handshake:
+            self._handshake.cancel()
         if self._is_open:
             super().connection_lost(exc)
         if self.sender:

@@ -1,7 +1,7 @@
 """The web server inside ingot-api and ingot: uvicorn, on a thread of its own.
 
-uvicorn parses HTTP on one event loop; :mod:`ingot.api.connections` limits what a client may do there, and
-:mod:`ingot.api.bridge` gives each request that has arrived to a thread that runs the application.
+uvicorn parses HTTP on one event loop, that of uvloop. :mod:`ingot.api.connections` limits what a client may do there,
+and :mod:`ingot.api.bridge` gives each request that has arrived to a thread that runs the application.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import flask
 import uvicorn
+import uvloop
 from oslo_config import cfg
 from oslo_log import log
 
@@ -147,7 +148,7 @@ class Server:
         LOG.info("The API listens on %s", describe_address(self._conf))
 
     def _serve(self) -> None:
-        asyncio.run(self._run())
+        uvloop.run(self._run())
 
     async def _run(self) -> None:
         lasting = futures.ThreadPoolExecutor(_LASTING_THREADS, "lasting")

@@ -11,7 +11,7 @@ import flask
 from oslo_config import cfg
 
 from ingot.api import assembly
-from ingot.common import errors
+from ingot.common import errors, signals
 from ingot.common.conf import start
 
 
@@ -21,9 +21,11 @@ def _build() -> flask.Flask:
     try:
         begun = start.Start("ingot-api", [], named or None, into=cfg.CONF)
         assembly.check(begun, own_server=False)
-        return assembly.build(begun.finish())
+        built = assembly.build(begun.finish())
     except errors.IngotError as exc:
         sys.exit(start.report("ingot-api", exc))
+    signals.end_start()
+    return built
 
 
 application = _build()

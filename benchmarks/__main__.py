@@ -3,17 +3,18 @@
 import argparse
 import asyncio
 import contextlib
+import dataclasses
 import pathlib
-import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
-from typing import Any
+import time
+from collections.abc import Sequence
 
 from benchmarks import comparison, loads, operations, report, servers, sides
-from benchmarks.sides import SETUPS, SIDES, Side, Site
-from tests.gate import cloud, environments
+from benchmarks.report import Sample
+from benchmarks.sides import SETUPS, SIDES, Side
+from tests.gate import cloud
 
 OURS = "ingot"
 
@@ -22,57 +23,44 @@ def main() -> int:
     args = _parser().parse_args()
     # An exception unwinds the `with` blocks, which stop the services.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    chosen = operations.choose(args.only or SETUPS[args.setup].only)
-    known = [name for name in (OURS, *args.against) if name not in SETUPS[args.setup].without]
-    compared: dict[str, Side] = {name: SIDES[name] for name in known}
-    compared[OURS] = compared[OURS]._replace(driver=args.driver)
-    if args.release and "release" in compared:
-        programs = sides.release_programs(_requirement(args.release))
-        compared["release"] = compared["release"]._replace(programs=lambda: programs)
-    page = _measure(args, chosen, compared)
-    print(page.read_text())
-    print(page)
+    setup = SETUPS[args.setup]
+    chosen = operations.choose(args.only or setup.only)
+    compared = [SIDES[name] for name in (OURS, *args.against) if name not in setup.without]
+    compared[0] = compared[0]._replace(driver=args.driver)
+    print(_measure(args, chosen, compared).read_text())
     return 0
 
 
-def _requirement(release: str) -> str:
-    """Return what pip installs of a release: a wheel, or the commit of a tag of this checkout."""
-    if (wheel := pathlib.Path(release)).is_file():
-        return f"{wheel.resolve()}[mysql]"
-    revision = environments.run("git", "rev-parse", "--verify", f"{release}^{{commit}}", cwd=environments.ROOT)
-    return f"ingot[mysql] @ git+file://{environments.ROOT}@{revision.strip()}"
-
-
-def _measure(args: argparse.Namespace, chosen: list[str], compared: Mapping[str, Side]) -> pathlib.Path:
-    """Start the services, measure them, and write the report."""
+def _measure(args: argparse.Namespace, chosen: Sequence[str], compared: Sequence[Side]) -> pathlib.Path:
+    """Start the services and measure them; return where the report is, which is written whenever there is more."""
     setup = SETUPS[args.setup]
-    size = loads.QUICK if args.quick else loads.Size()
-    command = f"devstack/services.py run -- python -m benchmarks {shlex.join(sys.argv[1:])}".rstrip()
-    facts: dict[str, Any] = {"command": command, "setup": setup.title}
-    facts |= report.circumstances()
+    facts = {"setup": setup.title, **report.circumstances()}
+    name = f"{args.setup}-{args.driver}" if not setup.alone else args.setup
+    names = [*(side.title for side in compared), report.AGAIN]
+    page = pathlib.Path()
+    began = time.monotonic()
     with contextlib.ExitStack() as stack:
         root = args.work or pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ingot-benchmark-")))
         mariadb = None if setup.alone else servers.MariaDB()
         keystone = stack.enter_context(cloud.Keystone()) if setup.authentication == "keystone" else None
-        subjects = []
-        for name, side in compared.items():
-            database = mariadb.create(f"benchmark_{name}", side.charset, side.driver) if mariadb else ""
-            database = database or f"sqlite:///{root / name / 'service.sqlite'}"
-            site = Site(setup, root / name, database, keystone, more=side.more)
-            subjects.append(stack.enter_context(sides.run(side, site, mariadb)))
-        samples = asyncio.run(comparison.compare(subjects, chosen, size, args.rounds))
-    facts |= {**report.pressure("after"), **(mariadb.versions if mariadb else {})}
-    packages = {side.title: sides.packages(side) for side in compared.values()}
-    facts |= {f"version of {side.title}": packages[side.title][side.distribution] for side in compared.values()}
-    return report.Report(
-        name=args.setup,
-        title=f"Ingot beside {' and '.join(side.title for side in list(compared.values())[1:])}: {setup.title}",
-        sides=[*(subject.name for subject in subjects), report.AGAIN],
-        facts=facts,
-        packages=packages,
-        samples=samples,
-        problems={subject.name: subject.problems for subject in subjects},
-    ).write(args.results)
+        packages = {side.title: sides.packages(side) for side in compared}
+        facts |= {f"version of {side.title}": packages[side.title][side.distribution] for side in compared}
+        facts |= mariadb.versions if mariadb else {}
+        subjects = [stack.enter_context(sides.run(side, setup, root, mariadb, keystone)) for side in compared]
+
+        def keep(samples: Sequence[Sample]) -> None:
+            nonlocal page
+            facts.update({**report.pressure("after"), "minutes": round((time.monotonic() - began) / 60, 1)})
+            problems = [
+                {"side": one.name, "problem": text[:300]} for one in subjects for text in dict.fromkeys(one.problems)
+            ]
+            found = {**report.list_tables(samples, names), "Problems": problems[:20]}
+            every = [sample._asdict() for sample in samples]
+            page = report.keep(args.results, name, facts, found, packages=packages, samples=every)
+
+        size = loads.QUICK if args.quick else dataclasses.replace(loads.Size(), seconds=args.seconds)
+        asyncio.run(comparison.compare(subjects, chosen, size, args.rounds, keep))
+    return page
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -83,13 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--against", type=lambda text: text.split(","), default=["ironic", "release"], help="ironic, release, or both")
     add("--driver", choices=("pymysql", "mysqldb"), default="pymysql", help="with which Ingot uses MariaDB")
     add("--rounds", type=int, default=3)
+    add("--seconds", type=float, default=4, help="of each measurement of a read or a heartbeat")
     add("--quick", action="store_true", help="a tenth of the load: to see that it works, not how fast")
-    add("--release", metavar="WHEEL|TAG", help="the last release (default: the wheel in tests/gate/releases)")
-    add(
-        "--work",
-        type=lambda given: pathlib.Path(given).resolve(),
-        help="directory where configurations and logs stay (default: a temporary one)",
-    )
+    add("--work", type=pathlib.Path, help="directory where configurations and logs stay (default: a temporary one)")
     add("--results", type=pathlib.Path, default=report.RESULTS, help="directory for the report")
     return parser
 

@@ -6,8 +6,6 @@ gives it its token, sends a heartbeat when a command has ended, and another one 
 
 import asyncio
 import contextlib
-import json
-import time
 import urllib.parse
 from collections.abc import Mapping
 from typing import Any
@@ -180,7 +178,6 @@ class Fleet:
         self.api = service
         self.agents: dict[str, Agent] = {}
         self.heartbeats = self.refused = self.reads = 0
-        self.last_read = 0.0
 
     async def start(self) -> None:
         self._server = await wire.serve(self._answer)
@@ -221,11 +218,5 @@ class Fleet:
             return 503, {"faultstring": "no agent runs here"}
         if method == "GET":
             self.reads += 1
-            self.last_read = time.perf_counter()
             return agent.list_commands()
         return agent.execute(body["name"], body.get("params") or {})
-
-
-def describe(orders: list[list[str]]) -> str:
-    """Return which commands came, where they were not those of a deployment."""
-    return json.dumps([order for order in orders if order != DEPLOYED][:3])

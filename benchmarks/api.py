@@ -56,10 +56,20 @@ class Api:
 
         :raises ApiError: the answer is no success.
         """
+        return (await self._send(method, path, body)).json()
+
+    async def read(self, path: str) -> bytes:
+        """Return the body of an answer as it came, which costs the client nothing.
+
+        :raises ApiError: the answer is no success.
+        """
+        return (await self._send("GET", path, None)).body
+
+    async def _send(self, method: str, path: str, body: Any) -> wire.Message:
         answer = await self.client.request(method, path, body)
         if not 200 <= answer.status < 300:
             raise ApiError(answer.status, answer.body.decode(errors="replace"))
-        return answer.json()
+        return answer
 
     async def insist(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request as :meth:`call` does, again and again while the service is busy."""

@@ -8,69 +8,66 @@ A reader looks at one node after the other before and meanwhile. Nothing may be 
 import argparse
 import asyncio
 import contextlib
-import pathlib
+import itertools
 import statistics
-import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks import figures, findings, processes, report, servers, sides, stock, wire
+import sqlalchemy as sa
+
+from benchmarks import figures, processes, report, stock, wire
+from benchmarks.api import FAILURES, PATIENCE_S, Api
 from benchmarks.loads import Subject
 from ingot.common import states
+from ingot.db import nodes as node_rows
 from ingot.db.engine import Database
 
-PATIENCE_S = 300.0
 _PAUSE_S = 0.01
+_QUIET_S = 5.0
+
+Row = dict[str, Any]
 
 
+@dataclass
 class Reader:
-    """Looks at one node after the other, as a user does, and notes how long each answer takes."""
+    """What a user notices who looks at one node after the other."""
 
-    def __init__(self, subject: Subject, nodes: Sequence[str]) -> None:
-        self._client = wire.Client(subject.api.url, subject.api.client.headers)
-        self._nodes = nodes
-        self.times: list[float] = []
-        self.refused = 0
-
-    async def read(self) -> None:
-        """Read until cancelled."""
-        number = 0
-        while True:
-            began = time.perf_counter()
-            answer = await self._client.request("GET", f"/v1/nodes/{self._nodes[number % len(self._nodes)]}")
-            self.times.append(time.perf_counter() - began)
-            self.refused += answer.status != 200
-            number += 1
-            await asyncio.sleep(_PAUSE_S)
+    times: list[float] = field(default_factory=list)
+    refused: int = 0
 
 
 @contextlib.asynccontextmanager
 async def reading(subject: Subject, nodes: Sequence[str]) -> AsyncIterator[Reader]:
     """Read nodes as long as the block lasts."""
-    reader = Reader(subject, nodes)
-    task = asyncio.create_task(reader.read())
+    found = Reader()
+    api = Api(subject.api.url, subject.api.client.headers)
+
+    async def read() -> None:
+        for node in itertools.cycle(nodes):
+            began = time.perf_counter()
+            try:
+                await api.read(f"/v1/nodes/{node}")
+            except FAILURES:
+                found.refused += 1
+            found.times.append(time.perf_counter() - began)
+            await asyncio.sleep(_PAUSE_S)
+
+    task = asyncio.create_task(read())
     try:
-        yield reader
+        yield found
     finally:
         task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
 
 
-async def idle(subject: Subject, nodes: Sequence[str], seconds: float = 5.0) -> list[float]:
-    """Return how long reads take when nothing else is asked."""
-    async with reading(subject, nodes) as reader:
-        await asyncio.sleep(seconds)
-    return reader.times
-
-
-async def deploy(subject: Subject, db: Database, number: int) -> dict[str, Any]:
+async def deploy(subject: Subject, db: Database, given: argparse.Namespace) -> Row:
     """Request the deployment of many nodes in one moment and wait for their ends."""
-    nodes = stock.fill(db, number)
-    quiet = figures.latency(await idle(subject, nodes))
-    memory = processes.memory(subject.pids)["rss_mib"]
+    nodes = stock.fill_ready(db, given.nodes)
+    async with reading(subject, nodes) as quiet:
+        await asyncio.sleep(_QUIET_S)
+    memory = processes.memory(subject.pids)
     client = wire.Client(subject.api.url, subject.api.client.headers, PATIENCE_S)
     answered: list[tuple[str, int]] = []
 
@@ -78,81 +75,88 @@ async def deploy(subject: Subject, db: Database, number: int) -> dict[str, Any]:
         answer = await client.request("PUT", f"/v1/nodes/{node}/states/provision", {"target": "active"})
         answered.append((node, answer.status))
 
-    async with reading(subject, nodes) as reader:
+    async with reading(subject, nodes) as meanwhile:
         began = time.perf_counter()
         await asyncio.gather(*(request(node) for node in nodes))
         accepted = time.perf_counter() - began
-        meanwhile = figures.latency(reader.times)
-        seconds = await ended(db, nodes, began)
+        before, during = (figures.latency(reader.times)["p99_ms"] for reader in (quiet, meanwhile))
+        seconds = await wait_until_active(db, nodes, began)
     return {
-        "requests": number,
-        "refused": dict(Counter(status for _node, status in answered if status != 202)),
-        "lost": number - stock.states_of(db, nodes).get(states.ACTIVE, 0),
-        "seconds until all are accepted": round(accepted, 1),
-        "seconds until all are deployed": round(seconds, 1),
-        "reads refused": reader.refused,
-        "read p99 before, ms": round(quiet["p99_ms"], 1),
-        "read p99 meanwhile, ms": round(meanwhile["p99_ms"], 1),
-        "times longer": round(meanwhile["p99_ms"] / quiet["p99_ms"], 1),
-        **fairness([node for node, _status in answered], stock.ended_in_order(db, nodes)),
-        "memory before, MiB": round(memory),
-        "memory after, MiB": round(processes.memory(subject.pids)["rss_mib"]),
+        "requests": len(nodes),
+        "refused": Counter(status for _node, status in answered if status != 202),
+        "lost": len(nodes) - stock.count_active(db, nodes),
+        "seconds until all are accepted": accepted,
+        "seconds until all are deployed": seconds,
+        "reads refused": meanwhile.refused,
+        "read p99 before, ms": before,
+        "read p99 meanwhile, ms": during,
+        "times longer": during / before,
+        **fairness([node for node, _status in answered], _in_order(db, nodes)),
+        **_grown(memory, subject),
     }
 
 
-async def ended(db: Database, nodes: list[str], began: float) -> float:
+async def wait_until_active(db: Database, nodes: Sequence[str], began: float) -> float:
     """Return the seconds until all nodes are deployed, or until patience ends."""
     while time.perf_counter() - began < PATIENCE_S:
-        found = await asyncio.to_thread(stock.states_of, db, nodes)
-        if found.get(states.ACTIVE, 0) == len(nodes):
+        if await asyncio.to_thread(stock.count_active, db, nodes) == len(nodes):
             break
         await asyncio.sleep(0.25)
     return time.perf_counter() - began
 
 
-def fairness(accepted: list[str], ended: list[str]) -> dict[str, float]:
+def _in_order(db: Database, nodes: Sequence[str]) -> list[str]:
+    """Return nodes in the order in which they have reached their states."""
+    columns = node_rows.NODES.c
+    return db.read_column(sa.select(columns.uuid).where(columns.uuid.in_(nodes)).order_by(columns.provision_updated_at))
+
+
+def fairness(accepted: Sequence[str], ended: Sequence[str]) -> Row:
     """Return how many places nodes have moved between being accepted and being deployed."""
     place = {node: number for number, node in enumerate(ended)}
     moved = [abs(place[node] - number) for number, node in enumerate(accepted)]
     return {"places moved, median": statistics.median(moved), "places moved, p99": figures.percentile(moved, 0.99)}
 
 
-async def power_returns(subject: Subject, db: Database, number: int, within: float) -> dict[str, Any]:
+def _grown(before: figures.Metrics, subject: Subject) -> Row:
+    after = processes.memory(subject.pids)
+    return {f"memory {word}, MiB": found["rss_mib"] for word, found in (("before", before), ("after", after))}
+
+
+async def power_returns(subject: Subject, db: Database, given: argparse.Namespace) -> Row:
     """Have agents look up their nodes and send a heartbeat, all within some seconds."""
-    nodes = stock.fill(db, number, provision_state=states.CLEANWAIT)
-    client = wire.Client(subject.api.url, subject.api.client.headers, PATIENCE_S)
+    nodes = stock.fill(db, given.nodes, provision_state=states.CLEANWAIT)
+    api = Api(subject.api.url, subject.api.client.headers)
     times: list[float] = []
-    failures: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
 
     async def boot(index: int, node: str) -> None:
-        await asyncio.sleep(within * index / number)
+        await asyncio.sleep(given.seconds * index / len(nodes))
         began = time.perf_counter()
-        answer = await client.request("GET", f"/v1/lookup?node_uuid={node}")
-        if answer.status != 200:
-            failures[f"lookup {answer.status}"] += 1
-            return
-        token = answer.json()["config"]["agent_token"]
-        body = {"callback_url": "http://127.0.0.1:9", "agent_token": token, "agent_version": "11.0.0"}
-        answer = await client.request("POST", f"/v1/heartbeat/{node}", body)
-        if answer.status != 202:
-            failures[f"heartbeat {answer.status}"] += 1
+        try:
+            found = await api.call("GET", f"/v1/lookup?node_uuid={node}")
+            token = found["config"]["agent_token"]
+            body = {"callback_url": "http://127.0.0.1:9", "agent_token": token, "agent_version": "11.0.0"}
+            await api.call("POST", f"/v1/heartbeat/{node}", body)
+        except FAILURES as exc:
+            refused[str(exc)[:60]] += 1
         times.append(time.perf_counter() - began)
 
     began = time.perf_counter()
     await asyncio.gather(*(boot(index, node) for index, node in enumerate(nodes)))
     return {
-        "agents": number,
-        "within, s": within,
-        "refused": dict(failures),
-        "seconds until all are served": round(time.perf_counter() - began, 1),
-        "lookup and heartbeat p99, ms": round(figures.latency(times)["p99_ms"]),
+        "agents": len(nodes),
+        "within, s": given.seconds,
+        "refused": refused,
+        "seconds until all are served": time.perf_counter() - began,
+        "lookup and heartbeat p99, ms": figures.latency(times)["p99_ms"],
     }
 
 
-async def follow(subject: Subject, db: Database, streams: int, number: int) -> dict[str, Any]:
+async def follow(subject: Subject, db: Database, given: argparse.Namespace) -> Row:
     """Have clients follow the events while nodes are deployed; each must see each node become active."""
-    nodes = stock.fill(db, number)
-    seen = [0] * streams
+    nodes = stock.fill_ready(db, given.nodes)
+    seen = [0] * given.streams
     headers = "".join(f"{name}: {value}\r\n" for name, value in subject.api.client.headers.items())
     host, _, port = subject.api.url.rpartition("//")[2].partition(":")
     open_now = asyncio.Semaphore(0)
@@ -163,65 +167,48 @@ async def follow(subject: Subject, db: Database, streams: int, number: int) -> d
         head = await reader.readuntil(b"\r\n\r\n")
         if b" 200 " in head.partition(b"\r\n")[0]:
             open_now.release()
-        while seen[index] < number and (line := await reader.readline()):
+        while seen[index] < len(nodes) and (line := await reader.readline()):
             seen[index] += b'"provision_state":"active"' in line.replace(b" ", b"")
         writer.close()
 
-    listeners = [asyncio.create_task(listen(index)) for index in range(streams)]
+    listeners = [asyncio.create_task(listen(index)) for index in range(given.streams)]
     for _ in listeners:
         await asyncio.wait_for(open_now.acquire(), 60)
-    memory = processes.memory(subject.pids)["rss_mib"]
+    memory = processes.memory(subject.pids)
     began = time.perf_counter()
-    verb = {"target": "active"}
-    await wire.each(nodes, 50, lambda node: _put(subject, f"/v1/nodes/{node}/states/provision", verb))
-    await ended(db, nodes, began)
-    deployed = time.perf_counter() - began
+    await wire.each(nodes, 50, lambda node: subject.api.provision(node, "active"))
+    deployed = await wait_until_active(db, nodes, began)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(asyncio.gather(*listeners), 60)
     return {
-        "streams": streams,
-        "nodes": number,
-        "events that a stream missed": number - min(seen),
-        "seconds until all are deployed": round(deployed, 1),
-        "seconds until all streams have all": round(time.perf_counter() - began, 1),
-        "memory before, MiB": round(memory),
-        "memory after, MiB": round(processes.memory(subject.pids)["rss_mib"]),
+        "streams": given.streams,
+        "nodes": len(nodes),
+        "events that a stream missed": len(nodes) - min(seen),
+        "seconds until all are deployed": deployed,
+        "seconds until all streams have all": time.perf_counter() - began,
+        **_grown(memory, subject),
     }
 
 
-async def _put(subject: Subject, path: str, body: Any) -> None:
-    await subject.api.call("PUT", path, body)
-
-
-async def _measure(subject: Subject, config: pathlib.Path, given: argparse.Namespace) -> dict[str, Any]:
-    db = stock.connect(str(config))
-    found: dict[str, Any] = {}
-    bursts: dict[str, Callable[[], Awaitable[dict[str, Any]]]] = {
-        "deployments at once": lambda: deploy(subject, db, given.nodes),
-        "the power of a rack returns": lambda: power_returns(subject, db, given.nodes, given.seconds),
-        "streams of events": lambda: follow(subject, db, given.streams, given.nodes),
-    }
-    for name, burst in bursts.items():
-        found[name] = await burst()
-        stock.empty(db)
-    return found
+BURSTS = {
+    "deployments at once": deploy,
+    "the power of a rack returns": power_returns,
+    "streams of events": follow,
+}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.bursts", description=(__doc__ or "").partition("\n")[0])
+    parser = stock.parser("benchmarks.bursts", __doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--streams", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=10, help="in which all agents boot")
     given = parser.parse_args()
     facts = report.circumstances()
-    mariadb = servers.MariaDB()
-    with tempfile.TemporaryDirectory(prefix="ingot-bursts-") as directory:
-        place = pathlib.Path(directory)
-        more: sides.Options = {"api": {"max_event_streams": given.streams}}
-        site = sides.Site(sides.SETUPS["cluster"], place, stock.create(mariadb), more=more)
-        with sides.run(sides.SIDES["ingot"], site, mariadb) as subject:
-            found = asyncio.run(_measure(subject, site.config, given))
-    findings.keep("bursts", found, facts)
+    found: dict[str, Row] = {}
+    for name, burst in BURSTS.items():
+        with stock.service(given.driver, {"api": {"max_event_streams": given.streams}}) as (subject, db):
+            found[name] = asyncio.run(burst(subject, db, given))
+        report.finish("bursts", facts, found)
 
 
 if __name__ == "__main__":

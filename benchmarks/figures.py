@@ -1,28 +1,17 @@
-"""What is done with figures: percentiles of a sample, the spread of some rounds, the factor between two sides."""
+"""What is done with figures: percentiles of a sample, the spread of some rounds, factors, slopes."""
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 Metrics = dict[str, float]
 
 
-class Spread(NamedTuple):
-    """The least, the middle and the greatest of some figures."""
-
-    least: float
-    median: float
-    most: float
-
-    def __str__(self) -> str:
-        if self.least == self.most:
-            return number(self.median)
-        return " / ".join(map(number, self))
-
-
-def spread(values: Sequence[float]) -> Spread | None:
-    """Return the spread of figures, None of none."""
-    return Spread(min(values), statistics.median(values), max(values)) if values else None
+def spread(values: Sequence[float]) -> str:
+    """Return the least, the middle and the greatest of some figures; one, if they are the same; a dash of none."""
+    if not values:
+        return "-"
+    texts = [number(value) for value in (min(values), statistics.median(values), max(values))]
+    return texts[0] if len(set(texts)) == 1 else " / ".join(texts)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -45,6 +34,11 @@ def latency(seconds: Sequence[float]) -> Metrics:
 def factors(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
     """Return how many times more the others took in each round that both sides have."""
     return [theirs[number] / ours[number] for number in sorted(ours) if theirs.get(number) and ours[number]]
+
+
+def slope(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Return by how much a cost grows with each thousand of what it grows with: the line through all points."""
+    return 1000 * statistics.linear_regression(sizes, costs).slope if len(set(sizes)) > 1 else 0.0
 
 
 def number(value: float) -> str:

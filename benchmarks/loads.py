@@ -1,18 +1,23 @@
 """How a service is loaded and metered: requests again and again, and batches of nodes that live together."""
 
 import asyncio
+import dataclasses
+import pathlib
 import secrets
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks import figures, processes, wire
 from benchmarks.api import FAILURES, Api, Watcher
 
 GROUP = 25
 """Nodes of one resource class."""
+
+SERVERS = ("database", "broker")
+"""Parts of a site that are no processes of the service."""
 
 
 @dataclass(frozen=True)
@@ -32,111 +37,85 @@ class Size:
     seconds: float = 4.0
     connections: int = 4
 
+    def little(self) -> "Size":
+        """Return how much makes a service warm: what is loaded, connected or compiled at first belongs to nothing."""
+        return dataclasses.replace(self, nodes=8, at_once=8, seconds=0.3)
+
 
 QUICK = Size(stock=100, nodes=10, at_once=10, seconds=1.0)
-WARM = Size(nodes=8, at_once=8, seconds=0.3)
 
 
 @dataclass
 class Subject:
     """A running service, as the loads and the meter see it.
 
-    :param pids: its processes.
-    :param database_pids: those of its database server.
+    :param parts: the processes of the service and of the servers that it uses, by what they are.
     :param count: returns the counters of the database server.
     :param problems: what went wrong under load.
+    :param config: its file of options.
     """
 
     name: str
     api: Api
-    pids: Sequence[int]
-    database_pids: Sequence[int] = ()
+    parts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     count: Callable[[], Mapping[str, int]] = dict
     problems: list[str] = field(default_factory=list)
+    config: pathlib.Path = pathlib.Path()
+
+    @property
+    def pids(self) -> list[int]:
+        """The service's own processes."""
+        return [pid for part, pids in self.parts.items() if part not in SERVERS for pid in pids]
 
 
 class Meter:
-    """Measures what a service, its database server and this process use in a ``with`` block."""
+    """Measures what a service, the servers that it uses and this process spend in a ``with`` block.
+
+    :ivar used: seconds of processor time by part.
+    :ivar counted: statements of the database.
+    """
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
 
     def __enter__(self) -> "Meter":
-        self._counted = self._subject.count()
-        self._used = self._cpu()
-        self._own = time.process_time()
-        self._began = time.perf_counter()
+        self._before = self._subject.count(), self._cpu()
+        self._own, self._began = time.process_time(), time.perf_counter()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.wall = time.perf_counter() - self._began
         self.own = time.process_time() - self._own
-        self.used = processes.cpu_between(self._used, self._cpu())
-        after = self._subject.count()
-        self.counted = {name: after[name] - before for name, before in self._counted.items()}
+        counted, used = self._before
+        self.used = {part: processes.cpu_between(used[part], now) for part, now in self._cpu().items()}
+        self.counted = {name: value - counted[name] for name, value in self._subject.count().items()}
 
-    def _cpu(self) -> dict[int, float]:
-        return processes.cpu([*self._subject.pids, *self._subject.database_pids])
+    def _cpu(self) -> dict[str, dict[int, float]]:
+        return {part: processes.cpu(pids) for part, pids in self._subject.parts.items()}
 
-    def per_operation(self, operations: int) -> figures.Metrics:
+    @property
+    def server(self) -> float:
+        """Seconds of the service and of the database, by which services are compared."""
+        return sum(seconds for part, seconds in self.used.items() if part != "broker")
+
+    def per_operation(self, operations: float) -> figures.Metrics:
         found = {"client_core_share": self.own / self.wall}
         if operations:
-            found["server_cpu_per_op_ms"] = 1e3 * self.used / operations
+            found["server_cpu_per_op_ms"] = 1e3 * self.server / operations
+            found |= {f"{part}_cpu_per_op_ms": 1e3 * seconds / operations for part, seconds in self.used.items()}
             found |= {f"{name}_per_op": value / operations for name, value in self.counted.items()}
         return found
-
-
-Found = dict[str, figures.Metrics]
-
-
-class Load:
-    """One sort of load.
-
-    :cvar operations: what it measures.
-    :cvar in_one_go: each of them follows from the one before.
-    """
-
-    operations: ClassVar[Sequence[str]]
-    in_one_go: ClassVar[bool] = False
-
-    def __init__(self, size: Size) -> None:
-        self.size = size
-
-    def portions(self, chosen: Sequence[str]) -> list[list[str]]:
-        """Return what is measured at a time, if any of it was chosen."""
-        found = [name for name in self.operations if name in chosen]
-        if self.in_one_go and found:
-            return [list(self.operations)]
-        return [[name] for name in found]
-
-    async def prepare(self, subject: Subject) -> None:
-        """Bring a service to where it can be measured."""
-
-    async def warm_up(self, subject: Subject, portion: Sequence[str]) -> None:
-        """Do a little of it: what is loaded, connected or compiled at first is no part of an operation."""
-        size, self.size = self.size, WARM
-        try:
-            await self.measure(subject, portion)
-        finally:
-            self.size = size
-
-    async def measure(self, subject: Subject, portion: Sequence[str]) -> Found:
-        """Return the metrics of some operations."""
-        raise NotImplementedError
-
-    async def finish(self, subject: Subject) -> None:
-        """Remove what :meth:`prepare` made."""
 
 
 async def repeat(
     subject: Subject,
     size: Size,
-    work: Callable[[], Awaitable[wire.Message | None]],
+    work: Callable[[], Awaitable[object]],
     settle: Callable[[], Awaitable[None]] | None = None,
 ) -> figures.Metrics:
     """Do something again and again, by some clients at once, and return the metrics.
 
-    :param settle: waits until what was accepted is done; that it costs, too, belongs to the operation.
+    :param settle: waits until what was accepted is done; what that costs belongs to the operation, too.
     """
     times: list[float] = []
     errors = 0
@@ -145,15 +124,11 @@ async def repeat(
         nonlocal errors
         while (began := time.perf_counter()) < until:
             try:
-                answer = await work()
+                await work()
             except FAILURES as exc:
                 errors += 1
                 subject.problems.append(str(exc))
                 await asyncio.sleep(0.01)
-                continue
-            if answer is not None and answer.status != 200:
-                errors += 1
-                subject.problems.append(answer.first)
             else:
                 times.append(time.perf_counter() - began)
 
@@ -163,7 +138,7 @@ async def repeat(
         took = time.perf_counter() - until + size.seconds
         if settle:
             await settle()
-    rate = {"requests_per_s": len(times) / took, "errors": errors}
+    rate = {"requests": len(times), "requests_per_s": len(times) / took, "errors": errors}
     return {**rate, **figures.latency(times), **meter.per_operation(len(times))}
 
 
@@ -184,23 +159,24 @@ class Batch:
     :ivar items: those with which nothing went wrong so far.
     """
 
-    def __init__(self, subject: Subject, count: int) -> None:
+    def __init__(self, subject: Subject, count: int, at_once: int) -> None:
         self.subject = subject
         self.watcher = Watcher(subject.api)
+        self._at_once = at_once
         run = f"benchmark-{secrets.token_hex(4)}"
         self.items = [Item(str(uuid.uuid4()), f"{run}-{index // GROUP}") for index in range(count)]
         self._all = tuple(self.items)
 
-    async def enrol(self, at_once: int, **fields: Any) -> figures.Metrics:
+    async def enrol(self, **fields: Any) -> figures.Metrics:
         """Create the nodes."""
 
         async def create(item: Item) -> None:
             name = f"benchmark-{item.node}"
             await self.subject.api.enrol(uuid=item.node, name=name, resource_class=item.group, **fields)
 
-        return await self.phase(at_once, create)
+        return await self.phase(create)
 
-    async def phase(self, at_once: int, step: Step) -> figures.Metrics:
+    async def phase(self, step: Step) -> figures.Metrics:
         """Do a step to each node that is left; those with which something goes wrong are left no more."""
         times: list[float] = []
         good: list[Item] = []
@@ -218,7 +194,7 @@ class Batch:
                 good.append(item)
 
         with Meter(self.subject) as meter:
-            await wire.each(self.items, at_once, do)
+            await wire.each(self.items, self._at_once, do)
         rate = {"nodes_per_s": len(times) / meter.wall, "errors": len(self.items) - len(times)}
         self.items = good
         return {**rate, **figures.latency(times), **meter.per_operation(len(times))}
@@ -239,5 +215,5 @@ class Batch:
         async def delete(item: Item) -> None:
             await self.subject.api.delete(item.node)
 
-        self.items = list(self._all)
-        return await self.phase(8, delete)
+        self.items, self._at_once = list(self._all), min(self._at_once, 8)
+        return await self.phase(delete)

@@ -1,41 +1,28 @@
-"""What processes and all that descend from them use: processor time and memory, as Linux counts them."""
+"""What processes and all that descend from them use: processor time and memory."""
 
-import os
-import pathlib
+import contextlib
 from collections.abc import Iterable, Mapping
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_PROC = pathlib.Path("/proc")
+import psutil
 
 
-def parse_stat(text: str) -> tuple[int, float]:
-    """Return the parent of a process and the seconds of processor time that it has used.
-
-    :param text: of its ``/proc/<pid>/stat``; the name of the program in it may have spaces and parentheses.
-    """
-    fields = text.rpartition(")")[2].split()
-    return int(fields[1]), (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
-def parse_kib(text: str, name: str) -> int:
-    """Return a value of a ``/proc`` file whose lines are like ``Pss:  12 kB``; 0 without it."""
-    lines = [line for line in text.splitlines() if line.startswith(f"{name}:")]
-    return int(lines[0].split()[1]) if lines else 0
-
-
-def descendants(parents: Mapping[int, int], pids: Iterable[int]) -> set[int]:
-    """Return the processes that exist, with their children and all that descends from these."""
-    family = {pid for pid in pids if pid in parents}
-    while more := {pid for pid, parent in parents.items() if parent in family} - family:
-        family |= more
-    return family
+def family(pids: Iterable[int]) -> list[psutil.Process]:
+    """Return those of some processes that exist, with all that descends from them."""
+    found = []
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            parent = psutil.Process(pid)
+            found += [parent, *parent.children(recursive=True)]
+    return found
 
 
 def cpu(pids: Iterable[int]) -> dict[int, float]:
     """Return the seconds of processor time that each process and each descendant has used."""
-    stats = {pid: parse_stat(text) for pid, text in _read_all("stat").items()}
-    family = descendants({pid: parent for pid, (parent, _) in stats.items()}, pids)
-    return {pid: stats[pid][1] for pid in family}
+    used = {}
+    for process in family(pids):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            used[process.pid] = sum(process.cpu_times()[:2])
+    return used
 
 
 def cpu_between(before: Mapping[int, float], after: Mapping[int, float]) -> float:
@@ -45,20 +32,17 @@ def cpu_between(before: Mapping[int, float], after: Mapping[int, float]) -> floa
 
 def memory(pids: Iterable[int]) -> dict[str, float]:
     """Return the resident memory of processes with their descendants; PSS counts what they share once."""
-    family = cpu(pids)
-    statuses = [_read(pid, "status") for pid in family]
-    rss = sum(parse_kib(text, "VmRSS") for text in statuses)
-    pss = sum(parse_kib(_read(pid, "smaps_rollup"), "Pss") for pid in family)
-    return {"processes": len(family), "rss_mib": rss / 1024, "pss_mib": pss / 1024}
+    found = [process.memory_full_info() for process in family(pids)]
+    rss, pss = (sum(getattr(one, name) for one in found) / 2**20 for name in ("rss", "pss"))
+    return {"processes": len(found), "rss_mib": rss, "pss_mib": pss}
 
 
-def _read(pid: int, name: str) -> str:
-    try:
-        return (_PROC / str(pid) / name).read_text()
-    except OSError:  # it has ended
-        return ""
+def threads(pids: Iterable[int]) -> int:
+    """Return how many threads processes and their descendants have."""
+    return sum(process.num_threads() for process in family(pids))
 
 
-def _read_all(name: str) -> dict[int, str]:
-    pids = [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
-    return {pid: text for pid in pids if (text := _read(pid, name))}
+def listening(port: int) -> list[int]:
+    """Return the processes that listen on a port."""
+    found = psutil.net_connections("tcp")
+    return sorted({one.pid for one in found if one.pid and one.status == psutil.CONN_LISTEN and one.laddr.port == port})

@@ -1,4 +1,4 @@
-"""What a run leaves: a table for people and a file for programs, with the machine, its load and all versions."""
+"""What a run leaves: tables for people, and a file for programs, with the machine, its load and all versions."""
 
 import datetime
 import json
@@ -20,6 +20,10 @@ AGAIN = "again"
 MORE = ("p95_ms", "statements_per_op", "pss_mib")
 """Metrics with tables of their own, without targets."""
 
+Row = Mapping[str, Any]
+Found = Mapping[str, Row | Sequence[Row]]
+"""By title a table with a line for each row, or one row, whose names and values are the table."""
+
 
 class Sample(NamedTuple):
     """The metrics of one operation, on one side, in one round."""
@@ -35,9 +39,13 @@ def circumstances() -> dict[str, Any]:
     files = (pathlib.Path("/proc") / name for name in ("cpuinfo", "meminfo"))
     pairs = (line.partition(":") for file in files for line in file.read_text().splitlines())
     known = {name.strip(): value.strip() for name, _, value in pairs}
+    module = pathlib.Path(sys.argv[0])
+    program = "benchmarks" if module.stem == "__main__" else f"benchmarks.{module.stem}"
+    commit = environments.run("git", "describe", "--always", "--dirty", "--exclude=*", cwd=environments.ROOT)
     return {
+        "command": " ".join(["devstack/services.py run -- python -m", program, *sys.argv[1:]]),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
+        "commit": commit.strip(),
         "processor": known.get("model name", platform.processor()),
         "cores": os.cpu_count(),
         "memory": known["MemTotal"],
@@ -53,15 +61,69 @@ def pressure(when: str) -> dict[str, Any]:
     return {f"load {when}": round(os.getloadavg()[0], 1), f"times slower {when}": float(slowness)}
 
 
-def commit() -> str:
-    """Return the commit of the checkout, and whether it was changed since."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    return environments.run(*command, cwd=environments.ROOT).strip()
+def keep(directory: pathlib.Path, name: str, facts: Row, found: Found, **more: Any) -> pathlib.Path:
+    """Write a page of what was found, and all of it as JSON beside it; return where the page is.
+
+    :param facts: the circumstances, by which the file is named, too.
+    :param more: what only the file for programs has.
+    """
+    moment = facts["date"][:16].replace(":", "")
+    page = directory / f"{moment}-{facts['commit']}-{name}.md"
+    shown = {fact: value for fact, value in facts.items() if fact != "command"}
+    lines = [f"# {name}", "", f"    {facts['command']}", "", *_lines(shown), ""]
+    for title, part in found.items():
+        lines += [f"## {title}", "", *_lines(part), ""]
+    directory.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(lines))
+    text = json.dumps({"facts": facts, "found": found, **more}, indent=1, default=str)
+    page.with_suffix(".json").write_text(text + "\n")
+    return page
 
 
-def path(directory: pathlib.Path, name: str, facts: Mapping[str, Any]) -> pathlib.Path:
-    """Return where the page of a run goes: by date, commit and name."""
-    return directory / f"{facts['date'][:10]}-{facts['commit']}-{name}.md"
+def finish(name: str, facts: Row, found: Found) -> None:
+    """Keep what a command has found so far, and print where."""
+    print(keep(RESULTS, name, {**facts, **pressure("after")}, found))
+
+
+def _lines(part: Row | Sequence[Row]) -> list[str]:
+    """Return a table in Markdown."""
+    rows = [{"what": name, "how": value} for name, value in part.items()] if isinstance(part, Mapping) else part
+    heads = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [heads, ["---"] * len(heads), *([_text(row.get(name, "")) for name in heads] for row in rows)]
+    return [f"| {' | '.join(line)} |" for line in lines] if rows else ["none"]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_text(one)}" for name, one in value.items()) or "none"
+    return figures.number(value) if isinstance(value, float) else str(value)
+
+
+def list_tables(samples: Sequence[Sample], sides: Sequence[str]) -> Found:
+    """Return the tables of a comparison; each cell has the least, the median and the greatest of the rounds.
+
+    :param sides: ours, and the others.
+    """
+    judged = {name: operation.metric for name, operation in OPERATIONS.items()}
+    found = {"What is judged": list(_rows(samples, sides, judged, judges=True))}
+    found |= {metric: list(_rows(samples, sides, dict.fromkeys(OPERATIONS, metric))) for metric in MORE}
+    return {title: rows for title, rows in found.items() if rows}
+
+
+def _rows(
+    samples: Sequence[Sample], sides: Sequence[str], metrics: Mapping[str, str], judges: bool = False
+) -> Iterator[Row]:
+    ours, *others = sides
+    for name, metric in metrics.items():
+        if own := series(samples, name, ours, metric):
+            row = {"operation": name, "metric": metric, "ours": figures.spread([*own.values()])}
+            for other in others:
+                theirs = series(samples, name, other, metric)
+                row[f"of {other}"] = figures.spread([*theirs.values()])
+                row[f"less than {other}"] = figures.spread(figures.factors(own, theirs))
+            if judges:
+                row |= _judge(name, own, series(samples, name, "Ironic", metric))
+            yield row
 
 
 def series(samples: Iterable[Sample], operation: str, side: str, metric: str) -> dict[int, float]:
@@ -73,98 +135,12 @@ def series(samples: Iterable[Sample], operation: str, side: str, metric: str) ->
     }
 
 
-def is_reached(operation: str, factors: Sequence[float], values: Sequence[float]) -> bool | None:
-    """Return whether an operation is as far ahead as it is to be, by the median; None when that is not known."""
-    target = OPERATIONS[operation]
-    if target.most is not None:
-        found = figures.spread(values)
-        return found and found.median <= target.most
-    found = figures.spread(factors)
-    return found and found.median >= target.factor
-
-
-def target_table(samples: Sequence[Sample], sides: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the lines of the table of targets: first the heads of its columns.
-
-    :param sides: ours, and the others.
-    """
-    for line in metric_table(samples, sides, {name: operation.metric for name, operation in OPERATIONS.items()}):
-        name, *rest = line
-        yield [name, *rest, *(_judge(samples, name, sides[0]) if name in OPERATIONS else ("target", "reached"))]
-
-
-def metric_table(samples: Sequence[Sample], sides: Sequence[str], metrics: Mapping[str, str]) -> Iterator[list[str]]:
-    """Yield the lines of a table with a metric of each operation: first the heads of its columns."""
-    ours, *others = sides
-    yield ["operation", "metric", "ours", *(f"{head} {other}" for other in others for head in ("of", "less than"))]
-    for name, metric in metrics.items():
-        if own := series(samples, name, ours, metric):
-            line = [name, metric, _text(own.values())]
-            for theirs in (series(samples, name, other, metric) for other in others):
-                line += [_text(theirs.values()), _text(figures.factors(own, theirs))]
-            yield line
-
-
-def _judge(samples: Sequence[Sample], name: str, ours: str) -> list[str]:
+def _judge(name: str, own: Mapping[int, float], ironic: Mapping[int, float]) -> Row:
+    """Return how far ahead an operation is to be, and whether it is, by the median."""
     operation = OPERATIONS[name]
-    own = series(samples, name, ours, operation.metric)
-    ironic = series(samples, name, "Ironic", operation.metric)
-    reached = is_reached(name, figures.factors(own, ironic), list(own.values()))
-    target = f"at most {operation.most:g}" if operation.most is not None else f"{operation.factor:g} times"
-    return [target, {True: "yes", False: "no", None: "-"}[reached]]
-
-
-def _text(values: Iterable[float]) -> str:
-    return str(figures.spread(list(values)) or "-")
-
-
-class Report(NamedTuple):
-    """All that a run has found.
-
-    :param name: of its files, after date and commit.
-    :param facts: the circumstances, the versions of the parts, the command.
-    :param packages: what is installed on each side.
-    :param problems: on each side.
-    """
-
-    name: str
-    title: str
-    sides: Sequence[str]
-    facts: Mapping[str, Any]
-    packages: Mapping[str, Mapping[str, str]]
-    samples: Sequence[Sample]
-    problems: Mapping[str, Sequence[str]]
-
-    def page(self) -> str:
-        """Return the report for people."""
-        lines = [f"# {self.title}", "", f"    {self.facts['command']}", "", *table([["what", "how"], *self._facts()])]
-        lines += ["", "Each cell has the least, the median and the greatest of the rounds.", ""]
-        lines += table(list(target_table(self.samples, self.sides)))
-        for metric in MORE:
-            head, *more = metric_table(self.samples, self.sides, dict.fromkeys(OPERATIONS, metric))
-            lines += ["", *table([head, *more])] if more else []
-        lines += [
-            "",
-            f"`{AGAIN}` is the same service as ours, measured once more in the same round: a factor of 1 is right.",
-        ]
-        found = [(side, problem) for side, problems in self.problems.items() for problem in dict.fromkeys(problems)]
-        lines += ["", f"Problems: {len(found) or 'none'}", "", *(f"- {side}: {text}" for side, text in found[:20])]
-        return "\n".join(lines).rstrip() + "\n"
-
-    def _facts(self) -> list[list[str]]:
-        return [[name, str(value)] for name, value in self.facts.items() if name != "command"]
-
-    def write(self, directory: pathlib.Path) -> pathlib.Path:
-        """Write the page, and a file with every figure beside it; return where the page is."""
-        directory.mkdir(parents=True, exist_ok=True)
-        target = path(directory, self.name, self.facts)
-        target.write_text(self.page())
-        everything = {**self._asdict(), "samples": [sample._asdict() for sample in self.samples]}
-        target.with_suffix(".json").write_text(json.dumps(everything, indent=1) + "\n")
-        return target
-
-
-def table(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table in Markdown; the first line has the heads of its columns."""
-    head, *body = lines
-    return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body)]
+    if operation.most is not None:
+        reached = figures.percentile([*own.values()], 0.5) <= operation.most
+        return {"target": f"at most {operation.most:g}", "reached": "yes" if reached else "no"}
+    times = figures.factors(own, ironic)
+    verdict = "-" if not times else "yes" if figures.percentile(times, 0.5) >= operation.factor else "no"
+    return {"target": f"{operation.factor:g} times", "reached": verdict}

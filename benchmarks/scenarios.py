@@ -1,96 +1,119 @@
-"""The loads: reads, lives of fake hardware, lives with simulated agents, heartbeats; and a look at the memory."""
+"""The loads: reads, lives of fake hardware, lives with simulated agents; and a look at the memory."""
 
 import asyncio
 import random
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
-from benchmarks import agents, figures, processes, wire
-from benchmarks.loads import Batch, Found, Item, Load, Size, Step, Subject, repeat
+from benchmarks import agents, figures, processes
+from benchmarks.loads import Batch, Item, Size, Step, Subject, repeat
+from benchmarks.operations import OPERATIONS
 
-PATHS = {
-    "list of 1000": "/v1/nodes?limit=1000",
-    "list page by marker": "/v1/nodes?limit=1000&marker={first}",
-    "list with fields": "/v1/nodes?limit=1000&fields=uuid,name,provision_state,power_state,traits",
-    "filter 100 rows": "/v1/nodes?limit=100&maintenance=false&driver=fake-hardware",
-    "detail of 1000": "/v1/nodes/detail?limit=1000",
-    "detail of 25 by class": "/v1/nodes/detail?resource_class={group}&limit=25",
-    "node": "/v1/nodes/{uuid}",
-    "node with fields": "/v1/nodes/{uuid}?fields=uuid,provision_state,power_state",
-    "node states": "/v1/nodes/{uuid}/states",
-    "filter none found": "/v1/nodes?provision_state=active&limit=1000",
-    "GET /": "/",
-}
+Found = AsyncIterator[tuple[str, figures.Metrics]]
+"""Operations with their metrics, each as soon as it is measured."""
 
 
-class Reads(Load):
+class Load:
+    """One sort of load.
+
+    :ivar operations: what it measures.
+    """
+
+    operations: Sequence[str]
+
+    def measure(self, subject: Subject, size: Size) -> Found:
+        raise NotImplementedError
+
+
+class Read(Load):
     """Reads a database of many nodes as fast as some clients can."""
 
-    operations = tuple(PATHS)
+    def __init__(self, name: str) -> None:
+        self.operations = (name,)
+        self._path = OPERATIONS[name].path
 
-    def __init__(self, size: Size) -> None:
-        super().__init__(size)
-        self._rows: dict[str, list[dict[str, Any]]] = {}
-
-    async def prepare(self, subject: Subject) -> None:
-        query = "fields=uuid,name,resource_class"
-        missing = self.size.stock - len(await subject.api.nodes(query))
-        properties = {"cpus": 32, "memory_mb": 131072, "local_gb": 960, "cpu_arch": "x86_64", "vendor": "benchmark"}
-        await Batch(subject, max(0, missing)).enrol(8, properties=properties, extra={"rack": "12"})
-        self._rows[subject.name] = await subject.api.nodes(query)
-
-    async def measure(self, subject: Subject, portion: Sequence[str]) -> Found:
-        (name,) = portion
-        rows = self._rows[subject.name]
+    async def measure(self, subject: Subject, size: Size) -> Found:
+        rows = await self._stock(subject, size.stock)
         choice = random.Random(1)  # noqa: S311 the same order for all
+        body: Any = None
 
-        async def read() -> wire.Message:
+        async def read() -> None:
+            nonlocal body
             row = choice.choice(rows)
             words = {"uuid": row["uuid"], "group": row["resource_class"], "first": rows[0]["uuid"]}
-            return await subject.api.client.request("GET", PATHS[name].format(**words))
+            body = await subject.api.read(self._path.format(**words))
 
-        answer = await read()  # connections are made, what is loaded late is there
-        found = await repeat(subject, self.size, read)
-        found["bytes"] = len(answer.body)
-        found["rows"] = len(answer.json().get("nodes", ()))
-        return {name: found}
+        await read()  # connections are made, what is loaded late is there
+        found = await repeat(subject, size, read)
+        yield self.operations[0], {**found, "bytes": len(body)}
+
+    async def _stock(self, subject: Subject, number: int) -> list[dict[str, Any]]:
+        """Return the nodes that are there to be read; enroll those that are missing."""
+        query = "fields=uuid,resource_class"
+        while number > len(rows := await subject.api.nodes(query)):
+            properties = {"cpus": 32, "memory_mb": 131072, "local_gb": 960, "cpu_arch": "x86_64", "vendor": "benchmark"}
+            await Batch(subject, number - len(rows), 8).enrol(properties=properties, extra={"rack": "12"})
+        return rows
 
 
 class FakeLife(Load):
     """Nodes of fake hardware live from their enrolment to their end."""
 
-    VERBS: ClassVar[Mapping[str, tuple[str, str]]] = {
-        "fake manage": ("manage", "manageable"),
-        "fake provide": ("provide", "available"),
-        "fake deploy": ("active", "active"),
-        "fake undeploy": ("deleted", "available"),
-    }
-    operations = ("enrol", *VERBS, "delete")
-    in_one_go = True
+    operations = ("enrol", "fake manage", "fake provide", "fake deploy", "fake undeploy", "delete")
 
-    async def measure(self, subject: Subject, portion: Sequence[str]) -> Found:
-        batch = Batch(subject, self.size.nodes)
-        found = {"enrol": await batch.enrol(self.size.at_once)}
-        for name, (target, state) in self.VERBS.items():
-            found[name] = await batch.phase(self.size.at_once, batch.verb(target, state))
-        found["delete"] = await batch.delete()
-        return found
+    async def measure(self, subject: Subject, size: Size) -> Found:
+        batch = Batch(subject, size.nodes, size.at_once)
+        yield "enrol", await batch.enrol()
+        yield "fake manage", await batch.phase(batch.verb("manage", "manageable"))
+        yield "fake provide", await batch.phase(batch.verb("provide", "available"))
+        yield "fake deploy", await batch.phase(batch.verb("active", "active"))
+        yield "fake undeploy", await batch.phase(batch.verb("deleted", "available"))
+        yield "delete", await batch.delete()
 
 
-class AgentBatch(Batch):
-    """Nodes that are deployed and cleaned by simulated agents."""
+class AgentLife(Load):
+    """Nodes are cleaned, deployed by agents with steps of their own, and undeployed.
 
-    def __init__(self, subject: Subject, count: int) -> None:
-        super().__init__(subject, count)
-        self.fleet = agents.Fleet(subject.api)
-        self.watcher.observers.append(self.fleet.observe)
+    Then they are deployed once more, by agents that never end to write the image: these send heartbeats, and look their
+    nodes up.
+    """
 
-    async def begin(self, at_once: int) -> figures.Metrics:
-        """Bring the nodes to where they can be deployed; return the metrics of cleaning."""
-        await self.fleet.start()
-        await self.enrol(
-            at_once,
+    operations = ("agent clean", "agent deploy", "agent undeploy", "heartbeat", "lookup")
+    QUIET_S = 0.7
+
+    async def measure(self, subject: Subject, size: Size) -> Found:
+        batch = Batch(subject, size.nodes, size.at_once)
+        fleet = agents.Fleet(subject.api)
+        batch.watcher.observers.append(fleet.observe)
+        try:
+            await self._enroll(batch, fleet)
+            yield "agent clean", await batch.phase(batch.verb("provide", "available"))
+            fleet.reads = fleet.heartbeats = 0
+            deploy = await batch.phase(self._afresh(fleet, batch.verb("active", "active")))
+            count = max(1, len(batch.items))
+            deploy |= {"agent_reads_per_op": fleet.reads / count, "heartbeats_per_op": fleet.heartbeats / count}
+            orders = [fleet.agents[item.node].seen for item in batch.items]
+            if other := [order for order in orders if order != agents.DEPLOYED]:
+                subject.problems.append(f"another order of commands: {other[0]}")
+            yield "agent deploy", deploy
+            yield "agent undeploy", await batch.phase(self._afresh(fleet, batch.verb("deleted", "available")))
+            await batch.phase(self._afresh(fleet, self._until_writing(batch, fleet)))
+            if not batch.items:
+                raise RuntimeError(f"no agent writes its image: {subject.problems[-1:]}")
+            turns = deque(fleet.agents[item.node] for item in batch.items)
+            for agent in turns:
+                agent.stop_heartbeats()
+            await self._settle(fleet)
+            for name in ("heartbeat", "lookup"):
+                yield name, await self._repeat(subject, size, fleet, turns, name)
+        finally:
+            await fleet.stop()
+            await batch.delete()
+
+    async def _enroll(self, batch: Batch, fleet: agents.Fleet) -> None:
+        await fleet.start()
+        await batch.enrol(
             deploy_interface="direct",
             # With this vendor no conductor sets a boot device, which fake management does not know.
             properties={"vendor": "lenovo", "cpu_arch": "x86_64"},
@@ -100,79 +123,29 @@ class AgentBatch(Batch):
                 "deploy_kernel": "file:///kernel",
                 "deploy_ramdisk": "file:///ramdisk",
             },
-            instance_info=self.fleet.image(),
+            instance_info=fleet.image(),
         )
-        for item in self.items:
-            self.fleet.add(item.node)
-        await self.phase(at_once, self.verb("manage", "manageable"))
-        return await self.phase(at_once, self.verb("provide", "available"))
+        for item in batch.items:
+            fleet.add(item.node)
+        await batch.phase(batch.verb("manage", "manageable"))
 
-    def fresh(self, step: Step) -> Step:
+    def _afresh(self, fleet: agents.Fleet, step: Step) -> Step:
         """Return a step before which the agent is off and has seen nothing."""
 
         async def do(item: Item) -> str | None:
-            agent = self.fleet.agents[item.node]
+            agent = fleet.agents[item.node]
             agent.switch_off()
             agent.seen = []
             return await step(item)
 
         return do
 
-    async def end(self) -> None:
-        await self.fleet.stop()
-        await self.delete()
-
-
-class AgentLife(Load):
-    """Nodes are cleaned, deployed by agents with steps of their own, and undeployed."""
-
-    operations = ("agent clean", "agent deploy", "agent undeploy")
-    in_one_go = True
-
-    async def measure(self, subject: Subject, portion: Sequence[str]) -> Found:
-        size = self.size
-        batch = AgentBatch(subject, size.nodes)
-        fleet = batch.fleet
-        try:
-            found = {"agent clean": await batch.begin(size.at_once)}
-            fleet.reads = fleet.heartbeats = 0
-            deploy = await batch.phase(size.at_once, batch.fresh(batch.verb("active", "active")))
-            count = max(1, len(batch.items))
-            deploy |= {"agent_reads_per_op": fleet.reads / count, "heartbeats_per_op": fleet.heartbeats / count}
-            orders = [fleet.agents[item.node].seen for item in batch.items]
-            deploy["order_wrong"] = sum(order != agents.DEPLOYED for order in orders)
-            if deploy["order_wrong"]:
-                subject.problems.append(f"another order of commands: {agents.describe(orders)}")
-            undeploy = await batch.phase(size.at_once, batch.fresh(batch.verb("deleted", "available")))
-            return {**found, "agent deploy": deploy, "agent undeploy": undeploy}
-        finally:
-            await batch.end()
-
-
-class Heartbeats(Load):
-    """Agents that write their images send heartbeats, and look their nodes up."""
-
-    operations = ("heartbeat", "lookup")
-    QUIET_S = 0.7
-
-    def __init__(self, size: Size) -> None:
-        super().__init__(size)
-        self._batches: dict[str, AgentBatch] = {}
-
-    async def prepare(self, subject: Subject) -> None:
-        batch = self._batches[subject.name] = AgentBatch(subject, self.size.nodes)
-        await batch.begin(self.size.at_once)
-        await batch.phase(self.size.at_once, batch.fresh(self._until_writing(batch)))
-        if not batch.items:
-            raise RuntimeError(f"no agent of {subject.name} writes its image: {subject.problems[-3:]}")
-        for agent in batch.fleet.agents.values():
-            agent.stop_heartbeats()
-        await self._settle(batch.fleet)
-
-    def _until_writing(self, batch: AgentBatch) -> Step:
+    def _until_writing(self, batch: Batch, fleet: agents.Fleet) -> Step:
         async def do(item: Item) -> str | None:
-            agent = batch.fleet.agents[item.node]
+            agent = fleet.agents[item.node]
             agent.endless = "write_image"
+            again = [{"op": "add", "path": "/instance_info", "value": fleet.image()}]  # the undeployment removed it
+            await batch.subject.api.insist("PATCH", f"/v1/nodes/{item.node}", again)
             await batch.subject.api.provision(item.node, "active")
             for _ in range(600):
                 if "write_image" in agent.seen:
@@ -192,23 +165,16 @@ class Heartbeats(Load):
             reads = fleet.reads
             await asyncio.sleep(self.QUIET_S)
 
-    async def measure(self, subject: Subject, portion: Sequence[str]) -> Found:
-        (name,) = portion
-        batch = self._batches[subject.name]
-        turns = deque(batch.fleet.agents[item.node] for item in batch.items)
-
+    async def _repeat(
+        self, subject: Subject, size: Size, fleet: agents.Fleet, turns: deque[agents.Agent], name: str
+    ) -> figures.Metrics:
         async def work() -> None:
-            agent = turns[0]
             turns.rotate(-1)
-            await (agent.heartbeat() if name == "heartbeat" else agent.lookup())
+            await (turns[0].heartbeat() if name == "heartbeat" else turns[0].lookup())
 
-        reads = batch.fleet.reads
-        found = await repeat(subject, self.size, work, lambda: self._settle(batch.fleet))
-        sent = max(1.0, found["requests_per_s"] * self.size.seconds)
-        return {name: {**found, "agent_reads_per_op": (batch.fleet.reads - reads) / sent}}
-
-    async def finish(self, subject: Subject) -> None:
-        await self._batches[subject.name].end()
+        reads = fleet.reads
+        found = await repeat(subject, size, work, lambda: self._settle(fleet))
+        return {**found, "agent_reads_per_op": (fleet.reads - reads) / max(1.0, found["requests"])}
 
 
 class Memory(Load):
@@ -216,9 +182,12 @@ class Memory(Load):
 
     operations = ("memory",)
 
-    async def measure(self, subject: Subject, portion: Sequence[str]) -> Found:
-        return {"memory": processes.memory(subject.pids)}
+    async def measure(self, subject: Subject, size: Size) -> Found:
+        yield "memory", processes.memory(subject.pids)
 
 
-LOADS: Sequence[type[Load]] = (Reads, FakeLife, AgentLife, Heartbeats, Memory)
+LOADS: Sequence[Load] = (
+    *(Read(name) for name, operation in OPERATIONS.items() if operation.path),
+    *(FakeLife(), AgentLife(), Memory()),
+)
 """In the order in which they run."""

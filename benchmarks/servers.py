@@ -1,11 +1,13 @@
-"""The database server that all sides share, started by ``devstack/services.py``: its counters and its process."""
+"""The servers that all sides share, started by ``devstack/services.py``: counters and processes."""
 
 import os
 import pathlib
+import secrets
 from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from benchmarks import processes
 from tests import database
 from tests.functional import services
 from tests.gate import environments
@@ -31,11 +33,12 @@ class MariaDB:
         pid_file = self._read("SELECT @@pid_file")[0][0]
         self.pids = [int(pathlib.Path(pid_file).read_text())]
 
-    def create(self, name: str, charset: str = "utf8mb4", driver: str = "pymysql") -> str:
-        """Create an empty database and return its URL.
+    def create(self, charset: str = "utf8mb4", driver: str = "pymysql") -> str:
+        """Create an empty database with a name of its own and return its URL.
 
         :param driver: pymysql, or mysqldb, which is written in C.
         """
+        name = f"benchmark_{secrets.token_hex(4)}"
         self._execute(f"CREATE DATABASE {name} CHARACTER SET {charset}")
         query = {"charset": charset.removesuffix("mb3")}
         if driver == "pymysql":  # without it, the system's certificates are read for each connection
@@ -63,6 +66,6 @@ def _package(name: str) -> str:
     return environments.run("dpkg-query", "--show", "--showformat", "${Version}", name)
 
 
-def broker() -> str:
-    """Return the address of the broker."""
-    return services.broker_url()
+def broker_pids() -> list[int]:
+    """Return the processes of the broker."""
+    return processes.listening(int(services.broker_url().rsplit(":", 1)[1].strip("/")))

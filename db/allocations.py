@@ -65,9 +65,11 @@ def backfill(db: Database, values: Mapping[str, object], node: models.Node) -> N
     :raises ChangedMeanwhile: another request was faster.
     """
     with db.transaction() as connection:
-        if not _change_node(connection, node, {"instance_uuid": values["uuid"]}):
-            raise nodes.refused_write_error(db, node.uuid)
-        _ROWS.insert(connection, {**values, "node_id": node.id, "state": ACTIVE})
+        is_as_read = _change_node(connection, node, {"instance_uuid": values["uuid"]})
+        if is_as_read:
+            _ROWS.insert(connection, {**values, "node_id": node.id, "state": ACTIVE})
+    if not is_as_read:
+        raise nodes.refused_write_error(db, node.uuid)
 
 
 @retry_transaction
@@ -134,10 +136,12 @@ def detach(db: Database, node: models.Node, values: Mapping[str, object]) -> Non
     :raises Conflict: there is one, and the node is in use.
     """
     with db.transaction() as connection:
-        if not _change_node(connection, node, values):
-            raise nodes.refused_write_error(db, node.uuid)
-        if connection.execute(sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node.id)).rowcount:
+        is_as_read = _change_node(connection, node, values)
+        own = sa.delete(ALLOCATIONS).where(ALLOCATIONS.c.node_id == node.id)
+        if is_as_read and connection.execute(own).rowcount:
             _refuse_in_use(node, node.instance_uuid)
+    if not is_as_read:
+        raise nodes.refused_write_error(db, node.uuid)
 
 
 def forget(db: Database, node_id: int) -> None:

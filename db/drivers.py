@@ -81,8 +81,8 @@ def _mysql(url: sa.URL, group: cfg.ConfigOpts.GroupAttr, limited: bool) -> Optio
     driver = url.get_dialect().import_dbapi().__name__
     converters = importlib.import_module(f"{driver}.converters").conversions
     moment = importlib.import_module(f"{driver}.constants.FIELD_TYPE").DATETIME
-    # Both drivers take moments apart in Python.
-    converters = {**converters, moment: datetime.datetime.fromisoformat}
+    # Both drivers take moments apart, and put them together, in Python.
+    converters = {**converters, moment: datetime.datetime.fromisoformat, datetime.datetime: _quote}
     options: Options = {"connect_timeout": CONNECT_S, "conv": converters}
     if limited:
         session["innodb_lock_wait_timeout"] = LOCK_S
@@ -92,6 +92,10 @@ def _mysql(url: sa.URL, group: cfg.ConfigOpts.GroupAttr, limited: bool) -> Optio
     if limited:  # in a comment that only MariaDB reads: MySQL has no such setting
         settings[-1] += f" /*M!100300 , SESSION idle_transaction_timeout = {LOCK_S} */"
     return options | {"init_command": f"SET {', '.join(settings)}"}
+
+
+def _quote(moment: datetime.datetime, _converters: object = None) -> str:
+    return f"'{moment}'"
 
 
 def _mysqlclient(url: sa.URL, group: cfg.ConfigOpts.GroupAttr, limited: bool) -> Options:

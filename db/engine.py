@@ -217,7 +217,8 @@ class Database:
         engine = sa.create_engine(self.url, **options)
         models.keyrings[engine.dialect] = self.keyring
         sa.event.listen(engine, "handle_error", _leave_server)
-        exc_filters.register_engine(engine)
+        # Of what oslo.db listens to, the errors alone: any event of statements or transactions costs each statement.
+        sa.event.listen(engine, "handle_error", exc_filters.handler, retval=True)
         if backend == "sqlite":
             _prepare_each_file(engine, "FULL" if group.sqlite_synchronous else "OFF")
             if "isolation_level" not in options:

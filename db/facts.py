@@ -27,6 +27,8 @@ class Facts(Generic[AnyFact]):
         given = {"node_id", "created_at", "updated_at"}
         nothing = {column.name: None for column in self._table.c if column.name not in given}
         self._blank = {**nothing, **rows.json_defaults(self._table)}
+        self._select = sa.select(self._table).where(self._table.c.node_id == sa.bindparam("own_id"))
+        self._insert = sa.insert(self._table)
 
     def list_of_node(self, db: Database, node_id: int) -> list[AnyFact]:
         """Return what is known of a node's machine, by name."""
@@ -56,12 +58,12 @@ class Facts(Generic[AnyFact]):
 
         def write(connection: sa.Connection) -> None:
             own, name = self._table.c.node_id == node_id, self._table.c[self._key]
-            found = connection.execute(sa.select(self._table).where(own)).mappings()
+            found = connection.execute(self._select, {"own_id": node_id}).mappings()
             before = {row[self._key]: dict(row) for row in found}
             if gone := before.keys() - now.keys():
                 connection.execute(sa.delete(self._table).where(own, name.in_(gone)))
             if new := [{**self._blank, "node_id": node_id, **row} for key, row in now.items() if key not in before]:
-                connection.execute(sa.insert(self._table), new)
+                connection.execute(self._insert, new)
             for key in now.keys() & before.keys():
                 changed = {
                     column: value

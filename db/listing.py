@@ -175,7 +175,7 @@ def _select(source: AnySource, columns: frozenset[str], form: Page, dialect: str
     statement = sa.select(*(column.label(name) for name, column in shown.items()))
     statement = statement.where(*(condition.clause(source) for condition in form.where))
     if form.marker is not None:
-        statement = statement.where(_after_marker(source, form))
+        statement = statement.where(_after_marker(dialect, source, form))
     return statement.order_by(*_order(dialect, source, form)).limit(form.limit)
 
 
@@ -202,7 +202,7 @@ def _find_marker(source: AnySource, sort_key: str) -> sa.Select[Any]:
     return sa.select(source.table.c.id, source.column(sort_key).label("value")).where(own_key)
 
 
-def _after_marker(source: AnySource, form: Page) -> Column:
+def _after_marker(dialect: str, source: AnySource, form: Page) -> Column:
     """Return the condition for rows that come after the marker's."""
     own_id = source.table.c.id
     sorted_by = source.column(form.sort_key)
@@ -214,12 +214,12 @@ def _after_marker(source: AnySource, form: Page) -> Column:
         tied = sa.and_(sorted_by.is_(None), later)
         return tied if form.descending else sa.or_(tied, sorted_by.is_not(None))
     value = sa.bindparam("marker_value", type_=sorted_by.type)
-    tied = sa.and_(sorted_by == value, later)
-    # The first condition follows from the second; PostgreSQL finds the place by it.
-    if not form.descending:
-        return sa.and_(sorted_by >= value, sa.or_(sorted_by > value, tied))
-    after = sa.and_(sorted_by <= value, sa.or_(sorted_by < value, tied))
-    return sa.or_(after, sorted_by.is_(None)) if _is_nullable(sorted_by) else after
+    place, here = sa.tuple_(sorted_by, own_id), sa.tuple_(value, marker_id)
+    after: Column = place < here if form.descending else place > here
+    if dialect == "mysql":  # it finds no place by a tuple, as the others do, but by these words
+        beyond = sorted_by < value if form.descending else sorted_by > value
+        after = sa.or_(beyond, sa.and_(sorted_by == value, later))
+    return sa.or_(after, sorted_by.is_(None)) if form.descending and _is_nullable(sorted_by) else after
 
 
 def get(db: Database, source: Source[AnyModel], ident: str, columns: Collection[str] | None = None) -> AnyModel:

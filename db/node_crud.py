@@ -7,14 +7,14 @@ from oslo_db import exception as db_exc
 
 from ingot.common import clock, errors
 from ingot.db import listing, models, node_refusals, nodes, rows
-from ingot.db.engine import Database, retry_transaction
+from ingot.db.engine import Database, Deadlock, retry_transaction
 
 _NODES = nodes.NODES
 _TRAITS = models.table(models.NodeTrait)
 
 _REMOVED = models.table(models.RemovedNode)
 
-_READ_LAST = sa.select(_NODES.c.name, _NODES.c.outbox, _NODES.c.outbox_at).where(_NODES.c.id == sa.bindparam("own_id"))
+_READ_LAST = sa.select(_NODES.c.name, _NODES.c.outbox, _NODES.c.outbox_at).where(nodes.IS_UNCHANGED)
 
 _DELETE_OWNED = tuple(
     sa.delete(owned).where(owned.c.node_id == sa.bindparam("own_id"))
@@ -83,20 +83,19 @@ def delete(db: Database, node: models.Node) -> None:
     :raises ChangedMeanwhile: another request was faster.
     :raises NotFound: it was deleted meanwhile.
     """
-    try:
-        with db.transaction() as connection:
-            _delete(connection, node)
-    except errors.ChangedMeanwhile:
-        raise nodes.refused_write_error(db, node.uuid) from None
+    with db.transaction() as connection:
+        found = models.Node.first_of(connection.execute(_READ_LAST, nodes.as_read(node)))
+        if found is not None:
+            _delete(connection, node, found)
+    if found is None:
+        raise nodes.refused_write_error(db, node.uuid)
 
 
-def _delete(connection: sa.Connection, node: models.Node) -> None:
-    found = models.Node.first_of(connection.execute(_READ_LAST, {"own_id": node.id}))
+def _delete(connection: sa.Connection, node: models.Node, found: models.Node) -> None:
     for statement in _DELETE_OWNED:
         connection.execute(statement, {"own_id": node.id})
-    as_read = {**nodes.as_read(node), "read_outbox_at": found and found.outbox_at}
-    if found is None or connection.execute(_DELETE, as_read).rowcount != 1:
-        raise errors.ChangedMeanwhile(node=node.uuid)
+    if connection.execute(_DELETE, {**nodes.as_read(node), "read_outbox_at": found.outbox_at}).rowcount != 1:
+        raise Deadlock(what="The database", reason=f"node {node.uuid} was written to while it was deleted")
     last = nodes.outbox_columns([{"kind": "provision", "provision_state": None}])["outbox"]
     removed = {"uuid": node.uuid, "name": found.name, "outbox": f"{found.outbox or ''}{last}"}
     connection.execute(sa.insert(_REMOVED), removed)
@@ -124,16 +123,24 @@ def change_traits(
         free = sa.update(_NODES).where(_NODES.c.id == node.id, _NODES.c.reservation.is_(None))
         if revision is not None:
             free = free.where(_NODES.c.revision == revision)
-        if connection.execute(free.values(revision=_NODES.c.revision + 1)).rowcount != 1:
-            raise nodes.refused_write_error(db, node.uuid)
-        present = read_traits(connection, node.id)
-        after = (set() if remove is None else present - set(remove)) | set(add)
-        if len(after) > MOST_TRAITS:
-            raise errors.Invalid(
-                f"Could not modify traits for node {node.uuid} as it would exceed the maximum number of traits per "
-                f"node ({len(after)} vs. {MOST_TRAITS})"
-            )
-        write_traits(connection, node.id, present, after)
+        is_free = connection.execute(free.values(revision=_NODES.c.revision + 1)).rowcount == 1
+        if is_free:
+            _change_traits(connection, node, add, remove)
+    if not is_free:
+        raise nodes.refused_write_error(db, node.uuid)
+
+
+def _change_traits(
+    connection: sa.Connection, node: models.Node, add: Collection[str], remove: Collection[str] | None
+) -> None:
+    present = read_traits(connection, node.id)
+    after = (set() if remove is None else present - set(remove)) | set(add)
+    if len(after) > MOST_TRAITS:
+        raise errors.Invalid(
+            f"Could not modify traits for node {node.uuid} as it would exceed the maximum number of traits per "
+            f"node ({len(after)} vs. {MOST_TRAITS})"
+        )
+    write_traits(connection, node.id, present, after)
 
 
 def read_traits(connection: sa.Connection, node_id: int) -> set[str]:

@@ -17,6 +17,13 @@ _LOGS = LOGS.table
 _NODES = models.table(models.Node)
 _STEP_RUNS = models.table(models.StepRun)
 
+_OWN = _STEP_RUNS.c.node_id == sa.bindparam("own_id")
+_LATEST = sa.select(_STEP_RUNS.c.run_id).where(_OWN).order_by(_STEP_RUNS.c.id.desc()).limit(1).scalar_subquery()
+_ATTEMPTS = {
+    of_latest: sa.select(_STEP_RUNS).where(_OWN, _STEP_RUNS.c.run_id == run).order_by(_STEP_RUNS.c.id)
+    for of_latest, run in ((True, _LATEST), (False, sa.bindparam("own_run")))
+}
+
 _BATCH = 500  # rows a statement: what SQLite's single writer and a replicated database bear beside their work
 
 
@@ -77,12 +84,7 @@ def list_attempts(db: Database, node_id: int, run_id: str | None = None) -> list
 
     :param run_id: None for the run of the latest attempt.
     """
-    run: sa.ColumnElement[str] | str | None = run_id
-    if run is None:
-        latest = sa.select(_STEP_RUNS.c.run_id).where(_STEP_RUNS.c.node_id == node_id)
-        run = latest.order_by(_STEP_RUNS.c.id.desc()).limit(1).scalar_subquery()
-    statement = sa.select(_STEP_RUNS).where(_STEP_RUNS.c.node_id == node_id, _STEP_RUNS.c.run_id == run)
-    return db.read_all(models.StepRun, statement.order_by(_STEP_RUNS.c.id))
+    return db.read_all(models.StepRun, _ATTEMPTS[run_id is None], own_id=node_id, own_run=run_id)
 
 
 def list_runs(db: Database, node_id: int, limit: int, before: str | None = None) -> list[Run]:

@@ -145,8 +145,19 @@ _APPENDED: Mapping[str, AnyColumn] = {
 _NAMES = frozenset(NODES.c.keys())
 
 
+class Computed(NamedTuple):
+    """A value that the database computes in the statement that writes it.
+
+    :param expression: a constant, so that the statement is built once; its parameters have names that no column has.
+    :param parameters: their values.
+    """
+
+    expression: AnyColumn
+    parameters: Mapping[str, object] = {}
+
+
 @functools.lru_cache(maxsize=64)
-def _complete(statement: sa.Update, *computed: tuple[str, Any]) -> sa.Update:
+def _complete(statement: sa.Update, *computed: tuple[str, AnyColumn]) -> sa.Update:
     """Return an UPDATE that also writes expressions."""
     return statement.values(dict(computed))
 
@@ -170,18 +181,21 @@ class Update:
     ) -> bool:
         """Write, and return whether there was a row that meets the condition.
 
-        :param values: columns; a value may be an expression.
+        :param values: columns; a value may be :class:`Computed`.
         :param events: what the write is for readers of events.
         :param known: the parameters of the condition.
         """
         if unknown := values.keys() - _NAMES:  # they would be left out without a word
             raise TypeError(f"nodes have no columns {sorted(unknown)}")
-        new = {f"new_{name}": value for name, value in outbox_columns(events).items()}
-        statement = self._telling if new else self._quiet
-        given = {name: value for name, value in values.items() if not isinstance(value, sa.ClauseElement)}
-        if len(given) < len(values):
-            statement = _complete(statement, *(column for column in values.items() if column[0] not in given))
-        return connection.execute(statement, {**given, **new, **known}).rowcount == 1
+        given: dict[str, object] = {f"new_{name}": value for name, value in outbox_columns(events).items()}
+        statement = self._telling if given else self._quiet
+        computed = {name: value for name, value in values.items() if isinstance(value, Computed)}
+        if computed:
+            statement = _complete(statement, *((name, value.expression) for name, value in computed.items()))
+            for value in computed.values():
+                given |= value.parameters
+        given |= {name: value for name, value in values.items() if name not in computed}
+        return connection.execute(statement, {**given, **known}).rowcount == 1
 
 
 def get(
@@ -293,12 +307,15 @@ def _update(
         raise rows.owner_gone_error("node", "its chassis") from exc
 
 
+_OF_LOCK = frozenset(("uuid", "reservation", "lock_purpose", "locked_at"))
+
+
 def refused_write_error(db: Database, uuid: str) -> errors.IngotError:
     """Return the error for a write that found nothing to write to: the node is locked, was changed, or is gone.
 
     :raises NotFound: it is gone.
     """
-    node = get(db, uuid, ("uuid", "reservation", "lock_purpose", "locked_at"))
+    node = get(db, uuid, _OF_LOCK)
     return errors.ChangedMeanwhile(node=node.uuid) if node.reservation is None else node_refusals.locked_error(node)
 
 
@@ -323,12 +340,13 @@ def lock(
         limit = {"now": now} if if_due else {}
         statement = _TAKE_LOCK[by_uuid, if_due]
         result = connection.execute(statement, {**values, **own, **limit, "steal_from": [*steal_from]})
-        node = models.Node.first_of(connection.execute(_select_one(None, frozenset(), by_uuid), own))
+        columns = None if result.rowcount == 1 else _OF_LOCK
+        node = models.Node.first_of(connection.execute(_select_one(columns, frozenset(), by_uuid), own))
     if node is None:
         raise errors.NotFound(noun="Node", ident=ident)
     # The moment identifies this lock: it may have been stolen again before the second statement, and a task that works
     # with the epoch of another conductor would not be fenced.
-    if result.rowcount != 1 or (node.reservation, node.locked_at) != (host, now):
+    if columns or (node.reservation, node.locked_at) != (host, now):
         raise node_refusals.locked_error(node)
     return node
 
@@ -429,17 +447,31 @@ def _add_history(connection: sa.Connection, node_id: int, entries: Rows) -> None
     connection.execute(_ADD_HISTORY, new)
 
 
-LAST_HEARD: sa.ColumnElement[datetime.datetime | None] = NODES.c.agent_last_heartbeat
+LAST_HEARD = Computed(NODES.c.agent_last_heartbeat)
 """A value for step_heard: the last heartbeat there is when the statement runs, whatever was read before."""
 
-STEP_HEARD: sa.ColumnElement[datetime.datetime | None] = NODES.c.step_heard
+STEP_HEARD = Computed(NODES.c.step_heard)
 
-Heard = datetime.datetime | sa.ColumnElement[datetime.datetime | None] | None
+Heard = datetime.datetime | Computed | None
+
+_KNOWN, _NOW, _NEXT = (sa.bindparam(name, type_=models.moment()) for name in ("check_known", "check_now", "check_next"))
+_IS_ABORTED = NODES.c.abort_requested.is_(True)
+_LAST = NODES.c.agent_last_heartbeat
+_IS_HEARD = {
+    in_row: sa.and_(_LAST.is_not(None), _LAST.is_distinct_from(NODES.c.step_heard if in_row else _KNOWN))
+    for in_row in (True, False)
+}
+_NOW_IF_ABORTED = sa.case((_IS_ABORTED, _NOW), else_=_NEXT)
+_NOW_IF_HEARD = {
+    (in_row, is_abort_known): sa.case(
+        (is_heard if is_abort_known else sa.or_(is_heard, _IS_ABORTED), _NOW), else_=_NEXT
+    )
+    for in_row, is_heard in _IS_HEARD.items()
+    for is_abort_known in (True, False)
+}
 
 
-def next_check_at_in_wait(
-    node: models.Node, heard: Heard, deadline: datetime.datetime | None
-) -> sa.ColumnElement[datetime.datetime | None]:
+def next_check_at_in_wait(node: models.Node, heard: Heard, deadline: datetime.datetime | None) -> Computed:
     """Return a value for due_at: a deadline (None: never), or now if the wait is over already.
 
     It is over if there is another heartbeat than the last one that is known, or if an abort is requested. The database
@@ -449,19 +481,19 @@ def next_check_at_in_wait(
     :param node: as the lock returned it; the abort that it shows already is known to the caller.
     :param heard: the last heartbeat that is known; :data:`STEP_HEARD` for the one that the node's row has.
     """
-    is_over = sa.and_(LAST_HEARD.is_not(None), LAST_HEARD.is_distinct_from(heard))
-    if not node.abort_requested:
-        is_over = sa.or_(is_over, NODES.c.abort_requested.is_(True))
-    return sa.case((is_over, clock.now()), else_=sa.literal(deadline, models.moment()))
+    in_row = heard is STEP_HEARD
+    known = {} if in_row else {"check_known": heard}
+    expression = _NOW_IF_HEARD[in_row, bool(node.abort_requested)]
+    return Computed(expression, {"check_now": clock.now(), "check_next": deadline, **known})
 
 
 def next_check_at_unless_aborted(
     node: models.Node, moment: datetime.datetime | None
-) -> sa.ColumnElement[datetime.datetime | None] | datetime.datetime | None:
+) -> Computed | datetime.datetime | None:
     """Return a value for due_at: a moment (None: never), or now if an abort was requested while the lock was held.
 
     :param node: as the lock returned it; the abort that it shows already is known.
     """
     if node.abort_requested:
         return moment
-    return sa.case((NODES.c.abort_requested.is_(True), clock.now()), else_=sa.literal(moment, models.moment()))
+    return Computed(_NOW_IF_ABORTED, {"check_now": clock.now(), "check_next": moment})

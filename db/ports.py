@@ -15,6 +15,8 @@ _PORTS = models.table(models.Port)
 _PORTGROUPS = models.table(models.Portgroup)
 _NETWORK = frozenset(("portgroup_id", "physical_network"))
 
+_OF_NODE = sa.select(_PORTS).where(_PORTS.c.node_id == sa.bindparam("own_id")).order_by(_PORTS.c.id)
+
 
 class PortgroupOfNode(models.Portgroup, nodes.OfNode):
     """A portgroup, with what is shown of its node."""
@@ -118,8 +120,7 @@ class Ports(_RowsOfNode[PortOfNode]):
 
     def list_of_node(self, db: Database, node_id: int) -> list[models.Port]:
         """Return a node's ports in order of creation."""
-        statement = sa.select(_PORTS).where(_PORTS.c.node_id == node_id).order_by(_PORTS.c.id)
-        return db.read_all(models.Port, statement)
+        return db.read_all(models.Port, _OF_NODE, own_id=node_id)
 
 
 _SHOWN = ("uuid", "owner", "lessee", "shard", "conductor_group")

@@ -136,9 +136,8 @@ def hosts_serving(db: Database, timeout: float, method: str) -> list[str]:
 
     :param timeout: seconds without heartbeat after which a conductor counts as dead.
     """
-    since = versions.version_tuple(versions.METHODS[method])
     online = conductors.list_versions(db, timeout)
-    return sorted(one.hostname for one in online if versions.version_tuple(one.rpc_version) >= since)
+    return sorted(one.hostname for one in online if versions.has_method(one.rpc_version, method))
 
 
 def choose_host(key: str, hostnames: Sequence[str]) -> str | None:
@@ -291,8 +290,8 @@ class ConductorClient:
             online = [one.rpc_version for one in conductors.list_versions(self._db, self._timeout)]
             self._cap = min([*online, versions.RPC_VERSION], key=versions.version_tuple)
             self._cap_read_at = time.monotonic()
-        since, highest = versions.METHODS[method], pinned.rpc if pinned else self._cap
-        if versions.version_tuple(since) > versions.version_tuple(highest):
-            reason = f"it needs RPC {since}, conductors with {highest} are online"
+        highest = pinned.rpc if pinned else self._cap
+        if not versions.has_method(highest, method):
+            reason = f"it needs RPC {versions.METHODS[method]}, conductors with {highest} are online"
             raise errors.ServiceUnavailable(what=f"RPC method {method}", reason=reason)
         return highest

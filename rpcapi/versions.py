@@ -1,7 +1,7 @@
 """What may be sent to which conductor: the RPC methods, and the RPC version and features of each release.
 
-``advance`` and ``process_allocation`` are wake-ups: the work is in the database already, the message only says *now*.
-All other methods are calls, because they return something that only hardware or a loaded driver knows.
+A wake-up says *now*: the work is in the database already. ``wake_up`` carries several of them in one message. All other
+methods are calls, because they return something that only hardware or a loaded driver knows.
 """
 
 import importlib.metadata
@@ -11,13 +11,14 @@ from oslo_config import cfg
 
 from ingot.common import errors
 
-RPC_VERSION = "1.1"
+RPC_VERSION = "1.2"
 """What this release serves: major for breaks, minor for additions. Add a method, raise the minor."""
 
 
 METHODS: dict[str, str] = {
     "advance": "1.0",
     "process_allocation": "1.1",
+    "wake_up": "1.2",
     **dict.fromkeys(("get_boot_device", "set_boot_device", "get_supported_boot_devices"), "1.0"),
     **dict.fromkeys(("get_driver_properties", "get_steps", "validate_deploy", "validate_node"), "1.0"),
     **dict.fromkeys(("get_plan", "validate_flow", "get_logical_disk_properties"), "1.1"),
@@ -30,6 +31,8 @@ METHODS: dict[str, str] = {
 }
 """Each RPC method with the RPC version that brought it; a client capped below it does not send it."""
 
+WAKEUPS = {"advance": "node_uuid", "process_allocation": "allocation_uuid"}
+"""Each wake-up with the argument that names what has work."""
 
 QUESTIONS = frozenset(method for method in METHODS if method.startswith(("get_", "list_", "validate_")))
 """Those that change nothing."""
@@ -38,6 +41,11 @@ QUESTIONS = frozenset(method for method in METHODS if method.startswith(("get_",
 def version_tuple(version: str) -> tuple[int, ...]:
     """Return ``"1.10"`` as ``(1, 10)``, which compares as versions do."""
     return tuple(int(part) for part in version.split("."))
+
+
+def has_method(version: str, method: str) -> bool:
+    """Return whether who serves an RPC version knows a method."""
+    return version_tuple(METHODS[method]) <= version_tuple(version)
 
 
 class Release(NamedTuple):
@@ -57,7 +65,7 @@ RELEASES: dict[str, Release] = {
     # until all of their deploy interfaces and ramdisks can do more.
     "0.0": Release(rpc="1.0", deploy_steps=False),
     "0.2": Release(rpc="1.1"),
-    "0.3": Release(rpc="1.1"),
+    "0.3": Release(rpc="1.2"),
 }
 
 

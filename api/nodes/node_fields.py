@@ -47,8 +47,14 @@ def _show_provision_state(node: models.Node, call: Call) -> str | None:
     return node.provision_state
 
 
-_AGENT_NAMES = {"agent_token": "agent_secret_token"}
-_AGENT_COLUMNS = ("agent_url", "agent_version", "agent_last_heartbeat", "agent_token", "boot_script_at")
+_AGENT_NAMES = {
+    "agent_url": "agent_url",
+    "agent_version": "agent_version",
+    "agent_last_heartbeat": "agent_last_heartbeat",
+    "agent_token": "agent_secret_token",
+    "boot_script_at": "boot_script_at",
+}
+"""By the agent's columns, the names that clients know."""
 
 
 def _show_internal_info(node: models.Node, call: Call) -> object:
@@ -60,9 +66,9 @@ def _show_internal_info(node: models.Node, call: Call) -> object:
 
 def _show_facts(node: models.Node, _call: Call) -> Json:
     """Return what the conductor keeps, with the agent's columns under the names that clients know."""
-    agent = {_AGENT_NAMES.get(name, name): getattr(node, name) for name in _AGENT_COLUMNS}
-    info = _show_plan(cast(Json, node.driver_internal_info))
-    return cast(Json, masking.mask(info | {name: value for name, value in agent.items() if value is not None}))
+    row = vars(node)
+    agent = {shown: row[name] for name, shown in _AGENT_NAMES.items() if row[name] is not None}
+    return cast(Json, masking.mask(_show_plan(row["driver_internal_info"]) | agent))
 
 
 def _show_plan(info: Json) -> Json:
@@ -122,7 +128,7 @@ TABLE = tables.Table(
         "driver_internal_info",
         3,
         compute=_show_internal_info,
-        needs=tuple(dict.fromkeys((*_AGENT_COLUMNS, *explanations.COLUMNS))),
+        needs=tuple(dict.fromkeys((*_AGENT_NAMES, *explanations.COLUMNS))),
         see="baremetal:node:get:driver_internal_info",
     ),
     Field("properties", type=fields.OBJECT, edit="baremetal:node:update:properties"),

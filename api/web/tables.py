@@ -172,8 +172,7 @@ def links_field(collection: str, column: str = "uuid", below: str = "", since: i
     path = f"{collection}/{_OWN_NAME}/{below}".rstrip("/")
 
     def compute(record: models.Record, call: Call) -> orjson.Fragment:
-        own_name = orjson.dumps(getattr(record, column)).decode()[1:-1]
-        return orjson.Fragment(_format_links(call.base, path).replace(_OWN_NAME, own_name))
+        return orjson.Fragment(orjson.dumps(getattr(record, column))[1:-1].join(_split_links(call.base, path)))
 
     return Field(below or "links", since, compute=compute, needs=(column,), brief=not below, schema=LINKS)
 
@@ -195,9 +194,10 @@ _OWN_NAME = "<own-name>"
 """Stands for the name of an object in its links, which are the same but for it."""
 
 
-@functools.lru_cache(maxsize=256)
-def _format_links(base: str, path: str) -> str:
-    return orjson.dumps(_build_links(base, path)).decode()
+@functools.lru_cache(maxsize=32)  # strangers may name hosts, too, and long ones
+def _split_links(base: str, path: str) -> list[bytes]:
+    """Return links as text, in parts between which the own name stands."""
+    return orjson.dumps(_build_links(base, path)).split(_OWN_NAME.encode())
 
 
 _ESCAPES_SINCE = 98

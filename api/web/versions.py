@@ -138,7 +138,7 @@ _NUMBER = re.compile(r"(-?\d{1,6})\.(\d{1,6})", re.ASCII)
 _SERVICE = re.compile(r"\s*baremetal\s+(\S+)\s*", re.ASCII | re.IGNORECASE)
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=16)  # strangers send headers, too, and long ones
 def negotiate(own: str | None, common: str | None) -> int:
     """Return the minor version that a request speaks.
 

@@ -105,9 +105,9 @@ class JsonText(sa.types.TypeDecorator[object]):
         empty: Callable[[], object] = self.empty or (lambda: None)
 
         def read(value: str | None) -> object:
-            if value is None:
-                return empty()
-            return {} if value == "{}" else orjson.loads(value)  # most of them are empty
+            if value == "{}":  # most of them
+                return {}
+            return empty() if value is None else orjson.loads(value)
 
         return read
 

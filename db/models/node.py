@@ -7,6 +7,12 @@ from sqlalchemy import BigInteger, ForeignKey, Index
 from ingot.common.json_types import BootConfig, FlowRequest, Hold, InternalInfo, Json, PowerRequest
 from ingot.db.models.base import Base, JsonText, Row, SecretJson, column, string, text
 
+_LISTED_BY = (
+    *("conductor_group", "driver", "fault", "instance_name", "lessee", "maintenance", "name", "owner"),
+    *("provision_state", "reservation", "resource_class", "retired", "shard"),
+)
+"""Columns of nodes by which lists are filtered or sorted."""
+
 
 class Chassis(Row):
     __tablename__ = "chassis"
@@ -23,22 +29,23 @@ class Node(Row):
     """
 
     __tablename__ = "nodes"
-    # Beside the unique one, which MariaDB does not sort by: it may hold NULL more than once.
-    __table_args__ = (Index("nodes_name_idx", "name"),)
+    # That of the name is beside the unique one, which MariaDB does not sort by: it may hold NULL more than once. On
+    # PostgreSQL they have what is NULL first, which migrations say: each process would load what knows its words.
+    __table_args__ = tuple(Index(f"nodes_{name}_id_idx", name, "id") for name in _LISTED_BY)
 
     name: str | None = column(unique=True)
     description: str | None = column(text())
     chassis_id: int | None = column(ForeignKey("chassis.id"), index=True)
     parent_node: str | None = column(string(36), index=True)
-    shard: str | None = column(index=True)
-    resource_class: str | None = column(string(80), index=True)
-    owner: str | None = column(index=True)
-    lessee: str | None = column(index=True)
-    conductor_group: str = column(default="", index=True)
+    shard: str | None
+    resource_class: str | None = column(string(80))
+    owner: str | None
+    lessee: str | None
+    conductor_group: str = column(default="")
     properties: Json
     extra: Json
 
-    driver: str = column(index=True, doc="hardware type")
+    driver: str = column(doc="hardware type")
     driver_info: Json = column(SecretJson())
     driver_internal_info: InternalInfo = column(JsonText(dict))
     bios_interface: str | None
@@ -56,20 +63,20 @@ class Node(Row):
     vendor_interface: str | None
 
     instance_uuid: str | None = column(string(36), unique=True)
-    instance_name: str | None = column(index=True)
+    instance_name: str | None
     instance_info: Json
     configdrive: str | None = column(text(), doc="base64 of gzip; read only by the step that writes it")
     network_data: Json
 
     power_state: str | None = column(string(15))
     target_power_state: str | None = column(string(15))
-    provision_state: str = column(string(15), index=True)
+    provision_state: str = column(string(15))
     target_provision_state: str | None = column(string(15))
     provision_updated_at: datetime.datetime | None
     last_error: str | None = column(text())
-    maintenance: bool = column(default=False, index=True)
+    maintenance: bool = column(default=False)
     maintenance_reason: str | None = column(text())
-    fault: str | None = column(index=True)
+    fault: str | None
     maintenance_holds: list[Hold] = column(JsonText(list), nullable=True, doc="see ingot.db.maintenance")
     health: str | None
     boot_mode: str | None = column(string(16))
@@ -83,13 +90,13 @@ class Node(Row):
     disable_power_off: bool = column(default=False)
     protected: bool = column(default=False)
     protected_reason: str | None = column(text())
-    retired: bool = column(default=False, index=True)
+    retired: bool = column(default=False)
     retired_reason: str | None = column(text())
 
     revision: int = column(
         BigInteger(), default=0, doc="grows with every write but heartbeats; what PATCH compares with"
     )
-    reservation: str | None = column(index=True, doc="host of the conductor that holds the lock")
+    reservation: str | None = column(doc="host of the conductor that holds the lock")
     lock_epoch: int = column(
         BigInteger(), default=0, doc="grows with every lock taken; every write of a task carries it"
     )

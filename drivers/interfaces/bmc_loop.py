@@ -5,7 +5,7 @@ comes back. Here each exchange runs in a greenlet, and waiting means that asynci
 thousand unresponsive BMCs cost a thousand timers and no thread, and what is written for one session at a time stays as
 it is. Measured for IPMI with 1,000 BMCs of which 100 are unresponsive: the last other one is read after 0.9 s; with 100
 threads, each with its own session, after 20 s, with 8 after 240 s, and for about the same processor time
-(``python -m tests.scale.bmcs``).
+(``python -m benchmarks.bmcs``).
 """
 
 import asyncio

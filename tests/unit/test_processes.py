@@ -17,6 +17,7 @@ from tests import conductor_case
 MIGRATIONS = ("alembic", "mako", "pygments")
 GREEN_THREADS = ("eventlet", "dns")
 ORM = ("sqlalchemy.orm", "sqlalchemy.ext")
+DIALECTS = ("sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite")
 UNUSED_BY_MOST = ("keystoneauth1", "passlib", "pycdlib", "re2", "sqlite3")
 HTTP_CLIENTS = ("requests", "urllib3")
 
@@ -36,11 +37,13 @@ class Imports(testtools.TestCase):
 
     def test_an_api_loads_nothing_of_conductors(self) -> None:
         hardware = ("ingot.conductor", "ingot.drivers", "pycdlib", "pyghmi")
-        self.check("ingot.api.cmd", *MIGRATIONS, *GREEN_THREADS, *ORM, *UNUSED_BY_MOST, *HTTP_CLIENTS, *hardware)
+        self.check(
+            "ingot.api.cmd", *MIGRATIONS, *GREEN_THREADS, *ORM, *DIALECTS, *UNUSED_BY_MOST, *HTTP_CLIENTS, *hardware
+        )
 
     def test_a_conductor_loads_nothing_of_apis(self) -> None:
-        web = ("ingot.api", "flask", "jinja2", "jsonschema", "uvicorn", "werkzeug")
-        self.check("ingot.conductor.cmd.conductor", *MIGRATIONS, *GREEN_THREADS, *ORM, *UNUSED_BY_MOST, *web)
+        web = ("ingot.api", "flask", "jinja2", "jsonschema", "uvicorn", "uvloop", "werkzeug")
+        self.check("ingot.conductor.cmd.conductor", *MIGRATIONS, *GREEN_THREADS, *ORM, *DIALECTS, *UNUSED_BY_MOST, *web)
 
     def test_a_supervisor_loads_nothing_but_pythons_own(self) -> None:
         code = f"import runpy\nrunpy.run_path({workers.__file__!r}, run_name='supervisor')"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 
+import fixtures
 import requests
 
 from ingot.rack import ports
@@ -72,6 +73,15 @@ class Workers(database.TestCase):
         self.assertEqual(0, process.wait(PATIENCE))
         self.assertFalse(self.answers())
         self.assertFalse(pathlib.Path(f"/proc/{second}").exists())
+
+    def test_give_memory_back_unless_the_operator_says_how(self) -> None:
+        self.useFixture(fixtures.EnvironmentVariable("MALLOC_ARENA_MAX", "7"))
+        self.start()
+        conductor_case.eventually(lambda: self.listening() == 2, "both listen")
+        for process in self.processes():
+            environment = pathlib.Path(f"/proc/{process}/environ").read_text().split("\0")
+            self.assertIn("MALLOC_ARENA_MAX=7", environment)
+            self.assertIn("MALLOC_TRIM_THRESHOLD_=262144", environment)
 
     def test_a_stop_loses_no_request(self) -> None:
         """Clients that keep their connection, and those that open one for each request, ask until they are refused."""

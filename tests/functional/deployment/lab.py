@@ -51,12 +51,14 @@ class Process:
     """A command of Ingot's, with its output in a file.
 
     :ivar programs: where the commands are that it is started from; those of another release replace it.
+    :ivar directory: in which it is started; None: where the tests are.
     """
 
     def __init__(self, command: list[str], log: pathlib.Path) -> None:
         self.name = log.stem
         self.log = log
         self.programs = HERE
+        self.directory: pathlib.Path | None = None
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -67,6 +69,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                cwd=self.directory,
                 env={**os.environ, "PYTHONWARNINGS": "ignore"},
             )
         return self

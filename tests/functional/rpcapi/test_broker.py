@@ -1,11 +1,13 @@
 """Conductors are reached over RabbitMQ whatever becomes of a broker, and only of one that is who it says it is."""
 
+import collections
 import contextlib
 import pathlib
 import ssl
+import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import fixtures
@@ -31,14 +33,26 @@ class Endpoint:
 
     def __init__(self) -> None:
         self.wakeups: list[str] = []
+        self.requests: list[str] = []
+        self.threads: dict[str, set[int]] = collections.defaultdict(set)
 
     @oslo_messaging.expose
     def get_boot_device(self, ctx: Mapping[str, Any], node_uuid: str) -> dict[str, Any]:
+        self.threads["get_boot_device"].add(threading.get_ident())
         return transport.answer(ctx, lambda: {"node": node_uuid})
 
     @oslo_messaging.expose
     def advance(self, ctx: Mapping[str, Any], node_uuid: str, why: str) -> None:
+        self.threads["advance"].add(threading.get_ident())
         self.wakeups.append(node_uuid)
+        self.requests.append(ctx["request_id"])
+
+    @oslo_messaging.expose
+    def wake_up(
+        self, _ctx: Mapping[str, Any], wakeups: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
+    ) -> None:
+        self.wakeups.append(" ".join(f"{method} {args['node_uuid']}" for method, _ctx, args in wakeups))
+        self.requests += [ctx["request_id"] for _method, ctx, _args in wakeups]
 
 
 class Bus(testtools.TestCase):
@@ -111,6 +125,17 @@ class Queues(Bus):
             time.sleep(0.1)
         self.assertLessEqual(len(looks), 100)  # at each side one for the message, and at most four until the next one
 
+    def test_calls_share_a_thread_and_wakeups_need_none(self) -> None:
+        bus = self.bus(services.broker_url())
+        self.serve(bus)
+        for number in range(1, 21):
+            self.ask(bus)
+            self.notify(bus)
+            self.eventually(lambda number=number: len(self.endpoint.wakeups) == number, "the wake-up came")
+        self.assertLessEqual(len(self.endpoint.threads["get_boot_device"]), 5)
+        self.assertEqual(1, len(self.endpoint.threads["advance"]))
+        self.assertFalse(self.endpoint.threads["get_boot_device"] & self.endpoint.threads["advance"])
+
     def test_a_wakeup_comes_through(self) -> None:
         bus = self.bus(services.broker_url())
         self.serve(bus)
@@ -118,6 +143,37 @@ class Queues(Bus):
         self.notify(bus, versions.RELEASES["0.0"].rpc)
 
         self.eventually(lambda: self.endpoint.wakeups, "the wake-up came")
+
+    def notify_meanwhile(self, version: str) -> list[str]:
+        """Send two wake-ups while another one is under way; return their requests."""
+        send, begun, go = transport.OsloTransport._send, threading.Event(), threading.Event()
+        self.addCleanup(go.set)
+
+        def send_later(*args: Any) -> None:
+            begun.set()
+            self.assertTrue(go.wait(lab.PATIENCE))
+            send(*args)
+
+        self.useFixture(fixtures.MonkeyPatch("ingot.rpcapi.transport.OsloTransport._send", send_later))
+        bus = self.bus(services.broker_url())
+        self.serve(bus)
+        requests = [context.RequestContext() for _node in range(3)]
+        for node, ctx in zip(("one", "two", "three"), requests, strict=True):
+            bus.cast(self.host, "advance", version, ctx, {"node_uuid": node, "why": "test"})
+            self.assertTrue(begun.wait(lab.PATIENCE))
+        go.set()
+        self.eventually(lambda: len(self.endpoint.requests) == 3, "all have come")
+        return [str(ctx.request_id) for ctx in requests]
+
+    def test_wakeups_that_wait_for_another_come_in_one_message(self) -> None:
+        requests = self.notify_meanwhile(versions.RPC_VERSION)
+        self.assertEqual({"one", "advance two advance three"}, set(self.endpoint.wakeups))
+        self.assertEqual(sorted(requests), sorted(self.endpoint.requests))
+
+    def test_conductors_of_the_release_before_get_each_wakeup_alone(self) -> None:
+        requests = self.notify_meanwhile(versions.RELEASES["0.2"].rpc)
+        self.assertEqual({"one", "two", "three"}, set(self.endpoint.wakeups))
+        self.assertEqual(sorted(requests), sorted(self.endpoint.requests))
 
 
 class SeveralBrokers(Bus):

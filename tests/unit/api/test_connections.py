@@ -1,12 +1,13 @@
 """Clients that are slow, silent, many, or speak no HTTP, take nothing away from others."""
 
+import asyncio
 import socket
 import threading
 import time
-from asyncio import selector_events
-from typing import Any
+from typing import Any, cast
 
 import requests
+from uvicorn.protocols.http import httptools_impl
 
 from tests import conductor_case, database, image_service, server_case
 from tests.server_case import ASK, PATIENCE
@@ -18,13 +19,25 @@ class Answers(server_case.ServerCase):
     def test_head_and_body_are_one_write(self) -> None:
         self.serve()
         written: list[int] = []
-        write = selector_events._SelectorSocketTransport.write
 
-        def note(transport: Any, data: bytes) -> None:
-            written.append(len(data))
-            write(transport, data)
+        class Noted:
+            """A transport that counts what is written to it."""
 
-        self.patch(selector_events._SelectorSocketTransport, "write", note)
+            def __init__(self, transport: asyncio.Transport) -> None:
+                self._transport = transport
+
+            def write(self, data: bytes) -> None:
+                written.append(len(data))
+                self._transport.write(data)
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(self._transport, name)
+
+        begin = httptools_impl.HttpToolsProtocol.connection_made
+        self.patch(
+            *(httptools_impl.HttpToolsProtocol, "connection_made"),
+            lambda protocol, transport: begin(protocol, cast(asyncio.Transport, Noted(transport))),
+        )
         for path in ("/", "/v1/nodes", "/v1/nodes/missing"):
             requests.get(f"{self.url}{path}", timeout=PATIENCE)
         self.assertEqual(3, len(written))

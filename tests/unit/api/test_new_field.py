@@ -116,7 +116,7 @@ class NewField(testtools.TestCase):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
 
     def test_of_nodes(self) -> None:
-        name = "    instance_name: str | None = column(index=True)\n"
+        name = "    instance_name: str | None\n"
         row = '    Field("health", 109, sortable=True),\n'
         self.prove(
             "nodes",

@@ -164,6 +164,15 @@ class Tls(server_case.ServerCase):
             self.connect(b"\x16\x03\x01"[: number % 4])
         self.assertEqual(200, self.ask().status_code)
 
+    def test_who_sends_much_instead_of_a_handshake_is_refused(self) -> None:
+        self.serve()
+        connection = self.connect()
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(b"\x16\x03\x01\xff\xff" + bytes(4_000_000))
+            while connection.recv(4096):
+                pass
+        self.assertEqual(200, self.ask().status_code)
+
     def test_clients_need_a_certificate_where_there_is_an_authority(self) -> None:
         own, foreign = self.make_certificate("own"), self.make_certificate("foreign")
         self.conf.set_override("ca_file", own, group="api")

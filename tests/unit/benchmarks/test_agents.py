@@ -54,7 +54,6 @@ class AgentTest(testtools.TestCase):
         await self.until_ended(agent)
         agent.execute("standby.sync", {})
         self.assertEqual(agents.DEPLOYED, agent.seen)
-        self.assertEqual("[]", agents.describe([agent.seen]))
         fleet.observe({"uuid": "n", "provision_state": "active"})
         self.assertFalse(agent.is_on)
         await fleet.stop()

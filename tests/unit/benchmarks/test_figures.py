@@ -19,9 +19,10 @@ class FiguresTest(testtools.TestCase):
         self.assertEqual([5.0, 2.0], figures.factors({0: 2, 1: 4, 2: 3, 3: 0}, {0: 10, 1: 8, 3: 6, 4: 1}))
 
     def test_a_spread_shows_one_figure_where_all_are_alike(self) -> None:
-        self.assertEqual("1 / 2 / 9", str(figures.spread([9, 1, 2])))
-        self.assertEqual("2", str(figures.spread([2, 2])))
-        self.assertIsNone(figures.spread([]))
+        self.assertEqual("1 / 2 / 9", figures.spread([9, 1, 2]))
+        self.assertEqual("1 / 1 / 2", figures.spread([1, 1, 2]))
+        self.assertEqual("2", figures.spread([2, 2]))
+        self.assertEqual("-", figures.spread([]))
 
     def test_a_figure_has_three_digits_that_matter(self) -> None:
         self.assertEqual(

@@ -8,7 +8,6 @@ import fixtures
 import testtools
 
 from benchmarks import operations, scenarios, sides
-from benchmarks.loads import Size
 from benchmarks.sides import SETUPS, SIDES, Site
 
 
@@ -65,11 +64,3 @@ class LoadsTest(testtools.TestCase):
     def test_each_operation_is_measured_by_one_load(self) -> None:
         measured = collections.Counter(name for load in scenarios.LOADS for name in load.operations)
         self.assertEqual(dict.fromkeys(operations.OPERATIONS, 1), dict(measured))
-
-    def test_what_was_not_chosen_is_not_measured(self) -> None:
-        portions = {load: load(Size()).portions(["node", "delete"]) for load in scenarios.LOADS}
-        self.assertEqual([["node"]], portions[scenarios.Reads])
-        self.assertEqual(
-            ["enrol", "delete"], portions[scenarios.FakeLife][0][:: len(scenarios.FakeLife.operations) - 1]
-        )
-        self.assertEqual([], portions[scenarios.Heartbeats])

@@ -53,11 +53,6 @@ class WireTest(testtools.TestCase):
         server = asyncio.start_server(answer_once(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7"), "127.0.0.1", 0)
         self.assertEqual([7, 7], [answer.json() for answer in self.ask(server, ("GET", "/"), ("GET", "/"))])
 
-    def test_chunks_are_joined(self) -> None:
-        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-        server = asyncio.start_server(answer_once(head, b"3;x=1\r\n[1,\r\n", b"2\r\n2]\r\n0\r\n\r\n"), "127.0.0.1", 0)
-        self.assertEqual([1, 2], self.ask(server, ("GET", "/"))[0].json())
-
     def test_a_broken_answer_is_an_error_of_its_own(self) -> None:
         for answer in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"):
             server = asyncio.start_server(answer_once(answer), "127.0.0.1", 0)

@@ -1,5 +1,6 @@
 """Whose work a conductor takes, and what it leaves to others: owners, locks of the dead, starting and stopping."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -252,9 +253,12 @@ class TestHostNameConflicts(conductor_case.ConductorCase):
     def test_an_unrequested_stop_is_a_failure(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             self.addCleanup(signal.signal, number, signal.getsignal(number))
+        self.addCleanup(gc.unfreeze)
         stopped = threading.Event()
         stopped.set()
         self.assertEqual(1, signals.wait_for_stop(stopped, self.conf))
+        # Searches for garbage leave out what a service has built by then.
+        self.assertLess(0, gc.get_freeze_count())
         stopped.clear()
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
         self.assertEqual(0, signals.wait_for_stop(stopped, self.conf))

@@ -7,7 +7,7 @@ from oslo_context import context as oslo_context
 
 from ingot.common import clock, context, states
 from ingot.db import models
-from tests import database, patience, plan_case
+from tests import conductor_case, database, patience, plan_case
 
 CLIENT_IDS = [f"req-0000000{number}-0000-4000-8000-000000000000" for number in range(3)]
 
@@ -68,6 +68,16 @@ class RequestIds(plan_case.PlanCase):
             self.assertEqual({(client_id, own_id)}, runs)
             timeline = self.ask("GET", f"/ingot/v1/nodes/{node.uuid}/timeline")
             self.assertEqual((client_id, own_id), (timeline["global_request_id"], timeline["request_id"]))
+
+    def test_wakeups_that_come_in_one_message_carry_the_ids_of_their_requests(self) -> None:
+        requests = {f"node-{number}": context.RequestContext() for number in range(2)}
+        carried = [["advance", ctx.to_dict(), {"node_uuid": uuid, "why": "test"}] for uuid, ctx in requests.items()]
+        self.conductor.endpoint.wake_up({}, wakeups=carried)
+        for uuid, ctx in requests.items():
+            line = f"Node {uuid} was deleted before it was reconciled (test)"
+            conductor_case.eventually(lambda line=line: line in dict(self.listener.lines), line)
+            logged_in = dict(self.listener.lines)[line]
+            self.assertEqual(ctx.request_id, logged_in and logged_in.request_id)
 
     def test_one_of_another_form_is_left_out(self) -> None:
         """What a client has sent comes into logs, and to agents."""

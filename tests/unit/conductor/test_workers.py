@@ -30,12 +30,13 @@ note("stopped")
 """Notes what it hears."""
 
 SUPERVISOR = """
-import sys
+import os, sys
 from ingot.common.conf import opts
 from ingot.conductor.cmd import workers
 conf = opts.load([], prog="test", files=[])
 conf.set_override("host", "rack")
 conf.set_override("workers", 3, group="conductor")
+os.set_inheritable(os.open(sys.argv[1], os.O_RDONLY), True)
 workers.supervise(conf, sys.argv[1:])
 """
 
@@ -81,6 +82,11 @@ class TestSupervisor(testtools.TestCase):
             first, last = (self.notes / name).read_text().splitlines()
             self.assertEqual("stopped", last)
             self.assertEqual("1", first.split()[2], "a worker must not be a supervisor")
+
+    def test_it_keeps_no_file_that_was_open_before(self) -> None:
+        """A connection to a database, say, that would stay logged in."""
+        kept = [os.readlink(file) for file in pathlib.Path(f"/proc/{self.supervisor.pid}/fd").iterdir()]
+        self.assertNotIn(os.path.realpath(self.program), kept)
 
     def test_one_that_ends_is_started_again_under_its_name(self) -> None:
         os.kill(self.pid("rack-2"), signal.SIGKILL)

@@ -130,6 +130,21 @@ class EventsOnSQLite(database.TestCase):
         node_crud.delete(self.db, node)
         self.assertEqual([states.ENROLL, None], [event.data["provision_state"] for event in self.recorded()])
 
+    def test_a_node_whose_events_are_collected_at_that_moment_is_deleted_all_the_same(self) -> None:
+        node = nodes.get(self.db, self.make())
+        collecting = threading.Thread(target=events.collect, args=(self.db, _SILENT_AFTER))
+
+        def collect(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+            if statement.startswith("DELETE FROM ports") and collecting.ident is None:
+                collecting.start()
+                collecting.join(0.3)  # or as long as the deletion lets it wait
+
+        sa.event.listen(self.db.engine, "before_cursor_execute", collect)
+        node_crud.delete(self.db, node)
+        collecting.join(60)
+        recorded = self.recorded()
+        self.assertEqual([states.ENROLL, None], [event.data["provision_state"] for event in recorded])
+
     def test_lines_of_a_text_are_not_those_of_the_outbox(self) -> None:
         node = database.make_node(self.db)
         text = "one\ntwo\N{LINE SEPARATOR}three\N{NEXT LINE}four\x0bfive"

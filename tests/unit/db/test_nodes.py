@@ -7,8 +7,8 @@ import uuid
 import sqlalchemy as sa
 
 from ingot.common import clock, errors, states
-from ingot.db import models, node_lists, nodes
-from tests import database, sql_counter
+from ingot.db import allocations, models, node_crud, node_lists, nodes
+from tests import call_counter, database, sql_counter
 
 _STEP_RUN = {
     "run_id": "3e1f6b44-1f53-4f8b-9a53-9a35b3a6a2d5",
@@ -58,6 +58,16 @@ class NodesOnSQLite(database.TestCase):
 
         self.assertEqual(moment, node.provision_updated_at)
 
+    def test_moments_beyond_calendars_are_the_first_and_the_last_one(self) -> None:
+        last, first = clock.after(1e300), clock.after(-1e300)
+        node = database.make_node(self.db, due_at=last, step_deadline=first)
+        self.assertEqual((last, first), (node.due_at, node.step_deadline))
+        due_at = nodes.next_check_at_in_wait(node, None, last)
+        nodes.set_always(self.db, node.uuid, {"due_at": due_at, "step_deadline": last})
+        found = nodes.get(self.db, node.uuid)
+        self.assertEqual((last, last), (found.due_at, found.step_deadline))
+        self.assertEqual([], node_lists.list_to_check(self.db, clock.now(), 9, "", ["fake-hardware"]))
+
     def test_a_request_is_written_if_nothing_changed(self) -> None:
         node = database.make_node(self.db)
 
@@ -66,6 +76,19 @@ class NodesOnSQLite(database.TestCase):
         written = nodes.get(self.db, node.uuid)
         self.assertEqual((states.DEPLOYING, {"a": 1}), (written.provision_state, written.request))
         self.assertGreater(written.revision, node.revision)
+
+    def test_a_refused_request_needs_no_second_connection(self) -> None:
+        """As many as there are threads could be refused at once, and each would wait for another one's connection."""
+        node = database.make_node(self.db)
+        for option, value in (("max_pool_size", 1), ("max_overflow", 0), ("pool_timeout", 1)):
+            self.database.conf.set_override(option, value, group="database")
+        db = self.database.another()
+        nodes.lock(db, node.uuid, "one", "test")
+        chosen = {"uuid": str(uuid.uuid4()), "resource_class": "baremetal"}
+        self.assertRaises(errors.NodeLocked, node_crud.change_traits, db, node, ["CUSTOM_A"])
+        self.assertRaises(errors.NodeLocked, node_crud.delete, db, node)
+        self.assertRaises(errors.NodeLocked, allocations.backfill, db, chosen, node)
+        self.assertRaises(errors.NodeLocked, allocations.detach, db, node, {"instance_uuid": None})
 
     def test_a_column_that_there_is_not_is_refused(self) -> None:
         node = database.make_node(self.db)
@@ -263,6 +286,17 @@ class NodesOnSQLite(database.TestCase):
                 found = nodes.get(self.db, held.uuid).due_at
                 self.assertEqual(find_scheduled is None, found < later, noted)
 
+    def test_the_statement_that_begins_a_wait_is_built_once(self) -> None:
+        held = nodes.lock(self.db, database.make_node(self.db).uuid, "one", "deploy")
+
+        def wait() -> None:
+            for heard in (nodes.STEP_HEARD, clock.now()):
+                nodes.write_locked(self.db, held, {"due_at": nodes.next_check_at_in_wait(held, heard, clock.now())})
+            nodes.write_locked(self.db, held, {"due_at": nodes.next_check_at_unless_aborted(held, clock.now())})
+
+        calls = call_counter.count_calls(wait, "sqlalchemy")
+        self.assertLessEqual(calls.total(), 400, calls.most_common(20))
+
     def test_an_abort_that_has_to_wait_does_not_schedule_the_node_again_and_again(self) -> None:
         later = clock.now() + datetime.timedelta(hours=1)
         held = nodes.lock(self.db, database.make_node(self.db, abort_requested=True).uuid, "one", "deploy")
@@ -270,6 +304,14 @@ class NodesOnSQLite(database.TestCase):
         nodes.write_locked(self.db, held, {"due_at": nodes.next_check_at_in_wait(held, clock.now(), later)})
 
         self.assertEqual(later, nodes.get(self.db, held.uuid).due_at)
+
+    def test_who_does_not_get_the_lock_reads_only_who_has_it(self) -> None:
+        node = database.make_node(self.db)
+        nodes.lock(self.db, node.uuid, "one", "deploy")
+        with sql_counter.counting(self.db) as counted:
+            self.assertRaises(errors.NodeLocked, nodes.lock, self.db, node.uuid, "two", "deploy")
+        self.assertEqual(["UPDATE", "SELECT"], [text.split()[0] for text in counted.statements])
+        self.assertEqual(4, counted.statements[1].partition(" FROM ")[0].count("nodes."), counted)
 
     def test_of_many_who_want_the_lock_exactly_one_gets_it(self) -> None:
         node = database.make_node(self.db)

@@ -15,6 +15,11 @@ from ingot.db import migrate, models, schema
 from tests import database
 
 
+def has_nulls_first(index: sa.Index) -> bool:
+    """Return whether an index has what is NULL first, by words of PostgreSQL that only its migration says."""
+    return len(index.columns) > 1 and bool(index.columns[0].nullable)
+
+
 class SchemaOnSQLite(testtools.TestCase):
     backend = "sqlite"
 
@@ -32,10 +37,17 @@ class SchemaOnSQLite(testtools.TestCase):
     def test_migrations_and_models_agree(self) -> None:
         with self.fixture(migrated=True).db.single() as connection, warnings.catch_warnings():
             warnings.simplefilter("error")
-            context = migration.MigrationContext.configure(connection, opts={"compare_server_default": True})
+            opts = {"compare_server_default": True, "include_object": self.is_comparable}
+            context = migration.MigrationContext.configure(connection, opts=opts)
             differences = alembic.autogenerate.compare_metadata(context, models.Base.metadata)
 
         self.assertEqual([], differences)
+
+    def is_comparable(self, _item: object, name: str, kind: str, *_: object) -> bool:
+        """Leave out indexes that PostgreSQL describes otherwise than they are declared; tests of plans need each."""
+        if kind != "index" or self.backend != "postgresql":
+            return True
+        return not any(index.name == name and has_nulls_first(index) for index in models.table(models.Node).indexes)
 
     def test_revisions_are_known_without_alembic_as_with_it(self) -> None:
         config = alembic.config.Config()

@@ -46,6 +46,11 @@ class ClientTest(AgentTestCase):
         self.client.start(SLOW, {})
         self.assertEqual([self.subject.context.global_id] * 2, self.agent.request_ids)
 
+    def test_a_number_that_json_has_not_is_not_sent(self) -> None:
+        error = self.assertRaises(errors.AgentError, self.client.start, SLOW, {"size": float("nan")})
+        self.assertIn(f"command {SLOW} at 127.0.0.1", error.message)
+        self.assertEqual([], self.agent.posted)
+
     def test_connections_are_kept(self) -> None:
         for _ in range(5):
             client.AgentClient(self.subject).commands()
@@ -70,6 +75,10 @@ class ClientTest(AgentTestCase):
             error = self.assertRaises(errors.AgentUnreachable, stranger.commands)
             self.assertIn("certificate", error.message.lower())
         self.assertEqual([], self.agent.paths)
+
+    def test_the_well_known_authorities_are_read_once_for_all_agents(self) -> None:
+        pools = [client.open_pool(f"https://192.0.2.{number}:9999", None) for number in range(9)]
+        self.assertEqual(1, len({id(pool.conn_kw["ssl_context"]) for pool in pools}))
 
     def test_a_certificate_that_is_none_is_reported(self) -> None:
         self.subject.set(agent_verify_ca="-----BEGIN NONSENSE-----")

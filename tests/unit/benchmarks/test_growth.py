@@ -2,18 +2,18 @@
 
 import testtools
 
-from benchmarks import bursts, findings, site
+from benchmarks import bursts, figures, site
 
 
 class Slopes(testtools.TestCase):
     def test_growth_for_each_thousand(self) -> None:
-        self.assertAlmostEqual(2.0, findings.slope([0, 1000, 5000], [7, 9, 17]))
+        self.assertAlmostEqual(2.0, figures.slope([0, 1000, 5000], [7, 9, 17]))
 
     def test_what_is_constant_does_not_grow(self) -> None:
-        self.assertEqual(0.0, findings.slope([100, 1000, 10000], [3, 3, 3]))
+        self.assertEqual(0.0, figures.slope([100, 1000, 10000], [3, 3, 3]))
 
     def test_one_size_says_nothing_of_growth(self) -> None:
-        self.assertEqual(0.0, findings.slope([100], [3]))
+        self.assertEqual(0.0, figures.slope([100], [3]))
 
 
 class Limits(testtools.TestCase):

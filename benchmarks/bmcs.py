@@ -1,6 +1,6 @@
 """Reads the power of a fleet of simulated BMCs, some of them silent: in threads, and with one loop for all.
 
-    python -m tests.scale.bmcs --machines 1000 --silent 10
+    python -m benchmarks.bmcs --machines 1000 --silent 10
 
 One process plays all BMCs, with the virtual rack's code; this one reads each of them once, as a round of the power
 states' reading does.
@@ -17,12 +17,12 @@ from concurrent import futures
 from multiprocessing.connection import Connection
 from typing import Any
 
+from benchmarks import report
 from ingot.common import errors
 from ingot.drivers.interfaces import bmc_loop
 from ingot.drivers.ipmi import session
 from ingot.rack import bmc
 from ingot.rack.faults import Faults
-from tests.scale import results
 
 STATUS = session.Request(0x00, 0x01)
 
@@ -71,7 +71,7 @@ def _play(machines: int, silent: int, pipe: Connection) -> None:
 
 
 @contextlib.contextmanager
-def played(machines: int, silent: int) -> Iterator[list[session.Address]]:
+def play(machines: int, silent: int) -> Iterator[list[session.Address]]:
     """Yield the addresses of BMCs that another process plays."""
     processes = multiprocessing.get_context("spawn")  # this process has threads
     here, there = processes.Pipe()
@@ -105,27 +105,27 @@ def at_once(addresses: list[session.Address], timeout: int) -> list[float]:
     """Read all of them at the same time, without a thread for any."""
     moments: list[float] = []
 
-    def ended(reading: "futures.Future[Any]") -> None:
+    def note_end(reading: "futures.Future[Any]") -> None:
         if reading.exception() is None:
             moments.append(time.monotonic())
 
     readings = [bmc_loop.submit(session.call_async(address, timeout, STATUS)) for address in addresses]
     for reading in readings:
-        reading.add_done_callback(ended)
+        reading.add_done_callback(note_end)
     futures.wait(readings)
     return moments
 
 
-def measured(read: Callable[[list[session.Address], int], list[float]], given: argparse.Namespace) -> Any:
+def measure(read: Callable[[list[session.Address], int], list[float]], given: argparse.Namespace) -> Any:
     """Measure the cost of one round."""
-    with played(given.machines, given.silent) as addresses:
+    with play(given.machines, given.silent) as addresses:
         began, used = time.monotonic(), time.process_time()
         moments = read(addresses, given.timeout)
         return {
             "answers": len(moments),
-            "seconds_until_the_last_live_one_is_read": round(max(moments) - began, 1),
-            "seconds_until_the_round_ends": round(time.monotonic() - began, 1),
-            "processor_seconds": round(time.process_time() - used, 2),
+            "seconds until the last live one is read": max(moments) - began,
+            "seconds until the round ends": time.monotonic() - began,
+            "processor seconds": time.process_time() - used,
         }
 
 
@@ -138,9 +138,9 @@ def main() -> None:
     parser.add_argument("--timeout", type=int, default=20, help="seconds given to a BMC (default: %(default)s)")
     parser.add_argument("--threads", type=int, nargs="*", default=[8, 100], help="sizes of pools to compare with")
     given = parser.parse_args()
-    found = {"loop": measured(at_once, given)}
-    found |= {f"{number} threads": measured(in_threads(number), given) for number in given.threads}
-    results.keep("bmcs", found)
+    facts = report.circumstances()
+    readers = {"loop": at_once, **{f"{number} threads": in_threads(number) for number in given.threads}}
+    report.finish("bmcs", facts, {"By reader": [{"reader": name, **measure(readers[name], given)} for name in readers]})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How many deployments a conductor ends in a minute when a tenth of the BMCs is dead, and when none is.
 
-    python -m tests.scale.dead_bmcs --machines 100 --dead 10 --workers 4
+    python -m benchmarks.dead_bmcs --machines 100 --dead 10 --workers 4
 
 A deployment switches its machine off and on over IPMI, and is asked for again as soon as it has ended, well or not.
 Those on dead BMCs are not counted. It begins when the reading of power states has found all that are dead. The same
@@ -16,6 +16,7 @@ from typing import Any
 import fixtures
 import sqlalchemy as sa
 
+from benchmarks import api, bmcs, report, stock
 from ingot.api.web import call as calls
 from ingot.common import clock, states
 from ingot.conductor import manager
@@ -27,7 +28,6 @@ from ingot.drivers.interfaces.task import Task
 from ingot.drivers.ipmi import hardware as ipmi
 from ingot.drivers.loading import factory
 from tests import conductor_case, database
-from tests.scale import bmcs, cluster, results
 from tests.unit.drivers.plugins import here, with_plugins
 
 _LIVE = "no deployments of machines with dead BMCs"
@@ -108,11 +108,11 @@ class Bench(fixtures.Fixture):
 
 def _fleet(given: argparse.Namespace, kind: str, ready: Any, results: Any) -> None:
     """Deploy one kind of fleet in its own process; report how many deployments ended."""
-    with bmcs.played(given.machines, given.dead) as addresses, Bench(given) as bench:
+    with bmcs.play(given.machines, given.dead) as addresses, Bench(given) as bench:
         asked = {bench.enroll(address).uuid: number % given.dead != 0 for number, address in enumerate(addresses)}
         circuit_breakers = bench.conductor.services.circuit_breakers
         dead = [uuid for uuid, alive in asked.items() if not alive]
-        cluster.wait_for(lambda: all(map(circuit_breakers.is_unresponsive, dead)), "the dead are known")
+        stock.wait_for(lambda: all(map(circuit_breakers.is_unresponsive, dead)), "the dead are known")
         if kind == _LIVE:
             asked = {uuid: alive for uuid, alive in asked.items() if alive}
         if kind == _NO_SLOW_QUEUES:
@@ -121,21 +121,18 @@ def _fleet(given: argparse.Namespace, kind: str, ready: Any, results: Any) -> No
         results.put(bench.deploy(asked))
 
 
-def measured(given: argparse.Namespace) -> dict[str, Any]:
+def measure(given: argparse.Namespace) -> list[dict[str, Any]]:
     processes = multiprocessing.get_context("spawn")
     ready = processes.Barrier(len(_KINDS))
     heard = {}
     for kind in _KINDS:
         heard[kind] = processes.Queue()
         processes.Process(target=_fleet, args=(given, kind, ready, heard[kind])).start()
-    ended = {kind: queue.get(timeout=cluster.PATIENCE + given.seconds) for kind, queue in heard.items()}
-    return {
-        "machines": given.machines,
-        "dead": given.machines // given.dead,
-        "workers": given.workers,
-        "deployments_a_minute": {kind: round(number * 60 / given.seconds) for kind, number in ended.items()},
-        "of_the_rate_without_dead": {kind: round(number / ended[_LIVE], 2) for kind, number in ended.items()},
-    }
+    ended = {kind: queue.get(timeout=api.PATIENCE_S + given.seconds) for kind, queue in heard.items()}
+    return [
+        {"fleet": kind, "deployments a minute": number * 60 / given.seconds, "of the first": number / ended[_LIVE]}
+        for kind, number in ended.items()
+    ]
 
 
 def main() -> None:
@@ -144,7 +141,8 @@ def main() -> None:
     parser.add_argument("--dead", type=int, default=10, help="every which BMC is dead (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=4, help="workers_pool_size (default: %(default)s)")
     parser.add_argument("--seconds", type=int, default=120, help="(default: %(default)s)")
-    results.keep("dead_bmcs", measured(parser.parse_args()))
+    given = parser.parse_args()
+    report.finish("dead-bmcs", report.circumstances(), {"Deployments a minute": measure(given)})
 
 
 if __name__ == "__main__":
