@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ingot.api.agents import agents, boot
+from ingot.api.agents import agents, boot, boot_media
 from ingot.api.auth.rules import RULES
 from ingot.api.nodes import bulk, history, inventory, maintenance, management, node_states, nodes, provision
 from ingot.api.resources import (
@@ -122,6 +122,7 @@ ROUTES: tuple[Route, ...] = (
     # requests of machines and their agents
     serve_machines("/boot/ipxe/<mac>", {"GET": boot.ipxe}),
     serve_machines("/boot/images/<node>/<ticket>/<image>", {"GET": boot.image}),
+    serve_machines("/boot/media/<node>/<ticket>/boot.iso", {"GET": boot_media.image}),
     serve_machines("/boot/volumes/<node>/<ticket>", {"GET": boot.volume}),
     serve_machines("lookup", {"GET": agents.lookup}, since=22),
     serve_machines("heartbeat", {"POST": build_without_ident("node_ident")}, since=22),

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import requests
 import urllib3
+from oslo_config import cfg
+from oslo_utils import strutils
 from requests import adapters
 from urllib3.util import connection, ssl_
 
@@ -23,6 +25,7 @@ from ingot.common import errors
 from ingot.common.networks import ANYWHERE, Networks
 
 _MOST_REDIRECTS = 5
+_TOO_FAR = f"it leads from one URL to the next more than {_MOST_REDIRECTS} times"
 _CHUNK = 64 * 1024
 _SHORTEST = 0.001  # seconds: 0 would mean not to wait at all
 
@@ -295,10 +298,47 @@ def probe(url: str, seconds: float, networks: Networks, verify: bool | str = Tru
         raise FetchError(f"it answers HTTP {answer.status}")
 
 
-def _get(url: str, most: int | None, seconds: float, networks: Networks, **options: Any) -> Answer:
+def open_stream(
+    url: str, seconds: float, networks: Networks, verify: bool | str, headers: Mapping[str, str]
+) -> requests.Response:
+    """Return the beginning of an answer, to read and close; redirects are followed as in :func:`fetch`.
+
+    :param seconds: for the beginning, and for each pause of what follows.
+    :raises FetchError: there is none in time, or it is where it may not be.
+    """
+    with _explained(seconds), limit(seconds, networks):
+        session = open_session()
+        for _ in range(_MOST_REDIRECTS + 1):
+            _check_scheme(url)
+            answer = session.get(
+                url, stream=True, allow_redirects=False, verify=verify, headers=dict(headers), timeout=seconds
+            )
+            if not _leads_on(answer.status_code, answer.headers):
+                return answer
+            answer.close()
+            url = urllib.parse.urljoin(url, answer.headers["Location"])
+        raise FetchError(_TOO_FAR)
+
+
+def read_verify(conf: cfg.ConfigOpts) -> bool | str:
+    """Return what ``[DEFAULT] webserver_verify_ca`` means: true, false, or the file with authorities."""
+    value: str = conf.webserver_verify_ca
     try:
-        with limit(seconds, networks), open_session() as session:
-            return _follow(session, url, most, options)
+        return bool(strutils.bool_from_string(value, strict=True))
+    except ValueError:
+        return value
+
+
+def _get(url: str, most: int | None, seconds: float, networks: Networks, **options: Any) -> Answer:
+    with _explained(seconds), limit(seconds, networks), open_session() as session:
+        return _follow(session, url, most, options)
+
+
+@contextlib.contextmanager
+def _explained(seconds: float) -> Iterator[None]:
+    """Raise what goes wrong with a request as a FetchError."""
+    try:
+        yield
     except requests.Timeout:
         raise FetchError(f"it was not there within {seconds:g} s") from None
     except (requests.RequestException, ValueError) as exc:
@@ -318,10 +358,18 @@ def _name_cause(exc: Exception) -> str:
 
 def _follow(session: requests.Session, url: str, most: int | None, options: Mapping[str, Any]) -> Answer:
     for _ in range(_MOST_REDIRECTS + 1):
-        if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
-            raise FetchError("it leads to a URL that is neither http nor https")
+        _check_scheme(url)
         answer = request(session, "GET", url, most, **options)
-        if answer.status not in requests.models.REDIRECT_STATI or "Location" not in answer.headers:
+        if not _leads_on(answer.status, answer.headers):
             return answer
         url = urllib.parse.urljoin(url, answer.headers["Location"])
-    raise FetchError(f"it leads from one URL to the next more than {_MOST_REDIRECTS} times")
+    raise FetchError(_TOO_FAR)
+
+
+def _check_scheme(url: str) -> None:
+    if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+        raise FetchError("it leads to a URL that is neither http nor https")
+
+
+def _leads_on(status: int, headers: Mapping[str, str]) -> bool:
+    return status in requests.models.REDIRECT_STATI and "Location" in headers

@@ -84,6 +84,22 @@ class Hold(TypedDict):
     conductor: str | None
 
 
+class MediaConfig(TypedDict, total=False):
+    """What is on the image from which the machine boots without a network; see ``drivers/images/media``.
+
+    Files are URLs, or ids in Glance. A finished ``image`` has nothing beside it.
+    """
+
+    ticket: str
+    kernel: str
+    ramdisk: str
+    bootloader: str
+    image: str
+    arguments: str
+    architecture: str
+    of_user: list[str]  # names of the files that a user names
+
+
 class BootConfig(TypedDict, total=False):
     """The column ``boot_config``: what the machine's next network boot gets; see ``drivers/pxe``."""
 
@@ -92,6 +108,7 @@ class BootConfig(TypedDict, total=False):
     initrd: str
     kernel_args: str
     links: dict[str, str]  # drivers/images: links to fetched images, by name
+    media: MediaConfig
 
 
 class AgentFacts(TypedDict, total=False):

@@ -10,7 +10,7 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -335,3 +335,28 @@ class Download:
         self._answer.close()
         if slots:
             slots.release()
+
+
+class Reading:
+    """What is made while it is sent.
+
+    :param chunks: its parts; they may wait for other servers.
+    """
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._chunks
+
+    async def blocks(self) -> AsyncGenerator[bytes, None]:
+        """See :meth:`Lasting.blocks`: a thread works only while a part is made."""
+        while chunk := await asyncio.to_thread(next, self._chunks, b""):
+            yield chunk
+
+    def close(self) -> None:
+        """End it; safe to repeat. A part that is being made is the last one."""
+        chunks, self._chunks = self._chunks, iter(())
+        if isinstance(chunks, Generator):
+            with contextlib.suppress(ValueError):  # it runs in another thread, and ends when that lets go of it
+                chunks.close()

@@ -123,6 +123,38 @@ DEPLOY: list[cfg.Opt] = [
         help="The same for nodes of one architecture, which goes before deploy_ramdisk.",
     ),
     cfg.StrOpt(
+        "bootloader",
+        deprecated_group="conductor",
+        help="URL (http, https, file), or id in Glance, of a file system image from which UEFI starts a boot loader; "
+        "it is put on boot media of nodes without driver_info.bootloader. The loader reads its configuration from "
+        "/EFI/BOOT/grub.cfg or /boot/grub/grub.cfg. Unset: made of Debian's signed shim and GRUB.",
+    ),
+    cfg.DictOpt(
+        "bootloader_by_arch",
+        default={},
+        deprecated_group="conductor",
+        help="The same for nodes of one architecture, which goes before bootloader.",
+    ),
+    cfg.StrOpt(
+        "signed_loader_path",
+        default="/usr/lib",
+        help="Directory of each host of the API with the signed boot loaders of Debian's packages shim-signed and "
+        "grub-efi-amd64-signed (or grub-efi-arm64-signed): below it are shim and grub.",
+    ),
+    cfg.URIOpt(
+        "external_http_url",
+        schemes=["http", "https"],
+        help="Address of the API as BMCs reach it, which fetch boot media there; driver_info.external_http_url of a "
+        "node goes before it. Unset: the address that agents call.",
+    ),
+    cfg.StrOpt(
+        "ramdisk_image_download_source",
+        default="local",
+        choices=[("local", "from the API, which passes them on"), ("http", "from where they are, as far as that is a URL")],
+        help="Where BMCs fetch finished images (deploy_iso, boot_iso) of nodes without "
+        "driver_info.ramdisk_image_download_source.",
+    ),
+    cfg.StrOpt(
         "http_root",
         help="Directory that a web server of yours serves as http_url. Images given as file:// are linked there while "
         "a machine fetches them.",
@@ -155,6 +187,11 @@ DEPLOY: list[cfg.Opt] = [
 ]
 
 AGENT: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "api_ca_file",
+        help="File of each host of the API with the authorities that verify the API; boot media carry it to the agent, "
+        "which finds it at /etc/ironic-python-agent/ironic.crt.",
+    ),
     cfg.BoolOpt(
         "require_tls",
         default=True,

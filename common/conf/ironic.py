@@ -42,7 +42,7 @@ class _Row(NamedTuple):
 _REFUSED, _NO, _IGNORED = Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.IGNORED
 
 _FILES = "Ingot keeps no images on its disk: agents fetch them from where they are."
-_MEDIA = "Ingot builds no boot media."
+_MEDIA = "The API makes boot media while it sends them, with a boot loader for UEFI: see [deploy] bootloader."
 _PXE = "Ingot serves iPXE scripts only, at /boot/ipxe/<mac>: let your DHCP server name that address."
 _INSPECTION = "Every inspection boots the agent through the node's boot interface, and ends with the machine off."
 _SENSORS = "Ingot reads and sends no sensor data."
@@ -134,7 +134,6 @@ _ROWS = (
     # Agents
     _Row("agent", "certificates_path", _IGNORED, "Certificates of agents are in the database."),
     _Row("agent", "verify_ca", _NO, _TLS_AGENT),
-    _Row("agent", "api_ca_file", _NO, "Ingot passes no authority to agents: build the API's into their ramdisk."),
     _Row("agent", "tls_ciphers tls_minimum_version", _NO, "Ingot takes what this host's OpenSSL is configured for."),
     _Row("agent", "deploy_logs_local_path", _NO,
          "Logs of agents are in the database: GET /ingot/v1/nodes/<node>/logs."),
@@ -158,7 +157,6 @@ _ROWS = (
     _Row("api", "disallow_clean_steps disallow_deploy_steps disallow_service_steps disallowed_enrollment_boot_modes",
          _NO, "No step and no boot mode is refused by name: what users may do is the policy's."),
     # Conductors
-    _Row("conductor", "bootloader bootloader_by_arch", _NO, _MEDIA),
     _Row("conductor", "rescue_kernel rescue_ramdisk rescue_kernel_by_arch rescue_ramdisk_by_arch", _NO,
          "Rescue boots what deployments boot, unless driver_info of the node has rescue_kernel and rescue_ramdisk."),
     _Row("conductor", "rescue_password_hash_algorithm require_rescue_password_hashed", _NO,
@@ -212,8 +210,7 @@ _ROWS = (
     _Row("deploy", "default_boot_option", _IGNORED, "Ironic, too, knows it no more: machines boot from their disk."),
     _Row("deploy", "configdrive_use_object_store", _NO, _SWIFT),
     _Row("deploy", "external_callback_url", _NO, "[service_catalog] endpoint_override is what all agents call."),
-    _Row("deploy", "external_http_url iso_cache_size iso_cache_ttl iso_master_path ramdisk_image_download_source",
-         _IGNORED, _MEDIA),
+    _Row("deploy", "iso_cache_size iso_cache_ttl iso_master_path", _IGNORED, _MEDIA),
     _Row("deploy", "http_image_subdir", _IGNORED, _FILES),
     _Row("deploy", "image_server_auth_strategy image_server_user image_server_password image_server_auth_hosts "
          "image_server_auth_permit_unknown_hosts", _NO, "Images are fetched without login."),
@@ -236,15 +233,16 @@ _ROWS = (
     _Row("ipmi", "cipher_suite_versions", _NO, "Ingot logs in with cipher suites 17 and 3, in this order."),
     _Row("ipmi", "disable_boot_timeout", _NO, "The boot device holds for the next boot, as the BMC understands it."),
     _Row("redfish", "use_swift swift_container swift_object_expiry_timeout", _NO, _SWIFT),
-    _Row("redfish", "kernel_append_params file_permission", _IGNORED, _MEDIA),
-    _Row("redfish", "firmware_source firmware_update_status_interval firmware_update_fail_interval "
+    _Row("redfish", "file_permission", _IGNORED, _MEDIA),
+    _Row("redfish", "firmware_source", _NO, "BMCs fetch images of firmware themselves, by http or https."),
+    _Row("redfish", "firmware_update_status_interval firmware_update_fail_interval "
          "firmware_update_wait_unresponsive_bmc firmware_update_required_successes "
          "firmware_update_validation_interval firmware_update_resource_validation_timeout "
          "firmware_update_bmc_timeout firmware_update_reboot_delay firmware_update_bmc_version_check_interval "
-         "firmware_update_nic_starting_wait firmware_update_overall_timeout", _NO,
-         "Ingot updates no firmware over Redfish."),
-    _Row("redfish", "raid_config_status_interval raid_config_fail_interval", _NO,
-         "Ingot builds no arrays over Redfish: the agent builds those of its software RAID."),
+         "firmware_update_nic_starting_wait", _IGNORED,
+         "[redfish] firmware_update_overall_timeout limits an update, bmc_restart_timeout the restart of a BMC for it."),
+    _Row("redfish", "raid_config_status_interval raid_config_fail_interval", _IGNORED,
+         "[redfish] raid_config_timeout limits how long arrays may take."),
     _Row("redfish", "boot_mode_config_timeout", _IGNORED, "A boot mode is set for the next boot, and not waited for."),
     _Row("redfish", "default_inspection_hooks inspection_hooks", _NO, "[inspector] hooks are for all inspections."),
     _Row("redfish", "post_boot_retry_attempts post_boot_retry_delay power_on_conflict_retry_attempts "

@@ -72,11 +72,29 @@ REDFISH: list[cfg.Opt] = [
         "bmc_restart_timeout",
         default=600,
         min=1,
-        help="Seconds within which a BMC must answer again after the step reset_bmc.",
+        help="Seconds within which a BMC must answer again after the step reset_bmc, or an update of its firmware.",
+    ),
+    cfg.IntOpt(
+        "firmware_update_overall_timeout",
+        default=7200,
+        min=1,
+        help="Seconds within which a BMC must have installed an image of firmware, reboot of the machine included.",
+    ),
+    cfg.IntOpt(
+        "raid_config_timeout",
+        default=7200,
+        min=1,
+        help="Seconds within which a controller must have created or deleted an array, reboot of the machine included.",
     ),
     cfg.BoolOpt(
         "enable_verify_bmc_clock",
         default=False,
         help="Compare the clock of the BMC with that of the conductor when a node is managed, and correct it.",
+    ),
+    cfg.StrOpt(
+        "kernel_append_params",
+        default="nofb nomodeset vga=normal",
+        help="Kernel parameters of machines that boot from virtual media or by HTTP of their firmware. A node's "
+        "driver_info.kernel_append_params replaces them; %default% there stands for this value.",
     ),
 ]

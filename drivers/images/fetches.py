@@ -10,8 +10,6 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from oslo_utils import strutils
-
 from ingot.common import errors, fetching, masking
 from ingot.common.networks import ANYWHERE, Networks
 from ingot.common.waits import Wait
@@ -57,7 +55,8 @@ def fetch(task: Task, field: str, url: str, most: int) -> bytes | results.PollAf
     :raises ImageError: it cannot be had.
     """
     key = (task.node.uuid, str(task.node.run_id), field, url)
-    seconds, networks, verify = task.conf.webserver_connection_timeout, read_networks(task), _read_verify(task)
+    seconds, verify = task.conf.webserver_connection_timeout, fetching.read_verify(task.conf)
+    networks = read_networks(task)
     content = _ask(task, key, seconds, lambda: fetching.fetch(url, most, seconds, networks, verify))
     if content is None:
         return _POLL
@@ -83,7 +82,7 @@ def probe(task: Task, url: str, is_own: bool) -> results.PollAfter | None:
         return None
     key = ("every node", "", str(is_own), url)
     seconds = min(_PROBE_SECONDS, task.conf.webserver_connection_timeout)
-    networks, verify = read_networks(task) if is_own else ANYWHERE, _read_verify(task)
+    networks, verify = read_networks(task) if is_own else ANYWHERE, fetching.read_verify(task.conf)
 
     def get() -> bytes:
         fetching.probe(url, seconds, networks, verify)
@@ -137,12 +136,3 @@ def _start(task: Task, key: _Key, seconds: float, get: Callable[[], bytes]) -> _
     threading.Thread(target=work, name=f"fetch for {task.node.uuid}", daemon=True).start()
     _fetches[key] = started  # once it runs: one that could not begin would be waited for for ever
     return started
-
-
-def _read_verify(task: Task) -> bool | str:
-    """Return what ``[DEFAULT] webserver_verify_ca`` means: true, false, or the file with authorities."""
-    value: str = task.conf.webserver_verify_ca
-    try:
-        return bool(strutils.bool_from_string(value, strict=True))
-    except ValueError:
-        return value

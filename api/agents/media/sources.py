@@ -1,0 +1,175 @@
+"""Where the large files of an image are: http(s), Glance, or a file of this host. They are read while they are sent."""
+
+import contextlib
+import os
+import re
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import requests
+import urllib3
+from oslo_config import cfg
+
+from ingot.common import errors, fetching, later, masking
+from ingot.common.networks import ANYWHERE, Networks
+
+if TYPE_CHECKING:
+    from ingot.common import glance
+else:
+    glance = later.Module("ingot.common.glance")
+
+_CHUNK = 256 * 1024
+_FILE = "file://"
+_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
+
+
+class Source(Protocol):
+    """A file that an image has in it."""
+
+    def measure(self) -> int:
+        """Return how many bytes it has.
+
+        :raises IngotError: it cannot be read.
+        """
+
+    def read(self, start: int, length: int) -> Iterator[bytes]:
+        """Yield some of its bytes; closing the iterator ends the connection.
+
+        :raises IngotError: it cannot be read, or ends too early.
+        """
+
+
+class Content:
+    """Bytes that are there already."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def measure(self) -> int:
+        return len(self._content)
+
+    def read(self, start: int, length: int) -> Iterator[bytes]:
+        view = memoryview(self._content)[start : start + length]
+        for at in range(0, len(view), _CHUNK):
+            yield bytes(view[at : at + _CHUNK])
+
+
+class _File:
+    def __init__(self, conf: cfg.ConfigOpts, name: str, url: str) -> None:
+        self._name = name
+        allowed = [os.path.realpath(place) for place in conf.deploy.file_url_allowed_paths]
+        given = urllib.parse.unquote(url.removeprefix(_FILE))
+        self._path = Path(os.path.realpath(given.replace("\0", "")))
+        if "\0" in given or not any(self._path.is_relative_to(place) for place in allowed):
+            raise errors.Invalid(field=name, value=url, allowed="A file in [deploy] file_url_allowed_paths.")
+
+    def measure(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except OSError as exc:
+            raise self._unreadable_error(exc) from exc
+
+    def read(self, start: int, length: int) -> Iterator[bytes]:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(start)
+                while length and (chunk := file.read(min(_CHUNK, length))):
+                    length -= len(chunk)
+                    yield chunk
+        except OSError as exc:
+            raise self._unreadable_error(exc) from exc
+        _check_end(self._name, length)
+
+    def _unreadable_error(self, exc: OSError) -> errors.ImageError:
+        return errors.ImageError(f"{self._name}: {self._path} of this host of the API: {exc.strerror}")
+
+
+class _Remote:
+    """What a server sends; those that know no ranges send all, and what is not needed is thrown away."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _ask(self, wanted: str) -> requests.Response:
+        """Return the beginning of the answer to a request for a range.
+
+        :raises IngotError: there is none.
+        """
+        raise NotImplementedError
+
+    def measure(self) -> int:
+        with contextlib.closing(self._ask("bytes=0-0")) as answer:
+            if found := _RANGE.fullmatch(answer.headers.get("Content-Range", "")):
+                return int(found[2])
+            size = answer.headers.get("Content-Length", "")
+            if answer.status_code != requests.codes.ok or not size.isdigit():
+                raise errors.ImageError(f"{self._name}: its server does not say how large it is")
+            return int(size)
+
+    def read(self, start: int, length: int) -> Iterator[bytes]:
+        with contextlib.closing(self._ask(f"bytes={start}-{start + length - 1}")) as answer:
+            found = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+            surplus = start - (int(found[1]) if found else 0)
+            try:
+                for chunk in answer.iter_content(_CHUNK):
+                    part = chunk[surplus : surplus + length] if surplus < len(chunk) else b""
+                    surplus = max(0, surplus - len(chunk))
+                    length -= len(part)
+                    if part:
+                        yield part
+                    if not length:
+                        return
+            except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as exc:
+                raise errors.ImageError(f"{self._name}: {type(exc).__name__} while it was read") from exc
+        _check_end(self._name, length)
+
+
+class _Web(_Remote):
+    def __init__(self, conf: cfg.ConfigOpts, name: str, url: str, networks: Networks) -> None:
+        super().__init__(name)
+        self._conf, self._url, self._networks = conf, url, networks
+
+    def _ask(self, wanted: str) -> requests.Response:
+        verify, seconds = fetching.read_verify(self._conf), self._conf.webserver_connection_timeout
+        try:
+            answer = fetching.open_stream(self._url, seconds, self._networks, verify, {"Range": wanted})
+        except fetching.FetchError as exc:
+            raise errors.ImageError(f"{self._name}: {masking.mask_text(self._url)}: {exc.message}") from exc
+        if answer.status_code not in (requests.codes.ok, requests.codes.partial_content):
+            answer.close()
+            where = masking.mask_text(self._url)
+            raise errors.ImageError(f"{self._name}: {where}: it answers HTTP {answer.status_code}")
+        return answer
+
+
+class _Glance(_Remote):
+    def __init__(self, conf: cfg.ConfigOpts, name: str, ident: str) -> None:
+        super().__init__(name)
+        self._image = glance.Image(conf, name, ident)
+
+    def _ask(self, wanted: str) -> requests.Response:
+        return self._image.content({"Range": wanted})
+
+
+def find(conf: cfg.ConfigOpts, name: str, given: str, of_user: bool) -> Source:
+    """Return the source of a file.
+
+    :param name: what names it, for messages.
+    :param given: URL of http, https or file, or id in Glance.
+    :param of_user: whether a user names it, and no option, which may lead anywhere.
+    :raises Invalid: nothing of this host may be read there, or Glance is not configured.
+    """
+    if given.startswith(_FILE):
+        return _File(conf, name, given)
+    if not given.startswith(("http://", "https://")):
+        return _Glance(conf, name, given)
+    options = conf.deploy
+    own = Networks(options.url_denied_networks, options.url_allowed_networks) if of_user else ANYWHERE
+    return _Web(conf, name, given, own)
+
+
+def _check_end(name: str, missing: int) -> None:
+    if missing:
+        raise errors.ImageError(f"{name}: it ends {missing} bytes too early")
