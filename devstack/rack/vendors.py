@@ -65,6 +65,8 @@ class Vendor:
     :param task_retry_after: seconds that answers of running tasks say to wait; sushy 5.14 cannot wait for such a task.
     :param task_prefix: of a task's id.
     :param busy_in_post: a change while the firmware starts is refused.
+    :param updates_at_boot: a task of an update, unless it is the BMC's own, waits for the next boot.
+    :param volume_times: when volumes can be made and deleted.
     :param power_repeats: whether power on of a machine that is on, or off of one that is off, succeeds.
     """
 
@@ -90,12 +92,14 @@ class Vendor:
     task_retry_after: int | None = None
     task_prefix: str = ""
     busy_in_post: bool = False
+    updates_at_boot: bool = False
+    volume_times: tuple[str, ...] = ("Immediate", "OnReset")
     power_repeats: bool = True
 
 
 VENDORS = {
     "generic": Vendor(),
-    # Drives have numbers, eject needs an empty object, and changes during POST are refused.
+    # Drives have numbers, eject needs an empty object, changes during POST are refused, volumes wait for a reset.
     "ilo": Vendor(
         manufacturer="HPE",
         model="ProLiant DL360 Gen10",
@@ -107,8 +111,9 @@ VENDORS = {
         insert_over=False,
         reset_types=("On", "ForceOff", "GracefulShutdown", "ForceRestart", "Nmi", "PushPowerButton", "GracefulRestart"),
         busy_in_post=True,
+        volume_times=("OnReset",),
     ),
-    # Work is a job with an id of its own; BIOS settings wait for a job; an occupied drive refuses an image.
+    # Work is a job with an id of its own; BIOS settings and updates wait for a job; an occupied drive refuses an image.
     "dell": Vendor(
         manufacturer="Dell Inc.",
         model="PowerEdge R650",
@@ -126,6 +131,7 @@ VENDORS = {
         task_location="task",
         task_retry_after=1,
         task_prefix="JID_",
+        updates_at_boot=True,
         power_repeats=False,
     ),
     # The virtual CD is a USB device: a boot from Cd finds nothing.

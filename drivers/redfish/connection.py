@@ -206,6 +206,10 @@ class Machine:
         """Return the document of a resource."""
         return self._connector.get(path).read_object()
 
+    def fetch(self, path: str) -> Response:
+        """Return the answer to a request for a resource, whatever it is."""
+        return self._connector.get(path)
+
     def read_etag(self, path: str) -> str | None:
         """Return the entity tag of a resource; None if the BMC has none."""
         tag: str | None = self._connector.get(path).headers.get("ETag")
@@ -235,8 +239,8 @@ class Machine:
     def patch(self, path: str, data: Json, etag: str | None = None) -> Response:
         return self._connector.patch(path, data, etag=etag)
 
-    def delete(self, path: str) -> Response:
-        return self._connector.delete(path)
+    def delete(self, path: str, data: Json | None = None) -> Response:
+        return self._connector.delete(path, data)
 
     def describe(self, path: str) -> str:
         """Return how messages name a resource."""

@@ -14,13 +14,6 @@ from ingot.rack.redfish.tasks import answer_with
 
 CONTROLLER = "RAID1"
 _APPLY_TIME = "@Redfish.OperationApplyTime"
-_APPLY_TIMES = ("Immediate", "OnReset")
-_SUPPORT = {
-    "@Redfish.OperationApplyTimeSupport": {
-        "@odata.type": "#Settings.v1_4_0.OperationApplyTimeSupport",
-        "SupportedValues": list(_APPLY_TIMES),
-    }
-}
 _INITIALIZE = ("Fast", "Slow")
 _PROTOCOLS = {"ata": "SATA", "nvme": "NVMe"}
 _KNOWN = ("RAIDType", "VolumeType", "CapacityBytes", "Name", "Links", "Encrypted", "DisplayName", _APPLY_TIME)
@@ -143,9 +136,17 @@ def _simple(call: Call) -> Document:
 # Volumes
 
 
+def _support(board: Board) -> Document:
+    support = {
+        "@odata.type": "#Settings.v1_4_0.OperationApplyTimeSupport",
+        "SupportedValues": list(board.vendor.volume_times),
+    }
+    return {"@Redfish.OperationApplyTimeSupport": support}
+
+
 def _volumes(call: Call) -> Document:
     members = [f"{call.path}/{key}" for key in call.board.state["volumes"]]
-    return collection(call.path, "Volume", members) | _SUPPORT
+    return collection(call.path, "Volume", members) | _support(call.board)
 
 
 def _find(call: Call) -> dict[str, Any]:
@@ -175,7 +176,7 @@ def _volume(call: Call) -> Document:
         Status=OK,
         Links={"Drives": [link(f"{storage}/Drives/{name}") for name in volume["drives"]]},
         Actions={"#Volume.Initialize": initialize},
-        **_SUPPORT,
+        **_support(call.board),
     )
 
 
@@ -224,11 +225,13 @@ def _room(board: Board, drives: list[str], level: Level) -> int:
 def _at_time(board: Board, when: str | None, name: str, work: Callable[[], None], done: Response) -> Response:
     """Do something now, or have it done by a task; a task fault makes a task of what would be done at once."""
     faults = board.machine.faults
-    if when not in (None, *_APPLY_TIMES):
+    times = board.vendor.volume_times
+    if when not in (None, *times):
         raise RedfishError("ApplyTimeNotSupported", when)
     slow = any(faults.active(fault) for fault in ("redfish_slow_tasks", "redfish_task_fails", "redfish_task_stuck"))
-    if when == "OnReset" or slow or board.vendor.task_location == "task":
-        return answer_with(board, board.tasks.start(name, work, at_boot=when == "OnReset"))
+    at_boot = when == "OnReset" or "Immediate" not in times
+    if at_boot or slow or board.vendor.task_location == "task":
+        return answer_with(board, board.tasks.start(name, work, at_boot=at_boot))
     work()
     return done
 

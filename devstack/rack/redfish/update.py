@@ -83,7 +83,8 @@ def _update(call: Call) -> Response:
         raise RedfishError("ActionParameterValueNotInList", image, "ImageURI", _ACTION, related=("#/ImageURI",))
     member, component = _target(call, given.get("Targets") or [], image)
     board = member.board
-    at_boot = given.get("@Redfish.OperationApplyTime") == "OnReset"
+    waits = board.vendor.updates_at_boot and component != "BMC"
+    at_boot = given.get("@Redfish.OperationApplyTime") == "OnReset" or waits
     task = board.tasks.start(
         f"Update of {component}",
         partial(_install, board, component, image, at_boot),
