@@ -126,17 +126,27 @@ class RamdiskDeploy(AgentDeploy):
     def validate(self, task: Task) -> None:
         super().validate(task)
         info = task.node.instance_info
-        missing = [key for key in ("kernel", "ramdisk") if not info.get(key)]
-        if missing:
-            raise errors.MissingParameter(
-                where="instance_info",
-                names=f"{' and '.join(missing)} (URL, or id in Glance, of what the machine boots)",
-            )
+        if info.get("boot_iso"):
+            if not get_interface(task, BootInterface).boots_images:
+                allowed = "An image of one's own needs boot interface redfish-virtual-media or redfish-https."
+                raise errors.Invalid(field="instance_info.boot_iso", value=info["boot_iso"], allowed=allowed)
+        else:
+            self._check_files(task)
         if info.get("image_source"):
             raise errors.Invalid(
                 field="instance_info.image_source",
                 value=info["image_source"],
                 allowed="The deploy interface ramdisk writes no image: leave it out, or use deploy interface direct.",
+            )
+
+    @staticmethod
+    def _check_files(task: Task) -> None:
+        info = task.node.instance_info
+        missing = [key for key in ("kernel", "ramdisk") if not info.get(key)]
+        if missing:
+            raise errors.MissingParameter(
+                where="instance_info",
+                names=f"{' and '.join(missing)} (URL, or id in Glance, of what the machine boots), or boot_iso",
             )
         for key in ("kernel", "ramdisk"):
             glance_images.read_permitted_image(task, f"instance_info.{key}", info[key])

@@ -36,6 +36,9 @@ def _read_capability(capabilities: object) -> str | None:
 class BootInterface(BaseInterface):
     interface_type = "boot"
 
+    boots_images = False
+    """Whether it boots images that users have made, ``instance_info.boot_iso``."""
+
     def check_ramdisk(self, task: Task) -> results.Answer:
         """Find out, before :meth:`prepare_ramdisk`, whether the machine can fetch what it is to boot; may poll.
 

@@ -69,9 +69,10 @@ def choose(task: Task, device: str, persistent: bool) -> Choice:
     return Choice(device, persistent, boot.find_boot_mode(task))
 
 
-def write(machine: connection.Machine, choice: Choice) -> bool:
+def write(machine: connection.Machine, choice: Choice, uri: str | None = None) -> bool:
     """Set the boot device; return whether it lasts, which some BMCs cannot do.
 
+    :param uri: what the firmware fetches, for ``uefihttp``.
     :raises Invalid: the machine has no such device.
     """
     system = machine.system
@@ -80,20 +81,21 @@ def write(machine: connection.Machine, choice: Choice) -> bool:
     mode = machine.constant("BootSourceOverrideMode", MODES[choice.mode]) if quirk.sends_mode else None
     if choice.persistent:
         try:
-            _patch(machine, target, "Continuous", mode)
+            _patch(machine, target, "Continuous", mode, uri)
         except machine.refusals as exc:
             LOG.info("BMC %s keeps no boot device: it is set for one boot (%s)", machine.address.where, exc)
         else:
             return True
-    _patch(machine, target, "Once", mode)
+    _patch(machine, target, "Once", mode, uri)
     return not choice.persistent
 
 
-def _patch(machine: connection.Machine, target: str, enabled: str, mode: object) -> None:
+def _patch(machine: connection.Machine, target: str, enabled: str, mode: object, uri: str | None) -> None:
     machine.system.set_system_boot_options(
         target=machine.constant("BootSource", target),
         enabled=machine.constant("BootSourceOverrideEnabled", enabled),
         mode=mode,
+        http_boot_uri=uri,
     )
 
 

@@ -7,6 +7,7 @@ from ingot.drivers.redfish.bios import RedfishBIOS
 from ingot.drivers.redfish.firmware import RedfishFirmware
 from ingot.drivers.redfish.inspect import RedfishInspect
 from ingot.drivers.redfish.management import RedfishManagement
+from ingot.drivers.redfish.media_boot import RedfishHttpsBoot, RedfishVirtualMediaBoot
 from ingot.drivers.redfish.power import RedfishPower
 from ingot.drivers.redfish.raid import RedfishRAID
 from ingot.drivers.redfish.vendor import RedfishVendor
@@ -16,6 +17,11 @@ class RedfishHardware(GenericHardwareType):
     """What vendor types of BMCs that speak Redfish extend."""
 
     supported_bios_interfaces: Supported = (RedfishBIOS, noop.NoBIOS)
+    supported_boot_interfaces: Supported = (
+        *GenericHardwareType.supported_boot_interfaces,
+        RedfishVirtualMediaBoot,
+        RedfishHttpsBoot,
+    )
     supported_firmware_interfaces: Supported = (RedfishFirmware, noop.NoFirmware)
     supported_inspect_interfaces: Supported = (*GenericHardwareType.supported_inspect_interfaces, RedfishInspect)
     supported_management_interfaces: Supported = (RedfishManagement, noop.NoopManagement)

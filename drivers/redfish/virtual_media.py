@@ -1,13 +1,19 @@
 """Virtual media: drives of a machine whose media the BMC fetches from a URL."""
 
+import asyncio
 import urllib.parse
 
 from ingot.common import errors, masking
 from ingot.common.json_types import Json
+from ingot.drivers.interfaces import bmc_loop
 from ingot.drivers.redfish import connection
 
 MEDIA_TYPES: dict[str, tuple[str, ...]] = {"cdrom": ("CD", "DVD"), "floppy": ("Floppy",), "disk": ("USBStick",)}
 """Type of device in the API -> Redfish's MediaTypes of the drives that can be it, the best first."""
+
+
+_LOOKS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each look whether an image has arrived in its drive."""
 
 
 def find_drives(machine: connection.Machine) -> list[connection.Resource]:
@@ -54,6 +60,23 @@ def insert(machine: connection.Machine, device_type: str, image_url: str) -> Non
         drive.eject_media()
     with machine.repeating():
         drive.insert_media(image_url)
+
+
+def insert_and_see(machine: connection.Machine, device_type: str, image_url: str) -> None:
+    """Put an image into a drive, and wait until the BMC shows it there.
+
+    :raises HardwareError: it does not.
+    """
+    insert(machine, device_type, image_url)
+    for pause in _LOOKS:
+        bmc_loop.wait(asyncio.sleep(pause))
+        shown = [machine.read(drive.path) for drive in find_drives(machine)]
+        if any(drive.get("Inserted") and drive.get("Image") for drive in shown):
+            return
+    raise errors.HardwareError(
+        what=f"Inserting {masking.mask_text(image_url)} by BMC {machine.address.where}",
+        reason="it accepts the image, and shows none in its drives",
+    )
 
 
 def eject(machine: connection.Machine, device_types: list[str]) -> list[str]:

@@ -5,7 +5,7 @@ Only the structure is written, some kilobytes: what the files hold is read while
 
 import io
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 import pycdlib
 
@@ -135,12 +135,11 @@ def lay_out(files: Mapping[str, Source], esp: Source | None, label: str) -> Imag
         for folder in _list_folders(contents):
             disk.add_directory(folder, rr_name=folder.rpartition("/")[2], joliet_path=folder)
         for path, size in sizes.items():
-            disk.add_fp(_Hole(size), size, path, rr_name=path.rpartition("/")[2], joliet_path=path)
+            disk.add_fp(cast(BinaryIO, _Hole(size)), size, path, rr_name=path.rpartition("/")[2], joliet_path=path)
         if esp is not None:
-            catalog = {"bootcatfile": _CATALOG, "rr_bootcatname": "boot.cat", "joliet_bootcatfile": _CATALOG}
-            disk.add_eltorito(_ESP, platform_id=_EFI, **catalog)
+            disk.add_eltorito(_ESP, _CATALOG, "boot.cat", _CATALOG, platform_id=_EFI)
         sketch = _Sketch()
-        disk.write_fp(sketch, blocksize=_PIECE)
+        disk.write_fp(cast(BinaryIO, sketch), blocksize=_PIECE)
         starts = {path: disk.get_record(iso_path=path).extent_location() * _BLOCK for path in sizes}
     finally:
         disk.close()

@@ -1,0 +1,158 @@
+"""Boots machines without a network segment, DHCP or TFTP: the BMC fetches an image of the API.
+
+``redfish-virtual-media`` puts the image into a virtual CD drive; with ``redfish-https`` the firmware of the machine
+fetches it from the URL that its BMC was given.
+"""
+
+from oslo_log import log
+
+from ingot.common import errors
+from ingot.common.conf import opts
+from ingot.common.json_types import MediaConfig
+from ingot.drivers.images import media, ramdisks
+from ingot.drivers.interfaces import boot, results
+from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.storage import StorageInterface
+from ingot.drivers.interfaces.task import Task
+from ingot.drivers.redfish import boot_device, connection, virtual_media
+from ingot.drivers.redfish.base import RedfishInterface
+
+LOG = log.getLogger(__name__)
+
+_ISO_KEYS = ("deploy_iso", "rescue_iso")
+_DRIVE = "cdrom"
+
+
+class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
+    """What both have in common: an image that the API makes, and a BMC that is given its URL."""
+
+    parameters_option = ("redfish", "kernel_append_params")
+    boots_images = True
+
+    def get_properties(self) -> dict[str, str]:
+        return {
+            **RedfishInterface.get_properties(self),
+            **ramdisks.RamdiskBoot.get_properties(self),
+            **media.PROPERTIES,
+        }
+
+    def validate(self, task: Task) -> None:
+        super().validate(task)
+        media.check_place(task)
+        info, instance = task.node.driver_info, task.node.instance_info
+        for key in _ISO_KEYS:
+            if info.get(key):
+                media.check_file(task, f"driver_info.{key}", info[key], of_user=True)
+        if instance.get("boot_iso"):
+            media.check_file(task, "instance_info.boot_iso", instance["boot_iso"], of_user=True)
+        if info.get("deploy_iso"):
+            self.is_persistent(task, default=True)
+            return
+        self.validate_files(task)
+        loader, of_user = media.find_bootloader(task)
+        if loader is not None:
+            media.check_file(task, "bootloader", loader, of_user)
+        if boot.find_boot_mode(task) != "uefi":
+            raise errors.Invalid(
+                field="boot_mode",
+                value="bios",
+                allowed="Boot media that are made of a kernel and a ramdisk boot by UEFI; others come as deploy_iso.",
+            )
+
+    def check_text(self, name: str, value: object) -> str:
+        if not isinstance(value, str) or not value.isprintable():
+            raise errors.Invalid(field=name, value=value, allowed="It must be one line of text.")
+        return value
+
+    def check_ramdisk(self, task: Task) -> results.Answer:
+        return results.DONE if self._find_iso(task) else super().check_ramdisk(task)
+
+    def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
+        if iso := self._find_iso(task):
+            own: MediaConfig = {"image": iso, "of_user": ["image"]}
+        else:
+            agent = {"ipa-api-url": opts.agent_api_url(self.conf), "boot_method": "vmedia", **kernel_parameters}
+            kernel, ramdisk = self.choose_ramdisk(task)
+            named = task.node.driver_info.values()
+            of_user = [name for name, file in (("kernel", kernel), ("ramdisk", ramdisk)) if file in named]
+            own = media.build(task, kernel, ramdisk, self.build_arguments(task, "ramdisk", agent), of_user)
+        self._boot(task, "ramdisk", own)
+
+    def clean_up_ramdisk(self, task: Task) -> None:
+        self.note_doubts(task, [])
+        if task.node.boot_config.get("target") == "ramdisk":
+            self._withdraw(task)
+
+    def prepare_instance(self, task: Task) -> None:
+        """Boot a deployed image from disk; a user's image or ramdisk, in ``instance_info``, as the agent is booted."""
+        info = task.node.instance_info
+        if info.get("boot_iso"):
+            self._boot(task, "instance", {"image": str(info["boot_iso"]), "of_user": ["image"]})
+        elif info.get("kernel") and info.get("ramdisk"):
+            arguments = self.build_arguments(task, "instance", {})
+            own = media.build(task, info["kernel"], info["ramdisk"], arguments, ["kernel", "ramdisk"])
+            self._boot(task, "instance", own)
+        elif get_interface(task, StorageInterface).should_write_image(task):
+            self._withdraw(task)
+            task.set(boot_config={"target": "disk"})
+            self.set_boot_device(task, "disk", persistent=True)
+        else:
+            raise self.not_supported("boot of a volume")
+
+    def clean_up_instance(self, task: Task) -> None:
+        if task.node.boot_config.get("target") in ("instance", "disk"):
+            self._withdraw(task)
+
+    def _find_iso(self, task: Task) -> str | None:
+        """Return the finished image for the flow that runs."""
+        info = task.node.driver_info
+        own = info.get("rescue_iso") if task.node.flow == "rescue" else None
+        found = own or info.get("deploy_iso")
+        return str(found) if found else None
+
+    def _boot(self, task: Task, target: str, own: MediaConfig) -> None:
+        arguments = own.get("arguments")
+        if arguments is not None:
+            self.check_text("kernel_append_params", arguments)
+        self._give(task, media.offer(task, target, own), persistent=target == "instance")
+
+    def _withdraw(self, task: Task) -> None:
+        """End the link, and have the BMC forget the image; one that does not answer finds nothing there any more."""
+        if "media" in task.node.boot_config:
+            try:
+                self._take_back(task)
+            except errors.HardwareError as exc:
+                LOG.warning("Node %s: its boot medium is not taken back from the BMC: %s", task.node.uuid, exc.message)
+        task.set(boot_config={})
+
+    def _give(self, task: Task, url: str, persistent: bool) -> None:
+        """Have the machine boot from an image."""
+        raise NotImplementedError
+
+    def _take_back(self, task: Task) -> None:
+        """Undo :meth:`_give`. Safe to repeat."""
+        raise NotImplementedError
+
+
+class RedfishVirtualMediaBoot(MediaBoot):
+    """The image is in a virtual CD drive; its content is not the machine's after the boot."""
+
+    def _give(self, task: Task, url: str, persistent: bool) -> None:
+        self._take_back(task)
+        connection.call(task, lambda machine: virtual_media.insert_and_see(machine, _DRIVE, url), factor=2)
+        self.set_boot_device(task, "cdrom", persistent)
+
+    def _take_back(self, task: Task) -> None:
+        connection.call(task, lambda machine: virtual_media.eject(machine, [_DRIVE]), factor=2)
+
+
+class RedfishHttpsBoot(MediaBoot):
+    """The firmware fetches the image by HTTP, which UEFI knows since version 2.5."""
+
+    def _give(self, task: Task, url: str, persistent: bool) -> None:
+        choice = boot_device.choose(task, "uefihttp", self.is_persistent(task, persistent))
+        lasts = connection.call(task, lambda machine: boot_device.write(machine, choice, url))
+        boot_device.note(task, choice, lasts)
+
+    def _take_back(self, task: Task) -> None:
+        """Do nothing: the firmware gets a new device before each of Ingot's boots, and the link has ended."""
