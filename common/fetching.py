@@ -306,7 +306,7 @@ def open_stream(
     :param seconds: for the beginning, and for each pause of what follows.
     :raises FetchError: there is none in time, or it is where it may not be.
     """
-    with _explained(seconds), limit(seconds, networks):
+    with _explain_errors(seconds), limit(seconds, networks):
         session = open_session()
         for _ in range(_MOST_REDIRECTS + 1):
             _check_scheme(url)
@@ -330,12 +330,12 @@ def read_verify(conf: cfg.ConfigOpts) -> bool | str:
 
 
 def _get(url: str, most: int | None, seconds: float, networks: Networks, **options: Any) -> Answer:
-    with _explained(seconds), limit(seconds, networks), open_session() as session:
+    with _explain_errors(seconds), limit(seconds, networks), open_session() as session:
         return _follow(session, url, most, options)
 
 
 @contextlib.contextmanager
-def _explained(seconds: float) -> Iterator[None]:
+def _explain_errors(seconds: float) -> Iterator[None]:
     """Raise what goes wrong with a request as a FetchError."""
     try:
         yield

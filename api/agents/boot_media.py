@@ -22,7 +22,7 @@ from ingot.api.web.operations import Answer, Plain, operation
 from ingot.api.web.streams import Reading
 from ingot.common import errors
 from ingot.common.json_types import MediaConfig
-from ingot.db import models, nodes
+from ingot.db import boots, models, nodes
 
 LOG = log.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def image(call: Call, node: str, ticket: str) -> Reply:
     found = _find(call, node, ticket)
     if found is None:
         raise errors.NotFound("There is no boot medium here: the link to it was taken back, or there never was one.")
-    own = _prepare(call.conf, found)
+    own = _prepare(call, found)
     headers = {"Accept-Ranges": "bytes"}
     asked = _read_range(call.headers)
     if asked is None:
@@ -73,7 +73,7 @@ def image(call: Call, node: str, ticket: str) -> Reply:
 
 def _find(call: Call, node: str, ticket: str) -> models.Node | None:
     try:
-        found = nodes.get(call.db, node, ("uuid", "boot_config", "network_data"))
+        found = nodes.get(call.db, node, ("id", "uuid", "boot_config", "network_data"))
     except errors.NotFound:
         return None
     own = found.boot_config.get("media", {}).get("ticket", "")
@@ -86,7 +86,7 @@ def _read_range(headers: Headers) -> Range | None:
     return found if found is not None and found.units == "bytes" and len(found.ranges) == 1 else None
 
 
-def _prepare(conf: cfg.ConfigOpts, node: models.Node) -> "iso.Image | _Finished":
+def _prepare(call: Call, node: models.Node) -> "iso.Image | _Finished":
     """Return the image of a node, made anew if this process has not been asked for it lately.
 
     :raises ServiceUnavailable: it cannot be made.
@@ -97,10 +97,11 @@ def _prepare(conf: cfg.ConfigOpts, node: models.Node) -> "iso.Image | _Finished"
             _images.move_to_end(config["ticket"])
             return known
     try:
-        made = _make(conf, config, node.network_data)
+        made = _make(call.conf, config, node.network_data)
     except errors.IngotError as exc:
         LOG.warning("Node %s: its boot medium cannot be made: %s", node.uuid, exc.message)
         raise errors.ServiceUnavailable(what="The boot medium", reason=exc.message) from exc
+    boots.note_script(call.db, node)
     with _guard:
         _images[config["ticket"]] = made
         while len(_images) > _MOST_KEPT:

@@ -78,8 +78,8 @@ API: list[cfg.Opt] = [
     networks.build_option(
         "machine_networks",
         default=[],
-        help="Networks, or addresses, of booting machines and their agents: only there boot scripts, images, lookups, "
-        "heartbeats and inventories are served. Empty: everywhere.",
+        help="Networks, or addresses, of booting machines, their agents, and BMCs that fetch boot media: only there "
+        "boot scripts, images, lookups, heartbeats and inventories are served. Empty: everywhere.",
     ),
     cfg.BoolOpt(
         "check_volume_address",

@@ -9,7 +9,7 @@ from ingot.common import interfaces
 # What a laptop needs out of the box; an operator names what the racks have.
 _ENABLED: dict[str, list[str]] = {
     "bios": ["no-bios", "redfish", "fake"],
-    "boot": ["ipxe", "fake"],
+    "boot": ["ipxe", "redfish-virtual-media", "redfish-https", "fake"],
     "console": ["no-console", "fake"],
     "deploy": ["direct", "ramdisk", "fake"],
     "firmware": ["no-firmware", "redfish", "fake"],

@@ -150,7 +150,7 @@ DEPLOY: list[cfg.Opt] = [
     cfg.StrOpt(
         "ramdisk_image_download_source",
         default="local",
-        choices=[("local", "from the API, which passes them on"), ("http", "from where they are, as far as that is a URL")],
+        choices=[("local", "from the API, which passes them on"), ("http", "from where they are, if that is a URL")],
         help="Where BMCs fetch finished images (deploy_iso, boot_iso) of nodes without "
         "driver_info.ramdisk_image_download_source.",
     ),

@@ -92,7 +92,7 @@ class _Remote:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def _ask(self, wanted: str) -> requests.Response:
+    def _ask(self, part: str) -> requests.Response:
         """Return the beginning of the answer to a request for a range.
 
         :raises IngotError: there is none.
@@ -131,10 +131,10 @@ class _Web(_Remote):
         super().__init__(name)
         self._conf, self._url, self._networks = conf, url, networks
 
-    def _ask(self, wanted: str) -> requests.Response:
+    def _ask(self, part: str) -> requests.Response:
         verify, seconds = fetching.read_verify(self._conf), self._conf.webserver_connection_timeout
         try:
-            answer = fetching.open_stream(self._url, seconds, self._networks, verify, {"Range": wanted})
+            answer = fetching.open_stream(self._url, seconds, self._networks, verify, {"Range": part})
         except fetching.FetchError as exc:
             raise errors.ImageError(f"{self._name}: {masking.mask_text(self._url)}: {exc.message}") from exc
         if answer.status_code not in (requests.codes.ok, requests.codes.partial_content):
@@ -149,8 +149,8 @@ class _Glance(_Remote):
         super().__init__(name)
         self._image = glance.Image(conf, name, ident)
 
-    def _ask(self, wanted: str) -> requests.Response:
-        return self._image.content({"Range": wanted})
+    def _ask(self, part: str) -> requests.Response:
+        return self._image.content({"Range": part})
 
 
 def find(conf: cfg.ConfigOpts, name: str, given: str, of_user: bool) -> Source:

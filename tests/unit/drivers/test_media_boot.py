@@ -1,0 +1,91 @@
+"""What the conductor notes for a boot without a network: checked before, and given to the BMC as a link."""
+
+from typing import Any, ClassVar
+
+from ingot.common import errors
+from ingot.drivers.images import media
+from tests.unit.drivers import fakes
+
+FILES = {"deploy_kernel": "http://files/kernel", "deploy_ramdisk": "http://files/ramdisk"}
+BMC = {"redfish_address": "https://bmc", "redfish_system_id": "/redfish/v1/Systems/1"}
+
+
+class MediaBoot(fakes.DriverTestCase):
+    options: ClassVar[dict[str, Any]] = {
+        "enabled_hardware_types": ["redfish"],
+        "service_catalog__endpoint_override": "http://10.0.0.1:6385/",
+    }
+
+    def boots(self, info: dict[str, Any] | None = None, **columns: Any) -> fakes.MemoryTask:
+        given = {"driver": "redfish", "boot_interface": "redfish-virtual-media", **columns}
+        return self.task(**given, driver_info={**BMC, **(FILES if info is None else info)})
+
+    def refused(self, info: dict[str, Any] | None = None, **columns: Any) -> str:
+        task = self.boots(info, **columns)
+        return self.assertRaises(errors.Invalid, task.driver.boot.validate, task).message
+
+    def test_a_node_needs_files_and_uefi_but_no_port(self) -> None:
+        for interface in ("redfish-virtual-media", "redfish-https"):
+            task = self.boots(boot_interface=interface)
+            task.driver.boot.validate(task)
+        self.assertIn("deploy_kernel and deploy_ramdisk", self.refused({}))
+        self.assertIn("deploy_iso", self.refused(properties={"capabilities": "boot_mode:bios"}))
+        task = self.boots({"deploy_iso": "http://files/agent.iso"}, properties={"capabilities": "boot_mode:bios"})
+        task.driver.boot.validate(task)
+
+    def test_what_cannot_be_used_is_named(self) -> None:
+        for key, value in (
+            ("external_http_url", "api"),
+            ("ramdisk_image_download_source", "swift"),
+            ("deploy_iso", "agent.iso"),
+            ("rescue_iso", "http://files/a b"),
+            ("bootloader", "esp.img"),
+            ("force_persistent_boot_device", "maybe"),
+        ):
+            self.assertIn(key, self.refused({**FILES, key: value}), key)
+        self.assertIn("boot_iso", self.refused(instance_info={"boot_iso": 7}))
+
+    def test_a_medium_has_a_link_of_its_own_until_the_next(self) -> None:
+        task = self.boots()
+        own = media.build(task, "http://files/kernel", "http://files/ramdisk", ["a=b", "c"], ["kernel"])
+        first, second = media.offer(task, "ramdisk", own), media.offer(task, "ramdisk", own)
+        self.assertNotEqual(first, second)
+        config = task.node.boot_config["media"]
+        self.assertEqual(f"http://10.0.0.1:6385/boot/media/{task.node.uuid}/{config['ticket']}/boot.iso", second)
+        self.assertEqual(("a=b c", "x86_64", ["kernel"]), tuple(
+            config[key] for key in ("arguments", "architecture", "of_user")))  # fmt: skip
+        self.assertEqual(2, task.saved, "a BMC may ask at once")
+
+    def test_where_bmcs_reach_the_api_is_the_nodes_the_options_or_the_agents_address(self) -> None:
+        task = self.boots({**FILES, "external_http_url": "https://node/"})
+        task.conf.set_override("external_http_url", "http://option:80/api/", group="deploy")
+        own = media.build(task, "http://files/kernel", "http://files/ramdisk", [], [])
+        self.assertTrue(media.offer(task, "ramdisk", own).startswith("https://node/boot/media/"))
+        task.set(driver_info=FILES)
+        self.assertTrue(media.offer(task, "ramdisk", own).startswith("http://option:80/api/boot/media/"))
+
+    def test_finished_images_are_passed_on_unless_bmcs_are_to_fetch_them(self) -> None:
+        image = "http://files/live.iso"
+        for source, is_direct in ((None, False), ("local", False), ("http", True)):
+            task = self.boots({**FILES, "ramdisk_image_download_source": source})
+            self.assertIs(is_direct, media.offer(task, "instance", {"image": image}) == image, source)
+        self.assertIn("/boot/media/", media.offer(task, "instance", {"image": "file:///srv/live.iso"}))
+
+    def test_the_loader_is_the_nodes_or_that_of_its_architecture(self) -> None:
+        task = self.boots(properties={"cpu_arch": "arm64"})
+        self.assertEqual((None, False), media.find_bootloader(task))
+        task.conf.set_override("bootloader", "http://files/any.img", group="deploy")
+        self.assertEqual(("http://files/any.img", False), media.find_bootloader(task))
+        task.conf.set_override("bootloader_by_arch", {"aarch64": "http://files/arm.img"}, group="deploy")
+        self.assertEqual(("http://files/arm.img", False), media.find_bootloader(task))
+        task.set(driver_info={**FILES, "bootloader": "http://files/own.img"})
+        self.assertEqual(("http://files/own.img", True), media.find_bootloader(task))
+
+    def test_a_live_image_needs_a_boot_interface_that_boots_images(self) -> None:
+        info = {"boot_iso": "http://files/live.iso"}
+        task = self.boots(deploy_interface="ramdisk", instance_info=info)
+        task.driver.deploy.validate(task)
+        task = self.boots(deploy_interface="ramdisk", instance_info=info, boot_interface="ipxe")
+        task.ports = [fakes.port()]
+        refused = self.assertRaises(errors.Invalid, task.driver.deploy.validate, task)
+        self.assertIn("redfish-virtual-media", refused.message)
