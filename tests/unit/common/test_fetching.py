@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import fixtures
+import requests
 import testtools
 
 from ingot.common import fetching
@@ -115,6 +116,27 @@ class TestRedirects(FetchingCase):
         url = self.serve(a=(302, b"", {"Location": secret.url.replace("127.0.0.1", "127.0.0.2")}))
         only_this = Networks(allowed=[ipaddress.ip_network("127.0.0.1/32")])
         self.assertIn("127.0.0.2", self.refused(f"{url}/a", only_this))
+
+
+class TestStreams(FetchingCase):
+    def open(self, url: str, networks: Networks = ANYWHERE) -> requests.Response:
+        answer = fetching.open_stream(url, 30, networks, True, {"Range": "bytes=1-"})
+        self.addCleanup(answer.close)
+        return answer
+
+    def test_what_is_read_later_comes_from_where_redirects_lead(self) -> None:
+        url = self.serve(a=(302, b"", {"Location": "/b"}), b=(206, b"here", {"Content-Range": "bytes 1-4/5"}))
+        answer = self.open(f"{url}/a")
+        self.assertEqual((206, b"here"), (answer.status_code, answer.raw.read()))
+        self.assertEqual(404, self.open(f"{self.serve(x=(404, b'', {}))}/x").status_code)
+
+    def test_they_lead_to_no_more_than_those_of_what_is_read_at_once(self) -> None:
+        for location, reason in (("/a", "more than 5 times"), ("file:///etc/passwd", "neither http nor https")):
+            url = self.serve(a=(302, b"", {"Location": location}))
+            refused = self.assertRaises(fetching.FetchError, self.open, f"{url}/a")
+            self.assertIn(reason, refused.message)
+        refused = self.assertRaises(fetching.FetchError, self.open, f"{url}/a", LOOPBACK)
+        self.assertIn("may not be reached", refused.message)
 
 
 class TestNetworks(FetchingCase):
