@@ -20,7 +20,7 @@ _ENABLED: dict[str, list[str]] = {
     "raid": ["agent", "no-raid", "redfish", "fake"],
     "rescue": ["agent", "no-rescue", "fake"],
     "storage": ["noop"],
-    "vendor": ["no-vendor", "redfish", "fake"],
+    "vendor": ["no-vendor", "ipmitool", "redfish", "fake"],
 }
 
 _GENERAL: list[cfg.Opt] = [

@@ -314,5 +314,24 @@ IPMI: list[cfg.Opt] = [
         default=20,
         min=1,
         help="Seconds after which a BMC that does not answer counts as unreachable.",
-    )
+    ),
+    cfg.ListOpt(
+        "cipher_suite_versions",
+        item_type=types.Integer(),
+        default=[],
+        help="Cipher suites of nodes without driver_info.ipmi_cipher_suite. Of these, Ingot uses 17 and 3, in this "
+        "order; empty: both.",
+    ),
+    cfg.BoolOpt(
+        "disable_boot_timeout",
+        default=True,
+        help="Ask BMCs of nodes without driver_info.ipmi_disable_boot_timeout to keep a boot device for longer than "
+        "60 s.",
+    ),
+    cfg.IntOpt(
+        "bmc_restart_timeout",
+        default=600,
+        min=1,
+        help="Seconds within which a BMC must answer again after the step reset_bmc.",
+    ),
 ]

@@ -230,8 +230,6 @@ _ROWS = (
     _Row("ipmi", "use_ipmitool_retries kill_on_timeout store_cred_in_env debug additional_retryable_ipmi_errors",
          _IGNORED, _IPMI),
     _Row("ipmi", "min_command_interval", _IGNORED, "A BMC gets one command at a time."),
-    _Row("ipmi", "cipher_suite_versions", _NO, "Ingot logs in with cipher suites 17 and 3, in this order."),
-    _Row("ipmi", "disable_boot_timeout", _NO, "The boot device holds for the next boot, as the BMC understands it."),
     _Row("redfish", "use_swift swift_container swift_object_expiry_timeout", _NO, _SWIFT),
     _Row("redfish", "file_permission", _IGNORED, _MEDIA),
     _Row("redfish", "firmware_source", _NO, "BMCs fetch images of firmware themselves, by http or https."),
@@ -240,7 +238,7 @@ _ROWS = (
          "firmware_update_validation_interval firmware_update_resource_validation_timeout "
          "firmware_update_bmc_timeout firmware_update_reboot_delay firmware_update_bmc_version_check_interval "
          "firmware_update_nic_starting_wait", _IGNORED,
-         "[redfish] firmware_update_overall_timeout limits an update, bmc_restart_timeout the restart of a BMC for it."),
+         "[redfish] firmware_update_overall_timeout limits an update, bmc_restart_timeout the BMC's restart for it."),
     _Row("redfish", "raid_config_status_interval raid_config_fail_interval", _IGNORED,
          "[redfish] raid_config_timeout limits how long arrays may take."),
     _Row("redfish", "boot_mode_config_timeout", _IGNORED, "A boot mode is set for the next boot, and not waited for."),

@@ -6,7 +6,8 @@ What pyghmi 1.6's server side lacks, each corrected by the override that names i
 * it never answers an unknown user, who then waits a minute: ``RackSession._got_rakp1``;
 * it keeps a session after its logout, and a login from a known address ends that address's sessions with
   *other* BMCs: ``close_server_session``, ``_handle_ipmi_packet``;
-* it tells of no faults of the chassis: ``get_chassis_status``;
+* it tells of no faults of the chassis, and has no sensors, event log and light: ``get_chassis_status``,
+  ``handle_raw_request``;
 * it drops the persistent and EFI flags of the boot device: ``set_system_boot_options``, ``get_...``;
 * its event loop sleeps over a packet that comes while it is about to sleep: ``receive``.
 
@@ -22,6 +23,7 @@ from uuid import UUID
 from pyghmi.ipmi import bmc
 from pyghmi.ipmi.private import constants, serversession, session
 
+from ingot.rack.bmc_commands import Extras
 from ingot.rack.faults import Faults
 
 LOG = logging.getLogger(__name__)
@@ -46,6 +48,10 @@ _DRIVE_FAULT = 0x04
 _BOOT_FLAGS = 5
 _VALID, _PERSISTENT, _EFI = 0x80, 0x40, 0x20
 _DEVICES = {0: "default", 1: "pxe", 2: "disk", 3: "safe", 5: "cdrom", 6: "bios", 15: "floppy"}
+_WARM_RESET = (0x06, 0x03)
+
+# Additional device support in the device's id: chassis, SEL, SDR repository, sensors
+_ADDITIONAL_DEVICES = 0x87
 _CODES = {device: code for code, device in _DEVICES.items()}
 
 
@@ -138,8 +144,10 @@ class RackBmc(bmc.Bmc):
     def __init__(self, chassis: Chassis, address: str, port: int, username: str, password: str) -> None:
         self.chassis = chassis
         self.sessions: set[RackSession] = set()
+        self._extras = Extras(chassis)
         credentials = Credentials(username, password, chassis.faults)
         super().__init__(credentials, port=port, bmcuuid=chassis.uuid, address=address)
+        self.additionaldevices = _ADDITIONAL_DEVICES
         self.port = int(self.serversocket.getsockname()[1])
         # What pyghmi's input thread does not know, it does not read.
         session.iosockets.remove(self.serversocket)
@@ -199,10 +207,24 @@ class RackBmc(bmc.Bmc):
 
     def get_chassis_status(self, session: Any) -> None:
         drive_fault = _DRIVE_FAULT if self.chassis.faults.active("drive_failed") else 0
-        session.send_ipmi_response(data=[self.get_power_state(), 0, drive_fault])
+        session.send_ipmi_response(data=[self.get_power_state(), 0, drive_fault | self._extras.identify_state()])
+
+    def handle_raw_request(self, request: dict[str, Any], session: Any) -> None:
+        netfn, command = request["netfn"], request["command"]
+        answer = self._extras.answer(netfn, command, bytes(request["data"]))
+        if answer is not None:
+            session.send_ipmi_response(code=answer.code, data=bytearray(answer.data))
+        elif (netfn, command) == _WARM_RESET:
+            session.send_ipmi_response(code=self.cold_reset())
+        else:
+            super().handle_raw_request(request, session)
 
     def _power(self, action: str) -> int:
-        return OK if self.chassis.power(action) else NOT_IN_THIS_STATE
+        if not self.chassis.power(action):
+            return NOT_IN_THIS_STATE
+        if action in ("on", "off"):
+            self._extras.note_power(action == "on")
+        return OK
 
     def power_on(self) -> int:
         return self._power("on")

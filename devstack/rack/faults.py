@@ -38,6 +38,7 @@ KNOWN: dict[str, tuple[type | None, str]] = {
     "bmc_silent": (None, "the BMC answers nothing"),
     "bmc_wrong_password": (None, "the BMC has another password; sessions in progress end"),
     "drive_failed": (None, "the BMC tells that a drive has failed; the machine does not notice"),
+    "too_hot": (None, "the BMC's sensor of the air that comes in is above its critical threshold"),
     "power_stuck": (None, "the BMC accepts power commands and does nothing"),
     "boot_hang": (None, "the machine stops in its firmware"),
     "agent_dies_at_step": (str, "the agent is gone when it should start the named step or command"),

@@ -37,6 +37,7 @@ class QemuMachine(Machine):
         "bmc_silent",
         "bmc_wrong_password",
         "drive_failed",
+        "too_hot",
         "power_stuck",
         "boot_hang",
         *faults.REDFISH,

@@ -30,6 +30,9 @@ _MAX_PACKET = 3000
 _AT_ONCE = 32  # packets
 _MOST_PACKETS = 1000  # in one session; most need a dozen
 
+_HASHES = {17: 256, 3: 1}
+"""Cipher suite -> pyghmi's number of its hash."""
+
 _RMCP = (0x06, 0xFF, 0x07)
 """Bytes 0, 2 and 3 of each packet that is IPMI."""
 
@@ -93,25 +96,28 @@ class Session(simplesession.Session):
     pyghmi calls :meth:`wait_for_rsp` while it logs in and :meth:`awaitresponse` for a command.
 
     :param login: host, user name, password, port and key Kg.
-    :param privilege: IPMI level; None: administrator, else operator.
+    :param terms: the IPMI level, None for administrator, else operator; and the cipher suites to try, the best first.
     :param addresses: where the BMC may be; the one that the first answer comes from is the BMC's.
     :param deadline: on the clock of ``time.monotonic``.
     :raises Unresponsive: also from all methods.
     :raises LoginError: the BMC refuses the log-in.
     """
 
+    attemptedhash: int
     lastpayload: object  # what was sent last and is not answered yet
 
     def __init__(
         self,
         login: tuple[str, str, str, int, bytes | None],
-        privilege: int | None,
+        terms: tuple[int | None, tuple[int, ...]],
         addresses: Sequence[SocketAddress],
         deadline: float,
     ) -> None:
+        privilege, self._suites = terms
         self._deadline = deadline
         self._addresses = addresses
         self._unanswered_names = 0
+        self.most_packets = _MOST_PACKETS
         self._heard = self._useless = 0  # packets, and those since one that was an answer
         try:
             super().__init__(*login, privlevel=privilege)
@@ -137,13 +143,22 @@ class Session(simplesession.Session):
         if self.socket is not None:
             self.socket.close()
 
+    def _open_rmcpplus_request(self) -> None:
+        """Propose a cipher suite: pyghmi begins with SHA-256 and tries SHA-1 when that is refused."""
+        if self.attemptedhash == _HASHES[17] and 17 not in self._suites:
+            self.attemptedhash = _HASHES[3]
+        if self.attemptedhash == _HASHES[3] and 3 not in self._suites:
+            raise LoginError("the BMC refuses cipher suite 17, and no other is allowed (driver_info ipmi_cipher_suite, "
+                             "[ipmi] cipher_suite_versions)")  # fmt: skip
+        super()._open_rmcpplus_request()
+
     def _send_rakp3(self) -> None:
         self._unanswered_names = 0
         super()._send_rakp3()
 
     def wait_for_rsp(self, timeout: float | None = None, callout: bool = True) -> None:
         left = self._deadline - time.monotonic()
-        if self._heard > _MOST_PACKETS or (left <= 0 and self._useless > 1):
+        if self._heard > self.most_packets or (left <= 0 and self._useless > 1):
             raise NoAnswers(self._heard)
         if left <= 0:
             raise Unresponsive(self._unanswered_names)

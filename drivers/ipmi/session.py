@@ -9,8 +9,8 @@ import contextlib
 import socket
 import time
 import weakref
-from collections.abc import AsyncIterator, Iterator
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 from ingot.common import errors
 from ingot.drivers.interfaces import bmc_loop
@@ -24,11 +24,15 @@ been lost, or this process was stopped in between."""
 _TRY_LATER = frozenset((0xC0, 0xC3, 0xCE))
 
 
+Answer = TypeVar("Answer")
+
+
 class Address(NamedTuple):
     """A BMC and how to log in.
 
     :param kg: the BMC's key, if it has one.
     :param privilege: IPMI level, 2 user, 3 operator, 4 administrator; None: administrator, else operator.
+    :param suites: the cipher suites to try, of 17 (SHA-256) and 3 (SHA-1), the best first.
     """
 
     host: str
@@ -37,6 +41,7 @@ class Address(NamedTuple):
     password: str
     kg: bytes | None = None
     privilege: int | None = None
+    suites: tuple[int, ...] = (17, 3)
 
     def __repr__(self) -> str:
         return f"<{self.where}>"
@@ -88,15 +93,25 @@ def call(address: Address, timeout: float, *requests: Request) -> list[bytes]:
 
 async def call_async(address: Address, timeout: float, *requests: Request) -> list[bytes]:
     """Do the same as :func:`call`, on the loop of all BMCs: for reading many machines at once."""
+    return await _converse(address, timeout, lambda session: [session.send(*request) for request in requests])
+
+
+def converse(address: Address, timeout: float, work: Callable[[pyghmi_session.Session], Answer]) -> Answer:
+    """Return what ``work`` returns, which sends requests of its own choice in one session; as :func:`call`."""
+    return bmc_loop.submit(_converse(address, timeout, work)).result()
+
+
+async def _converse(address: Address, timeout: float, work: Callable[[pyghmi_session.Session], Answer]) -> Answer:
     deadline = time.monotonic() + timeout
     login = (address.host, address.username, address.password, address.port, address.kg)
     with _translate_errors(address, timeout):
         async with _hold_lock(address, deadline):
             places = await _resolve(address, deadline)
 
-            def exchange() -> list[bytes]:
-                with contextlib.closing(pyghmi_session.Session(login, address.privilege, places, deadline)) as session:
-                    return [session.send(*request) for request in requests]
+            def exchange() -> Answer:
+                opened = pyghmi_session.Session(login, (address.privilege, address.suites), places, deadline)
+                with contextlib.closing(opened) as session:
+                    return work(session)
 
             return await bmc_loop.run_in_loop(exchange)
 

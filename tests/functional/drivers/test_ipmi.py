@@ -12,6 +12,7 @@ import fixtures
 
 from ingot.common import errors, states
 from ingot.drivers.interfaces import bmc_loop, power_control, results
+from ingot.drivers.interfaces.vendor import OF_NODE, VendorCall, call_method
 from ingot.drivers.ipmi import session
 from tests.functional.drivers.base import DriverRackTest
 
@@ -101,9 +102,91 @@ class IPMITest(DriverRackTest):
 
     def test_what_boot_flags_do_not_tell_is_not_supported(self) -> None:
         management = self.task.driver.management
-        for method, argument in (("set_boot_mode", "uefi"), ("set_secure_boot", True)):
-            refused = self.assertRaises(errors.UnsupportedInterface, getattr(management, method), self.task, argument)
-            self.assertIn(f"ipmitool (management) does not support {method}", refused.message)
+        refused = self.assertRaises(errors.UnsupportedInterface, management.set_secure_boot, self.task, True)
+        self.assertIn("ipmitool (management) does not support set_secure_boot", refused.message)
+
+    def test_the_boot_mode_changes_and_the_device_stays(self) -> None:
+        management = self.task.driver.management
+        for mode, seen in (("uefi", "BIOS EFI boot"), ("bios", "BIOS PC Compatible")):
+            for device, persistent in (("pxe", False), ("disk", True)):
+                management.set_boot_device(self.task, device, persistent)
+                management.set_boot_mode(self.task, mode)
+                self.assertEqual(
+                    {"boot_device": device, "persistent": persistent}, management.get_boot_device(self.task)
+                )
+                self.assertIn(seen, self.ipmitool("chassis", "bootparam", "get", "5").stdout)
+
+    def test_the_light_of_the_chassis(self) -> None:
+        management = self.task.driver.management
+        (light,) = management.get_supported_indicators(self.task)
+        for state, bits in (("on", 2), ("off", 0)):
+            management.set_indicator_state(self.task, light, state)
+            self.assertEqual(state, management.get_indicator_state(self.task, light))
+            self.assertEqual(bits, int(self.ipmitool("raw", "0x00", "0x01").stdout.split()[2], 16) >> 4 & 3)
+
+    def call(self, name: str, http_method: str, **arguments: Any) -> Any:
+        """Call a method of the vendor interface."""
+        task = self.task
+        task.set(vendor_interface="ipmitool")
+        task.driver, task.missing = task.hardware.compose(task.node)
+        return call_method(task.driver.vendor, OF_NODE, task, VendorCall(name, http_method, arguments))
+
+    def test_sensors_are_what_another_client_sees(self) -> None:
+        found = {one["name"]: one for one in self.call("get_sensors", "GET")}
+        listed = self.ipmitool("sdr", "elist").stdout.splitlines()
+        self.assertEqual(sorted(line.split("|")[0].strip() for line in listed), sorted(found))
+        inlet = found["Inlet Temp"]
+        self.assertEqual((19.0, "OK", []), (inlet["value"], inlet["health"], inlet["states"]))
+        self.assertEqual((38, 42), tuple(inlet["thresholds"][f"upper_{name}"] for name in ("non_critical", "critical")))
+        self.assertEqual((1000.0, 12.0), (found["Fan 1"]["value"], found["12V"]["value"]))
+        for fault in ("too_hot", "drive_failed"):
+            self.rack.control.order_fault(self.name, fault)
+        found = {one["name"]: one for one in self.call("get_sensors", "GET")}
+        self.assertEqual((99.0, "Critical"), (found["Inlet Temp"]["value"], found["Inlet Temp"]["health"]))
+        self.assertEqual("Critical", found["Drive 0"]["health"])
+
+    def test_the_event_log_is_read_and_cleared(self) -> None:
+        self.assertEqual([], self.call("get_sel", "GET"))
+        for target in (states.POWER_ON, states.POWER_OFF):
+            self.finish(lambda task, target=target: power_control.change(task, target))
+        lines = self.ipmitool("sel", "list").stdout.splitlines()
+        events = self.call("get_sel", "GET")
+        self.assertEqual((2, [True, False]), (len(lines), [one["ended"] for one in events]))
+        self.assertEqual({"Power Unit"}, {one["type"] for one in events})
+        self.call("clear_sel", "DELETE")
+        self.assertEqual([], self.call("get_sel", "GET"))
+        self.finish(power_control.power_on)
+        self.step("clear_sel", "management", "clean")
+        self.assertEqual("", self.ipmitool("sel", "list").stdout)
+
+    def test_raw_requests_and_restarts_of_the_bmc(self) -> None:
+        self.call("send_raw", "POST", raw_bytes="0x00 0x04 0 1")
+        self.assertEqual(2, int(self.ipmitool("raw", "0x00", "0x01").stdout.split()[2], 16) >> 4 & 3)
+        self.step("send_raw", "vendor", "clean", raw_bytes="0x00 0x04 0x00")
+        self.assertEqual(0, int(self.ipmitool("raw", "0x00", "0x01").stdout.split()[2], 16) >> 4 & 3)
+        for wrong in ("", "0x00", "0x00 0x100", "a b", 7):
+            self.assertRaises(errors.Invalid, self.call, "send_raw", "POST", raw_bytes=wrong)
+        self.assertRaises(errors.HardwareError, self.call, "send_raw", "POST", raw_bytes="0x2c 0x77")
+        for warm in (True, False):
+            self.call("bmc_reset", "POST", warm=warm)
+        self.assertRaises(errors.Invalid, self.call, "bmc_reset", "POST", warm="very")
+        self.rack.control.order_fault(self.name, "bmc_silent")
+        timer = threading.Timer(1.5, self.rack.control.clear_faults, (self.name,))
+        self.task.memory = {"sent": time.time()}
+        timer.start()
+        self.addCleanup(timer.join)
+        self.task.conf.set_override("command_retry_timeout", 1, "ipmi")
+        management, answers = self.task.driver.management, []
+        while not answers or isinstance(answers[-1], results.PollAfter):
+            answers.append(management.reset_bmc(self.task))
+        self.assertEqual(results.DONE, answers[-1])
+
+    def test_cipher_suites(self) -> None:
+        """The rack's BMCs have suite 3."""
+        for suites in ((17, 3), (3,)):
+            self.assertEqual(1, len(session.call(self._address(suites=suites), 5, STATUS)))
+        error = self.assertRaises(errors.HardwareError, session.call, self._address(suites=(17,)), 5, STATUS)
+        self.assertIn("cipher suite 17", error.message)
 
     def test_wrong_credentials_and_no_answer_are_distinct(self) -> None:
         for changes in ({"password": "wrong"}, {"username": "missing"}):

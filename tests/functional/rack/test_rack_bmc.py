@@ -50,6 +50,35 @@ class IpmitoolTest(RackTest):
         self.ipmitool("power", "reset")
         self.rack.control.wait_for_state(self.name, "agent")
 
+    def test_sensors(self) -> None:
+        listed = self.ipmitool("sdr", "elist").stdout
+        for part in ("Inlet Temp", "19 degrees C", "1000 RPM", "12 Volts", "Drive 0"):
+            self.assertIn(part, listed)
+        thresholds = self.ipmitool("sensor", "get", "Inlet Temp").stdout
+        for part in ("Upper Critical        : 42.000", "Lower Non-Critical    : 5.000", "Status                : ok"):
+            self.assertIn(part, thresholds)
+        self.rack.control.order_fault(self.name, "too_hot")
+        self.rack.control.order_fault(self.name, "drive_failed")
+        listed = self.ipmitool("sdr", "elist").stdout
+        for part in ("99 degrees C", "ucr", "Drive Fault"):
+            self.assertIn(part, listed)
+
+    def test_what_happened_is_in_the_log_until_it_is_cleared(self) -> None:
+        for words in ("on", "off"):
+            self.ipmitool("power", words)
+        lines = self.ipmitool("sel", "list").stdout.splitlines()
+        self.assertEqual(2, len(lines))
+        self.assertIn("Power Unit", lines[1])
+        self.assertIn("Entries          : 2", self.ipmitool("sel", "info").stdout)
+        self.ipmitool("sel", "clear")
+        self.assertEqual("", self.ipmitool("sel", "list").stdout)
+
+    def test_the_light_that_identifies_the_machine(self) -> None:
+        for words, bits in ((("force",), 2), (("0",), 0), (("30",), 1)):
+            self.assertEqual(0, self.ipmitool("chassis", "identify", *words).returncode)
+            status = self.ipmitool("raw", "0x00", "0x01").stdout.split()
+            self.assertEqual(bits, int(status[2], 16) >> 4 & 3)
+
     def test_guid_is_the_machines_uuid(self) -> None:
         self.assertIn(self.rack.machines[0]["uuid"], self.ipmitool("mc", "guid").stdout)
 

@@ -282,7 +282,7 @@ class TestTemplates(FileCase):
                 "enabled_management_interfaces: 'idrac-redfish'",
                 "enabled_power_interfaces: 'idrac-redfish'",
                 "enabled_raid_interfaces: 'idrac-redfish'",
-                "enabled_vendor_interfaces: 'ipmitool, idrac-redfish'",
+                "enabled_vendor_interfaces: 'idrac-redfish'",
                 "hooks parse-lldp",
             ),
         )
@@ -301,7 +301,6 @@ class TestTemplates(FileCase):
                 "enabled_hardware_types: 'manual-management'",
                 "enabled_boot_interfaces: 'pxe'",
                 "enabled_power_interfaces: 'agent'",
-                "enabled_vendor_interfaces: 'ipmitool'",
                 "/etc/ironic/htpasswd",
             ),
         )

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from ingot.common import errors, states
 from ingot.drivers.interfaces import base, results
-from ingot.drivers.ipmi import hardware as ipmi
+from ingot.drivers.ipmi import base as ipmi
 from tests.unit.drivers import fakes
 
 RAMDISK = {"deploy_kernel": "http://files/kernel", "deploy_ramdisk": "http://files/initrd"}

@@ -9,7 +9,7 @@ import fixtures
 from ingot.common import errors, states
 from ingot.drivers.agent import client
 from ingot.drivers.images import instance_image
-from ingot.drivers.ipmi import hardware as ipmi
+from ingot.drivers.ipmi import base as ipmi
 from ingot.drivers.ipmi import session
 from ingot.drivers.loading import factory
 from tests.unit.drivers import fakes
@@ -149,6 +149,21 @@ class IPMI(fakes.DriverTestCase):
         task.driver.management.set_boot_device(task, "disk", persistent=True)
         task.driver.power.start_power_change(task, states.POWER_ON)
         self.assertEqual([(1,)], calls[-1])
+
+    def test_options_are_for_nodes_that_say_nothing(self) -> None:
+        task, calls = self.start()
+        task.conf.set_override("disable_boot_timeout", False, "ipmi")
+        task.driver.management.set_boot_device(task, "pxe")
+        self.assertEqual([1], list(map(len, calls)))
+        for chosen, of_node, expected in (
+            ([], None, (17, 3)),
+            ([1, 3], None, (3,)),
+            ([3, 17], None, (17, 3)),
+            ([3], "17", (17,)),
+        ):
+            task.conf.set_override("cipher_suite_versions", chosen, "ipmi")
+            info = {**BMC, "ipmi_cipher_suite": of_node}
+            self.assertEqual(expected, ipmi.read_address(info, task.conf).suites)
 
     def test_what_would_not_be_reached_is_refused(self) -> None:
         for key, good, bad in (

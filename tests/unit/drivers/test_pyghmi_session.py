@@ -44,7 +44,7 @@ FINGERPRINTS: dict[str, str] = {
     "wait_for_rsp": "a620b3e214b1b571",
 }
 
-OVERRIDDEN = {"_send_rakp3", "_xmit_packet", "awaitresponse", "process_pktqueue", "wait_for_rsp"}
+OVERRIDDEN = {"_open_rmcpplus_request", "_send_rakp3", "_xmit_packet", "awaitresponse", "process_pktqueue", "wait_for_rsp"}
 CHANGED = (
     "pyghmi changed {name}: compare it with version " + NEWEST_COMPARED + ", adapt drivers/ipmi/pyghmi_session.py, run "
     "tests.functional.drivers.test_ipmi, then write the new value here and the version in setup.cfg"
