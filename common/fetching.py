@@ -6,6 +6,7 @@ certificates of the process's environment are not used: they are not meant for w
 """
 
 import contextlib
+import json
 import socket
 import ssl
 import threading
@@ -25,6 +26,7 @@ from ingot.common import errors
 from ingot.common.networks import ANYWHERE, Networks
 
 _MOST_REDIRECTS = 5
+_LONGEST_REFUSAL = 16 * 1024
 _TOO_FAR = f"it leads from one URL to the next more than {_MOST_REDIRECTS} times"
 _CHUNK = 64 * 1024
 _SHORTEST = 0.001  # seconds: 0 would mean not to wait at all
@@ -296,6 +298,23 @@ def probe(url: str, seconds: float, networks: Networks, verify: bool | str = Tru
         raise NotThere(f"it answers HTTP {answer.status}")
     if answer.status not in (requests.codes.ok, requests.codes.partial_content):
         raise FetchError(f"it answers HTTP {answer.status}")
+
+
+def find_refusal(url: str, seconds: float, verify: bool | str = True) -> str:
+    """Return why the API refuses what it serves at a URL, in its own words; empty if it serves it.
+
+    :raises NotThere: it has nothing there.
+    :raises FetchError: it cannot be reached from here, or something else answers.
+    """
+    answer = _get(url, _LONGEST_REFUSAL, seconds, ANYWHERE, verify=verify, headers={"Range": "bytes=0-0"})
+    if answer.status == requests.codes.partial_content:
+        return ""
+    if answer.status == requests.codes.not_found:
+        raise NotThere("it answers HTTP 404")
+    try:
+        return str(json.loads(json.loads(answer.content)["error_message"])["faultstring"])
+    except (ValueError, TypeError, KeyError):
+        raise FetchError(f"it answers HTTP {answer.status}") from None
 
 
 def open_stream(

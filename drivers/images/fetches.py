@@ -99,6 +99,21 @@ def probe(task: Task, url: str, is_own: bool) -> results.PollAfter | None:
     return None
 
 
+def find_refusal(task: Task, url: str) -> str | results.PollAfter:
+    """Return why the API refuses what it is to serve to a machine, empty if it serves it; or when to ask again.
+
+    :raises NotThere: what answers there has nothing of the kind.
+    :raises FetchError: it cannot be asked from here.
+    """
+    key = (task.node.uuid, str(task.node.run_id), "boot medium", url)
+    seconds, verify = min(_PROBE_SECONDS, task.conf.webserver_connection_timeout), fetching.read_verify(task.conf)
+    found = _ask(task, key, seconds, lambda: fetching.find_refusal(url, seconds, verify).encode())
+    if found is None:
+        return _POLL
+    _forget(key)
+    return found.result().decode()
+
+
 def _ask(task: Task, key: _Key, seconds: float, get: Callable[[], bytes]) -> "concurrent.futures.Future[bytes] | None":
     """Return what was fetched, if it is there by now; it is fetched in the background, once for each key."""
     with _guard:

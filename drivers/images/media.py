@@ -91,6 +91,12 @@ def offer(task: Task, target: str, media: MediaConfig) -> str:
     return f"{str(base).rstrip('/')}/boot/media/{task.node.uuid}/{ticket}/boot.iso"
 
 
+def is_offered(task: Task, url: str) -> bool:
+    """Return whether a URL is the link to the node's medium, and not that of an image elsewhere."""
+    ticket = task.node.boot_config.get("media", {}).get("ticket")
+    return bool(ticket) and f"/{ticket}/" in url
+
+
 def build(task: Task, kernel: str, ramdisk: str, arguments: list[str], of_user: list[str]) -> MediaConfig:
     """Return what is on a medium that boots a kernel.
 

@@ -6,10 +6,10 @@ fetches it from the URL that its BMC was given.
 
 from oslo_log import log
 
-from ingot.common import errors
+from ingot.common import errors, fetching
 from ingot.common.conf import opts
 from ingot.common.json_types import MediaConfig
-from ingot.drivers.images import media, ramdisks
+from ingot.drivers.images import fetches, media, ramdisks
 from ingot.drivers.interfaces import boot, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.storage import StorageInterface
@@ -21,6 +21,7 @@ LOG = log.getLogger(__name__)
 
 _ISO_KEYS = ("deploy_iso", "rescue_iso")
 _DRIVE = "cdrom"
+_TRIAL = "medium on trial"
 
 
 class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
@@ -65,18 +66,49 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
         return value
 
     def check_ramdisk(self, task: Task) -> results.Answer:
-        return results.DONE if self._find_iso(task) else super().check_ramdisk(task)
+        """See the base; the API makes the medium once on trial, so that what it lacks for that is known by now."""
+        if not self._find_iso(task):
+            answer = super().check_ramdisk(task)
+            if isinstance(answer, results.PollAfter):
+                return answer
+        return self._try_medium(task) if self.conf.pxe.check_boot_files else results.DONE
+
+    def _try_medium(self, task: Task) -> results.Answer:
+        url = task.memory.setdefault(_TRIAL, "") or media.offer(task, "ramdisk", self._describe_ramdisk(task, {}))
+        task.memory[_TRIAL] = url
+        if not media.is_offered(task, url):
+            return results.DONE
+        try:
+            refusal = fetches.find_refusal(task, url)
+        except fetching.NotThere:
+            where = url.partition("/boot/media/")[0]
+            raise errors.ImageError(
+                f"{where} has no boot media: [deploy] external_http_url, or that of driver_info, must be the address "
+                "of the API as BMCs reach it. See also [pxe] check_boot_files"
+            ) from None
+        except fetching.FetchError as exc:
+            doubts = task.node.driver_internal_info.get("boot_file_doubts", [])
+            self.note_doubts(task, [*doubts, f"The boot medium could not be checked from the conductor: {exc.message}"])
+            return results.DONE
+        if isinstance(refusal, results.PollAfter):
+            return refusal
+        if refusal:
+            raise errors.ImageError(refusal)
+        return results.DONE
 
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
+        task.memory.pop(_TRIAL, None)
+        self._boot(task, "ramdisk", self._describe_ramdisk(task, kernel_parameters))
+
+    def _describe_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> MediaConfig:
+        """Return what is on the medium that boots the agent."""
         if iso := self._find_iso(task):
-            own: MediaConfig = {"image": iso, "of_user": ["image"]}
-        else:
-            agent = {"ipa-api-url": opts.agent_api_url(self.conf), "boot_method": "vmedia", **kernel_parameters}
-            kernel, ramdisk = self.choose_ramdisk(task)
-            named = task.node.driver_info.values()
-            of_user = [name for name, file in (("kernel", kernel), ("ramdisk", ramdisk)) if file in named]
-            own = media.build(task, kernel, ramdisk, self.build_arguments(task, "ramdisk", agent), of_user)
-        self._boot(task, "ramdisk", own)
+            return {"image": iso, "of_user": ["image"]}
+        agent = {"ipa-api-url": opts.agent_api_url(self.conf), "boot_method": "vmedia", **kernel_parameters}
+        kernel, ramdisk = self.choose_ramdisk(task)
+        named = task.node.driver_info.values()
+        of_user = [name for name, file in (("kernel", kernel), ("ramdisk", ramdisk)) if file in named]
+        return media.build(task, kernel, ramdisk, self.build_arguments(task, "ramdisk", agent), of_user)
 
     def clean_up_ramdisk(self, task: Task) -> None:
         self.note_doubts(task, [])

@@ -7,20 +7,20 @@ from typing import Any
 import fixtures
 import testtools
 
+from ingot.api.agents.media import iso
+from ingot.api.agents.media.sources import Content
 from tests.functional.deployment import lab
 
 BODY = {
     "driver": "redfish",
     "resource_class": "baremetal",
     "properties": {"capabilities": "boot_mode:uefi", "cpu_arch": "x86_64"},
-    "network_data": {"links": [], "networks": [], "services": []},
 }
+NETWORK_DATA = {"links": [], "networks": [], "services": []}
 LOADERS = ("shim/shimx64.efi.signed", "grub/x86_64-efi-signed/grubx64.efi.signed")
 
 
 class VirtualMedia(testtools.TestCase):
-    boot_interface = "redfish-virtual-media"
-
     def setUp(self) -> None:
         super().setUp()
         self.loaders = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
@@ -36,14 +36,25 @@ class VirtualMedia(testtools.TestCase):
         self.lab = self.useFixture(lab.Lab(rack={"redfish_base_port": 0}, options=options))
         self.machine = self.lab.rack.machines[0]
 
-    def enroll(self, **given: Any) -> str:
+    def enroll(
+        self, boot_interface: str = "redfish-virtual-media", deploy_interface: str = "direct",
+        network_data: Any = None, **more: Any,
+    ) -> str:  # fmt: skip
+        """Return a node that can be deployed.
+
+        :param more: of driver_info.
+        """
         info = {
             "redfish_address": self.machine["redfish"]["address"],
             "redfish_username": "admin",
             "redfish_password": "password",
             "redfish_verify_ca": self.lab.rack.description["redfish_ca_file"],
+            **more,
         }
-        body = {**BODY, "boot_interface": self.boot_interface, **given, "driver_info": info}
+        interfaces = {"boot_interface": boot_interface, "deploy_interface": deploy_interface}
+        body = {**BODY, **interfaces, "driver_info": info, "network_data": network_data or {}}
+        if not network_data:
+            del body["network_data"]
         node: str = self.lab.user.post("/v1/nodes", body)["uuid"]
         for address in self.machine["macs"]:
             self.lab.user.post("/v1/ports", {"node_uuid": node, "address": address, "pxe_enabled": False})
@@ -53,17 +64,84 @@ class VirtualMedia(testtools.TestCase):
         self.lab.reach(node, "available")
         return node
 
-    def assert_booted_from_media(self) -> None:
-        log = "\n".join(self.lab.rack.control.log(self.machine["name"]))
-        self.assertIn("media boot", log)
-        self.assertNotIn("network boot", log)
-
-    def test_a_machine_is_deployed_without_a_network_that_boots(self) -> None:
-        node = self.enroll()
-        self.lab.set_image(node)
+    def deploy(self, node: str) -> None:
         self.lab.user.provision(node, "active")
         self.lab.reach(node, "active")
-        self.assertTrue(self.lab.holds_image(0))
-        self.assert_booted_from_media()
+
+    def read_log(self) -> str:
+        return "\n".join(self.lab.rack.control.log(self.machine["name"]))
+
+    def assert_booted_without_network(self) -> None:
+        self.assertIn("media boot", self.read_log())
+        self.assertNotIn("network boot", self.read_log())
+
+    def list_inserted(self, node: str) -> list[str]:
         media = self.lab.user.get(f"/v1/nodes/{node}/vmedia")
-        self.assertEqual({False}, {drive["inserted"] for drive in media}, media)
+        return [drive["image"] for drive in media if drive["inserted"]]
+
+    def publish_image(self, arguments: str) -> str:
+        """Return the URL of a finished image, whose kernel has these arguments."""
+        files = {"/boot/kernel": b"kernel", "/boot/grub/grub.cfg": f"linux /boot/kernel {arguments}\n".encode()}
+        image = iso.lay_out({name: Content(content) for name, content in files.items()}, None, "LIVE")
+        (self.lab.directory / "files" / "live.iso").write_bytes(b"".join(image.read(0, image.size)))
+        return f"{self.lab.files.url}/live.iso"
+
+    def test_a_machine_is_deployed_and_its_drive_is_empty_afterwards(self) -> None:
+        node = self.enroll(network_data=NETWORK_DATA)
+        self.lab.set_image(node)
+        self.deploy(node)
+        self.assertTrue(self.lab.holds_image(0))
+        self.assert_booted_without_network()
+        self.assertEqual([], self.list_inserted(node))
+        self.assertEqual("disk", self.lab.user.get(f"/v1/nodes/{node}/management/boot_device")["boot_device"])
+
+    def test_the_firmware_fetches_the_image_itself(self) -> None:
+        node = self.enroll(boot_interface="redfish-https")
+        self.lab.set_image(node)
+        self.deploy(node)
+        self.assertTrue(self.lab.holds_image(0))
+        self.assert_booted_without_network()
+
+    def test_a_live_image_is_booted_until_the_node_is_undeployed(self) -> None:
+        node = self.enroll(deploy_interface="ramdisk")
+        image = self.publish_image("root=/dev/ram0")
+        self.lab.user.patch(f"/v1/nodes/{node}", {"/instance_info": {"boot_iso": image}})
+        self.deploy(node)
+        (inserted,) = self.list_inserted(node)
+        self.assertIn(f"/boot/media/{node}/", inserted)
+        self.lab.eventually(lambda: f"os: started from {inserted}" in self.read_log(), "the live system")
+        self.assertIn(f"os: started from {inserted}", self.read_log())
+        self.lab.user.provision(node, "deleted")
+        self.lab.reach(node, "available")
+        self.assertEqual([], self.list_inserted(node))
+
+    def test_a_finished_image_of_the_agent_is_used_as_it_is(self) -> None:
+        image = self.publish_image(f"ipa-api-url={self.lab.url}")
+        node = self.enroll(deploy_iso=image, ramdisk_image_download_source="http")
+        self.lab.set_image(node)
+        self.deploy(node)
+        self.assertTrue(self.lab.holds_image(0))
+        self.assertIn(f"media boot: {image}", self.read_log())
+
+    def test_a_bmc_that_inserts_nothing_is_named(self) -> None:
+        node = self.enroll()
+        self.lab.set_image(node)
+        self.lab.rack.control.order_fault(self.machine["name"], "redfish_media_ignored")
+        self.lab.user.provision(node, "active")
+        self.lab.eventually(
+            lambda: self.lab.user.node(node)["provision_state"] == "deploy failed", "a refusal of the deployment"
+        )
+        self.assertIn("shows none in its drives", self.lab.user.node(node)["last_error"])
+
+    def test_what_the_api_lacks_is_known_before_the_machine_boots(self) -> None:
+        (self.loaders / LOADERS[1]).unlink()
+        node = self.enroll()
+        for address, expected in ((self.lab.url, "grub-efi-amd64-signed"), (self.lab.files.url, "external_http_url")):
+            self.lab.user.patch(f"/v1/nodes/{node}", {"/driver_info/external_http_url": address})
+            self.lab.set_image(node)
+            self.lab.user.provision(node, "active")
+            self.lab.eventually(lambda: self.lab.user.node(node)["last_error"], "an error")
+            self.assertIn(expected, self.lab.user.node(node)["last_error"])
+            self.lab.user.provision(node, "deleted")
+            self.lab.reach(node, "available")
+        self.assertNotIn("media boot", self.read_log())

@@ -2,6 +2,7 @@
 
 import gzip
 import ipaddress
+import json
 import pathlib
 import ssl
 import warnings
@@ -137,6 +138,21 @@ class TestStreams(FetchingCase):
             self.assertIn(reason, refused.message)
         refused = self.assertRaises(fetching.FetchError, self.open, f"{url}/a", LOOPBACK)
         self.assertIn("may not be reached", refused.message)
+
+
+class TestRefusals(FetchingCase):
+    def test_the_api_says_why_it_refuses(self) -> None:
+        inner = json.dumps({"faultstring": "no loader"})
+        url = self.serve(
+            ok=(206, b"x", {}),
+            no=(503, json.dumps({"error_message": inner}).encode(), {}),
+            other=(200, b"<html>", {}),
+            gone=(404, b"", {}),
+        )
+        self.assertEqual(("", "no loader"), tuple(fetching.find_refusal(f"{url}/{name}", 30) for name in ("ok", "no")))
+        self.assertRaises(fetching.NotThere, fetching.find_refusal, f"{url}/gone", 30)
+        refused = self.assertRaises(fetching.FetchError, fetching.find_refusal, f"{url}/other", 30)
+        self.assertIn("HTTP 200", refused.message)
 
 
 class TestNetworks(FetchingCase):
