@@ -8,19 +8,19 @@ from ingot.common import interfaces
 
 # What a laptop needs out of the box; an operator names what the racks have.
 _ENABLED: dict[str, list[str]] = {
-    "bios": ["no-bios", "redfish", "fake"],
-    "boot": ["ipxe", "redfish-virtual-media", "redfish-https", "fake"],
+    "bios": ["no-bios", "redfish", "idrac-redfish", "fake"],
+    "boot": ["ipxe", "redfish-virtual-media", "redfish-https", "idrac-redfish-virtual-media", "fake"],
     "console": ["no-console", "fake"],
     "deploy": ["direct", "ramdisk", "fake"],
-    "firmware": ["no-firmware", "redfish", "fake"],
-    "inspect": ["agent", "redfish", "no-inspect", "fake"],
-    "management": ["ipmitool", "redfish", "noop", "fake"],
+    "firmware": ["no-firmware", "redfish", "idrac-redfish", "fake"],
+    "inspect": ["agent", "redfish", "no-inspect", "idrac-redfish", "fake"],
+    "management": ["ipmitool", "redfish", "noop", "idrac-redfish", "ilo", "fake"],
     "network": ["noop"],
-    "power": ["ipmitool", "redfish", "fake"],
-    "raid": ["agent", "no-raid", "redfish", "fake"],
+    "power": ["ipmitool", "redfish", "idrac-redfish", "fake"],
+    "raid": ["agent", "no-raid", "redfish", "idrac-redfish", "fake"],
     "rescue": ["agent", "no-rescue", "fake"],
     "storage": ["noop"],
-    "vendor": ["no-vendor", "ipmitool", "redfish", "fake"],
+    "vendor": ["no-vendor", "ipmitool", "redfish", "idrac-redfish", "fake"],
 }
 
 _GENERAL: list[cfg.Opt] = [

@@ -2,6 +2,7 @@
 
 import datetime
 import time
+from collections.abc import Callable
 
 from ingot.common import clock, errors
 from ingot.common.json_types import Json
@@ -164,21 +165,31 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
 
         :raises HardwareUnreachable: it does not in time.
         """
+        return self._restart_bmc(task, _reset_manager, lambda machine: bool(machine.manager.path))
+
+    def _restart_bmc(
+        self, task: Task, send: Callable[[connection.Machine], None], is_ready: Callable[[connection.Machine], bool]
+    ) -> results.Result:
+        """Send what restarts the BMC, once, and wait until it is ready again."""
         memory = task.memory
         if "sent" not in memory:
-            connection.call(task, _reset_manager)
+            connection.call(task, send)
             memory["sent"] = time.time()
         waited, limit = time.time() - memory["sent"], self.conf.redfish.bmc_restart_timeout
         try:
-            connection.call(task, lambda machine: machine.manager.path)
+            ready = connection.call(task, is_ready)
         except errors.HardwareUnreachable:
             if waited >= limit:
                 raise
             memory["was_away"] = True
         else:
             # Until it goes away it answers, and one that was back in no time was perhaps not seen away.
-            if "was_away" in memory or waited >= _LONGEST_FAREWELL:
+            if ready and ("was_away" in memory or waited >= _LONGEST_FAREWELL):
                 return results.DONE
+            if waited >= limit:
+                raise errors.StepFailed(
+                    f"the BMC is not ready {limit} s after its restart ([redfish] bmc_restart_timeout)"
+                )
         return results.PollAfter(min(1.0 + waited / 4, 10.0), waits_for=Wait.HARDWARE, until=memory["sent"] + limit)
 
     @base.service_step(requires_ramdisk=False)

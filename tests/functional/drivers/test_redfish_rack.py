@@ -23,13 +23,14 @@ class RedfishRackCase(RackTest):
     """The first machine of a rack as a node of type redfish."""
 
     settings: ClassVar[dict[str, Any]] = {"redfish_base_port": 0, "redfish_task_time": 0.1}
+    driver: ClassVar[str] = "redfish"
 
     def setUp(self) -> None:
         super().setUp()
         self.addCleanup(connection.log_out)
         description, machine = self.rack.description, self.rack.machines[0]
         conf = fakes.configuration(
-            enabled_hardware_types=["redfish"],
+            enabled_hardware_types=[self.driver],
             api__public_endpoint=self.service.url,
             conductor__power_state_change_timeout=20,
             redfish__bios_settings_timeout=20,
@@ -43,7 +44,7 @@ class RedfishRackCase(RackTest):
             "redfish_password": "password",
             "redfish_verify_ca": description["redfish_ca_file"],
         }
-        self.task = RackTask(conf, fakes.node(driver="redfish", driver_info=info))
+        self.task = RackTask(conf, fakes.node(driver=self.driver, driver_info=info))
         self.task.service = self.service
         self.assertEqual({}, self.task.missing)
 

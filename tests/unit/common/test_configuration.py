@@ -271,18 +271,13 @@ class TestTemplates(FileCase):
         output = self.refused_parts(
             operators_files.IRONIC_IMAGE,
             (
-                "enabled_hardware_types: 'idrac, manual-management'",
-                "enabled_bios_interfaces: 'idrac-redfish'",
-                "enabled_boot_interfaces: 'pxe, idrac-redfish-virtual-media'",
+                "enabled_hardware_types: 'manual-management'",
+                "enabled_boot_interfaces: 'pxe'",
                 "enabled_deploy_interfaces: 'autodetect, custom-agent, bootc'",
                 "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type ipmi",
                 "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type fake-hardware",
                 "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type redfish",
-                "enabled_inspect_interfaces: 'idrac-redfish'",
-                "enabled_management_interfaces: 'idrac-redfish'",
-                "enabled_power_interfaces: 'idrac-redfish'",
-                "enabled_raid_interfaces: 'idrac-redfish'",
-                "enabled_vendor_interfaces: 'idrac-redfish'",
+                "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type idrac",
                 "hooks parse-lldp",
             ),
         )

@@ -64,14 +64,14 @@ class FactoryTest(testtools.TestCase):
 
     def test_all_that_is_refused_is_in_one_message(self) -> None:
         conf = fakes.configuration(
-            enabled_hardware_types=["ipmi", "irmc", "idrac"],
+            enabled_hardware_types=["ipmi", "irmc", "xclarity"],
             enabled_bios_interfaces=["irmc", "no-bios"],
             enabled_power_interfaces=["irmc"],
             default_deploy_interface="autodetect",
         )
         refusal = self.assertRaises(errors.ConfigurationError, factory.Hardware, conf)
         for part in (
-            "enabled_hardware_types: 'irmc, idrac'",
+            "enabled_hardware_types: 'irmc, xclarity'",
             "enabled_bios_interfaces: 'irmc'",
             "enabled_power_interfaces: 'irmc'",
             "Hardware type ipmi needs at least one of: ipmitool",
@@ -102,7 +102,7 @@ class FactoryTest(testtools.TestCase):
     def test_an_unknown_name_is_refused_with_the_choices(self) -> None:
         message = self._refused(enabled_power_interfaces=["fake", "magic"])
         self.assertIn("enabled_power_interfaces: 'magic'", message)
-        self.assertIn("fake, ipmitool", message)
+        self.assertIn("fake, idrac-redfish, ipmitool", message)
 
     def test_an_unknown_hardware_type_is_refused(self) -> None:
         self.assertIn("ipmi", self._refused(enabled_hardware_types=["redfisch"]))

@@ -1,0 +1,87 @@
+"""The hardware types idrac and ilo, on BMCs of the rack that have those makers' habits."""
+
+from ingot.common import errors
+from ingot.drivers.interfaces import noop
+from ingot.drivers.redfish import connection, firmware
+from tests.functional.drivers import test_redfish_rack
+from tests.functional.drivers.test_redfish_rack import RedfishRackCase
+
+
+class IDRACUserTest(test_redfish_rack.DellTest):
+    """What users do most, with the interfaces of the type idrac."""
+
+    driver = "idrac"
+
+
+class ILOUserTest(test_redfish_rack.HpeTest):
+    driver = "ilo"
+
+
+class IDRACTest(RedfishRackCase):
+    driver = "idrac"
+
+    def setUp(self) -> None:
+        self.settings = {**self.settings, "redfish_vendor": "dell", "bmc_restart_time": 0.5}  # type: ignore[misc]
+        super().setUp()
+
+    def jobs(self) -> list[str]:
+        """Return the states of the BMC's jobs."""
+        path = "/redfish/v1/Managers/iDRAC.Embedded.1/Oem/Dell/Jobs"
+        jobs = connection.call(self.task, lambda machine: machine.read_members(path))
+        return [str(one["JobState"]) for one in jobs]
+
+    def order_update(self) -> None:
+        """Have a job wait for a boot."""
+        url = f"{self.service.url}/bios-2.0.bin"
+        connection.call(self.task, lambda machine: firmware._send(machine, "bios", url))
+
+    def test_its_own_interfaces_come_first_and_those_of_redfish_are_there(self) -> None:
+        task = self.task
+        names = {
+            kind: getattr(task.driver, kind).name for kind in ("bios", "firmware", "management", "power", "vendor")
+        }
+        self.assertEqual({"idrac-redfish"}, set(names.values()))
+        redfish = {f"{kind}_interface": "redfish" for kind in (*names, "inspect", "raid")}
+        task.set(**redfish)
+        task.driver, missing = task.hardware.compose(task.node)
+        self.assertEqual(({}, "redfish"), (missing, task.driver.inspect.name))
+
+    def test_a_reset_waits_for_the_controller_and_jobs_are_deleted(self) -> None:
+        self.order_update()
+        self.assertEqual(["Scheduled"], self.jobs())
+        self.step("management", "clear_job_queue")
+        self.assertEqual([], self.jobs())
+        self.step("management", "reset_idrac")
+        self.order_update()
+        self.step("management", "known_good_state")
+        self.assertEqual([], self.jobs())
+        self.assertEqual(2, sum("the BMC restarts" in line for line in self.rack.control.log(self.name)))
+
+
+class OtherMakersTest(RedfishRackCase):
+    driver = "idrac"
+
+    def test_what_only_dell_has_is_missed_by_name(self) -> None:
+        error = self.assertRaises(errors.HardwareError, self.step, "management", "clear_job_queue")
+        self.assertIn("DellJobService", error.message)
+
+
+class ILOTest(RedfishRackCase):
+    driver = "ilo"
+
+    def setUp(self) -> None:
+        self.settings = {**self.settings, "redfish_vendor": "ilo", "bmc_restart_time": 0.5}  # type: ignore[misc]
+        super().setUp()
+
+    def test_a_drive_with_an_image_is_marked_for_the_next_boot(self) -> None:
+        management = self.task.driver.management
+        self.assertEqual("ilo", management.name)
+        management.attach_virtual_media(self.task, "cdrom", f"{self.service.url}/kernel", None)
+        for device, persistent in (("cdrom", False), ("disk", True), ("cdrom", False)):
+            management.set_boot_device(self.task, device, persistent)
+            expected = {"boot_device": device, "persistent": persistent}
+            self.assertEqual(expected, management.get_boot_device(self.task))
+
+    def test_the_bmc_restarts(self) -> None:
+        self.step("management", "reset_ilo")
+        self.assertNotIsInstance(self.task.driver.bios, noop.NoBIOS)
