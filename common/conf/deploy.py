@@ -99,15 +99,15 @@ DEPLOY: list[cfg.Opt] = [
         choices=["uefi", "bios"],
         help="Boot mode of machines that do not say theirs in properties.capabilities or instance_info.",
     ),
-    cfg.URIOpt(
+    cfg.StrOpt(
         "deploy_kernel",
         deprecated_group="conductor",
-        help="Kernel of the agent's ramdisk for nodes without driver_info.deploy_kernel.",
+        help="Kernel of the agent's ramdisk, as URL or id in Glance, for nodes without driver_info.deploy_kernel.",
     ),
-    cfg.URIOpt(
+    cfg.StrOpt(
         "deploy_ramdisk",
         deprecated_group="conductor",
-        help="Initial ramdisk of the agent for nodes without driver_info.deploy_ramdisk.",
+        help="Initial ramdisk of the agent, as URL or id in Glance, for nodes without driver_info.deploy_ramdisk.",
     ),
     cfg.DictOpt(
         "deploy_kernel_by_arch",
