@@ -12,6 +12,7 @@ from ingot.common.json_types import MediaConfig
 from ingot.drivers.images import fetches, media, ramdisks
 from ingot.drivers.interfaces import boot, results
 from ingot.drivers.interfaces.base import get_interface
+from ingot.drivers.interfaces.management import ManagementInterface
 from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.redfish import boot_device, connection, virtual_media
@@ -74,7 +75,7 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
         return self._try_medium(task) if self.conf.pxe.check_boot_files else results.DONE
 
     def _try_medium(self, task: Task) -> results.Answer:
-        url = task.memory.setdefault(_TRIAL, "") or media.offer(task, "ramdisk", self._describe_ramdisk(task, {}))
+        url = task.memory.get(_TRIAL) or media.offer(task, "ramdisk", self._describe_ramdisk(task, {}))
         task.memory[_TRIAL] = url
         if not media.is_offered(task, url):
             return results.DONE
@@ -146,6 +147,9 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
         arguments = own.get("arguments")
         if arguments is not None:
             self.check_text("kernel_append_params", arguments)
+            if task.node.boot_mode == "bios":  # what is asked of it was checked: only the machine is not there yet
+                get_interface(task, ManagementInterface).set_boot_mode(task, "uefi")
+                task.set(boot_mode="uefi")
         self._give(task, media.offer(task, target, own), persistent=target == "instance")
 
     def _withdraw(self, task: Task) -> None:

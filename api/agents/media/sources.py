@@ -137,10 +137,7 @@ class _Web(_Remote):
             answer = fetching.open_stream(self._url, seconds, self._networks, verify, {"Range": part})
         except fetching.FetchError as exc:
             raise errors.ImageError(f"{self._name}: {masking.mask_text(self._url)}: {exc.message}") from exc
-        if answer.status_code not in (requests.codes.ok, requests.codes.partial_content):
-            answer.close()
-            where = masking.mask_text(self._url)
-            raise errors.ImageError(f"{self._name}: {where}: it answers HTTP {answer.status_code}")
+        _check_status(f"{self._name}: {masking.mask_text(self._url)}", answer)
         return answer
 
 
@@ -150,7 +147,9 @@ class _Glance(_Remote):
         self._image = glance.Image(conf, name, ident)
 
     def _ask(self, part: str) -> requests.Response:
-        return self._image.content({"Range": part})
+        answer = self._image.content({"Range": part})
+        _check_status(self._name, answer)
+        return answer
 
 
 def find(conf: cfg.ConfigOpts, name: str, given: str, of_user: bool) -> Source:
@@ -173,3 +172,9 @@ def find(conf: cfg.ConfigOpts, name: str, given: str, of_user: bool) -> Source:
 def _check_end(name: str, missing: int) -> None:
     if missing:
         raise errors.ImageError(f"{name}: it ends {missing} bytes too early")
+
+
+def _check_status(what: str, answer: requests.Response) -> None:
+    if answer.status_code not in (requests.codes.ok, requests.codes.partial_content):
+        answer.close()
+        raise errors.ImageError(f"{what}: its server answers HTTP {answer.status_code}")
