@@ -25,7 +25,7 @@ from ingot.drivers.generic import fake
 from ingot.drivers.generic.fake import FakeHardware
 from ingot.drivers.interfaces import base, power_control
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.ipmi import hardware as ipmi
+from ingot.drivers.ipmi import power as ipmi
 from ingot.drivers.loading import factory
 from tests import conductor_case, database
 from tests.unit.drivers.plugins import here, with_plugins

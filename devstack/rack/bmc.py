@@ -23,7 +23,7 @@ from uuid import UUID
 from pyghmi.ipmi import bmc
 from pyghmi.ipmi.private import constants, serversession, session
 
-from ingot.rack.bmc_commands import Extras
+from ingot.rack.bmc_commands import Extras, find_bridged
 from ingot.rack.faults import Faults
 
 LOG = logging.getLogger(__name__)
@@ -48,6 +48,9 @@ _DRIVE_FAULT = 0x04
 _BOOT_FLAGS = 5
 _VALID, _PERSISTENT, _EFI = 0x80, 0x40, 0x20
 _DEVICES = {0: "default", 1: "pxe", 2: "disk", 3: "safe", 5: "cdrom", 6: "bios", 15: "floppy"}
+_SEND_MESSAGE = (0x06, 0x34)
+_NO_SUCH_RECEIVER = 0x83
+
 _WARM_RESET = (0x06, 0x03)
 
 # Additional device support in the device's id: chassis, SEL, SDR repository, sensors
@@ -211,6 +214,9 @@ class RackBmc(bmc.Bmc):
 
     def handle_raw_request(self, request: dict[str, Any], session: Any) -> None:
         netfn, command = request["netfn"], request["command"]
+        if (netfn, command) == _SEND_MESSAGE:
+            self._bridge(bytes(request["data"]), session)
+            return
         answer = self._extras.answer(netfn, command, bytes(request["data"]))
         if answer is not None:
             session.send_ipmi_response(code=answer.code, data=bytearray(answer.data))
@@ -218,6 +224,24 @@ class RackBmc(bmc.Bmc):
             session.send_ipmi_response(code=self.cold_reset())
         else:
             super().handle_raw_request(request, session)
+
+    def _bridge(self, data: bytes, session: Any) -> None:
+        """Pass a request on to the controller that it is for, which stands for the machine too."""
+        request = find_bridged(data)
+        if request is None:
+            session.send_ipmi_response(code=_NO_SUCH_RECEIVER)
+            return
+        for _hop in range(request["hops"]):  # each says that it has passed the message on
+            session.send_ipmi_response()
+        # What that controller answers comes as a message of its own, with the place of the request in the session.
+        session.clientnetfn, session.seqlun, session.clientcommand = (
+            request["netfn"] + 1,
+            request["seq"],
+            request["command"],
+        )
+        self.deviceid = request["address"]
+        self.handle_raw_request(request, session)
+        self.deviceid = 0
 
     def _power(self, action: str) -> int:
         if not self.chassis.power(action):

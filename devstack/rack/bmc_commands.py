@@ -3,7 +3,7 @@
 import struct
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ingot.rack import sensors
 
@@ -21,6 +21,10 @@ _MOST_EVENTS = 100
 
 # Power unit: switched off; the event's direction says whether it is so from now on, or not anymore.
 _POWER_UNIT, _SENSOR_SPECIFIC, _GONE = 0x09, 0x6F, 0x80
+
+
+# Controllers behind the BMC: address by channel. The first leads on to the second.
+_TRANSIT, _TARGET = (7, 0x82), (6, 0x72)
 
 
 class Answer(NamedTuple):
@@ -137,3 +141,29 @@ class Extras:
 
     def _tell_time(self, data: bytes) -> Answer:
         return Answer(data=struct.pack("<I", int(time.time())))
+
+
+def find_bridged(data: bytes) -> dict[str, Any] | None:
+    """Return the request in the data of Send Message; None: no controller has the address.
+
+    The target is reached through the BMC, or through the transit controller.
+    """
+    seen: list[tuple[int, int]] = []
+    while len(data) > 7:
+        channel, address, netfn = data[0] & 0x0F, data[1], data[2] >> 2
+        sequence, command, data = data[5] >> 2, data[6], data[7:-1]
+        seen.append((channel, address))
+        if (netfn, command) != (0x06, 0x34):
+            break
+    else:
+        return None
+    if seen not in ([_TARGET], [_TRANSIT], [_TRANSIT, _TARGET]):
+        return None
+    return {
+        "netfn": netfn,
+        "command": command,
+        "data": bytearray(data),
+        "seq": sequence,
+        "address": seen[-1][1],
+        "hops": len(seen),
+    }

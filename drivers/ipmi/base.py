@@ -28,7 +28,11 @@ PROPERTIES: dict[str, str] = {
     "ipmi_protocol_version": "2.0, the only one that is spoken. Optional.",
     "ipmi_cipher_suite": "17 or 3, and no other is used. Optional: by default 17, else 3; see [ipmi] "
     "cipher_suite_versions.",
-    "ipmi_bridging": "no: requests go to the BMC itself, none are bridged. Optional.",
+    "ipmi_bridging": "no, single or dual: how many controllers requests are bridged through. Optional, default no.",
+    "ipmi_target_channel": "Channel of the controller that serves bridged requests. Required with bridging.",
+    "ipmi_target_address": "Its address on that channel, as 0x72. Required with bridging.",
+    "ipmi_transit_channel": "Channel of the controller in between. Required for dual bridging.",
+    "ipmi_transit_address": "Its address on that channel. Required for dual bridging.",
     LOSES_BOOT_DEVICE: "Whether the boot device is set again each time that the machine is switched on, for BMCs that "
     "do not keep it. Optional, default false.",
     KEEPS_BOOT_DEVICE: "Whether the BMC is asked to keep a boot device for longer than 60 s. Optional, default true.",
@@ -36,7 +40,6 @@ PROPERTIES: dict[str, str] = {
 
 _FIXED = {
     "ipmi_protocol_version": (("2.0",), "IPMI 1.5 sends commands in clear text, and BMCs have had 2.0 since 2004"),
-    "ipmi_bridging": (("no",), "requests are sent to the BMC itself"),
 }
 """What nodes may have that were enrolled for another service; with any other value they would not be reached."""
 
@@ -73,8 +76,38 @@ def read_address(driver_info: Json, conf: cfg.ConfigOpts | None = None) -> sessi
         password=_read_text(driver_info, "ipmi_password", 20),
         kg=None if kg is None else bytes.fromhex(str(kg)),
         privilege=None if privilege is None else _PRIVILEGES[privilege],
+        route=_read_route(driver_info),
         suites=_read_suites(driver_info.get("ipmi_cipher_suite"), conf),
     )
+
+
+_ROUTES = {"no": (), "single": ("target",), "dual": ("transit", "target")}
+
+
+def _read_route(driver_info: Json) -> tuple[pyghmi_session.Hop, ...]:
+    """Return the controllers that requests are bridged through.
+
+    :raises MissingParameter: where one of them is, is not said.
+    """
+    kind = driver_info.get("ipmi_bridging") or "no"
+    if kind not in _ROUTES:
+        raise errors.Invalid(field="driver_info.ipmi_bridging", value=kind, allowed=f"One of {', '.join(_ROUTES)}.")
+    keys = [f"ipmi_{hop}_{part}" for hop in _ROUTES[kind] for part in ("channel", "address")]
+    if missing := [key for key in keys if driver_info.get(key) is None]:
+        raise errors.MissingParameter(where="driver_info", names=f"{', '.join(missing)} (for ipmi_bridging {kind})")
+    numbers = [_read_number(driver_info, key, 15 if key.endswith("channel") else 255) for key in keys]
+    return tuple(pyghmi_session.Hop(*pair) for pair in zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _read_number(driver_info: Json, key: str, most: int) -> int:
+    value = driver_info[key]
+    try:
+        number = int(value, 0) if isinstance(value, str) else int(value)
+    except (TypeError, ValueError):
+        number = -1
+    if isinstance(value, bool) or not 0 <= number <= most:
+        raise errors.Invalid(field=f"driver_info.{key}", value=value, allowed=f"A number from 0 to {most:#x}.")
+    return number
 
 
 def _read_suites(value: int | str | None, conf: cfg.ConfigOpts | None) -> tuple[int, ...]:

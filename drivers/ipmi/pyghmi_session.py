@@ -19,6 +19,7 @@ import socket
 import struct
 import time
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from pyghmi import exceptions
 from pyghmi.ipmi.private import simplesession
@@ -29,6 +30,9 @@ _RETRANSMIT = 1.0
 _MAX_PACKET = 3000
 _AT_ONCE = 32  # packets
 _MOST_PACKETS = 1000  # in one session; most need a dozen
+
+_APPLICATION, _SEND_MESSAGE, _TRACKED = 0x06, 0x34, 0x40
+_BMC = 0x20
 
 _HASHES = {17: 256, 3: 1}
 """Cipher suite -> pyghmi's number of its hash."""
@@ -42,6 +46,13 @@ LoginError = exceptions.IpmiException
 
 # What pyghmi runs into when a packet is not what it takes it for.
 GARBLED = (struct.error, IndexError, KeyError, TypeError, ValueError)
+
+
+class Hop(NamedTuple):
+    """A controller on the way of a bridged request: its address on a channel of the one before."""
+
+    channel: int
+    address: int
 
 
 async def _wait_readable(sock: socket.socket, timeout: float) -> bool:
@@ -97,6 +108,7 @@ class Session(simplesession.Session):
 
     :param login: host, user name, password, port and key Kg.
     :param terms: the IPMI level, None for administrator, else operator; and the cipher suites to try, the best first.
+    :param route: the controllers that requests are bridged through; the last one serves them. Empty: the BMC does.
     :param addresses: where the BMC may be; the one that the first answer comes from is the BMC's.
     :param deadline: on the clock of ``time.monotonic``.
     :raises Unresponsive: also from all methods.
@@ -110,10 +122,13 @@ class Session(simplesession.Session):
         self,
         login: tuple[str, str, str, int, bytes | None],
         terms: tuple[int | None, tuple[int, ...]],
+        route: tuple[Hop, ...],
         addresses: Sequence[SocketAddress],
         deadline: float,
     ) -> None:
         privilege, self._suites = terms
+        self._route = route
+        self._bridges = False
         self._deadline = deadline
         self._addresses = addresses
         self._unanswered_names = 0
@@ -130,10 +145,36 @@ class Session(simplesession.Session):
 
         :raises RequestRefused: the BMC answers with an error.
         """
-        answer = self.raw_command(netfn=netfn, command=command, data=data)
+        answer = self.request(netfn, command, data)
         if "error" in answer:
             raise RequestRefused(f"{netfn:#x}/{command:#x}", answer["code"], answer["error"])
         return bytes(answer["data"])
+
+    def request(self, netfn: int, command: int, data: Sequence[int]) -> dict[str, Any]:
+        """Send a request along the route and return pyghmi's form of its answer."""
+        self._bridges = bool(self._route)
+        try:
+            answer: dict[str, Any] = self.raw_command(netfn=netfn, command=command, data=data)
+        finally:
+            self._bridges = False
+        return answer
+
+    def _make_ipmi_payload(self, netfn: int, command: int, bridge_request: object = None, data: bytes = b"",
+                           rslun: int = 0) -> bytearray:  # fmt: skip
+        """Wrap a request for each controller on its route; pyghmi can do that for one, with addresses of its own."""
+        plain: bytearray = super()._make_ipmi_payload(netfn, command, bridge_request, data, rslun)
+        if not self._bridges:
+            return plain
+        place = self.seqlun << 2
+        message = _build_message((self._route[-1].address, netfn << 2 | rslun), (_BMC, place, command, *data))
+        for number in reversed(range(len(self._route))):
+            receiver = self._route[number - 1].address if number else _BMC
+            sender = _BMC if number else self.rqaddr
+            body = (sender, place, _SEND_MESSAGE, _TRACKED | self._route[number].channel, *message)
+            message = _build_message((receiver, _APPLICATION << 2), body)
+        # Each controller says that it has passed the message on; what the last one answers comes after that.
+        self._add_request_entry((_APPLICATION + 1, self.seqlun, _SEND_MESSAGE))
+        return message
 
     def close(self) -> None:
         """Log out if there is a log-in, and close the socket."""
@@ -200,6 +241,11 @@ class Session(simplesession.Session):
     def awaitresponse(self, retry: bool) -> None:
         while retry and self.lastresponse is None and self.logged:
             self.wait_for_rsp()
+
+
+def _build_message(header: tuple[int, ...], body: tuple[int, ...]) -> bytearray:
+    """Return a message with the checksums of its two parts (IPMI 2.0 figure 13-4)."""
+    return bytearray((*header, -sum(header) & 0xFF, *body, -sum(body) & 0xFF))
 
 
 def _read_place(session: simplesession.Session) -> tuple[object, ...]:

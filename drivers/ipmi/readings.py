@@ -36,7 +36,7 @@ class _Command:
         self._oem = self  # no vendor's events are known
 
     def raw_command(self, netfn: int, command: int, data: Sequence[int] = ()) -> Json:
-        return {"code": 0, **self._session.raw_command(netfn=netfn, command=command, data=data)}
+        return {"code": 0, **self._session.request(netfn, command, data)}
 
     def xraw_command(self, netfn: int, command: int, data: Sequence[int] = ()) -> Json:
         answer = self.raw_command(netfn, command, data)

@@ -32,6 +32,7 @@ class Address(NamedTuple):
 
     :param kg: the BMC's key, if it has one.
     :param privilege: IPMI level, 2 user, 3 operator, 4 administrator; None: administrator, else operator.
+    :param route: the controllers that requests are bridged through.
     :param suites: the cipher suites to try, of 17 (SHA-256) and 3 (SHA-1), the best first.
     """
 
@@ -42,6 +43,7 @@ class Address(NamedTuple):
     kg: bytes | None = None
     privilege: int | None = None
     suites: tuple[int, ...] = (17, 3)
+    route: tuple[pyghmi_session.Hop, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.where}>"
@@ -109,7 +111,8 @@ async def _converse(address: Address, timeout: float, work: Callable[[pyghmi_ses
             places = await _resolve(address, deadline)
 
             def exchange() -> Answer:
-                opened = pyghmi_session.Session(login, (address.privilege, address.suites), places, deadline)
+                terms = (address.privilege, address.suites)
+                opened = pyghmi_session.Session(login, terms, address.route, places, deadline)
                 with contextlib.closing(opened) as session:
                     return work(session)
 

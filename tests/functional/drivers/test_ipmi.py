@@ -13,7 +13,7 @@ import fixtures
 from ingot.common import errors, states
 from ingot.drivers.interfaces import bmc_loop, power_control, results
 from ingot.drivers.interfaces.vendor import OF_NODE, VendorCall, call_method
-from ingot.drivers.ipmi import session
+from ingot.drivers.ipmi import base, readings, session
 from tests.functional.drivers.base import DriverRackTest
 
 RAKP2 = 0x13
@@ -180,6 +180,25 @@ class IPMITest(DriverRackTest):
         while not answers or isinstance(answers[-1], results.PollAfter):
             answers.append(management.reset_bmc(self.task))
         self.assertEqual(results.DONE, answers[-1])
+
+    def test_requests_are_bridged_as_another_client_does(self) -> None:
+        """The rack has a controller at address 0x72 of channel 6, and one at 0x82 of channel 7 that leads there too."""
+        target = {"ipmi_target_channel": "6", "ipmi_target_address": "0x72"}
+        transit = {"ipmi_transit_channel": 7, "ipmi_transit_address": 0x82}
+        device_id = session.Request(0x06, 0x01)
+        for kind, keys, words in (
+            ("single", target, ("-b", "6", "-t", "0x72")),
+            ("dual", {**target, **transit}, ("-b", "6", "-t", "0x72", "-B", "7", "-T", "0x82")),
+        ):
+            self.assertIn("72", self.ipmitool(*words, "raw", "0x06", "0x01").stdout.split()[0], kind)
+            self.task.set(driver_info={**self.task.node.driver_info, **keys, "ipmi_bridging": kind})
+            self.assertEqual(0x72, base.call(self.task, device_id)[0][0], kind)
+            for target_state in (states.POWER_ON, states.POWER_OFF):
+                self.finish(lambda task, target=target_state: power_control.change(task, target))
+            self.assertEqual(4, len(base.converse(self.task, readings.read_sensors, 3)), kind)
+        self.task.set(driver_info={**self.task.node.driver_info, "ipmi_target_address": 0x74})
+        error = self.assertRaises(errors.HardwareError, base.call, self.task, device_id)
+        self.assertIn(self._address().where, error.message)
 
     def test_cipher_suites(self) -> None:
         """The rack's BMCs have suite 3."""

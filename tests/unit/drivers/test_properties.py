@@ -23,7 +23,8 @@ LISTED = (
     "deploy_kernel deploy_ramdisk rescue_kernel rescue_ramdisk kernel_append_params force_persistent_boot_device "
     "image_http_proxy image_https_proxy image_no_proxy image_download_source deploy_forces_oob_reboot agent_verify_ca "
     "ipmi_address ipmi_port ipmi_username ipmi_password ipmi_priv_level ipmi_hex_kg_key ipmi_protocol_version "
-    "ipmi_cipher_suite ipmi_bridging ipmi_disable_boot_timeout ipmi_force_boot_device"
+    "ipmi_cipher_suite ipmi_bridging ipmi_disable_boot_timeout ipmi_force_boot_device "
+    "ipmi_target_channel ipmi_target_address ipmi_transit_channel ipmi_transit_address"
 ).split()
 
 
@@ -165,11 +166,28 @@ class IPMI(fakes.DriverTestCase):
             info = {**BMC, "ipmi_cipher_suite": of_node}
             self.assertEqual(expected, ipmi.read_address(info, task.conf).suites)
 
+    def test_where_requests_are_bridged_to(self) -> None:
+        target = {"ipmi_target_channel": "6", "ipmi_target_address": "0x72"}
+        transit = {"ipmi_transit_channel": 7, "ipmi_transit_address": "130"}
+        for kind, keys, expected in (
+            ("no", target, ()),
+            ("single", target, ((6, 0x72),)),
+            ("dual", {**target, **transit}, ((7, 130), (6, 0x72))),
+        ):
+            self.assertEqual(expected, ipmi.read_address({**BMC, **keys, "ipmi_bridging": kind}).route)
+        error = self.assertRaises(
+            errors.MissingParameter, ipmi.read_address, {**BMC, **target, "ipmi_bridging": "dual"}
+        )
+        self.assertIn("ipmi_transit_channel, ipmi_transit_address", error.message)
+        for key, bad in (("ipmi_target_channel", 16), ("ipmi_target_address", "0x100"), ("ipmi_target_address", "x")):
+            info = {**BMC, **target, "ipmi_bridging": "single", key: bad}
+            self.assertIn(f"driver_info.{key}", self.assertRaises(errors.Invalid, ipmi.read_address, info).message)
+
     def test_what_would_not_be_reached_is_refused(self) -> None:
         for key, good, bad in (
             ("ipmi_protocol_version", (None, "2.0", 2.0), "1.5"),
             ("ipmi_cipher_suite", ("17", 3), "0"),
-            ("ipmi_bridging", ("no",), "single"),
+            ("ipmi_bridging", ("no",), "triple"),
         ):
             for value in good:
                 ipmi.read_address({**BMC, key: value})
