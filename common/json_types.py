@@ -103,7 +103,7 @@ class MediaConfig(TypedDict, total=False):
 class BootConfig(TypedDict, total=False):
     """The column ``boot_config``: what the machine's next network boot gets; see ``drivers/pxe``."""
 
-    target: str  # ramdisk, instance, volume or disk
+    target: str  # ramdisk, instance, volume or disk, or trial
     kernel: str
     initrd: str
     kernel_args: str

@@ -101,7 +101,8 @@ def _prepare(call: Call, node: models.Node) -> "iso.Image | _Finished":
     except errors.IngotError as exc:
         LOG.warning("Node %s: its boot medium cannot be made: %s", node.uuid, exc.message)
         raise errors.ServiceUnavailable(what="The boot medium", reason=exc.message) from exc
-    boots.note_script(call.db, node)
+    if node.boot_config.get("target") != "trial":
+        boots.note_script(call.db, node)
     with _guard:
         _images[config["ticket"]] = made
         while len(_images) > _MOST_KEPT:

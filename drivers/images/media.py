@@ -77,7 +77,7 @@ def check_place(task: Task) -> None:
 def offer(task: Task, target: str, media: MediaConfig) -> str:
     """Return the URL of a new medium, in place of any other; it works when this returns.
 
-    :param target: whose it is: ``ramdisk`` or ``instance``.
+    :param target: whose it is: ``ramdisk`` or ``instance``, or ``trial`` where no machine boots from it.
     :param media: what is on it, without a ticket.
     """
     info, ticket = task.node.driver_info, secrets.token_urlsafe(_TICKET_BYTES)

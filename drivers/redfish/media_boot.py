@@ -75,7 +75,7 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
         return self._try_medium(task) if self.conf.pxe.check_boot_files else results.DONE
 
     def _try_medium(self, task: Task) -> results.Answer:
-        url = task.memory.get(_TRIAL) or media.offer(task, "ramdisk", self._describe_ramdisk(task, {}))
+        url = task.memory.get(_TRIAL) or media.offer(task, "trial", self._describe_ramdisk(task, {}))
         task.memory[_TRIAL] = url
         if not media.is_offered(task, url):
             return results.DONE
@@ -113,8 +113,11 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
 
     def clean_up_ramdisk(self, task: Task) -> None:
         self.note_doubts(task, [])
-        if task.node.boot_config.get("target") == "ramdisk":
+        target = task.node.boot_config.get("target")
+        if target == "ramdisk":
             self._withdraw(task)
+        elif target == "trial":
+            task.set(boot_config={})
 
     def prepare_instance(self, task: Task) -> None:
         """Boot a deployed image from disk; a user's image or ramdisk, in ``instance_info``, as the agent is booted."""

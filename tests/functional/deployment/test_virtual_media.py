@@ -1,4 +1,5 @@
-"""Machines of the rack that boot without DHCP and iPXE: from an image that their BMC fetches of the API."""
+"""Machines that boot without DHCP and iPXE, from an image that their BMC fetches of the API: on the rack, and as far as
+sushy-tools' emulator has it, there."""
 
 import hashlib
 import pathlib
@@ -9,6 +10,7 @@ import testtools
 
 from ingot.api.agents.media import iso
 from ingot.api.agents.media.sources import Content
+from tests.functional import redfish_emulator
 from tests.functional.deployment import lab
 
 BODY = {
@@ -17,12 +19,13 @@ BODY = {
     "properties": {"capabilities": "boot_mode:uefi", "cpu_arch": "x86_64"},
 }
 NETWORK_DATA = {"links": [], "networks": [], "services": []}
+ACCESS = {"redfish_username": redfish_emulator.USER, "redfish_password": redfish_emulator.PASSWORD}
 LOADERS = ("shim/shimx64.efi.signed", "grub/x86_64-efi-signed/grubx64.efi.signed")
 
 
-class VirtualMedia(testtools.TestCase):
-    def setUp(self) -> None:
-        super().setUp()
+class MediaCase(testtools.TestCase):
+    def open_lab(self, **settings: Any) -> lab.Lab:
+        """Return a laboratory that has boot loaders."""
         self.loaders = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         for name in LOADERS:
             path = self.loaders / name
@@ -33,7 +36,38 @@ class VirtualMedia(testtools.TestCase):
             "deploy": {"signed_loader_path": str(self.loaders)},
             "conductor": {"automated_clean": False},
         }
-        self.lab = self.useFixture(lab.Lab(rack={"redfish_base_port": 0}, options=options))
+        return self.useFixture(lab.Lab(rack=settings, options=options))
+
+
+class EmulatedMedia(MediaCase):
+    def test_a_bmc_of_another_make_fetches_the_image(self) -> None:
+        bmc = self.useFixture(redfish_emulator.Emulator(machines=1, guarded=True))
+        bench = self.open_lab()
+        info = {"redfish_address": bmc.url, "redfish_system_id": bmc.systems[0], **ACCESS}
+        body = {**BODY, "boot_interface": "redfish-virtual-media", "driver_info": info}
+        node = bench.user.post("/v1/nodes", body)["uuid"]
+        for verb, state in (("manage", "manageable"), ("provide", "available")):
+            bench.user.provision(node, verb)
+            bench.reach(node, state)
+        bench.set_image(node)
+        bench.user.provision(node, "active")
+        bench.reach(node, "wait call-back")
+        (drive,) = [one for one in bench.user.get(f"/v1/nodes/{node}/vmedia") if one["inserted"]]
+        self.assertIn(f"/boot/media/{node}/", drive["image"])
+        self.assertEqual(("On", "Cd"), (bmc.system()["PowerState"], bmc.system()["Boot"]["BootSourceOverrideTarget"]))
+        self.assertIn("boot_script_at", bench.user.node(node)["driver_internal_info"], "it has fetched the image")
+        link = drive["image"]
+        self.assertEqual(200, bench.user.request("HEAD", link.removeprefix(bench.url)).status_code)
+        bench.user.provision(node, "deleted")
+        bench.reach(node, "available")
+        self.assertEqual(404, bench.user.request("HEAD", link.removeprefix(bench.url)).status_code)
+        self.assertFalse(any(one["inserted"] for one in bench.user.get(f"/v1/nodes/{node}/vmedia")))
+
+
+class VirtualMedia(MediaCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.lab = self.open_lab(redfish_base_port=0)
         self.machine = self.lab.rack.machines[0]
 
     def enroll(

@@ -12,6 +12,7 @@ import pycdlib
 
 from ingot.api.agents import boot_media
 from ingot.api.agents.media import fat
+from ingot.db import nodes
 from tests import api_case, database, image_service
 from tests.functional.deployment import lab
 
@@ -47,10 +48,12 @@ class BootMedia(api_case.ApiCase):
         self.conf.set_override("file_url_allowed_paths", [str(self.directory / "files")], group="deploy")
         self.addCleanup(boot_media._images.clear)
 
-    def link(self, network_data: Any = None, **given: Any) -> str:
+    def link(self, network_data: Any = None, target: str = "ramdisk", **given: Any) -> str:
         files = {"kernel": f"{self.files}/kernel", "ramdisk": f"{self.files}/ramdisk", "arguments": "a=b c"}
         media = {"ticket": TICKET, **files, **given}
-        node = database.make_node(self.db, boot_config={"media": media}, network_data=network_data or {})
+        node = database.make_node(
+            self.db, boot_config={"target": target, "media": media}, network_data=network_data or {}
+        )
         boot_media._images.clear()
         return f"/boot/media/{node.uuid}/{TICKET}/boot.iso"
 
@@ -134,6 +137,13 @@ class BootMedia(api_case.ApiCase):
         self.write("files/esp.img", esp)
         image = self.read(self.link(architecture="aarch64", bootloader=f"{self.files}/esp.img"))
         self.assertEqual(esp, read_file(image, "/boot/esp.img"))
+
+    def test_a_boot_is_noted_but_no_trial(self) -> None:
+        for target, is_noted in (("trial", False), ("ramdisk", True)):
+            path = self.link(target=target)
+            self.read(path)
+            found = nodes.get(self.db, path.split("/")[3], ("boot_script_at",))
+            self.assertIs(is_noted, found.boot_script_at is not None, target)
 
     def test_nothing_is_there_for_others(self) -> None:
         path = self.link()
