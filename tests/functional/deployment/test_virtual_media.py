@@ -3,6 +3,7 @@ sushy-tools' emulator has it, there."""
 
 import hashlib
 import pathlib
+import signal
 from typing import Any
 
 import fixtures
@@ -57,7 +58,11 @@ class EmulatedMedia(MediaCase):
         self.assertEqual(("On", "Cd"), (bmc.system()["PowerState"], bmc.system()["Boot"]["BootSourceOverrideTarget"]))
         self.assertIn("boot_script_at", bench.user.node(node)["driver_internal_info"], "it has fetched the image")
         link = drive["image"]
-        self.assertEqual(200, bench.user.request("HEAD", link.removeprefix(bench.url)).status_code)
+        bench.process.stop(signal.SIGKILL)
+        bench.process.start()
+        bench.eventually(lambda: bench.user.get("/v1/conductors")["conductors"], "Ingot serves again")
+        again = bench.user.request("HEAD", link.removeprefix(bench.url))
+        self.assertEqual(200, again.status_code, "another process makes the same image")
         bench.user.provision(node, "deleted")
         bench.reach(node, "available")
         self.assertEqual(404, bench.user.request("HEAD", link.removeprefix(bench.url)).status_code)
