@@ -155,7 +155,7 @@ class InternalInfo(TypedDict, total=False):
     agent: AgentFacts  # drivers/agent/session
     steps_offered: dict[str, OfferedSteps]  # drivers/agent/commands: by kind, those of the last agent that was asked
     hardware_manager_version: Json | None  # drivers/agent/commands: of the agent that listed its steps last
-    ipmi_boot_device: Json  # drivers/ipmi/hardware: the one that lasts, where the BMC does not keep it
+    ipmi_boot_device: Json  # drivers/ipmi/boot_flags: the one that lasts, where the BMC does not keep it
     redfish_boot_device: Json  # drivers/redfish/boot_device: the one that lasts, where the BMC does not keep it
     raid_root_device: Json  # drivers/interfaces/raid: the hint that properties have from the root volume
     fake_bios_settings: dict[str, str | None]  # drivers/generic/fake, like all that follow
