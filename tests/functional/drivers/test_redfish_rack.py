@@ -74,6 +74,8 @@ class RedfishRackTest(RedfishRackCase):
         for target, seen in ((states.POWER_ON, "on"), (states.REBOOT, "on"), (states.SOFT_POWER_OFF, "off")):
             DriverRackTest.finish(self, lambda task, target=target: power_control.change(task, target))
             self.assertIn(f"is {seen}", self.ipmitool("power", "status").stdout)
+            if seen == "on":  # what boots does not notice the power button
+                self.rack.control.wait_for_state(self.name, "agent")
 
     def test_what_the_bmc_does_beside_the_power(self) -> None:
         management = self.task.driver.management
