@@ -1,5 +1,6 @@
 """The loads: reads, lives of fake hardware, lives with simulated agents; and a look at the memory."""
 
+import abc
 import asyncio
 import random
 from collections import deque
@@ -14,7 +15,7 @@ Found = AsyncIterator[tuple[str, figures.Metrics]]
 """Operations with their metrics, each as soon as it is measured."""
 
 
-class Load:
+class Load(abc.ABC):
     """One sort of load.
 
     :ivar operations: what it measures.
@@ -22,8 +23,9 @@ class Load:
 
     operations: Sequence[str]
 
+    @abc.abstractmethod
     def measure(self, subject: Subject, size: Size) -> Found:
-        raise NotImplementedError
+        """Measure a service; yield each operation when it is done."""
 
 
 class Read(Load):

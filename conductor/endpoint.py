@@ -116,9 +116,9 @@ class Endpoint:
     @serve
     def wake_up(self, _ctx: Json, wakeups: list[tuple[str, Json, Json]]) -> None:
         """Receive several wake-ups, each with its method, the context of its own request, and its arguments."""
-        methods = {"advance": self.advance, "process_allocation": self.process_allocation}
         for method, ctx, args in wakeups:
-            methods[method](ctx, **args)
+            if method in versions.WAKEUPS:
+                getattr(self, method)(ctx, **args)
 
     # What a flow would meet, or do
 

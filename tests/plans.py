@@ -79,11 +79,11 @@ def collected(db: Database) -> Iterator[list[tuple[str, Any]]]:
         if statement.startswith("SELECT") and "FROM nodes" in statement:
             sent.append((statement, parameters))
 
-    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    sa.event.listen(db.engine, "before_cursor_execute", note)
     try:
         yield sent
     finally:
-        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+        sa.event.remove(db.engine, "before_cursor_execute", note)
 
 
 def readings(db: Database, work: Callable[[], object]) -> list[Reading]:
