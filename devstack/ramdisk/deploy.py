@@ -7,6 +7,7 @@ for images that boot with the same kernel).
 import json
 import shutil
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,6 +31,8 @@ PYTHON = "3.11"
 KERNEL, RAMDISK, MANIFEST, SYSTEM = "vmlinuz", "initrd.img", "manifest.json", "system.tar"
 
 _AGENT = "opt/ipa"
+_EXTENSIONS = HERE.parent / "agent-extensions"
+_ENTRY_POINTS = "ironic_python_agent.extensions"
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 _NOT_UNPACKED = ("doc", "info", "locale", "man")
 _OVERLAY = {
@@ -48,7 +51,9 @@ def build(directory: Path) -> Path:
 
     :raises BuildError: a tool failed; packages or the package index cannot be reached.
     """
-    key = fingerprint(sources("builds.py", "deploy.py", "modules.py", "*.txt", "files/deploy/*"), SUITE, ARCHITECTURE)
+    files = sources("builds.py", "deploy.py", "modules.py", "*.txt", "files/deploy/*")
+    extensions = sorted([*_EXTENSIONS.glob("*.toml"), *_EXTENSIONS.glob("*/*.py")])
+    key = fingerprint([*files, *extensions], SUITE, ARCHITECTURE)
     return build_once(directory / f"deploy-{key}", _build)
 
 
@@ -115,11 +120,26 @@ def _install_agent(root: Path) -> None:
         f"--target={root / _AGENT}",
         f"--requirement={HERE / 'agent-requirements.txt'}",
     )
+    _install_extensions(root / _AGENT)
     # Not PYTHONPATH: the agent starts programs with an empty environment.
     (root / "usr/lib/python3/dist-packages/agent.pth").write_text(f"/{_AGENT}\n")
     compiled = ["/usr/lib/python3", f"/usr/lib/python{PYTHON}", f"/{_AGENT}"]
     # Compiled code that does not depend on the times of files, and so not on when this was built.
     run("chroot", root, "python3", "-m", "compileall", "-q", "-f", "--invalidation-mode=unchecked-hash", *compiled)
+
+
+def _install_extensions(place: Path) -> None:
+    """Install our extensions of the agent as pip would, which would have to fetch a build system for it."""
+    project = tomllib.loads((_EXTENSIONS / "pyproject.toml").read_text())["project"]
+    name = project["name"].replace("-", "_")
+    for package in _EXTENSIONS.glob("*/__init__.py"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(package.parent, place / package.parent.name, ignore=ignored)
+    about = place / f"{name}-{project['version']}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {project['version']}\n")
+    points = "".join(f"{key} = {value}\n" for key, value in project["entry-points"][_ENTRY_POINTS].items())
+    (about / "entry_points.txt").write_text(f"[{_ENTRY_POINTS}]\n{points}")
 
 
 def _manifest(root: Path, kernel: str) -> dict[str, object]:
