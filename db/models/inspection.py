@@ -2,7 +2,7 @@
 
 import datetime
 
-from sqlalchemy import ForeignKey
+from sqlalchemy import BigInteger, ForeignKey
 
 from ingot.common import clock
 from ingot.common.json_types import Json
@@ -43,8 +43,8 @@ class BiosSetting(Timestamps):
     value: str | None = column(text())
     attribute_type: str | None
     allowable_values: list[str]
-    lower_bound: int | None
-    upper_bound: int | None
+    lower_bound: int | None = column(BigInteger())
+    upper_bound: int | None = column(BigInteger())
     min_length: int | None
     max_length: int | None
     read_only: bool | None

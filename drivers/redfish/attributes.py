@@ -1,22 +1,32 @@
 """BIOS attributes: what a registry says of them, and values as Redfish and as Ingot's API have them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.drivers.redfish import connection
 
-_COLUMNS = {
-    "attribute_type": "Type",
-    "lower_bound": "LowerBound",
-    "upper_bound": "UpperBound",
-    "min_length": "MinLength",
-    "max_length": "MaxLength",
-    "read_only": "ReadOnly",
-    "reset_required": "ResetRequired",
-    "unique": "IsSystemUniqueProperty",
+_Kind = Callable[[object], bool]
+"""Tells whether a value can be kept as one of its kind."""
+
+
+def _is_number(value: object, bits: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2 ** (bits - 1)
+
+
+_COLUMNS: dict[str, tuple[str, _Kind]] = {
+    "attribute_type": ("Type", lambda value: isinstance(value, str) and len(value) < 256),
+    "lower_bound": ("LowerBound", partial(_is_number, bits=64)),
+    "upper_bound": ("UpperBound", partial(_is_number, bits=64)),
+    "min_length": ("MinLength", partial(_is_number, bits=32)),
+    "max_length": ("MaxLength", partial(_is_number, bits=32)),
+    "read_only": ("ReadOnly", lambda value: isinstance(value, bool)),
+    "reset_required": ("ResetRequired", lambda value: isinstance(value, bool)),
+    "unique": ("IsSystemUniqueProperty", lambda value: isinstance(value, bool)),
 }
-"""Column of ``BiosSetting`` -> property of an attribute in a registry."""
+"""Column of ``BiosSetting`` -> property of an attribute in a registry, and what of it can be kept: some have bounds of
+2^64 - 1, or texts in place of numbers. The rest is left out."""
 
 
 def read_registry(machine: connection.Machine, name: str | None) -> dict[str, Json]:
@@ -50,7 +60,7 @@ def _find_file(file: Json) -> str:
 def describe(name: str, value: object, about: Json | None) -> Json:
     """Return a setting as columns of ``BiosSetting``."""
     about = about or {}
-    columns = {column: about.get(key) for column, key in _COLUMNS.items()}
+    columns = {column: about[key] if fits(about.get(key)) else None for column, (key, fits) in _COLUMNS.items()}
     return {"name": name, "value": show(value), "allowable_values": _list_values(about), **columns}
 
 
