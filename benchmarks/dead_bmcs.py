@@ -1,8 +1,8 @@
 """How many deployments a conductor ends in a minute when a tenth of the BMCs is dead, and when none is.
 
-    python -m benchmarks.dead_bmcs --machines 100 --dead 10 --workers 4
+    python -m benchmarks.dead_bmcs --machines 100 --dead 10 --workers 4 --driver redfish
 
-A deployment switches its machine off and on over IPMI, and is asked for again as soon as it has ended, well or not.
+A deployment switches its machine off and on, and is asked for again as soon as it has ended, well or not.
 Those on dead BMCs are not counted. It begins when the reading of power states has found all that are dead. The same
 without the threads that work on silent hardware has of its own tells what those are for. All kinds of fleets run side
 by side, each with a conductor and a process of its own, as others may use the machine too: what counts is the ratio.
@@ -25,8 +25,9 @@ from ingot.drivers.generic import fake
 from ingot.drivers.generic.fake import FakeHardware
 from ingot.drivers.interfaces import base, power_control
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.ipmi import power as ipmi
+from ingot.drivers.ipmi.power import IPMIPower
 from ingot.drivers.loading import factory
+from ingot.drivers.redfish.power import RedfishPower
 from tests import conductor_case, database
 from tests.unit.drivers.plugins import here, with_plugins
 
@@ -46,7 +47,7 @@ class Rebooting(fake.FakeDeploy):
 
 
 class Machine(FakeHardware):
-    supported_power_interfaces = (ipmi.IPMIPower,)
+    supported_power_interfaces = (IPMIPower, RedfishPower)
     supported_deploy_interfaces = (Rebooting,)
 
 
@@ -66,7 +67,7 @@ class Bench(fixtures.Fixture):
         conductor_case.fake_hardware(made.conf)
         made.conf.set_override("host", "scale")
         made.conf.set_override("enabled_hardware_types", ["machine"])
-        made.conf.set_override("enabled_power_interfaces", ["ipmitool"])
+        made.conf.set_override("enabled_power_interfaces", [bmcs.DRIVERS[self._given.driver].power])
         made.conf.set_override("enabled_deploy_interfaces", ["rebooting"])
         made.conf.set_override("graceful_shutdown_timeout", 0, group="conductor")
         made.conf.set_override("sync_power_state_interval", 10, group="conductor")
@@ -75,9 +76,8 @@ class Bench(fixtures.Fixture):
         self.conductor.start()
         self.addCleanup(self.conductor.stop)
 
-    def enroll(self, address: Any) -> models.Node:
-        info = {"ipmi_address": address.host, "ipmi_port": address.port, "ipmi_username": "admin"}
-        return database.make_node(self.db, driver="machine", driver_info={**info, "ipmi_password": "password"})
+    def enroll(self, info: dict[str, Any]) -> models.Node:
+        return database.make_node(self.db, driver="machine", driver_info=info)
 
     def deploy(self, asked: dict[str, bool]) -> int:
         """Deploy again and again; return how many deployments of live machines ended.
@@ -108,8 +108,9 @@ class Bench(fixtures.Fixture):
 
 def _fleet(given: argparse.Namespace, kind: str, ready: Any, results: Any) -> None:
     """Deploy one kind of fleet in its own process; report how many deployments ended."""
-    with bmcs.play(given.machines, given.dead) as addresses, Bench(given) as bench:
-        asked = {bench.enroll(address).uuid: number % given.dead != 0 for number, address in enumerate(addresses)}
+    driver = bmcs.DRIVERS[given.driver]
+    with bmcs.play(driver, given.machines, given.dead) as fleet, Bench(given) as bench:
+        asked = {bench.enroll(info).uuid: number % given.dead != 0 for number, info in enumerate(fleet.infos)}
         circuit_breakers = bench.conductor.services.circuit_breakers
         dead = [uuid for uuid, alive in asked.items() if not alive]
         stock.wait_for(lambda: all(map(circuit_breakers.is_unresponsive, dead)), "the dead are known")
@@ -130,13 +131,19 @@ def measure(given: argparse.Namespace) -> list[dict[str, Any]]:
         processes.Process(target=_fleet, args=(given, kind, ready, heard[kind])).start()
     ended = {kind: queue.get(timeout=api.PATIENCE_S + given.seconds) for kind, queue in heard.items()}
     return [
-        {"fleet": kind, "deployments a minute": number * 60 / given.seconds, "of the first": number / ended[_LIVE]}
+        {
+            "driver": given.driver,
+            "fleet": kind,
+            "deployments a minute": number * 60 / given.seconds,
+            "of the first": number / ended[_LIVE],
+        }
         for kind, number in ended.items()
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--driver", choices=bmcs.DRIVERS, default="ipmi", help="(default: %(default)s)")
     parser.add_argument("--machines", type=int, default=100)
     parser.add_argument("--dead", type=int, default=10, help="every which BMC is dead (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=4, help="workers_pool_size (default: %(default)s)")

@@ -21,7 +21,7 @@ LOG = log.getLogger(__name__)
 _BATCH = 200
 """Nodes that are read from the database in one statement."""
 
-_AT_ONCE = 256
+AT_ONCE = 256
 """Machines that are read at a time at most."""
 
 
@@ -93,7 +93,7 @@ class PowerSynchronizer:
         self._services = services
         self._owns = owns
         self._executor = futurist.ThreadPoolExecutor(max_workers=services.conf.conductor.sync_power_state_workers)
-        self._places = threading.BoundedSemaphore(_AT_ONCE)
+        self._places = threading.BoundedSemaphore(AT_ONCE)
         self._stopped = threading.Event()
 
     def sync_power(self) -> None:
@@ -137,7 +137,7 @@ class PowerSynchronizer:
 
     def _begin(self, task: Task) -> None:
         power, circuit_breakers = task.driver.power, self._services.circuit_breakers
-        if power is None or not circuit_breakers.can_call(power.bmc(task)):
+        if power is None or not power.switches or not circuit_breakers.can_call(power.bmc(task)):
             return
         self._places.acquire()
         self.running.add(task.node.uuid)

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import collections
 import contextlib
+import itertools
 import json
 import urllib.parse
 import weakref
@@ -307,7 +308,7 @@ async def open_operation(address: Address, limits: Limits, cache_size: int) -> A
         finally:
             operation.close()
             session.expiry = asyncio.get_running_loop().call_later(_IDLE, _begin_closing, key)
-            for oldest in list(_sessions)[: max(0, len(_sessions) - cache_size)]:
+            for oldest in itertools.islice(_sessions, max(0, len(_sessions) - cache_size)):
                 _begin_closing(oldest)
 
 
