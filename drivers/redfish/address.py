@@ -13,6 +13,8 @@ from ingot.common.json_types import Json
 
 AUTH_TYPES = ("auto", "session", "basic")
 
+_NO_SYSTEM = ("", "/redfish/v1", "/redfish/v1/")  # the path of an address that names only the BMC
+
 _TLS_VERSIONS = {"1.1": ssl.TLSVersion.TLSv1_1, "1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 PROPERTIES: dict[str, str] = {
@@ -150,7 +152,7 @@ def _read_url(value: object) -> tuple[str, str, int, str]:
 
 
 def _read_system(value: object) -> str | None:
-    if value is None:
+    if value is None or value in _NO_SYSTEM:
         return None
     usable = isinstance(value, str) and value.startswith("/") and value.isprintable() and len(value) <= 1024
     if not usable or any(character in str(value) for character in "?# "):
