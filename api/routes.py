@@ -121,6 +121,9 @@ ROUTES: tuple[Route, ...] = (
     serve("/v1", {"GET": root.version_1}, public=True),
     # requests of machines and their agents
     serve_machines("/boot/ipxe/<mac>", {"GET": boot.ipxe}),
+    serve_machines("/boot/grub/grub.cfg-01-<mac>", {"GET": boot.grub}),
+    serve_machines("/boot/pxelinux/pxelinux.cfg/01-<mac>", {"GET": boot.pxelinux}),
+    serve_machines("/boot/petitboot/pxelinux.cfg/01-<mac>", {"GET": boot.petitboot}),
     serve_machines("/boot/images/<node>/<ticket>/<image>", {"GET": boot.image}),
     serve_machines("/boot/media/<node>/<ticket>/boot.iso", {"GET": boot_media.image}),
     serve_machines("/boot/volumes/<node>/<ticket>", {"GET": boot.volume}),

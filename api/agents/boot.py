@@ -1,5 +1,5 @@
-"""Boot scripts, rendered on request from what is in the database, and images, passed on from Glance: nothing lies on
-any disk.
+"""Boot scripts and configurations, rendered on request from what is in the database, and images, passed on from Glance:
+nothing lies on any disk.
 
 The conductor wrote into the node what the machine boots. A volume is read at each request, so that a portal that has
 moved, or a new password, needs no deployment. Its script has a password in it, and a MAC address is not enough to get
@@ -7,25 +7,20 @@ that: the first script leads to it with a ticket.
 """
 
 import hmac
-import posixpath
 import re
-import urllib.parse
 
 from oslo_log import log
 
+from ingot.api.agents import boot_scripts
 from ingot.api.web import fields
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors, iscsi
-from ingot.common.json_types import BootConfig
 from ingot.db import boots, models, nodes, ports, volumes
 
 LOG = log.getLogger(__name__)
 
 _MAC = re.compile(r"[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}", re.ASCII | re.IGNORECASE)
-
-# A firmware that cannot start the disk itself gets it back with exit, and tries its next boot device.
-LOCAL_DISK = "#!ipxe\nsanboot --no-describe --drive 0x80 || exit\n"
 
 # Never boots from the disk: what is on it is not what was deployed, and may be another user's.
 _NO_VOLUME = "echo The volume cannot be started. The machine tries again in a minute.\nsleep 60\nreboot\n"
@@ -38,20 +33,64 @@ _ANOTHER_ADDRESS = (
 @operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
 def ipxe(call: Call, mac: str) -> Reply:
     """Show the script for the machine that has a MAC address; unknown machines boot from their disk."""
+    node = _find_node(call, mac)
+    if node is not None and node.boot_config.get("target") == "volume":
+        return Reply(_render_ticket(call, node))
+    return _show(call, "ipxe", node, mac)
+
+
+@operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
+def grub(call: Call, mac: str) -> Reply:
+    """Show the configuration of GRUB for the machine that has a MAC address."""
+    return _show_file(call, "grub", mac)
+
+
+@operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
+def pxelinux(call: Call, mac: str) -> Reply:
+    """Show the configuration of PXELINUX for the machine that has a MAC address."""
+    return _show_file(call, "pxelinux", mac)
+
+
+@operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
+def petitboot(call: Call, mac: str) -> Reply:
+    """Show the configuration of Petitboot for the machine that has a MAC address."""
+    return _show_file(call, "petitboot", mac)
+
+
+def _find_node(call: Call, mac: str) -> models.Node | None:
     node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
     if node is None:
         LOG.info(
             "No port with pxe_enabled has MAC address %.40r: the machine at %s boots from its disk", mac, call.where
         )
-        return Reply(LOCAL_DISK)
+    return node
+
+
+def _show_file(call: Call, loader: str, mac: str) -> Reply:
+    """
+    :raises NotFound: the machine boots from a volume, which the loader cannot start; its disk may be another user's.
+    """
+    node = _find_node(call, mac)
+    if node is not None and node.boot_config.get("target") == "volume":
+        LOG.warning(
+            "Node %s: its machine, at %s, asks for a configuration of %s; it boots from a volume, which only iPXE can",
+            *(node.uuid, call.where, loader),
+        )
+        raise errors.NotFound("There is no configuration here: the machine boots from a volume, by iPXE only.")
+    return _show(call, loader, node, mac)
+
+
+def _show(call: Call, loader: str, node: models.Node | None, mac: str) -> Reply:
+    """Show what a loader is to do: boot what the conductor has noted, or the machine's disk."""
+    words = boot_scripts.LOADERS[loader]
+    if node is None:
+        return Reply(words.disk)
     config = node.boot_config
-    if config.get("target") == "volume":
-        return Reply(_render_ticket(call, node))
     boots.note_script(call.db, node)
     _log_script(call, node)
     if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
-        return Reply(LOCAL_DISK)
-    return Reply(_render_script(config))
+        return Reply(words.disk)
+    return Reply(words.render(config, mac.replace(":", "-").lower()))
 
 
 @operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
@@ -120,17 +159,3 @@ def _render_volume_script(call: Call, node: models.Node) -> str:
     settings = {"initiator-iqn": volume.initiator, "username": volume.username, "password": volume.password}
     lines = [f"set {name} {value}" for name, value in settings.items() if value is not None]
     return "\n".join(["#!ipxe", *lines, f"sanboot --drive 0x80 {volume.uri} || {_NO_VOLUME}"])
-
-
-def _render_script(config: BootConfig) -> str:
-    initrd = _strip(config.get("initrd") or "")
-    # A line break in the arguments would end the command.
-    command = ["kernel", _strip(config["kernel"]), *(config.get("kernel_args") or "").split()]
-    if initrd:
-        # UEFI kernels find their initial ramdisk by its name.
-        command.append(f"initrd={posixpath.basename(urllib.parse.urlsplit(initrd).path)}")
-    return "\n".join(["#!ipxe", " ".join(command), *([f"initrd {initrd}"] if initrd else ()), "boot", ""])
-
-
-def _strip(url: str) -> str:
-    return "".join(url.split())

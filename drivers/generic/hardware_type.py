@@ -2,11 +2,12 @@
 
 from ingot.common import iscsi
 from ingot.drivers.agent import deploy, direct, inspect, raid, rescue
+from ingot.drivers.agent.iscsi import IscsiDeploy
 from ingot.drivers.interfaces import noop
 from ingot.drivers.interfaces.hardware_type import AbstractHardwareType, Supported
 from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.pxe import ipxe
+from ingot.drivers.pxe import ipxe, loaders
 
 
 class ExternalStorage(StorageInterface):
@@ -33,8 +34,8 @@ class ExternalStorage(StorageInterface):
 class GenericHardwareType(AbstractHardwareType):
     """Machines that boot from the network and run the agent: what nearly all have in common."""
 
-    supported_boot_interfaces: Supported = (ipxe.IPXEBoot,)
-    supported_deploy_interfaces: Supported = (direct.DirectDeploy, deploy.RamdiskDeploy)
+    supported_boot_interfaces: Supported = (ipxe.IPXEBoot, loaders.PXEBoot, loaders.PetitbootBoot)
+    supported_deploy_interfaces: Supported = (direct.DirectDeploy, IscsiDeploy, deploy.RamdiskDeploy)
     supported_inspect_interfaces: Supported = (inspect.AgentInspect, noop.NoInspect)
     # Not every ramdisk can do these: where no default is configured, they are chosen by node.
     supported_raid_interfaces: Supported = (noop.NoRAID, raid.AgentRAID)

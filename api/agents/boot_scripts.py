@@ -1,0 +1,98 @@
+"""What boot loaders read: a template for each of them, filled with what the conductor has noted in the node."""
+
+import posixpath
+import urllib.parse
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ingot.common import boot_files
+from ingot.common.json_types import BootConfig
+
+
+class Loader(NamedTuple):
+    """What a loader reads.
+
+    :param disk: for a machine that boots from its disk.
+    :param template: for one that boots a kernel: ``{kernel}``, ``{initrd}``, ``{name}`` of the initrd, ``{arguments}``.
+    :param write_file: writes an address, and write_arguments, with the card's MAC address, the kernel's arguments.
+    """
+
+    disk: str
+    template: str
+    write_file: Callable[[str], str]
+    write_arguments: Callable[[str, str], str]
+
+    def render(self, config: BootConfig, mac: str) -> str:
+        """Return what boots a kernel.
+
+        :param mac: of the card that boots, with hyphens.
+        """
+        initrd = _strip(config.get("initrd") or "")
+        return self.template.format(
+            kernel=self.write_file(_strip(config["kernel"])),
+            initrd=self.write_file(initrd),
+            name=posixpath.basename(urllib.parse.urlsplit(initrd).path),
+            arguments=self.write_arguments(" ".join((config.get("kernel_args") or "").split()), mac),
+        )
+
+
+def _strip(url: str) -> str:
+    return "".join(url.split())
+
+
+def _quote(text: str) -> str:
+    """Return a text as one word of GRUB's shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _write_device(url: str) -> str:
+    """Return a URL as GRUB writes it: (http,server:port)/path."""
+    place = boot_files.parse_url(url)
+    return _quote(f"({place.scheme},{place.server})/{place.path}" if place else url)
+
+
+def _fill_in(arguments: str, mac: str) -> str:
+    return arguments.replace(boot_files.OWN_MAC, mac)
+
+
+def _quote_arguments(arguments: str, mac: str) -> str:
+    """GRUB puts quotation marks around words with spaces, so that the kernel reads them as they were given."""
+    text = _fill_in(arguments, mac)
+    words = boot_files.split_arguments(text)
+    return " ".join(map(_quote, text.split() if words is None else words))
+
+
+def _write_label(kernel: str) -> str:
+    """
+    :param kernel: the word for a kernel of Linux, whatever its file is called.
+    """
+    lines = ("DEFAULT ingot", "PROMPT 0", "TIMEOUT 1", "LABEL ingot", f"{kernel} {{kernel}}", "INITRD {initrd}")
+    return "\n".join([*lines, "APPEND {arguments}", ""])
+
+
+LOADERS = {
+    "ipxe": Loader(
+        # A firmware that cannot start the disk itself gets it back with exit, and tries its next boot device.
+        disk="#!ipxe\nsanboot --no-describe --drive 0x80 || exit\n",
+        # UEFI kernels find their initial ramdisk by its name.
+        template="#!ipxe\nkernel {kernel} {arguments} initrd={name}\ninitrd {initrd}\nboot\n",
+        write_file=str,
+        write_arguments=lambda arguments, _mac: arguments,
+    ),
+    "grub": Loader(
+        disk="exit 1\n",  # a firmware that is not given an error shows its menu instead of the next boot device
+        template="linux {kernel} {arguments}\ninitrd {initrd}\nboot\n",
+        write_file=_write_device,
+        write_arguments=_quote_arguments,
+    ),
+    "pxelinux": Loader(
+        disk="DEFAULT disk\nPROMPT 0\nTIMEOUT 1\nLABEL disk\nLOCALBOOT -1\n",
+        template=_write_label("LINUX"),
+        write_file=str,
+        write_arguments=_fill_in,
+    ),
+    # Petitboot looks at the disks itself, and takes a label without a kernel for something that it can boot.
+    "petitboot": Loader(
+        disk="# from disk\n", template=_write_label("KERNEL"), write_file=str, write_arguments=_fill_in
+    ),
+}

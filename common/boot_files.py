@@ -1,0 +1,45 @@
+"""What a boot loader reads: addresses of files and kernel arguments (drivers check them, the API renders them)."""
+
+import re
+import urllib.parse
+from typing import NamedTuple
+
+OWN_MAC = "${mac:hexhyp}"
+"""In kernel arguments: the MAC address of the card that boots, with hyphens. iPXE fills it in itself."""
+
+_WORD = re.compile(r'(?:"[^"]*"|[^\s"])+')
+
+
+class Place(NamedTuple):
+    """Where a file is.
+
+    :param server: host, and port where one is given.
+    :param path: without the slash that it begins with; with the query.
+    """
+
+    scheme: str
+    server: str
+    path: str
+
+
+def parse_url(url: str) -> Place | None:
+    """Return where a URL leads; None for what is no URL with a host and a path, or has a login in it."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        known = parts.scheme and parts.hostname and len(parts.path) > 1 and parts.port != 0
+    except ValueError:
+        return None
+    if not known or "@" in parts.netloc or re.search(r"[\s(),]", url):
+        return None
+    query = f"?{parts.query}" if parts.query else ""
+    return Place(parts.scheme, parts.netloc, parts.path[1:] + query)
+
+
+def split_arguments(arguments: str) -> list[str] | None:
+    """Return the words of a kernel's command line, as the kernel reads them: quotation marks keep spaces together.
+
+    :returns: None if a quotation mark has no end.
+    """
+    if arguments.count('"') % 2:
+        return None
+    return [word.replace('"', "") for word in _WORD.findall(arguments)]
