@@ -106,6 +106,8 @@ class RackConfig:
         ``{mac_colon}`` as aa:bb:cc:dd:ee:ff, ``{uuid}`` its system UUID, ``{host}`` the address by which it reaches
         this computer (127.0.0.1; for QEMU machines 10.0.2.2).
     :param cpus: processors of a QEMU machine.
+    :param record_traffic: whether the beginning of each packet of a QEMU machine is kept: by boot and network card, in
+        files ``traffic-1-0.pcap``, ... in its directory.
     :param disk_kinds: ``ata`` or ``nvme`` for a machine's first, second, ... disk; the last one is for all others. What
         its secure erase does can follow after a colon: ``unsupported``, ``frozen`` or ``failing``; or the disk is
         ``read-only``.
@@ -143,6 +145,7 @@ class RackConfig:
     disk_kinds: tuple[str, ...] = ("ata",)
     memory: int = 4096
     cpus: int = 2
+    record_traffic: bool = False
     boot_delay: float = 0.5
     boot_retry: float = 0.0
     os_boot_delay: float = 0.5

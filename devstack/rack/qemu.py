@@ -157,7 +157,8 @@ class QemuMachine(Machine):
         self._monitor, monitor = _connect_pair()
         self._console, console = _connect_pair()
         with monitor, console:
-            wiring = qemu_command.Wiring(monitor.fileno(), console.fileno(), self._boot_urls(), self._agent)
+            ends = monitor.fileno(), console.fileno()
+            wiring = qemu_command.Wiring(*ends, self._boot_urls(), self._agent, self._records())
             command = qemu_command.build(self.spec, self.disks, firmware, setting, wiring, image)
             stopped = ["-S"] if self.faults.strike("boot_hang") else []
             with (self.directory / "qemu.log").open("wb") as log:
@@ -174,6 +175,10 @@ class QemuMachine(Machine):
     def _boot_urls(self) -> list[str]:
         template, spec = self.site.config.boot_url, self.spec
         return [script_url(template, spec, mac, qemu_command.host_of(nic)) for nic, mac in enumerate(spec.macs)]
+
+    def _records(self) -> list[Path]:
+        cards = range(len(self.spec.macs)) if self.site.config.record_traffic else ()
+        return [self.directory / f"traffic-{self.boots}-{nic}.pcap" for nic in cards]
 
     async def _watch_events(self) -> str:
         """Return why the machine ended, in QEMU's words; empty when it was not the machine."""

@@ -26,6 +26,9 @@ MEDIA_DRIVE = "media"
 AGENT_PORT = 9999
 """Where the agent listens inside the machine."""
 
+_RECORDED = 256
+"""Bytes of each packet that are kept: its headers, and of small ones everything."""
+
 # Other devices in the order of the boot: a setting that names none of these starts as from the disk.
 _LAST = 20
 _DEVICES = {"ata": "scsi-hd,bus=scsi.0", "nvme": "nvme"}
@@ -56,12 +59,14 @@ class Wiring:
     :param monitor: descriptor of its control socket; ``console``: of the socket of its serial line.
     :param boot_urls: where each network card finds its iPXE script.
     :param agent: address and port at which others reach the agent.
+    :param records: a file for each network card that keeps what passes through it; none: nothing is kept.
     """
 
     monitor: int
     console: int
     boot_urls: Sequence[str]
     agent: tuple[str, int]
+    records: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
@@ -196,4 +201,6 @@ def _network(spec: MachineSpec, wiring: Wiring, first: int) -> list[str]:
             "-device",
             f"virtio-net-pci,netdev=net{nic},mac={mac},bootindex={first + nic}",
         ]
+    for nic, path in enumerate(wiring.records):
+        words += ["-object", f"filter-dump,id=record{nic},netdev=net{nic},maxlen={_RECORDED},file={_value(path)}"]
     return words

@@ -30,9 +30,10 @@ class QemuCommandTest(testtools.TestCase):
         kinds: tuple[str, ...] = ("ata", "nvme"),
         secure_boot: bool = False,
         medium: Path | None = None,
+        records: tuple[Path, ...] = (),
     ) -> list[str]:
         wiring = qemu_command.Wiring(
-            7, 8, ("http://10.0.2.2/boot/a", "http://10.0.3.2/boot/b"), agent=("127.0.0.1", 4711)
+            7, 8, ("http://10.0.2.2/boot/a", "http://10.0.3.2/boot/b"), ("127.0.0.1", 4711), records
         )
         disks = self.disks(*kinds)
         firmware = qemu_command.Firmware(self.directory, secure_boot)
@@ -121,6 +122,12 @@ class QemuCommandTest(testtools.TestCase):
         self.assertIn("bootfile=http://10.0.2.2/boot/a,hostfwd=tcp:127.0.0.1:4711-:9999", first)
         self.assertIn("net=10.0.3.0/24,bootfile=http://10.0.3.2/boot/b", second)
         self.assertNotIn("hostfwd", second)
+
+    def test_what_passes_through_each_card_can_be_kept(self) -> None:
+        self.assertEqual([], self.after("-object", self.command()))
+        first, second = self.after("-object", self.command(records=(Path("/tmp/a,0.pcap"), Path("/tmp/a,1.pcap"))))
+        self.assertEqual("filter-dump,id=record0,netdev=net0,maxlen=256,file=/tmp/a,,0.pcap", first)
+        self.assertIn("netdev=net1", second)
 
 
 class AcceleratorTest(testtools.TestCase):

@@ -32,6 +32,17 @@ STORY = {"delete_configuration_priority": 20, "fast_track": True}
 """Cleaning dissolves arrays; agents are left running that the next change may use."""
 
 _PASSWORD = "a password"
+_MIRROR = {
+    "interface": "raid",
+    "step": "apply_configuration",
+    "priority": 90,
+    "args": {
+        "raid_config": {
+            "logical_disks": [{"size_gb": "MAX", "raid_level": "1", "controller": "software", "is_root_volume": True}]
+        },
+        "delete_existing": True,
+    },
+}
 _FAILED = ("error", "failed")
 
 
@@ -55,8 +66,12 @@ class Bench(fixtures.Fixture):
     :param disk_sizes: of the machine's two disks.
     :param deploy: options of Ingot beside those that every run has, in the group of that name.
     :param recorder: stands between agents and Ingot; without one they connect to each other directly.
+    :param rack: further settings of the rack.
     :ivar files: what has kernel, ramdisk and image.
     """
+
+    MIRROR = "CUSTOM_MIRROR"
+    """The trait of a node whose system is to be on a RAID-1."""
 
     def __init__(
         self,
@@ -64,8 +79,10 @@ class Bench(fixtures.Fixture):
         disk_sizes: tuple[str, str] = ("5G", "5G"),
         deploy: Mapping[str, Any] = STORY,
         recorder: Recorder | None = None,
+        rack: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
+        self._rack = rack or {}
         self._recorder = recorder
         self._deploy = deploy
         self.directory = PLACE / "runs" / name
@@ -92,6 +109,7 @@ class Bench(fixtures.Fixture):
             bmc_base_port=0,
             password=_PASSWORD,
             boot_url=f"http://{{host}}:{self._port}/boot/ipxe/{{mac}}",
+            **self._rack,
         )
         self.addCleanup(self.rack.stop)
         self.rack.start()
@@ -122,6 +140,7 @@ class Bench(fixtures.Fixture):
                 "deploy_ramdisk": self.url("deploy/initrd.img"),
                 "erase_devices_priority": 0,
                 "erase_devices_metadata_priority": 10,
+                "external_http_url": f"http://127.0.0.1:{self._port}",  # BMCs are processes of this computer
                 **self._deploy,
             },
             "conductor": {"force_power_state_during_sync": False},  # what is deployed switches itself off
@@ -237,6 +256,11 @@ class Bench(fixtures.Fixture):
         }
         self.user.patch(f"/v1/nodes/{uuid}", {"/instance_info": info})
 
+    def request_mirror(self, uuid: str) -> None:
+        """Give a node the trait :attr:`MIRROR`, and the deployment template of that name."""
+        self.user.post("/v1/deploy_templates", {"name": self.MIRROR, "steps": [_MIRROR]})
+        self.user.put(f"/v1/nodes/{uuid}/traits/{self.MIRROR}", None)
+
     def ask(self, uuid: str, verb: str, state: str, **more: Any) -> dict[str, Any]:
         """Request a change of the provision state and wait for the result; report what happens meanwhile."""
         self.start(uuid, verb, **more)
@@ -301,6 +325,17 @@ class Bench(fixtures.Fixture):
         expected = {"firmware": firmware, "marker": self.image["marker"], "instance": uuid}
         if expected.items() - system.facts.items():
             raise AssertionError(f"the system says {system.facts}, expected is {expected}")
+
+    def check_mirror(self, system: System) -> None:
+        """Check that the system runs on a whole RAID-1 of both disks.
+
+        :raises AssertionError: it does not.
+        """
+        mirror = system.arrays[system.facts["root"].rpartition("p")[0]]
+        serials = sorted(self.disk(number)["serial"] for number in range(2))
+        found = (mirror["level"], mirror["disks"], mirror["degraded"], sorted(mirror["members"].split(",")))
+        if found != ("raid1", "2", "0", serials):
+            raise AssertionError(f"the system says {mirror}, expected is a whole RAID-1 of {serials}")
 
 
 def _pairs(line: str) -> Iterator[tuple[str, str]]:

@@ -10,19 +10,6 @@ import urllib3
 from tests.gate.real_machine import traces
 from tests.gate.real_machine.bench import PLACE, Bench
 
-TEMPLATE = "CUSTOM_MIRROR"
-MIRROR = {
-    "interface": "raid",
-    "step": "apply_configuration",
-    "priority": 90,
-    "args": {
-        "raid_config": {
-            "logical_disks": [{"size_gb": "MAX", "raid_level": "1", "controller": "software", "is_root_volume": True}]
-        },
-        "delete_existing": True,
-    },
-}
-
 
 class UefiTest(testtools.TestCase):
     """One machine, act by act: a boot of the agent takes most of a minute without KVM."""
@@ -95,17 +82,14 @@ class UefiTest(testtools.TestCase):
 
     def deploy_on_a_mirror(self) -> None:
         bench, uuid = self.bench, self.uuid
-        bench.user.post("/v1/deploy_templates", {"name": TEMPLATE, "steps": [MIRROR]})
-        bench.user.put(f"/v1/nodes/{uuid}/traits/{TEMPLATE}", None)
+        bench.request_mirror(uuid)
         bench.user.patch(f"/v1/nodes/{uuid}", {"/properties/root_device": {}})
-        bench.choose_image(uuid, "image.qcow2", traits=[TEMPLATE])
+        bench.choose_image(uuid, "image.qcow2", traits=[bench.MIRROR])
         node = bench.ask(uuid, "active", "active", configdrive={"meta_data": {"uuid": uuid, "name": "real"}})
         self.assertEqual("1", node["raid_config"]["logical_disks"][0]["raid_level"])
         system = bench.wait_for_image()
         bench.check_facts(system, uuid, "uefi")
-        mirror = system.arrays[system.facts["root"].rpartition("p")[0]]
-        self.assertEqual(("raid1", "2", "0"), (mirror["level"], mirror["disks"], mirror["degraded"]))
-        self.assertEqual(sorted(disk["serial"] for disk in self.disks), sorted(mirror["members"].split(",")))
+        bench.check_mirror(system)
 
     def undeploy(self) -> None:
         """Delete the instance; check that no trace of partitions or a RAID is left.
