@@ -2,7 +2,8 @@
 # A real machine but for the metal: QEMU boots the real ironic-python-agent, which Ingot has write a system that boots.
 #
 #   devstack/real-machine.sh               in UEFI: inspection, cleaning, a deployment on a RAID-1, cleaning again
-#   devstack/real-machine.sh --all         and, beside it, in BIOS: failures, a deployment on one disk, a rescue
+#   devstack/real-machine.sh --media       by Redfish virtual media: no DHCP, no iPXE, secure boot from first to last
+#   devstack/real-machine.sh --all         both and, beside them, in BIOS: failures, a deployment on one disk, a rescue
 #   devstack/real-machine.sh --record      records what the agent says, for tests/functional/agent_contract
 #   devstack/real-machine.sh --prepare     only install and build what they need
 #
@@ -22,7 +23,7 @@ CACHE=${INGOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ingot}/real-machine
 PACKAGES=(
     qemu-system-x86 qemu-utils ipxe-qemu ovmf                 # the machine
     mmdebstrap debian-archive-keyring cpio zstd kmod          # its ramdisk
-    mtools gdisk e2fsprogs syslinux syslinux-common systemd-boot-efi # its image
+    mtools gdisk e2fsprogs syslinux syslinux-common           # its image; the loader for UEFI is fetched with the ramdisk
 )
 
 quietly() { # LOG COMMAND...: of a command that fails, the end of its log is shown
@@ -45,6 +46,7 @@ prepare() {
 what=test_uefi
 case ${1:-} in
     "") ;;
+    --media) what=test_virtual_media ;;
     --all) what=. ;;
     --prepare) prepare; exit ;;
     --record) prepare; PATH=$CHECKOUT/.gate/venv/bin:$PATH exec python -m testtools.run tests.gate.real_machine.recording ;;

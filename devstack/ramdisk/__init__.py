@@ -5,5 +5,5 @@
 ``DIRECTORY/deploy`` and ``DIRECTORY/image`` lead to the newest results, which are kept in ``CACHE``.
 
 Only the standard library is used, and tools of Debian packages: mmdebstrap, cpio and zstd for the ramdisk; mtools,
-gdisk, e2fsprogs, syslinux and systemd-boot-efi for the image.
+gdisk, e2fsprogs and syslinux for the image.
 """

@@ -1,7 +1,7 @@
 """The deploy ramdisk: Debian packages, a kernel, ironic-python-agent, and an init script that starts it.
 
-Its directory has ``vmlinuz``, ``initrd.img``, ``manifest.json`` (what is in it) and ``system.tar`` (modules and tools
-for images that boot with the same kernel).
+Its directory has ``vmlinuz``, ``initrd.img``, ``manifest.json`` (what is in it), ``system.tar`` (modules and tools for
+images that boot with the same kernel) and ``loaders`` (Debian's signed shim and GRUB, placed as in its ``/usr/lib``).
 """
 
 import json
@@ -29,6 +29,7 @@ SUITE = "bookworm"
 ARCHITECTURE = "amd64"
 PYTHON = "3.11"
 KERNEL, RAMDISK, MANIFEST, SYSTEM = "vmlinuz", "initrd.img", "manifest.json", "system.tar"
+SHIM, GRUB = "loaders/shim/shimx64.efi.signed", "loaders/grub/x86_64-efi-signed/grubx64.efi.signed"
 
 _AGENT = "opt/ipa"
 _EXTENSIONS = HERE.parent / "agent-extensions"
@@ -61,13 +62,14 @@ def _build(scratch: Path, result: Path) -> None:
     root = scratch / "root"
     _install_debian(root)
     version = _unpack_kernel(root, result)
+    _unpack_loaders(root, result)
     _install_agent(root)
     manifest = _manifest(root, version)
     _overlay(root)
     _save_tools(root, version, result / SYSTEM)
     _prune(root)
     pack(root, result / RAMDISK)
-    manifest["sha256"] = {name: sha256(result / name) for name in (KERNEL, RAMDISK, SYSTEM)}
+    manifest["sha256"] = {name: sha256(result / name) for name in (KERNEL, RAMDISK, SYSTEM, SHIM, GRUB)}
     (result / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
 
 
@@ -108,6 +110,17 @@ def _unpack_kernel(root: Path, result: Path) -> str:
     modules.keep_only(root / "usr/lib/modules" / version, read_list(HERE / "modules.txt"))
     run("chroot", root, "depmod", version)
     return version
+
+
+def _unpack_loaders(root: Path, result: Path) -> None:
+    unpacked = root.parent / "loaders"
+    for package in ("shim-signed", "grub-efi-amd64-signed"):
+        (path,) = (root / "var/tmp").glob(f"{package}_*.deb")
+        run("dpkg-deb", "-x", path, unpacked)
+        path.unlink()
+    for name in (SHIM, GRUB):
+        (result / name).parent.mkdir(parents=True)
+        shutil.copyfile(unpacked / "usr/lib" / name.removeprefix("loaders/"), result / name)
 
 
 def _install_agent(root: Path) -> None:

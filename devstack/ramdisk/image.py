@@ -2,7 +2,7 @@
 
 Its directory has ``image.raw``, ``image.qcow2`` and ``manifest.json`` (marker and SHA-256 sums). The system is the
 kernel of the deploy ramdisk with an init script; its root, a partition of its own, holds the marker. On an array it
-finds that root only by putting the array together.
+finds that root only by putting the array together. The loader for UEFI is signed, as the kernel is, for secure boot.
 """
 
 import json
@@ -24,12 +24,10 @@ _SIZE = 84 * _MEBIBYTE
 
 _COMMAND_LINE = "console=ttyS0,115200 quiet no_timer_check"
 """Without the check a kernel does not panic where the ticks of an emulated clock come late."""
-_EFI_LOADER = Path("/usr/lib/systemd/boot/efi/systemd-bootx64.efi")
 _BIOS_LOADER = Path("/usr/lib/syslinux/mbr/gptmbr.bin")
-_FOLDERS = ("EFI", "EFI/BOOT", "loader", "loader/entries", "syslinux")
+_FOLDERS = ("EFI", "EFI/BOOT", "EFI/debian", "syslinux")
 _TEXTS = {
-    "loader/loader.conf": "default ingot.conf\ntimeout 0\n",
-    "loader/entries/ingot.conf": f"linux /vmlinuz\ninitrd /initrd.img\noptions {_COMMAND_LINE}\n",
+    "EFI/debian/grub.cfg": f"linux /vmlinuz {_COMMAND_LINE}\ninitrd /initrd.img\nboot\n",  # where Debian's GRUB looks
     "syslinux/syslinux.cfg": (
         f"DEFAULT ingot\nLABEL ingot\n  LINUX /vmlinuz\n  INITRD /initrd.img\n  APPEND {_COMMAND_LINE}\n"
     ),
@@ -84,7 +82,12 @@ def _boot_partition(scratch: Path, ramdisk: Path) -> Path:
     run("mmd", "-i", volume, *(f"::{folder}" for folder in _FOLDERS))
     initrd = scratch / "initrd.img"
     pack(_system(scratch / "system", ramdisk), initrd)
-    files = {"vmlinuz": ramdisk / deploy.KERNEL, "initrd.img": initrd, "EFI/BOOT/BOOTX64.EFI": _EFI_LOADER}
+    files = {
+        "vmlinuz": ramdisk / deploy.KERNEL,
+        "initrd.img": initrd,
+        "EFI/BOOT/BOOTX64.EFI": ramdisk / deploy.SHIM,
+        "EFI/BOOT/grubx64.efi": ramdisk / deploy.GRUB,
+    }
     for name, source in files.items():
         run("mcopy", "-i", volume, source, f"::{name}")
     for name, text in _TEXTS.items():
