@@ -2,6 +2,7 @@
 
 import io
 import re
+import shlex
 from pathlib import Path
 
 import pycdlib
@@ -19,7 +20,7 @@ _CONFIGURATIONS = (
     "/isolinux.cfg",
 )
 _NAMES = ("rr_path", "joliet_path")
-_KERNEL_LINE = re.compile(r"^\s*(?:linux(?:efi|16)?\s+\S+|append)\s+(.*)$", re.IGNORECASE | re.MULTILINE)
+_KERNEL_LINE = re.compile(r"^\s*(linux(?:efi|16)?\s+\S+|append)\s+(.*)$", re.IGNORECASE | re.MULTILINE)
 
 
 class IsoError(Exception):
@@ -40,10 +41,20 @@ def read_arguments(path: Path) -> dict[str, str]:
         texts = filter(None, (_read(image, name) for name in _CONFIGURATIONS))
         for text in texts:
             if found := _KERNEL_LINE.search(text):
-                return parse_arguments(found[1].split())
+                return parse_arguments(_split(found[1], found[2]))
     finally:
         image.close()
     raise IsoError("none of the loaders' configurations starts a kernel")
+
+
+def _split(command: str, arguments: str) -> list[str]:
+    """Return the words of a line: GRUB has quotation marks, as a shell; ISOLINUX has none."""
+    if command.lower() == "append":
+        return arguments.split()
+    try:
+        return shlex.split(arguments)
+    except ValueError as error:
+        raise IsoError(f"{command} {arguments}: {error}") from error
 
 
 def _read(image: pycdlib.PyCdlib, name: str) -> str | None:

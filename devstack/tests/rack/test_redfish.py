@@ -106,8 +106,8 @@ class FilesTest(testtools.TestCase):
 
     def test_kernel_arguments_are_those_of_the_first_loader(self) -> None:
         for name, text in (
-            ("/ISOLINUX.CFG;1", "default x\n  append initrd=i ipa-api-url=http://a quiet\n"),
-            ("/GRUB.CFG;1", "menuentry x {\n  linuxefi /vmlinuz ipa-api-url=http://a quiet initrd=i\n}\n"),
+            ("/ISOLINUX.CFG;1", "default x\n  append initrd=i ipa-api-url=http://a?b quiet\n"),
+            ("/GRUB.CFG;1", "menuentry x {\n  linuxefi /vmlinuz 'ipa-api-url=http://a?b' quiet initrd=i\n}\n"),
         ):
             image, content = pycdlib.PyCdlib(), text.encode()
             image.new()
@@ -118,7 +118,7 @@ class FilesTest(testtools.TestCase):
             path = self.directory / "x.iso"
             image.write(str(path))
             image.close()
-            self.assertEqual({"initrd": "i", "ipa-api-url": "http://a", "quiet": ""}, iso.read_arguments(path))
+            self.assertEqual({"initrd": "i", "ipa-api-url": "http://a?b", "quiet": ""}, iso.read_arguments(path))
 
     def test_what_is_no_image_to_start_from(self) -> None:
         path = self.directory / "x.iso"
