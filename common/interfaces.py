@@ -16,6 +16,9 @@ TIE_ORDER: dict[str, int] = {interface_type: rank for rank, interface_type in en
 """Which interface goes first when priorities are equal: specification 002 names power, management, deploy; the rest is
 a fixed order of ours."""
 
+RESTART_ONLY: frozenset[str] = frozenset(("agent",))
+"""Power interfaces that switch no machine on or off: requests for that are refused at once."""
+
 FIELD: dict[str, str] = {interface_type: f"{interface_type}_interface" for interface_type in TYPES}
 """The node's field that names its interface of a type."""
 

@@ -87,7 +87,7 @@ class Hold(TypedDict):
 class MediaConfig(TypedDict, total=False):
     """What is on the image from which the machine boots without a network; see ``drivers/images/media``.
 
-    Files are URLs, or ids in Glance. A finished ``image`` has nothing beside it.
+    Files are URLs, or ids in Glance. A finished ``image`` has neither kernel nor ramdisk beside it.
     """
 
     ticket: str
@@ -98,6 +98,8 @@ class MediaConfig(TypedDict, total=False):
     arguments: str
     architecture: str
     of_user: list[str]  # names of the files that a user names
+    token: str  # of the agent that boots from it
+    second: str  # what is in a second drive: settings, for the agent of a finished image; or the node's configdrive
 
 
 class BootConfig(TypedDict, total=False):
@@ -120,6 +122,7 @@ class AgentFacts(TypedDict, total=False):
     ended: str | None  # drivers/agent/commands: the last command whose outcome was handled
     used_as_found: bool  # drivers/agent/booting: fast track found the agent running
     was_told_the_password: bool  # drivers/agent/rescue
+    closed: bool  # drivers/agent/session: none is expected once this one has restarted its machine
 
 
 class OfferedSteps(TypedDict):

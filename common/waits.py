@@ -29,6 +29,7 @@ class Wait(enum.StrEnum):
     HARDWARE = "hardware"
     FILE = "file"
     IMAGE_SERVICE = "image service"
+    INSPECTION_SERVICE = "inspection service"
     CHILDREN = "children"
     TIME = "time"
 
@@ -105,6 +106,7 @@ TEXTS: Mapping[str, Text] = {
             "DHCP does not answer it, or does not name the boot script's address",
             "no port of the node with pxe_enabled has the MAC address of the card that boots",
             "its address is not in [api] machine_networks",
+            "its power interface is agent, and no agent ran that could restart it: an operator has to, by hand",
         ),
     ),
     Wait.AGENT_START: Text(
@@ -175,6 +177,15 @@ TEXTS: Mapping[str, Text] = {
         "Glance, which did not answer: the step is tried again in some seconds",
         _ANSWER_ENDS,
         ("Glance or Keystone is away, or [glance] has a wrong address or wrong credentials",),
+    ),
+    Wait.INSPECTION_SERVICE: Text(
+        "The inspection service, which is asked again and again whether it is done",
+        "When it is, what it was sent becomes the inventory of the node. {late}",
+        (
+            "the machine does not boot the agent: its console shows why",
+            "the agent cannot reach the service: its endpoint, or [inspector] callback_endpoint_override",
+            "the service is away, or does not find the node by its ports",
+        ),
     ),
     Wait.CHILDREN: Text(
         "Child nodes to end step {step}: each has a flow of its own",

@@ -205,7 +205,7 @@ def _switch_off_after(
             return  # a rebuild that is refused leaves the instance running
         session.forget(task)
         is_unresponsive = isinstance(exc, errors.HardwareUnreachable) and not isinstance(exc, errors.AgentError)
-        if task.driver.power is not None and not is_unresponsive and not task.node.disable_power_off:
+        if task.driver.power is not None and not is_unresponsive and not power_control.stays_on(task):
             _try(task, what, power_control.switch_off)
         wrong = _clean_up(task, what, interface_type)
         if wrong and abort_fault and isinstance(exc, errors.Aborted):

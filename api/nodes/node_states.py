@@ -10,7 +10,7 @@ from ingot.api.web import collection, fields, operations, preconditions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import operation
-from ingot.common import clock, errors, states
+from ingot.common import clock, errors, interfaces, states
 from ingot.common.json_types import Json
 from ingot.db import models, node_lists, node_refusals, nodes
 
@@ -43,7 +43,8 @@ def show(call: Call, node: str) -> Reply:
 )
 @calls.repeat_if_changed
 def set_power(call: Call, node: str) -> Reply:
-    found = api_nodes.read(call, node, *LOCK, "provision_state", "disable_power_off", "flow", "parent_node")
+    asked = ("provision_state", "disable_power_off", "flow", "parent_node", "power_interface")
+    found = api_nodes.read(call, node, *LOCK, *asked)
     requested = call.body["target"]
     _refuse_power(call, found, requested)
     node_rules.refuse_in_parent_flow(found, f"asked to {requested}")
@@ -76,6 +77,9 @@ def _refuse_power(call: Call, node: models.Node, requested: str | None) -> None:
         )
     if node.disable_power_off and requested in (states.POWER_OFF, states.SOFT_POWER_OFF):
         raise errors.Invalid(field="target", value=requested, allowed=f"Node {node.uuid} has disable_power_off set.")
+    if node.power_interface in interfaces.RESTART_ONLY and requested not in (states.REBOOT, states.SOFT_REBOOT):
+        allowed = f"Power interface {node.power_interface} has rebooting and soft rebooting; do the rest by hand."
+        raise errors.Invalid(field="target", value=requested, allowed=allowed)
 
 
 # RAID

@@ -64,7 +64,7 @@ def _power_on(task: Task) -> results.Result:
 
 def _power_off(task: Task) -> results.Result:
     def forget_agent(task: Task) -> None:
-        if not task.node.disable_power_off:  # such a machine is on all the same, and its agent sends its heartbeats
+        if not power_control.stays_on(task):  # such a machine is on all the same, and its agent sends its heartbeats
             session.forget_connection(task)
 
     return results.run_phases(task, power_control.power_off, forget_agent)

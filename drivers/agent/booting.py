@@ -78,14 +78,28 @@ def prepare(task: Task, forget: Callable[[Task], None], parameters: dict[str, st
     if isinstance(checked, results.PollAfter):
         return checked
     forget(task)
+    if boot.brings_token(task):
+        session.choose_token(task)
     boot.prepare_ramdisk(task, parameters)
     task.save()  # before the machine starts: its agent's first heartbeat must not be overwritten
     return results.DONE
 
 
+def boot(task: Task) -> results.Result:
+    """Boot the agent; a machine that only an agent could restart, and that has none, is left to an operator."""
+    if session.is_needed(task) and not results.has_begun(task):
+        try:
+            client.AgentClient(task).commands()
+        except errors.AgentError as exc:
+            LOG.warning("Node %s: restart its machine by hand, so that it boots the agent: %s", task.node.uuid, exc)
+            session.drop(task)
+            return results.DONE
+    return results.run_phases(task, power_control.power_on)
+
+
 BOOT: tuple[Phase, ...] = (
     partial(prepare, forget=session.forget, parameters={}),
-    power_control.power_on,
+    boot,
     wait_for_agent,
 )
 """What follows when a machine is off: on from the network, and a wait until a new agent calls."""
@@ -112,7 +126,7 @@ def _ask_to_power_off(task: Task) -> bool:
     agent = client.AgentClient(task)
     try:
         agent.ask("standby.sync", {})
-        if task.node.disable_power_off or strutils.bool_from_string(task.node.driver_info.get(FORCE_OUT_OF_BAND)):
+        if power_control.stays_on(task) or strutils.bool_from_string(task.node.driver_info.get(FORCE_OUT_OF_BAND)):
             return False
         agent.start("standby.power_off", {})
     except errors.AgentError as exc:
@@ -130,5 +144,5 @@ def forget_agent(task: Task) -> None:
 SHUT_DOWN: tuple[Phase, ...] = (_switch_off, forget_agent)
 """Lets the agent end cleanly, makes sure that the machine is off and forgets the agent.
 
-A machine that may not be switched off (``disable_power_off``) has its disks synced and goes on running.
+A machine that stays on has its disks synced and goes on running.
 """

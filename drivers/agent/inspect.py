@@ -16,7 +16,7 @@ class AgentInspect(booting.AgentBooter, InspectInterface):
         def wait_for_inventory(task: Task) -> results.Result:
             return results.WaitForAgent() if task.inventory() is None else results.DONE
 
-        boot = (power_control.power_off, self._prepare, power_control.power_on, wait_for_inventory)
+        boot = (power_control.power_off, self._prepare, booting.boot, wait_for_inventory)
         return results.run_phases(task, *boot, power_control.power_off, self._leave)
 
     def _prepare(self, task: Task) -> results.Answer:
@@ -40,7 +40,7 @@ class AgentInspect(booting.AgentBooter, InspectInterface):
 
     def clean_up(self, task: Task) -> None:
         try:  # first, because an agent that no flow waits for must not stay because a network does
-            if task.driver.power is not None and not task.node.disable_power_off:
+            if task.driver.power is not None and not power_control.stays_on(task):
                 power_control.switch_off(task)
         finally:
             self._leave(task)

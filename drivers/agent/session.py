@@ -29,22 +29,49 @@ def note_facts(task: Task, **facts: Unpack[AgentFacts]) -> None:
     task.set(driver_internal_info={**task.node.driver_internal_info, "agent": {**read_facts(task), **facts}})
 
 
+def is_needed(task: Task) -> bool:
+    """Return whether only the agent can restart its machine: until it has, the ways to it are kept."""
+    return task.driver.power is not None and not task.driver.power.switches
+
+
 def forget(task: Task) -> None:
     """Forget the agent: the machine is off, or runs something else, and the next agent gets a new token."""
     left = {key: value for key, value in task.node.driver_internal_info.items() if key != "agent"}
-    task.set(driver_internal_info=left, **_COLUMNS)
+    task.set(driver_internal_info=left)
+    _disconnect(task)
 
 
 def close(task: Task) -> None:
     """Forget the agent, and expect none: a stranger that looks the node up gets no token until Ingot boots an agent."""
     forget(task)
-    task.set(agent_token=secrets.token_urlsafe(32))  # of no agent
+    if is_needed(task):
+        note_facts(task, closed=True)
+    else:
+        choose_token(task)  # of no agent
+
+
+def choose_token(task: Task) -> None:
+    """Choose the token of the agent that is booted next: no machine that asks for it is given it."""
+    task.set(agent_token=secrets.token_urlsafe(32))
 
 
 def forget_connection(task: Task) -> None:
     """Forget the agent for a reboot between two steps: the versions that the plan was made with stay known."""
-    note_facts(task, ended=None)
+    note_facts(task, ended=None, closed=False)
+    _disconnect(task)
+
+
+def _disconnect(task: Task) -> None:
+    if not is_needed(task):
+        task.set(**_COLUMNS)
+
+
+def drop(task: Task) -> None:
+    """Forget where an agent is that has restarted its machine, or has ended before it could; as :func:`close` if that
+    was called since."""
     task.set(**_COLUMNS)
+    if read_facts(task).get("closed"):
+        choose_token(task)
 
 
 def is_alive(task: Task, within: float | None = None) -> bool:
@@ -62,5 +89,5 @@ def is_alive(task: Task, within: float | None = None) -> bool:
 def can_fast_track(task: Task) -> bool:
     """Return whether a flow is to use the agent that is running instead of booting a new one, and leave it running."""
     options = task.conf.deploy
-    powered = task.node.power_state == states.POWER_ON
+    powered = task.node.power_state == states.POWER_ON or is_needed(task)
     return bool(options.fast_track) and powered and is_alive(task, within=options.fast_track_timeout)

@@ -46,6 +46,13 @@ class BootInterface(BaseInterface):
         """
         return results.DONE
 
+    def brings_token(self, task: Task) -> bool:
+        """Return whether the agent has its token, ``agent_token`` of the node, from what it is booted from.
+
+        If so, the token is there before :meth:`prepare_ramdisk`, and never given out on a lookup.
+        """
+        return False
+
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         """Let the next boot start the agent; set the boot device to network, once.
 

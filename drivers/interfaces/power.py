@@ -3,6 +3,7 @@
 from concurrent import futures
 from typing import ClassVar, NamedTuple
 
+from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.task import Task
 
@@ -21,10 +22,15 @@ class Reading(NamedTuple):
 
 
 class PowerInterface(BaseInterface):
-    """:cvar sees_changes: whether :meth:`get_power_state` sees that a machine switched itself off."""
+    """
+    :cvar sees_changes: whether :meth:`get_power_state` sees that a machine switched itself off.
+    :cvar switches: whether it switches machines on and off. One that does not leaves that to an operator: its machines
+        stay on, and are restarted by :meth:`restart`.
+    """
 
     interface_type = "power"
     sees_changes: ClassVar[bool] = True
+    switches: ClassVar[bool] = True
 
     def get_power_state(self, task: Task) -> str | None:
         """Read the power state from the hardware: ``power on`` or ``power off``; None where it cannot be known.
@@ -52,6 +58,13 @@ class PowerInterface(BaseInterface):
         :param target: ``power on``, ``power off``, ``soft power off``, or ``rebooting`` for hardware that has a reset.
         """
         raise NotImplementedError
+
+    def restart(self, task: Task) -> results.Result:
+        """Restart a machine that cannot be switched off; to be called again until it answers done, as a phase is.
+
+        :raises HardwareError: that cannot be done now.
+        """
+        raise self.not_supported("restart")
 
     def get_supported_power_states(self, task: Task) -> list[str]:
         """Return the targets that a user may request."""

@@ -70,9 +70,14 @@ def read_power_state(task: Task) -> str | None:
     return state
 
 
+def stays_on(task: Task) -> bool:
+    """Return whether the machine must not be switched off (``disable_power_off``), or cannot be."""
+    return task.node.disable_power_off or not get_interface(task, PowerInterface).switches
+
+
 def power_off(task: Task) -> results.Result:
-    """Switch the machine off. One that must not be (``disable_power_off``) stays on; :func:`power_on` resets it."""
-    return results.DONE if task.node.disable_power_off else ensure(task, states.POWER_OFF)
+    """Switch the machine off. One that stays on is left as it is; :func:`power_on` resets it."""
+    return results.DONE if stays_on(task) else ensure(task, states.POWER_OFF)
 
 
 def switch_off(task: Task) -> None:
@@ -94,7 +99,7 @@ def soft_power_off(task: Task) -> results.Result:
 
     :raises HardwareUnreachable: the BMC does not answer, which tells nothing about how it can be done.
     """
-    if task.node.disable_power_off:
+    if stays_on(task):
         return results.DONE
     forced = task.memory.get("power", {}).get("target") == states.POWER_OFF
     power = get_interface(task, PowerInterface)
@@ -110,7 +115,7 @@ def soft_power_off(task: Task) -> results.Result:
 
 def watch_off(task: Task, patience: float) -> results.Result:
     """Wait until a machine that is shutting itself down is off; after ``patience`` seconds switch it off."""
-    if task.node.disable_power_off:
+    if stays_on(task):
         return results.DONE
     waited = time.time() - task.memory.setdefault("watched_since", time.time())
     if waited >= patience or "power" in task.memory:
@@ -121,6 +126,9 @@ def watch_off(task: Task, patience: float) -> results.Result:
 
 def power_on(task: Task) -> results.Result:
     """Boot the machine: switch it on, or reset it if it may not be switched off before."""
+    power = get_interface(task, PowerInterface)
+    if not power.switches:
+        return power.restart(task)
     if not task.node.disable_power_off or task.memory.get("reset"):
         return ensure(task, states.POWER_ON)
     if read_power_state(task) == states.POWER_ON:
@@ -152,10 +160,13 @@ def change(task: Task, target: str) -> results.Result:
     :param target: ``power on``, ``power off``, ``rebooting``, ``soft power off`` or ``soft rebooting``.
     :raises Invalid: the machine's power interface does not do this, or the node must not be powered off.
     """
-    supported = get_interface(task, PowerInterface).get_supported_power_states(task)
+    power = get_interface(task, PowerInterface)
+    supported = power.get_supported_power_states(task)
     if target not in _PHASES or target not in supported:
         allowed = f"This machine's power interface has: {', '.join(supported)}."
         raise errors.Invalid(field="target", value=target, allowed=allowed)
+    if not power.switches:
+        return power.restart(task)
     if task.node.disable_power_off and target not in (states.POWER_ON, states.REBOOT):
         allowed = "Powering off is disabled for this node (disable_power_off)."
         raise errors.Invalid(field="target", value=target, allowed=allowed)
