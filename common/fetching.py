@@ -76,9 +76,13 @@ _limits = _Limits()
 
 @contextlib.contextmanager
 def limit(seconds: float, networks: Networks = ANYWHERE) -> Iterator[None]:
-    """End all that sessions of :func:`open_session` do in this block, and in this thread, in time."""
+    """End all that sessions of :func:`open_session` do in this block, and in this thread, in time.
+
+    A limit inside of another one cannot end later than that.
+    """
     before = _limits.until, _limits.networks
-    _limits.until, _limits.networks = time.monotonic() + seconds, networks
+    ends = [until for until in (before[0], time.monotonic() + seconds) if until is not None]
+    _limits.until, _limits.networks = min(ends), networks
     try:
         yield
     finally:
@@ -322,26 +326,47 @@ def open_stream(
 ) -> requests.Response:
     """Return the beginning of an answer, to read and close; redirects are followed as in :func:`fetch`.
 
+    A header ``Authorization`` is for the host that the URL names, and no other.
+
     :param seconds: for the beginning, and for each pause of what follows.
     :raises FetchError: there is none in time, or it is where it may not be.
     """
-    with _explain_errors(seconds), limit(seconds, networks):
+    sent, origin = dict(headers), urllib.parse.urlsplit(url)[:2]
+    with explain_errors(seconds), limit(seconds, networks):
         session = open_session()
         for _ in range(_MOST_REDIRECTS + 1):
-            _check_scheme(url)
-            answer = session.get(
-                url, stream=True, allow_redirects=False, verify=verify, headers=dict(headers), timeout=seconds
-            )
-            if not _leads_on(answer.status_code, answer.headers):
+            check_scheme(url)
+            answer = session.get(url, stream=True, allow_redirects=False, verify=verify, headers=sent, timeout=seconds)
+            if not leads_on(answer.status_code, answer.headers):
                 return answer
             answer.close()
             url = urllib.parse.urljoin(url, answer.headers["Location"])
+            if urllib.parse.urlsplit(url)[:2] != origin:
+                sent.pop("Authorization", None)
         raise FetchError(_TOO_FAR)
 
 
-def read_verify(conf: cfg.ConfigOpts) -> bool | str:
-    """Return what ``[DEFAULT] webserver_verify_ca`` means: true, false, or the file with authorities."""
-    value: str = conf.webserver_verify_ca
+def read_on(answer: requests.Response) -> Iterator[bytes]:
+    """Yield what comes after the beginning of an answer; to be used inside of :func:`limit`.
+
+    :raises FetchError: it is cut off, or not there in time.
+    """
+    while True:
+        try:
+            chunk = answer.raw.read(_CHUNK, decode_content=False)
+        except urllib3.exceptions.HTTPError as exc:
+            raise FetchError("its answer breaks off, or takes too long") from exc
+        if not chunk:
+            return
+        yield chunk
+
+
+def read_verify(conf: cfg.ConfigOpts, own: str | None = None) -> bool | str:
+    """Return what ``[DEFAULT] webserver_verify_ca`` means: true, false, or the file with authorities.
+
+    :param own: another option of that meaning, which goes before it where it is set.
+    """
+    value: str = conf.webserver_verify_ca if own is None else own
     try:
         return bool(strutils.bool_from_string(value, strict=True))
     except ValueError:
@@ -349,13 +374,16 @@ def read_verify(conf: cfg.ConfigOpts) -> bool | str:
 
 
 def _get(url: str, most: int | None, seconds: float, networks: Networks, **options: Any) -> Answer:
-    with _explain_errors(seconds), limit(seconds, networks), open_session() as session:
+    with explain_errors(seconds), limit(seconds, networks), open_session() as session:
         return _follow(session, url, most, options)
 
 
 @contextlib.contextmanager
-def _explain_errors(seconds: float) -> Iterator[None]:
-    """Raise what goes wrong with a request as a FetchError."""
+def explain_errors(seconds: float) -> Iterator[None]:
+    """Raise what goes wrong with a request as a FetchError.
+
+    :param seconds: that it may take, for the message.
+    """
     try:
         yield
     except requests.Timeout:
@@ -377,18 +405,22 @@ def _name_cause(exc: Exception) -> str:
 
 def _follow(session: requests.Session, url: str, most: int | None, options: Mapping[str, Any]) -> Answer:
     for _ in range(_MOST_REDIRECTS + 1):
-        _check_scheme(url)
+        check_scheme(url)
         answer = request(session, "GET", url, most, **options)
-        if not _leads_on(answer.status, answer.headers):
+        if not leads_on(answer.status, answer.headers):
             return answer
         url = urllib.parse.urljoin(url, answer.headers["Location"])
     raise FetchError(_TOO_FAR)
 
 
-def _check_scheme(url: str) -> None:
+def check_scheme(url: str) -> None:
+    """
+    :raises FetchError: a URL is neither http nor https.
+    """
     if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
         raise FetchError("it leads to a URL that is neither http nor https")
 
 
-def _leads_on(status: int, headers: Mapping[str, str]) -> bool:
+def leads_on(status: int, headers: Mapping[str, str]) -> bool:
+    """Return whether an answer is a redirect."""
     return status in requests.models.REDIRECT_STATI and "Location" in headers

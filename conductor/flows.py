@@ -106,7 +106,8 @@ _VERIFY_POWER = Entry("power", "verify_power", _verify_power)
 def _prepare_deploy(task: Task) -> Answer:
     requested = task.node.request.get("configdrive")
     if requested is not None:
-        drive = configdrive.build(task, requested)
+        keeps_parts = get_interface(task, DeployInterface).keeps_drive_parts
+        drive = configdrive.build(task, requested, keeps_parts)
         if isinstance(drive, results.PollAfter):
             return drive
         rest = {name: value for name, value in task.node.request.items() if name != "configdrive"}

@@ -31,9 +31,6 @@ _TOKEN_SINCE = 84
 
 _MOST_CARDS = 1024  # of a machine, with the virtual functions of its cards
 
-IMAGE_FORMATS = ("raw", "gpt", "qcow2", "iso")
-"""Formats of images that an agent may write."""
-
 
 def _parse_addresses(name: str, given: Iterable[str]) -> tuple[str, ...]:
     """Return MAC addresses; what is none (an InfiniBand GUID, say) is left out."""
@@ -84,6 +81,11 @@ def _issue_token(call: Call, node: models.Node) -> str | None:
     token = agents.issue_token(call.db, node, call.address, call.conf.agent.token_reissue_timeout)
     if token and node.agent_token is None:
         LOG.info("Node %s: the agent token of this boot is given to %s", node.uuid, call.where)
+    elif token is None and node.agent_token_at is None:  # it was never to be given out
+        LOG.info(
+            "Node %s: looked up from %s; its agent has its token from its boot medium, or none runs",
+            *(node.uuid, call.where),
+        )
     elif token is None and node.agent_url is None:  # no agent has shown it: one that has lost it cannot go on
         LOG.warning(
             "Node %s: the agent token of this boot is not given to %s; %s has had it since %s ([agent] "
@@ -105,11 +107,11 @@ def _build_answer(call: Call, node: models.Node, token: str | None) -> Json:
         "agent_md5_checksum_enable": False,
         "agent_token": token or masking.MASK,
         "agent_token_required": True,
-        "disable_deep_image_inspection": False,
+        "disable_deep_image_inspection": call.conf.conductor.disable_deep_image_inspection,
         "heartbeat_timeout": call.conf.api.ramdisk_heartbeat_timeout,
         "metrics": None,  # anything else here the agent takes for its own options
         "metrics_statsd": None,
-        "permitted_image_formats": list(IMAGE_FORMATS),
+        "permitted_image_formats": list(call.conf.conductor.permitted_image_formats),
     }
     return {"node": LOOKUP_TABLE.select(call.minor).render(node, call), "config": settings}
 

@@ -133,6 +133,24 @@ CONDUCTOR: list[cfg.Opt] = [
         help="Priorities of deploy steps, as interface.step:priority pairs separated by commas. A core step can only "
         "be given 0; any other priority stops the conductor from starting.",
     ),
+    cfg.ListOpt(
+        "permitted_image_formats",
+        default=["raw", "gpt", "qcow2", "iso"],
+        help="Formats that images of deployments may have, whatever they are called: raw (with gpt, partitions), "
+        "qcow2, iso, and if need be vmdk, vdi and vhdx, which agents convert. Agents get the list, too.",
+    ),
+    cfg.BoolOpt(
+        "conductor_always_validates_images",
+        default=False,
+        help="Fail deployments whose image the conductor cannot read. Otherwise an image whose format is known is left "
+        "to the agent then, which looks into all but raw ones before it writes them.",
+    ),
+    cfg.BoolOpt(
+        "disable_deep_image_inspection",
+        default=False,
+        help="Neither conductors nor agents look into images. UNSAFE: an image of a user's can have qemu-img read "
+        "files and networks of the ramdisk.",
+    ),
     cfg.IntOpt(
         "graceful_shutdown_timeout",
         default=60,

@@ -11,7 +11,7 @@ _ENABLED: dict[str, list[str]] = {
     "bios": ["no-bios", "redfish", "idrac-redfish", "fake"],
     "boot": ["ipxe", "redfish-virtual-media", "redfish-https", "idrac-redfish-virtual-media", "fake"],
     "console": ["no-console", "fake"],
-    "deploy": ["direct", "ramdisk", "fake"],
+    "deploy": ["direct", "ramdisk", "custom-agent", "fake"],
     "firmware": ["no-firmware", "redfish", "idrac-redfish", "fake"],
     "inspect": ["agent", "redfish", "no-inspect", "idrac-redfish", "fake"],
     "management": ["ipmitool", "redfish", "noop", "idrac-redfish", "ilo", "fake"],
@@ -118,6 +118,13 @@ _GENERAL: list[cfg.Opt] = [
         help="Hardware types that a conductor loads (entry points ingot.hardware.types), without classic drivers. One "
         "that cannot be loaded stops the conductor from starting. All conductors should have the same interfaces for "
         "the same hardware type; one that finds another that differs logs a warning.",
+    ),
+    cfg.ListOpt(
+        "autodetect_deploy_interfaces",
+        default=["ramdisk", "direct"],
+        help="What the deploy interface autodetect chooses from: the first one that can deploy what instance_info "
+        "names, else the last. ramdisk fits instances with boot_iso, or kernel and ramdisk, that say "
+        "ironic_ramdisk_deploy or have no image_source; all others fit any. All must be enabled.",
     ),
     cfg.ListOpt(
         "enabled_drivers",

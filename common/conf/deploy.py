@@ -183,6 +183,13 @@ DEPLOY: list[cfg.Opt] = [
         [],
         help="The only networks that such URLs may lead to, without those in url_denied_networks. Empty: all others.",
     ),
+    cfg.IntOpt(
+        "max_image_size",
+        default=65536,
+        min=1,
+        help="Largest disk in GiB that an image may make: a small file can unpack to any size. An inspected machine "
+        "gets none that is larger than its largest disk.",
+    ),
     cfg.IntOpt("configdrive_max_size", default=64, min=1, help="Largest config drive in MiB, after decoding."),
 ]
 
@@ -290,6 +297,24 @@ INSPECTOR: list[cfg.Opt] = [
         "collectors",
         default=["default", "logs"],
         help="What the agent collects (kernel parameter ipa-inspection-collectors).",
+    ),
+    cfg.BoolOpt(
+        "require_managed_boot",
+        default=False,
+        help="With the inspect interface inspector: refuse nodes whose boot interface cannot boot the agent, instead "
+        "of leaving boot and power of their machines to the service. The interface agent always needs that.",
+    ),
+    cfg.IntOpt(
+        "status_check_period",
+        default=10,
+        min=1,
+        help="With the inspect interface inspector: seconds between two questions to the service whether it is done.",
+    ),
+    cfg.URIOpt(
+        "callback_endpoint_override",
+        schemes=["http", "https"],
+        help="With the inspect interface inspector: address of the service as machines reach it, where that is not its "
+        "endpoint. Agents send what they find to /v1/continue there.",
     ),
 ]
 

@@ -43,7 +43,7 @@ _REFUSED, _NO, _IGNORED = Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.IGNORED
 
 _FILES = "Ingot keeps no images on its disk: agents fetch them from where they are."
 _MEDIA = "The API makes boot media while it sends them, with a boot loader for UEFI: see [deploy] bootloader."
-_PXE = "Ingot serves iPXE scripts only, at /boot/ipxe/<mac>: let your DHCP server name that address."
+_PXE = "Ingot renders what loaders read at /boot and serves no TFTP: put loaders where your DHCP server names them."
 _INSPECTION = "Every inspection boots the agent through the node's boot interface, and ends with the machine off."
 _SENSORS = "Ingot reads and sends no sensor data."
 _SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
@@ -87,7 +87,6 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "neutron": (_NO, _NOT_CONNECTED),
     "nfs": (_IGNORED, _MEDIA),
     "nova": (_NO, _NO_NOVA),
-    "oci": (_NO, "Ingot takes no images from OCI registries."),
     "oslo_concurrency": (_IGNORED, "Ingot has no lock files."),
     "oslo_messaging_amqp": (_NO, "RabbitMQ is the only broker."),
     "oslo_messaging_kafka": (_NO, "RabbitMQ is the only broker."),
@@ -113,7 +112,6 @@ _ROWS = (
     _Row("DEFAULT", "tempdir force_raw_images image_download_concurrency parallel_image_downloads", _IGNORED, _FILES),
     _Row("DEFAULT", "raw_image_growth_factor minimum_memory_wait_retries minimum_memory_wait_time", _IGNORED, _FILES),
     _Row("DEFAULT", "minimum_memory_warning_only minimum_required_memory", _IGNORED, _FILES),
-    _Row("DEFAULT", "autodetect_deploy_interfaces", _NO, "Ingot has no deploy interface autodetect: name one."),
     _Row("DEFAULT", "hash_ring_algorithm use_rpc_for_database bindir pybasedir", _IGNORED, "Ingot has no use for it."),
     _Row("DEFAULT", "pecan_debug debug_tracebacks_in_api", _IGNORED, "Tracebacks go into the log only."),
     _Row("DEFAULT", "notification_level versioned_notifications_topics", _NO,
@@ -186,8 +184,6 @@ _ROWS = (
          "sync_power_state_interval is for these nodes, too."),
     _Row("conductor", "configdrive_swift_container configdrive_swift_temp_url_duration", _IGNORED, _SWIFT),
     _Row("conductor", "cache_clean_up_interval clear_image_cache_on_deploy_failure", _IGNORED, _FILES),
-    _Row("conductor", "disable_deep_image_inspection permitted_image_formats conductor_always_validates_images", _NO,
-         "Agents always inspect images before they write them, and take qcow2 and raw."),
     _Row("conductor", "disable_configdrive_check disable_file_checksum disable_support_for_checksum_files "
          "disable_kernel_parameter_parsing disable_metadata_mtu_check disable_zstandard_decompression "
          "error_on_ramdisk_config_inconsistency", _NO, "Ingot has no such switch."),
@@ -216,15 +212,12 @@ _ROWS = (
          "image_server_auth_permit_unknown_hosts", _NO, "Images are fetched without login."),
     _Row("deploy", "power_off_after_deploy_failure", _NO, "A machine whose deployment failed is always switched off."),
     # Inspection
-    _Row("inspector", "require_managed_boot", _IGNORED, _INSPECTION),
     _Row("inspector", "power_off", _NO, _INSPECTION),
     _Row("inspector", "pre_create_ports", _IGNORED, "BMCs that speak IPMI report no MAC addresses of ports."),
-    _Row("inspector", "callback_endpoint_override", _NO, "Agents send inventories to the API that they look up."),
     _Row("inspector", "extra_kernel_params", _NO,
          "Write them into [pxe] kernel_append_params; collectors has its own."),
     _Row("inspector", "force_dhcp", _NO, _INSPECTION),
     _Row("inspector", "keep_ports", _NO, "Ports that an inspection does not find stay, as keep_ports = all."),
-    _Row("inspector", "status_check_period", _IGNORED, _WORK),
     _Row("inspector", "cpu_capabilities disk_partitioning_spacing extra_hardware_strict known_accelerators "
          "pci_device_alias physical_network_cidr_map", _NO, "Ingot has no inspection hook that reads it."),
     _Row("ipmi", "use_ipmitool_retries kill_on_timeout store_cred_in_env debug additional_retryable_ipmi_errors",
@@ -253,7 +246,7 @@ _ROWS = (
          "ipxe_bootfile_name uefi_ipxe_bootfile_name ipxe_bootfile_name_by_arch ipxe_boot_script loader_file_paths "
          "initial_grub_template file_permission dir_permission", _NO, _PXE),
     _Row("pxe", "ipxe_config_template enable_insecure_template_override", _NO,
-         "Boot scripts have no template: kernel_append_params is what can be added."),
+         "What loaders read has no template: kernel_append_params is what can be added."),
     _Row("pxe", "ipxe_fallback_script", _NO, "Machines that Ingot does not know boot from their disk."),
     _Row("pxe", "enable_netboot_fallback", _IGNORED,
          "Machines that are to boot from their disk always get a script that does so."),

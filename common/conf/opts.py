@@ -12,15 +12,16 @@ from oslo_log import log
 from oslo_utils import netutils
 
 from ingot.common import errors, later
-from ingot.common.conf import api, conductor, default, deploy, redfish, secrets
+from ingot.common.conf import api, conductor, default, deploy, iscsi, oci, redfish, secrets
 from ingot.common.conf import files as config_files
 
 if TYPE_CHECKING:
     from keystoneauth1 import loading
 
-    from ingot.common.conf import glance
+    from ingot.common.conf import glance, introspection
 else:
     glance = later.Module("ingot.common.conf.glance")
+    introspection = later.Module("ingot.common.conf.introspection")
     loading = later.Module("keystoneauth1.loading")
 
 _EPILOG = (
@@ -48,19 +49,26 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "inspector": deploy.INSPECTOR,
     "pxe": deploy.PXE,
     "ipmi": deploy.IPMI,
+    "oci": oci.OCI,
     "redfish": redfish.REDFISH,
+    "iscsi": iscsi.ISCSI,
     "secrets": secrets.SECRETS,
 }
-"""All but [glance], which is registered if it is used: see :func:`use_glance`."""
+"""All but those of services, which are registered if they are used: :func:`use_glance`, :func:`use_introspection`."""
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """Return (group, options) of Ingot's own groups, for the sample: entry point oslo.config.opts.
 
-    To [glance] it adds the options of auth_type = password; the plugin registers its own when it is loaded.
+    To [glance] and [inspector] it adds the options of auth_type = password; the plugin registers its own when it is
+    loaded.
     """
-    images = [*glance.OPTIONS, *loading.get_auth_plugin_conf_options("password")]
-    return sorted({**GROUPS, config_files.GLANCE: images}.items())
+    login = loading.get_auth_plugin_conf_options("password")
+    services = {
+        config_files.GLANCE: [*glance.OPTIONS, *login],
+        config_files.INSPECTOR: [*GROUPS[config_files.INSPECTOR], *introspection.OPTIONS, *login],
+    }
+    return sorted({**GROUPS, **services}.items())
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -75,6 +83,18 @@ def register(conf: cfg.ConfigOpts) -> None:
 def use_glance(conf: cfg.ConfigOpts) -> None:
     """Register the options of [glance], too."""
     conf.register_opts(glance.OPTIONS, config_files.GLANCE)
+
+
+def use_introspection(conf: cfg.ConfigOpts) -> None:
+    """Register the options of [inspector] for the service that the inspect interface inspector asks."""
+    conf.register_opts(introspection.OPTIONS, config_files.INSPECTOR)
+
+
+def _enables_introspection(conf: cfg.ConfigOpts) -> bool:
+    try:
+        return "inspector" in conf.enabled_inspect_interfaces
+    except (ValueError, cfg.NoSuchOptError):  # what is wrong with it, others say
+        return False
 
 
 def load(
@@ -132,6 +152,8 @@ def parse(
         raise errors.ConfigurationError(f"{exc}.") from exc
     if config_files.GLANCE in conf.list_all_sections() or any(name.startswith(_GLANCE_SET) for name in os.environ):
         use_glance(conf)
+    if _enables_introspection(conf):
+        use_introspection(conf)
     conf.set_default("my_ip", netutils.get_my_ipv4())
     conf.set_default("connection", _SQLITE, group="database")
     return conf
@@ -146,6 +168,8 @@ def replace_bad_values(conf: cfg.ConfigOpts) -> list[str]:
     groups = [*GROUPS.items(), ("database", db_options.database_opts)]
     if config_files.GLANCE in conf:
         groups.append((config_files.GLANCE, glance.OPTIONS))
+    if "auth_type" in conf.inspector:
+        groups.append((config_files.INSPECTOR, introspection.OPTIONS))
     for group, options in groups:
         for opt in options:
             try:

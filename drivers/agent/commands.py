@@ -159,14 +159,18 @@ def read_offered(task: Task, kind: str) -> dict[str, bool]:
     return session.read_facts(task).get("offered", {}).get(kind, {})
 
 
-def execute_step(task: Task, kind: str, step: StepJson) -> results.Result:
+def execute_step(
+    task: Task, kind: str, step: StepJson, read_secrets: Callable[[], Json] | None = None
+) -> results.Result:
     """Run one of the agent's steps, and the reboot that it may request; to be called again until it answers done.
 
+    :param read_secrets: returns what the agent's ``instance_info`` has besides, as it is; called when the command is
+        posted.
     :returns: done with the agent's result: ``<kind>_result`` and ``<kind>_step``.
     :raises AgentVersionMismatch: also when another agent, or one with other hardware managers, answers after the
         reboot.
     """
-    return _execute(task, kind, lambda: step, bool(step.get("reboot_requested")))
+    return _execute(task, kind, lambda: step, bool(step.get("reboot_requested")), read_secrets)
 
 
 def execute_by_name(task: Task, kind: str, interface: str, name: str, build_args: Params) -> results.Result:
@@ -183,10 +187,14 @@ def execute_by_name(task: Task, kind: str, interface: str, name: str, build_args
     return _execute(task, kind, build_step, read_offered(task, kind).get(f"{interface}.{name}", False))
 
 
-def _execute(task: Task, kind: str, build_step: Params, reboot: bool) -> results.Result:
+def _execute(
+    task: Task, kind: str, build_step: Params, reboot: bool, read_secrets: Callable[[], Json] | None = None
+) -> results.Result:
     def build_params() -> Json:
-        versions = session.read_facts(task).get("versions")
-        return {**client.build_node_params(task), "step": dict(build_step()), f"{kind}_version": versions}
+        versions, about = session.read_facts(task).get("versions"), client.build_node_params(task)
+        if read_secrets is not None:
+            about["node"]["instance_info"] = {**about["node"]["instance_info"], **read_secrets()}
+        return {**about, "step": dict(build_step()), f"{kind}_version": versions}
 
     if "rebooting" not in task.memory:
         result = run(task, f"{kind}.execute_{kind}_step", build_params)

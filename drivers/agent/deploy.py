@@ -5,10 +5,12 @@ import binascii
 from collections.abc import Mapping
 
 from oslo_log import log
+from oslo_utils import strutils
 
 from ingot.common import errors
 from ingot.common.json_types import OfferedSteps
 from ingot.common.steps import StepJson, get_label
+from ingot.db import models
 from ingot.drivers.agent import answers, booting, client, commands, session
 from ingot.drivers.images import glance_images
 from ingot.drivers.interfaces import base, power_control, results
@@ -122,6 +124,13 @@ class RamdiskDeploy(AgentDeploy):
 
     Its disks stay as they are. Deployments run without the agent; cleaning is done by the agent.
     """
+
+    def supports_deploy(self, node: models.Node) -> bool:
+        """Return whether the instance has what a machine boots, and says that it is for that, or has nothing else."""
+        info = node.instance_info
+        boots = info.get("boot_iso") or (info.get("kernel") and info.get("ramdisk"))
+        asks = strutils.bool_from_string(info.get("ironic_ramdisk_deploy"))
+        return bool(boots) and (asks or not info.get("image_source"))
 
     def validate(self, task: Task) -> None:
         super().validate(task)

@@ -1,44 +1,30 @@
-"""Deploys whole-disk images: the agent on the machine fetches the image and writes it to disk.
+"""Deploys whole-disk images: the agent on the machine fetches the image and writes it to disk."""
 
-A node that boots from a volume needs neither: the same steps are planned, and those for agent or disk do nothing. The
-core steps are those of specification 000, with its priorities. Each looks at what is there before it acts, so that
-another conductor can repeat it.
-"""
+import dataclasses
+from collections.abc import Mapping
 
 from ingot.common import errors
-from ingot.drivers.agent import answers, booting, client, commands, session
-from ingot.drivers.agent.deploy import AgentDeploy
-from ingot.drivers.images import instance_image
-from ingot.drivers.interfaces import base, boot, power_control, results
-from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.network import NetworkInterface
-from ingot.drivers.interfaces.storage import StorageInterface
+from ingot.drivers.agent import answers, booting, client, commands
+from ingot.drivers.agent.custom import CustomAgentDeploy, uses_agent
+from ingot.drivers.images import configdrive, instance_image
+from ingot.drivers.interfaces import base, boot, results
 from ingot.drivers.interfaces.task import Task
 
-
-def _writes_image(task: Task) -> bool:
-    """Return whether the agent writes an image to disk; else the machine boots from a volume, and no agent runs."""
-    return get_interface(task, StorageInterface).should_write_image(task)
+_POSTED = frozenset(("command", "rebooting"))
+"""Keys of a step's memory once the agent has its command."""
 
 
-class DirectDeploy(AgentDeploy):
+class DirectDeploy(CustomAgentDeploy):
     """The deploy interface ``direct``."""
 
-    def get_properties(self) -> dict[str, str]:
-        return {
-            **super().get_properties(),
-            booting.FORCE_OUT_OF_BAND: "Whether the BMC, and not the agent, switches the machine off after a "
-            "deployment. Optional, default false.",
-            **instance_image.PROPERTIES,
-        }
+    keeps_drive_parts = False
 
-    def runs_agent(self, task: Task, kind: str) -> bool:
-        return super().runs_agent(task, kind) or (kind == "deploy" and _writes_image(task))
+    def get_properties(self) -> dict[str, str]:
+        return {**super().get_properties(), **instance_image.PROPERTIES}
 
     def validate(self, task: Task) -> None:
         super().validate(task)
-        boot.find_boot_mode(task)
-        if _writes_image(task):
+        if uses_agent(task):
             instance_image.read_requested_image(task)
             instance_image.read_proxies(task)
             return
@@ -51,80 +37,62 @@ class DirectDeploy(AgentDeploy):
                     "target with boot index 0.",
                 )
 
-    def prepare(self, task: Task) -> results.Result:
-        def prepare_machine(task: Task) -> results.Result:
-            if _writes_image(task):
-                return booting.run_unless_running(task, power_control.power_off, self._enter_networks)
-            # an agent that was left running from before is not used either
-            return results.run_phases(task, power_control.power_off, booting.forget_agent)
-
-        def attach_volumes(task: Task) -> None:
-            get_interface(task, StorageInterface).attach_volumes(task)
-
-        return results.run_phases(task, prepare_machine, attach_volumes)
-
-    @staticmethod
-    def _enter_networks(task: Task) -> None:
-        network = get_interface(task, NetworkInterface)
-        network.unconfigure_tenant_networks(task)
-        network.add_provisioning_network(task)
-        session.forget(task)  # last: until then it is known that this has to be done
+    def check_instance(self, task: Task) -> results.Answer:
+        return instance_image.check(task) if uses_agent(task) else results.DONE
 
     def clean_up(self, task: Task) -> None:
         instance_image.withdraw(task)
         super().clean_up(task)
 
-    @base.deploy_step(priority=100, idempotent=True)
-    def deploy(self, task: Task) -> results.Result:
-        """Boot the agent and wait for it, unless one is there already or none is needed."""
-
-        def prepare_machine(task: Task) -> results.Result:
-            """Also connect to the networks that :meth:`prepare` did not enter for an agent that has gone since."""
-            networks = (self._enter_networks,) if session.read_facts(task).get("used_as_found") else ()
-            return results.run_phases(task, power_control.power_off, *networks)
-
-        if not _writes_image(task):
-            return results.DONE
-        return booting.run_unless_running(task, prepare_machine, *booting.BOOT)
-
     @base.deploy_step(priority=80, requires_ramdisk=True, idempotent=True)
     def write_image(self, task: Task) -> results.Result:
         """Have the agent write image and config drive, as a step of its own if it knows that step."""
-
-        def build_args() -> dict[str, object]:
-            image_info = instance_image.build_image_info(task, task.memory["checksum"])
-            return {"image_info": image_info, "configdrive": task.configdrive()}
-
-        if not _writes_image(task):
+        if not uses_agent(task):
             return results.DONE
-        checksum = task.memory.get("checksum") or instance_image.read_checksum(task)
-        if isinstance(checksum, results.PollAfter):
-            return checksum
-        task.memory["checksum"] = checksum
-        if "deploy.write_image" in commands.read_offered(task, "deploy"):
-            result = commands.execute_by_name(task, "deploy", "deploy", "write_image", build_args)
-        else:
-            result = commands.run(task, "standby.prepare_image", build_args)
+        image = self._examine(task)
+        if isinstance(image, results.PollAfter):
+            return image
+        result = self._put_image(task, image)
         if not isinstance(result, results.Done):
             return result
         instance_image.withdraw(task)
         return results.DONE  # without the agent's result, which repeats the config drive
+
+    @staticmethod
+    def _examine(task: Task) -> instance_image.ReadyImage | results.PollAfter:
+        """Return the image, looked into once; a registry's is asked for again until the agent has its token."""
+        kept = task.memory.get("image")
+        if kept and (kept["url"] is None or not _POSTED.isdisjoint(task.memory)):
+            return instance_image.ReadyImage(**kept)
+        image = instance_image.examine(task)
+        if isinstance(image, instance_image.ReadyImage):
+            # The token is a secret, and of no use for long.
+            task.memory["image"] = dataclasses.asdict(dataclasses.replace(image, authorization=None))
+        return image
+
+    def _put_image(self, task: Task, image: instance_image.ReadyImage) -> results.Result:
+        """Bring image and config drive to the disk; called again until it answers done."""
+
+        def build_args() -> dict[str, object]:
+            return {"image_info": instance_image.build_image_info(task, image), "configdrive": configdrive.read(task)}
+
+        if "deploy.write_image" in commands.read_offered(task, "deploy"):
+            return commands.execute_by_name(task, "deploy", "deploy", "write_image", build_args)
+        return commands.run(task, "standby.prepare_image", build_args)
 
     @base.deploy_step(priority=60, requires_ramdisk=True, idempotent=True)
     def prepare_instance_boot(self, task: Task) -> results.Result:
         """Make the machine boot what was written."""
         return results.run_phases(task, self._install_bootloader, booting.prepare_instance)
 
-    @staticmethod
-    def _install_bootloader(task: Task) -> results.Result:
+    def _install_bootloader(self, task: Task) -> results.Result:
         """Have the agent make the machine boot from its disk.
 
         Only UEFI firmware needs an entry for a whole-disk image, which brings its own loader.
         """
 
         def build_params() -> dict[str, object]:
-            ask = client.AgentClient(task).ask_for
-            uuids = ask("standby.get_partition_uuids", {}, lambda answer: answers.read_object("result", answer or {}))
+            uuids = self._find_partitions(task)
             return {
                 "root_uuid": uuids.get("root uuid"),
                 "efi_system_part_uuid": uuids.get("efi system partition uuid"),
@@ -133,23 +101,11 @@ class DirectDeploy(AgentDeploy):
                 "ignore_bootloader_failure": False,
             }
 
-        if boot.find_boot_mode(task) != "uefi" or not _writes_image(task):
+        if boot.find_boot_mode(task) != "uefi" or not uses_agent(task):
             return results.DONE
         return commands.run(task, "image.install_bootloader", build_params)
 
-    @base.deploy_step(priority=40, idempotent=True)
-    def tear_down_agent(self, task: Task) -> results.Result:
-        """End the agent, if there is one, and leave the machine off."""
-        return results.run_phases(task, *booting.SHUT_DOWN) if _writes_image(task) else power_control.power_off(task)
-
-    @base.deploy_step(priority=30, idempotent=True)
-    def switch_to_tenant_network(self, task: Task) -> None:
-        """Move the machine from the network of deployments to those of the user."""
-        network = get_interface(task, NetworkInterface)
-        network.remove_provisioning_network(task)
-        network.configure_tenant_networks(task)
-
-    @base.deploy_step(priority=20, idempotent=True)
-    def boot_instance(self, task: Task) -> results.Result:
-        """Switch the machine on."""
-        return power_control.power_on(task)
+    def _find_partitions(self, task: Task) -> Mapping[str, object]:
+        """Return the identities of partitions that the agent noted as it wrote the image."""
+        ask = client.AgentClient(task).ask_for
+        return ask("standby.get_partition_uuids", {}, lambda answer: answers.read_object("result", answer or {}))

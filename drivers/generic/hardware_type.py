@@ -1,7 +1,7 @@
 """The base of hardware types for machines that boot from the network and run the agent."""
 
 from ingot.common import iscsi
-from ingot.drivers.agent import deploy, direct, inspect, raid, rescue
+from ingot.drivers.agent import autodetect, custom, deploy, direct, inspect, inspector, raid, rescue
 from ingot.drivers.agent.iscsi import IscsiDeploy
 from ingot.drivers.interfaces import noop
 from ingot.drivers.interfaces.hardware_type import AbstractHardwareType, Supported
@@ -35,8 +35,14 @@ class GenericHardwareType(AbstractHardwareType):
     """Machines that boot from the network and run the agent: what nearly all have in common."""
 
     supported_boot_interfaces: Supported = (ipxe.IPXEBoot, loaders.PXEBoot, loaders.PetitbootBoot)
-    supported_deploy_interfaces: Supported = (direct.DirectDeploy, IscsiDeploy, deploy.RamdiskDeploy)
-    supported_inspect_interfaces: Supported = (inspect.AgentInspect, noop.NoInspect)
+    supported_deploy_interfaces: Supported = (
+        autodetect.AutodetectDeploy,
+        direct.DirectDeploy,
+        IscsiDeploy,
+        deploy.RamdiskDeploy,
+        custom.CustomAgentDeploy,
+    )
+    supported_inspect_interfaces: Supported = (inspect.AgentInspect, inspector.InspectorInspect, noop.NoInspect)
     # Not every ramdisk can do these: where no default is configured, they are chosen by node.
     supported_raid_interfaces: Supported = (noop.NoRAID, raid.AgentRAID)
     supported_rescue_interfaces: Supported = (noop.NoRescue, rescue.AgentRescue)

@@ -31,11 +31,12 @@ _FILES = {
 }
 
 
-def build(task: Task, value: object) -> str | results.PollAfter:
+def build(task: Task, value: object, keeps_parts: bool = False) -> str | results.PollAfter:
     """Return the config drive of a deployment, as base64 of gzip, or when to ask again for one that is fetched.
 
     :param value: an object with ``meta_data``, ``user_data``, ``network_data`` and ``vendor_data``, each optional; or
         an http(s) URL of a finished config drive; or a finished one, gzip in base64.
+    :param keeps_parts: return an object, once it is known that it can be used, as it is: as JSON.
     :raises Invalid: an object with other keys, or with something other than objects and strings in them.
     :raises ImageError: a finished one that cannot be fetched, is no gzip in base64, or is larger than
         ``[deploy] configdrive_max_size``.
@@ -56,7 +57,21 @@ def build(task: Task, value: object) -> str | results.PollAfter:
         config_drives.check(packed, most)
     except ValueError as exc:
         raise errors.ImageError(f"configdrive: {exc}") from None
+    if keeps_parts and isinstance(value, Mapping):
+        return json.dumps(value)
     return base64.b64encode(packed).decode()
+
+
+def read(task: Task) -> str | None:
+    """Return the deployment's config drive as an agent writes it, whichever deploy interface it was made for.
+
+    :raises IngotError: as :func:`build`.
+    """
+    drive = task.configdrive()
+    if drive is None or not drive.startswith("{"):
+        return drive
+    built = build(task, json.loads(drive))
+    return built if isinstance(built, str) else None
 
 
 def _build_files(parts: Mapping[str, object], node: models.Node) -> dict[str, bytes]:

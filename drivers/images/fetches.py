@@ -7,8 +7,9 @@ step asks for it again. When the conductor is lost, another one fetches it anew.
 import concurrent.futures
 import threading
 import time
+import urllib.parse
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ingot.common import errors, fetching, masking
 from ingot.common.networks import ANYWHERE, Networks
@@ -29,11 +30,16 @@ _KEPT = 60.0
 _PROBE_SECONDS = 10.0
 """Seconds at most that a probe takes: a server that the conductor cannot reach delays each boot by as much."""
 
+_GRACE = 5.0
+"""Seconds after which a fetch that should have ended has failed: names are resolved, and files of another host are
+read, by calls that nothing ends."""
+
 _Key = tuple[str, str, str, str]
+_What = TypeVar("_What")
 
 
 class _Fetch(NamedTuple):
-    content: "concurrent.futures.Future[bytes]"
+    content: "concurrent.futures.Future[Any]"
     until: float  # on the clock of time.monotonic
 
 
@@ -45,6 +51,24 @@ def read_networks(task: Task) -> Networks:
     """Return where URLs of users may lead."""
     options = task.conf.deploy
     return Networks(options.url_denied_networks, options.url_allowed_networks)
+
+
+def check_url(task: Task, key: str, value: object, allowed: str) -> None:
+    """Check that a value of ``instance_info`` is an http or https URL that may be used.
+
+    Where a name leads to is checked when it is connected to.
+
+    :raises Invalid: it is not.
+    """
+    try:
+        parts = urllib.parse.urlsplit(str(value))
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and "\0" not in str(value)
+    except ValueError:
+        is_url = False
+    if is_url and not read_networks(task).permit(str(parts.hostname)):
+        is_url, allowed = False, DENIED
+    if not is_url:
+        raise errors.Invalid(field=f"instance_info.{key}", value=value, allowed=allowed)
 
 
 def fetch(task: Task, field: str, url: str, most: int) -> bytes | results.PollAfter:
@@ -114,12 +138,42 @@ def find_refusal(task: Task, url: str) -> str | results.PollAfter:
     return found.result().decode()
 
 
-def _ask(task: Task, key: _Key, seconds: float, get: Callable[[], bytes]) -> "concurrent.futures.Future[bytes] | None":
-    """Return what was fetched, if it is there by now; it is fetched in the background, once for each key."""
+def ask_for_all(task: Task, what: str, seconds: float, get: Callable[[], _What]) -> _What | results.PollAfter:
+    """Return what a function returns that no worker should wait for, or when to ask again.
+
+    All nodes share the answer for a while, and what the function raises.
+
+    :param what: the function finds out, in a few words that no other function has.
+    :param get: runs in a thread of its own.
+    :raises FetchError: it does not end in time.
+    """
+    found = _ask(task, ("every node", "", "found out", what), seconds, get)
+    return _POLL if found is None else found.result()
+
+
+def ask_for_node(task: Task, what: str, seconds: float, get: Callable[[], _What]) -> _What | results.PollAfter:
+    """Do the same as :func:`ask_for_all`, for one node, and keep the answer no longer than until it is given."""
+    key = (task.node.uuid, str(task.node.run_id), "found out", what)
+    found = _ask(task, key, seconds, get)
+    if found is None:
+        return _POLL
+    _forget(key)
+    return found.result()
+
+
+def _ask(task: Task, key: _Key, seconds: float, get: Callable[[], _What]) -> "concurrent.futures.Future[_What] | None":
+    """Return what was fetched, if it is there by now; it is fetched in the background, once for each key.
+
+    :raises FetchError: it is not there long after it should be.
+    """
     with _guard:
         _forget_old()
         running = _fetches.get(key) or _start(task, key, seconds, get)
-    if running is None or not concurrent.futures.wait([running.content], _PATIENCE).done:
+    if running is None:
+        return None
+    if not concurrent.futures.wait([running.content], _PATIENCE).done:
+        if time.monotonic() > running.until + _GRACE:
+            raise fetching.FetchError(f"it was not there within {seconds:g} s")
         return None
     return running.content
 
@@ -135,7 +189,7 @@ def _forget_old() -> None:
         del _fetches[old]
 
 
-def _start(task: Task, key: _Key, seconds: float, get: Callable[[], bytes]) -> _Fetch | None:
+def _start(task: Task, key: _Key, seconds: float, get: Callable[[], object]) -> _Fetch | None:
     """Begin a fetch; None as long as there are as many as there may be, a quarter of the conductor's workers."""
     if sum(not one.content.done() for one in _fetches.values()) >= max(1, task.conf.conductor.workers_pool_size // 4):
         return None

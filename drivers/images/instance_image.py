@@ -1,47 +1,60 @@
-"""The image of a deployment: what ``instance_info`` says, checked, where it comes from, and what the agent gets of it.
+"""The image of a deployment: what ``instance_info`` says of it, what is found in it, and what the agent gets of it."""
 
-A file of the conductor's host (``file://``) is linked where a web server serves it to machines. The operator says which
-directories such files may be in.
-"""
-
-import contextlib
-import os
-import re
-import shutil
+import base64
+import dataclasses
 import urllib.parse
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from ingot.common import errors, masking
+from oslo_log import log
+from oslo_utils import units
+
+from ingot.common import errors, fetching, masking
 from ingot.common.json_types import Json
-from ingot.drivers.images import fetches, glance_images
+from ingot.drivers.images import checksums, fetches, formats, sources
 from ingot.drivers.interfaces import boot, results
 from ingot.drivers.interfaces.task import Task
 
-_FORMATS = {"qcow2": "qcow2", "raw": "raw", "img": "raw"}
-_LENGTHS = {64: "sha256", 128: "sha512"}
-_CHECKSUM_FILE_LIMIT = 1024 * 1024
+LOG = log.getLogger(__name__)
 
-_CHECKSUM = "instance_info.image_checksum"
-_FILE = "file://"
-_FOLDER = "ingot-images"
+_SUFFIXES = {"img": "raw", **{name: name for name in ("raw", "qcow2", "vmdk", "vdi", "vhdx", "iso")}}
+"""Formats that the ends of names stand for; what is found in an image is right where the two differ."""
 
-_BSD_LINE = re.compile(r"^(SHA\d+)\s*\((?P<name>.+)\)\s*=\s*(?P<value>[0-9a-fA-F]+)$")
-_GNU_LINE = re.compile(r"^(?P<value>[0-9a-fA-F]+)(?:\s+\*?(?P<name>.+))?$")
+_ALIASES = {name: "raw" for name in ("ami", "aki", "ari")}
+"""Formats of Glance that say what a raw image is for."""
+
+withdraw = sources.withdraw
 
 
 class Image(NamedTuple):
-    """A whole-disk image.
+    """A whole-disk image, as it is requested.
 
-    :param checksum: hexadecimal, or the URL of a file of checksums.
+    :param disk_format: what it is called, None: nothing.
+    :param checksum: hexadecimal, or the URL of a file of checksums; None: its source has one.
     :param algorithm: sha256 or sha512; None: the checksum's length says which.
     """
 
     source: str
-    disk_format: str
-    checksum: str
+    disk_format: str | None
+    checksum: str | None
     algorithm: str | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReadyImage:
+    """An image of which all is known that an agent needs.
+
+    :ivar disk_format: raw for what is written as it is, else as qemu-img calls it; None: the agent finds out.
+    :ivar url: where it is fetched; None: its source offers it.
+    :ivar authorization: header with which it is fetched.
+    """
+
+    source: str
+    disk_format: str | None
+    algorithm: str
+    checksum: str
+    url: str | None = None
+    authorization: str | None = dataclasses.field(default=None, repr=False)
 
 
 def read_requested_image(task: Task) -> Image:
@@ -59,74 +72,168 @@ def read_requested_image(task: Task) -> Image:
             where="instance_info", names="image_source (URL, or id in Glance, of the image to write)"
         )
     source = str(source)
-    info = {**_find_source(source).check(task, source), **task.node.instance_info}
+    of_type = sources.find_source(source)
+    info = {**of_type.check(task, source), **task.node.instance_info}
     if info.get("kernel") or info.get("image_type") == "partition":
         raise errors.Invalid(
             field="instance_info.image_type",
             value="partition",
             allowed="Whole-disk images can be deployed: leave out kernel, ramdisk and image_type.",
         )
-    checksum, algorithm = _read_checksum(task, info)
-    return Image(source, _find_disk_format(info, source), checksum, algorithm)
-
-
-def _read_checksum(task: Task, instance_info: Json) -> tuple[str, str | None]:
-    value, algorithm = instance_info.get("image_os_hash_value"), instance_info.get("image_os_hash_algo")
-    if value:
-        if algorithm not in _LENGTHS.values():
-            raise errors.Invalid(
-                field="instance_info.image_os_hash_algo", value=algorithm, allowed="One of sha256, sha512."
-            )
-        return _check_hexadecimal("image_os_hash_value", value, algorithm), algorithm
-    checksum = instance_info.get("image_checksum")
-    if not checksum:
+    given = checksums.read_requested(task, info)
+    if given is None and not of_type.has_checksum:
         raise errors.MissingParameter(
             where="instance_info",
             names="image_checksum (a SHA-256 or SHA-512, or the URL of a file with it), or image_os_hash_algo and "
             "image_os_hash_value",
         )
-    if "://" in str(checksum):
-        _check_url(task, "image_checksum", checksum, "An http or https URL.")
-        return checksum, None
-    return _check_hexadecimal("image_checksum", checksum, None), None
+    return Image(source, _read_disk_format(task, info), *(given or (None, None)))
 
 
-def _check_hexadecimal(key: str, value: object, algorithm: str | None) -> str:
-    found = _LENGTHS.get(len(str(value))) if re.fullmatch("[0-9a-fA-F]+", str(value)) else None
-    if found is None or algorithm not in (None, found):
-        raise errors.Invalid(
-            field=f"instance_info.{key}",
-            value=value,
-            allowed="A SHA-256 (64) or SHA-512 (128 hexadecimal digits) as image_os_hash_algo names it.",
-        )
-    return str(value).lower()
-
-
-def _find_disk_format(instance_info: Json, source: str) -> str:
-    requested = instance_info.get("image_disk_format")
-    suffix = urllib.parse.urlsplit(source).path.rpartition(".")[2].lower()
-    found = _FORMATS.get(suffix) if requested is None else requested
-    if found not in ("raw", "qcow2"):
+def _read_disk_format(task: Task, instance_info: Json) -> str | None:
+    given = instance_info.get("image_disk_format")
+    if given is None:
+        return None
+    permitted = formats.list_permitted(task.conf) & (formats.COPIED | set(formats.CONVERTED))
+    found = _ALIASES.get(str(given), str(given))
+    if found not in permitted:
         raise errors.Invalid(
             field="instance_info.image_disk_format",
-            value=requested,
-            allowed="raw or qcow2. It can be left out when image_source ends in .qcow2, .raw or .img.",
+            value=given,
+            allowed=f"{', '.join(sorted(permitted))}, which [conductor] permitted_image_formats says; or leave it out, "
+            "and it is found out.",
         )
-    return str(found)
+    return found
 
 
-def read_checksum(task: Task) -> str | results.PollAfter:
-    """Return the checksum of the requested image, or when to ask again for the file that has it.
+def find_local_file(task: Task) -> Path | None:
+    """Return where the requested image is on this host; None if it is fetched.
 
-    :raises ImageError: the file of checksums cannot be fetched or does not have the image.
-    :raises IngotError: as :func:`read_requested_image`.
+    :raises Invalid: it is where no image may be.
+    """
+    source = read_requested_image(task).source
+    return sources.find_file(task, source) if source.startswith(sources.FILE) else None
+
+
+# Looking into it
+
+
+def check(task: Task) -> results.Answer:
+    """Refuse an image that cannot be written to the node's machine; to be called again until it answers done.
+
+    :raises ImageError: it is not there, is not what it is called, could do harm, or is too large.
     """
     image = read_requested_image(task)
-    if "://" not in image.checksum:
-        return image.checksum
-    content = fetches.fetch(task, _CHECKSUM, image.checksum, _CHECKSUM_FILE_LIMIT)
-    return content if isinstance(content, results.PollAfter) else _find_checksum(content, image)
+    looked = _look(task, image)
+    if isinstance(looked, results.PollAfter):
+        return looked
+    _choose_format(task, image, looked)
+    if looked.found is not None:
+        _check_fits(task, image, looked.found)
+    return results.DONE
 
+
+def examine(task: Task) -> ReadyImage | results.PollAfter:
+    """Return what the agent must know of the requested image, or when to ask again.
+
+    :raises ImageError: as :func:`check`; or its checksum cannot be had.
+    """
+    image = read_requested_image(task)
+    checksum = _find_checksum(task, image)
+    if isinstance(checksum, results.PollAfter):
+        return checksum
+    looked = _look(task, image)  # last: a registry's token does not live long
+    if isinstance(looked, results.PollAfter):
+        return looked
+    disk_format, blob = _choose_format(task, image, looked), looked.blob
+    algorithm = image.algorithm or checksums.LENGTHS.get(len(checksum), "")
+    if blob is None:
+        return ReadyImage(image.source, disk_format, algorithm, checksum)
+    if algorithm == blob.algorithm and checksum != blob.checksum:
+        raise errors.ImageError(
+            f"image {masking.mask_text(image.source)}: its digest is {blob.algorithm}:{blob.checksum}, and the "
+            "checksum of instance_info is another one: leave that out"
+        )
+    return ReadyImage(image.source, disk_format, blob.algorithm, blob.checksum, blob.url, blob.authorization)
+
+
+def _find_checksum(task: Task, image: Image) -> str | results.PollAfter:
+    """Return the checksum of an image, empty for one of a registry without another."""
+    if image.checksum is not None:
+        return checksums.find(task, image.source, image.checksum)
+    if image.source.startswith(sources.FILE):
+        return checksums.read_file(task, sources.find_file(task, image.source))
+    return ""
+
+
+def _look(task: Task, image: Image) -> sources.Looked | results.PollAfter:
+    """Return what is found in an image, or when to ask again.
+
+    What a conductor does not reach is left to the agent, if the operator allows that and it is known how to write it.
+    """
+    options, source = task.conf.conductor, sources.find_source(image.source)
+    if options.disable_deep_image_inspection and not source.is_private:
+        return sources.Looked(None)
+    look, seconds = source.look(task, image.source, image.disk_format)
+    ask = fetches.ask_for_node if source.is_private else fetches.ask_for_all
+    where = f"image {masking.mask_text(image.source)}"
+    try:
+        return ask(task, f"what {image.source} is", seconds, look)
+    except errors.ImageError as exc:
+        raise errors.ImageError(f"{where}: {exc.message}") from None
+    except fetching.NotThere as exc:
+        raise errors.ImageError(f"{where}: {exc.message}; check instance_info.image_source") from None
+    except fetching.FetchError as exc:
+        if source.is_reached or options.conductor_always_validates_images:
+            raise errors.ImageError(f"{where}: {exc.message}") from None
+        if _guess_format(image) is None:
+            raise errors.ImageError(
+                f"{where} cannot be looked into by the conductor: {exc.message}. Say what it is: image_disk_format"
+            ) from None
+        LOG.warning("Node %s: %s is left to the agent to look into: %s", task.node.uuid, where, exc.message)
+        return sources.Looked(None)
+
+
+def _guess_format(image: Image) -> str | None:
+    """Return what an image is called, or what the end of its name says."""
+    suffix = urllib.parse.urlsplit(image.source).path.rpartition(".")[2].lower()
+    return image.disk_format or _SUFFIXES.get(suffix)
+
+
+def _choose_format(task: Task, image: Image, looked: sources.Looked) -> str | None:
+    """Return as what an image is written; None: nothing is known, and the agent is to find out.
+
+    :raises ImageError: it cannot be written.
+    """
+    of_registry = looked.blob.disk_format if looked.blob else None
+    if looked.found is None:
+        known = image.disk_format or of_registry or _guess_format(image)
+        return "raw" if known in formats.COPIED else known
+    try:
+        return formats.choose_format(task.conf, looked.found, image.disk_format or of_registry)
+    except errors.ImageError as exc:
+        raise errors.ImageError(f"image {masking.mask_text(image.source)}: {exc.message}") from None
+
+
+def _check_fits(task: Task, image: Image, found: formats.Found) -> None:
+    """Refuse an image that is larger than any disk that the last inspection found in the machine.
+
+    :raises ImageError: it is. A machine with arrays may have others by now.
+    """
+    if found.size is None or task.node.raid_config or task.node.target_raid_config:
+        return
+    known = task.inventory()
+    disks = known.inventory.get("disks") if known is not None else None
+    sizes = [disk.get("size") for disk in disks if isinstance(disk, dict)] if isinstance(disks, list) else []
+    largest = max((size for size in sizes if isinstance(size, int)), default=0)
+    if 0 < largest < found.size:
+        raise errors.ImageError(
+            f"image {masking.mask_text(image.source)}: it makes a disk of {found.size / units.Gi:.1f} GiB, and the "
+            f"largest that was found in the machine has {largest / units.Gi:.1f}; inspect it again if that has changed"
+        )
+
+
+# What the agent gets
 
 PROPERTIES = {
     **{
@@ -135,6 +242,7 @@ PROPERTIES = {
     },
     "image_no_proxy": "Hosts, addresses and domains, separated by commas, that it asks without a proxy. Optional.",
     "image_download_source": "Accepted and not used: the agent fetches images from where they are, as with http.",
+    sources.PULL_SECRET: "Secret for registries of images (oci://) of instances that bring none. Optional.",
 }
 """Keys of driver_info that are about how the agent gets images."""
 
@@ -154,159 +262,24 @@ def read_proxies(task: Task) -> dict[str, object]:
     return {"proxies": proxies, **excluded} if proxies else {}
 
 
-def build_image_info(task: Task, checksum: str) -> dict[str, object]:
+def build_image_info(task: Task, image: ReadyImage) -> dict[str, object]:
     """Return what the agent is given about the image, and have the image's source offer it to the machine.
 
-    :param checksum: as :func:`read_checksum` returned it.
     :raises ImageError: the image's file is not there or cannot be published.
-    :raises IngotError: as :func:`read_requested_image`.
     """
-    image = read_requested_image(task)
-    raw = image.disk_format == "raw"
+    authorization = base64.b64encode(image.authorization.encode()).decode() if image.authorization else None
     return {
         "id": image.source.rpartition("/")[2] or image.source,
-        "urls": [_find_source(image.source).offer(task, image.source)],
+        "urls": [image.url or sources.find_source(image.source).offer(task, image.source)],
         "disk_format": image.disk_format,
         "container_format": "bare",
         "image_type": "whole-disk",
-        "os_hash_algo": image.algorithm or _LENGTHS[len(checksum)],
-        "os_hash_value": checksum,
+        "os_hash_algo": image.algorithm,
+        "os_hash_value": image.checksum,
         "checksum": None,
-        "stream_raw_images": raw and task.conf.agent.stream_raw_images,
+        "stream_raw_images": image.disk_format == "raw" and task.conf.agent.stream_raw_images,
         "node_uuid": task.node.uuid,
         "deploy_boot_mode": boot.find_boot_mode(task),
+        **({"image_request_authorization": authorization} if authorization else {}),
         **read_proxies(task),
     }
-
-
-def _find_checksum(content: bytes, image: Image) -> str:
-    """Return an image's checksum from a file that ``sha256sum`` or its like wrote, or that has nothing but it."""
-    name, url = urllib.parse.urlsplit(image.source).path.rpartition("/")[2], masking.mask_text(image.checksum)
-    try:
-        lines = [line.strip() for line in content.decode().splitlines()]
-    except UnicodeDecodeError:
-        raise errors.ImageError(f"{_CHECKSUM}: {url} is not a file of checksums: it is not text") from None
-    found = [match for line in lines if (match := _BSD_LINE.match(line) or _GNU_LINE.match(line))]
-    fitting = [match for match in found if (match["name"] or "").rpartition("/")[2] == name]
-    if not fitting and len(found) == 1 and not found[0]["name"]:
-        fitting = found
-    values = [match["value"].lower() for match in fitting if len(match["value"]) in _LENGTHS]
-    if not values:
-        raise errors.ImageError(
-            f"the file of checksums {url} has no SHA-256 or SHA-512 of {name}; check instance_info.image_checksum "
-            "and image_source"
-        )
-    return max(values, key=len)
-
-
-class _Source(NamedTuple):
-    """A type of source.
-
-    :param matches: whether an image is from a source of this type.
-    :param check: checks it before a deployment, and returns what is known of it in the words of ``instance_info``.
-    :param offer: the URL at which the node's machine can fetch it from then on. Safe to repeat.
-    """
-
-    matches: Callable[[str], bool]
-    check: Callable[[Task, str], Json]
-    offer: Callable[[Task, str], str]
-
-
-def _check_url(task: Task, key: str, value: object, allowed: str) -> None:
-    """Check that a value of ``instance_info`` is an http or https URL that may be used.
-
-    Where a name leads to is checked when it is connected to.
-
-    :raises Invalid: it is not.
-    """
-    try:
-        parts = urllib.parse.urlsplit(str(value))
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and "\0" not in str(value)
-    except ValueError:
-        is_url = False
-    if is_url and not fetches.read_networks(task).permit(str(parts.hostname)):
-        is_url, allowed = False, fetches.DENIED
-    if not is_url:
-        raise errors.Invalid(field=f"instance_info.{key}", value=value, allowed=allowed)
-
-
-def _check_web(task: Task, source: str) -> Json:
-    _check_url(task, "image_source", source, "An http, https or file URL, or the id of an image of Glance.")
-    return {}
-
-
-def _check_file(task: Task, source: str) -> Json:
-    _find_file(task, source)
-    return {}
-
-
-def _find_file(task: Task, source: str) -> Path:
-    """Return the file of a ``file://`` URL, links resolved, so that none leads out of where files may be."""
-    options, allowed = task.conf.deploy, None
-    given = urllib.parse.unquote(source.removeprefix(_FILE))
-    path = Path(os.path.realpath(given.replace("\0", "")))
-    if "\0" in given:
-        allowed = "No name of a file holds a NUL (%00)."
-    elif not (options.http_root and options.http_url):
-        allowed = "An http or https URL; file:// needs the options [deploy] http_root and http_url."
-    elif not any(path.is_relative_to(os.path.realpath(place)) for place in options.file_url_allowed_paths):
-        allowed = f"A file in {', '.join(options.file_url_allowed_paths)} ([deploy] file_url_allowed_paths)."
-    if allowed is not None:
-        raise errors.Invalid(field="instance_info.image_source", value=source, allowed=allowed)
-    return path
-
-
-def _publish_file(task: Task, source: str) -> str:
-    """Link a file where a web server serves it, and return its address there.
-
-    :raises ImageError: there is no such file on this host, or it cannot be linked.
-    """
-    path = _find_file(task, source)
-    link = _node_folder(task) / path.name
-    try:
-        if not path.is_file():
-            raise errors.ImageError(f"image_source: there is no file {path} on this conductor's host")
-        for folder in (link.parent.parent, link.parent):
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o755)  # a web server of another user reads them
-        link.unlink(missing_ok=True)
-        try:
-            os.link(path, link)
-        except OSError:  # another file system, or one without hard links
-            link.symlink_to(path)
-    except OSError as exc:
-        raise errors.ImageError(
-            f"image_source: {path} cannot be published at {link} ([deploy] http_root): {exc}"
-        ) from exc
-    return f"{task.conf.deploy.http_url.rstrip('/')}/{_FOLDER}/{task.node.uuid}/{urllib.parse.quote(path.name)}"
-
-
-def _node_folder(task: Task) -> Path:
-    return Path(task.conf.deploy.http_root, _FOLDER, task.node.uuid)
-
-
-_SOURCES = (
-    _Source(lambda source: source.startswith(_FILE), _check_file, _publish_file),
-    _Source(glance_images.is_glance_image, glance_images.read_instance_info, glance_images.offer_image),
-    _Source(lambda _source: True, _check_web, lambda _task, source: source),
-)
-
-
-def _find_source(image: str) -> _Source:
-    """Return the type of source that an image is from; what is of no other type must be a URL."""
-    return next(source for source in _SOURCES if source.matches(image))
-
-
-def withdraw(task: Task) -> None:
-    """Withdraw whatever image was offered to the node.
-
-    :raises ImageError: a link cannot be removed.
-    """
-    if task.conf.deploy.http_root:
-        folder = _node_folder(task)
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                shutil.rmtree(folder)
-        except OSError as exc:
-            raise errors.ImageError(f"{folder} cannot be removed ([deploy] http_root): {exc.strerror}") from exc
-    glance_images.withdraw_image(task)

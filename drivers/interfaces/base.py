@@ -12,6 +12,7 @@ from oslo_config import cfg
 
 from ingot.common import errors
 from ingot.common.steps import StepJson
+from ingot.db import models
 from ingot.drivers.interfaces.results import Answer
 from ingot.drivers.interfaces.task import Task
 
@@ -161,6 +162,20 @@ class BaseInterface:
         for attribute in dir(type(self)):
             for kind, declared in getattr(getattr(type(self), attribute), "ingot_steps", {}).items():
                 self._declared[kind][attribute] = declared
+
+    def check_enabled(self, enabled: Mapping[str, "BaseInterface"]) -> None:
+        """Check, when a conductor starts, that what this interface works with is enabled.
+
+        :param enabled: all interfaces of its type for a hardware type, itself among them.
+        :raises ConfigurationError: it is not.
+        """
+
+    def choose(self, node: models.Node, enabled: Mapping[str, "BaseInterface"]) -> "BaseInterface":
+        """Return the interface that works for a node in place of this one: itself, unless it stands for others.
+
+        :param enabled: as that of :meth:`check_enabled`.
+        """
+        return self
 
     def get_properties(self) -> dict[str, str]:
         """Return the driver_info keys that the interface reads, with descriptions that say which are required."""

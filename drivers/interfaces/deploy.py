@@ -1,7 +1,10 @@
 """The deploy interface: prepares machine and networks, and declares the core deploy steps."""
 
+from typing import ClassVar
+
 from ingot.common.json_types import OfferedSteps
 from ingot.common.steps import StepJson
+from ingot.db import models
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.base import BaseInterface
 from ingot.drivers.interfaces.results import Answer
@@ -16,6 +19,9 @@ class DeployInterface(BaseInterface):
     """
 
     interface_type = "deploy"
+
+    keeps_drive_parts: ClassVar[bool] = False
+    """Whether a config drive that is given as an object stays one, for steps of the agent that know its parts."""
 
     def prepare(self, task: Task) -> Answer:
         """Prepare the machine for the deploy steps: powered off, on the provisioning network, ramdisk prepared."""
@@ -84,6 +90,10 @@ class DeployInterface(BaseInterface):
         """Return whether the core steps are declared one by one (specification 000)."""
         declared = {step["step"] for step in self.declared_steps("deploy")}
         return "write_image" in declared or "boot_instance" in declared
+
+    def supports_deploy(self, node: models.Node) -> bool:
+        """Return whether this interface can deploy what a node's ``instance_info`` names; ``autodetect`` asks."""
+        return True
 
     def collect_logs(self, task: Task) -> bytes | None:
         """Return the agent's logs as a tar.gz after a failure, None if there are none to be had."""

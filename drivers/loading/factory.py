@@ -117,7 +117,7 @@ class Hardware:
             enabled = self._enabled[node.driver, interface_type]
             name = getattr(node, interfaces.FIELD[interface_type]) or self._defaults[node.driver, interface_type]
             if name in enabled:
-                links[interface_type] = enabled[name]
+                links[interface_type] = enabled[name].choose(node, enabled)
             else:
                 about = {"interface_type": interface_type, "name": name, "driver": node.driver}
                 reasons[interface_type] = errors.InterfaceNotFound(**about, enabled=", ".join(enabled)).message
@@ -210,6 +210,9 @@ class Hardware:
             # In the hardware type's order of preference, whatever the option's.
             enabled = {entry: links[entry] for cls in listed for entry in classes if classes[entry] is cls}
             self._enabled[name, interface_type] = enabled
+            for interface in enabled.values():
+                with self._refusals.collect():
+                    interface.check_enabled(enabled)
             with self._refusals.collect():
                 self._defaults[name, interface_type] = self._calculate_default(name, interface_type, enabled)
 

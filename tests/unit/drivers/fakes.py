@@ -70,6 +70,7 @@ class MemoryTask:
         self.drive: str | None = None
         self.bios: list[dict[str, Any]] = []
         self.firmware: list[dict[str, Any]] = []
+        self.inspected: models.NodeInventory | None = None
         self.found: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self.saved = 0
 
@@ -93,6 +94,9 @@ class MemoryTask:
 
     def keep_inventory(self, found: dict[str, Any], plugin_data: dict[str, Any]) -> None:
         self.found = (found, plugin_data)
+
+    def inventory(self) -> models.NodeInventory | None:
+        return self.inspected
 
     def configdrive(self) -> str | None:
         return self.drive

@@ -47,11 +47,15 @@ class FetchesTest(fakes.DriverTestCase):
         self.addCleanup(answers.set)
         task = self.with_checksum(f"{server.url}/SUM")
         for _ in range(3):
-            answer = instance_image.read_checksum(task)
+            answer = instance_image.examine(task)
             self.assertIsInstance(answer, results.PollAfter)
             self.assertTrue(answer.abortable)
         answers.set()
-        conductor_case.eventually(lambda: instance_image.read_checksum(task) == SHA, "the checksum is there")
+        image = conductor_case.eventually(
+            lambda: isinstance(found := instance_image.examine(task), instance_image.ReadyImage) and found,
+            "the checksum is there",
+        )
+        self.assertEqual(SHA, image.checksum)
         self.assertEqual("/SUM", asked[0])
 
     def test_one_that_never_ends_fails_in_time(self) -> None:
@@ -61,7 +65,7 @@ class FetchesTest(fakes.DriverTestCase):
 
         def fails() -> str | None:
             try:
-                instance_image.read_checksum(task)
+                instance_image.examine(task)
             except errors.ImageError as exc:
                 return exc.message
             return None
@@ -77,13 +81,13 @@ class FetchesTest(fakes.DriverTestCase):
         for number in range(3):
             task = self.with_checksum(f"{server.url}/{number}", webserver_connection_timeout=2)
             task.conf.set_override("workers_pool_size", 8, group="conductor")
-            self.assertIsInstance(instance_image.read_checksum(task), results.PollAfter)
+            self.assertIsInstance(instance_image.examine(task), results.PollAfter)
         self.assertEqual(2, sum(server.url in key[-1] for key in fetches._fetches))
 
     def test_a_file_of_checksums_that_is_no_text(self) -> None:
         self.patch(fetches, "_PATIENCE", 30)
         url = self.serve({"/SUM": b"\xff\xfe" + bytes(100)})
-        error = self.assertRaises(errors.ImageError, instance_image.read_checksum, self.with_checksum(f"{url}/SUM"))
+        error = self.assertRaises(errors.ImageError, instance_image.examine, self.with_checksum(f"{url}/SUM"))
         self.assertIn("not text", error.message)
         self.assertIn(f"{url}/SUM", error.message)
 
@@ -93,7 +97,7 @@ class FetchesTest(fakes.DriverTestCase):
         for given, error_class in ((url, errors.Invalid), (url.replace("127.0.0.1", "localhost"), errors.ImageError)):
             task = self.with_checksum(f"{given}/SUM")
             task.conf.clear_override("url_denied_networks", group="deploy")
-            error = self.assertRaises(error_class, instance_image.read_checksum, task)
+            error = self.assertRaises(error_class, instance_image.examine, task)
             self.assertIn("may not be reached", error.message)
         task = self.task(instance_info={"image_source": "http://169.254.169.254/a.raw", "image_checksum": SHA})
         task.conf.clear_override("url_denied_networks", group="deploy")

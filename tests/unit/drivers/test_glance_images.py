@@ -130,7 +130,8 @@ class LinksTest(GlanceCase):
     def test_the_agent_gets_a_link_that_can_be_taken_back(self) -> None:
         ident = self.glance.add()
         task = self.of(f"glance://{ident}")
-        first, url = (instance_image.build_image_info(task, "0" * 64)["urls"][0] for _ in range(2))
+        image = instance_image.ReadyImage(f"glance://{ident}", "raw", "sha256", "0" * 64)
+        first, url = (instance_image.build_image_info(task, image)["urls"][0] for _ in range(2))
         self.assertNotEqual(first, url)
         self.assertEqual(2, task.saved)
         ticket = task.node.boot_config["links"]["image"]

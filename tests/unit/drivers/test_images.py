@@ -13,6 +13,7 @@ from tests.unit.drivers.file_server import FileServer
 
 SHA = hashlib.sha256(b"image").hexdigest()
 LONG = hashlib.sha512(b"image").hexdigest()
+READY = instance_image.ReadyImage("http://images/one.raw", "raw", "sha256", SHA)
 GOOD = {"image_source": "http://images/one.qcow2", "image_checksum": SHA}
 
 
@@ -25,12 +26,12 @@ class RequestedTest(fakes.DriverTestCase):
 
     def test_a_good_one(self) -> None:
         image = instance_image.read_requested_image(self.task(instance_info=GOOD))
-        self.assertEqual(("qcow2", SHA, None), (image.disk_format, image.checksum, image.algorithm))
+        self.assertEqual((None, SHA, None), (image.disk_format, image.checksum, image.algorithm))
 
     def test_hash_algorithm_and_value(self) -> None:
         asked = {"image_source": "https://a/b.img", "image_os_hash_algo": "sha512", "image_os_hash_value": LONG.upper()}
         image = instance_image.read_requested_image(self.task(instance_info=asked))
-        self.assertEqual(("raw", LONG, "sha512"), (image.disk_format, image.checksum, image.algorithm))
+        self.assertEqual((None, LONG, "sha512"), (image.disk_format, image.checksum, image.algorithm))
 
     def test_what_is_missing_is_named(self) -> None:
         self.assertIn("Missing instance_info: image_source", self._refused(image_source=None))
@@ -46,20 +47,22 @@ class RequestedTest(fakes.DriverTestCase):
         self.assertIn("SHA-256", self._refused(image_checksum="d" * 32))
         self.assertIn("image_os_hash_algo: 'md5'", self._refused(image_os_hash_value=SHA, image_os_hash_algo="md5"))
         self.assertIn("image_os_hash_value", self._refused(image_os_hash_value=SHA, image_os_hash_algo="sha512"))
-        self.assertIn("image_disk_format: None", self._refused(image_source="http://a/b"))
-        self.assertIn("image_disk_format: 'vmdk'", self._refused(image_disk_format="vmdk"))
+        for name in ("vmdk", "vhd", "pdf"):
+            message = self._refused(image_disk_format=name)
+            for part in (f"image_disk_format: {name!r}", "gpt, iso, qcow2, raw", "permitted_image_formats"):
+                self.assertIn(part, message)
         self.assertIn("Whole-disk", self._refused(image_type="partition"))
 
 
 class InfoTest(fakes.DriverTestCase):
     def _info(self, files: dict[str, str], **info: Any) -> dict[str, Any]:
-        server = FileServer({path: text.encode() for path, text in files.items()})
+        server = FileServer({"/one.raw": b"image", **{path: text.encode() for path, text in files.items()}})
         self.addCleanup(server.stop)
         asked = {"image_source": f"{server.url}/one.raw", "image_checksum": f"{server.url}/SUMS", **info}
         task = self.task(instance_info=asked)
-        checksum = instance_image.read_checksum(task)
-        assert isinstance(checksum, str)
-        return instance_image.build_image_info(task, checksum)
+        image = instance_image.examine(task)
+        assert isinstance(image, instance_image.ReadyImage)
+        return instance_image.build_image_info(task, image)
 
     def test_files_of_checksums_in_the_usual_forms(self) -> None:
         other = "0" * 64
@@ -86,7 +89,7 @@ class InfoTest(fakes.DriverTestCase):
 
     def test_what_the_agent_is_sent(self) -> None:
         task = self.task(instance_info={**GOOD, "image_source": "http://images/one.raw"})
-        info = instance_image.build_image_info(task, SHA)
+        info = instance_image.build_image_info(task, READY)
         self.assertEqual(["http://images/one.raw"], info["urls"])
         self.assertEqual(("one.raw", "raw", True), (info["id"], info["disk_format"], info["stream_raw_images"]))
         self.assertEqual(("uefi", task.node.uuid), (info["deploy_boot_mode"], info["node_uuid"]))
@@ -97,9 +100,11 @@ class InfoTest(fakes.DriverTestCase):
             ({"instance_info": GOOD, "properties": {"capabilities": "a:b,boot_mode:bios"}}, "bios"),
             ({"instance_info": GOOD}, "uefi"),
         ):
-            self.assertEqual(expected, instance_image.build_image_info(self.task(**columns), SHA)["deploy_boot_mode"])
+            self.assertEqual(expected, instance_image.build_image_info(self.task(**columns), READY)["deploy_boot_mode"])
         wrong = self.task(instance_info={**GOOD, "capabilities": "boot_mode:coal"})
-        self.assertIn("'coal'", self.assertRaises(errors.Invalid, instance_image.build_image_info, wrong, SHA).message)
+        self.assertIn(
+            "'coal'", self.assertRaises(errors.Invalid, instance_image.build_image_info, wrong, READY).message
+        )
 
 
 class FileTest(fakes.DriverTestCase):
@@ -123,10 +128,15 @@ class FileTest(fakes.DriverTestCase):
         info = {"image_source": f"file://{self.root}/{path}", "image_checksum": SHA}
         return fakes.MemoryTask(conf, fakes.node(instance_info=info))
 
+    @staticmethod
+    def _offer(task: fakes.MemoryTask) -> dict[str, Any]:
+        source = task.node.instance_info["image_source"]
+        return instance_image.build_image_info(task, instance_image.ReadyImage(source, "raw", "sha256", SHA))
+
     def test_it_is_published_for_the_machine_and_withdrawn(self) -> None:
         task = self._task("images/one.raw")
         for _ in range(2):
-            url = instance_image.build_image_info(task, SHA)["urls"][0]
+            url = self._offer(task)["urls"][0]
         self.assertEqual(f"http://files:8080/ingot-images/{task.node.uuid}/one.raw", url)
         served = self.root / "www" / url.removeprefix("http://files:8080/")
         self.assertEqual(b"image", served.read_bytes())
@@ -136,7 +146,7 @@ class FileTest(fakes.DriverTestCase):
 
     def test_what_cannot_be_withdrawn_is_named(self) -> None:
         task = self._task("images/one.raw")
-        instance_image.build_image_info(task, SHA)
+        self._offer(task)
         (self.root / "www" / "ingot-images").rename(self.root / "www" / "moved")
         (self.root / "www" / "ingot-images").touch()  # whose files cannot be removed
         error = self.assertRaises(errors.ImageError, instance_image.withdraw, task)
@@ -146,7 +156,7 @@ class FileTest(fakes.DriverTestCase):
     def test_other_files_of_the_host_stay_private(self) -> None:
         (self.root / "images" / "link.raw").symlink_to(self.root / "secret.raw")
         for path in ("secret.raw", "images/../secret.raw", "images/link.raw"):
-            error = self.assertRaises(errors.Invalid, instance_image.build_image_info, self._task(path), SHA)
+            error = self.assertRaises(errors.Invalid, self._offer, self._task(path))
             self.assertIn("file_url_allowed_paths", error.message)
 
     def test_names_that_no_file_has(self) -> None:
@@ -157,18 +167,16 @@ class FileTest(fakes.DriverTestCase):
         ):
             task = self._task(path)
             task.node.instance_info["image_checksum"] = SHA
-            error = self.assertRaises(error_class, instance_image.build_image_info, task, SHA)
+            error = self.assertRaises(error_class, self._offer, task)
             self.assertIn(named, error.message)
 
     def test_what_is_missing_is_named(self) -> None:
         self.assertIn(
             "gone.raw",
-            self.assertRaises(
-                errors.ImageError, instance_image.build_image_info, self._task("images/gone.raw"), SHA
-            ).message,
+            self.assertRaises(errors.ImageError, self._offer, self._task("images/gone.raw")).message,
         )
         unserved = self._task("images/one.raw", http_url=None)
         self.assertIn(
             "[deploy] http_root and http_url",
-            self.assertRaises(errors.Invalid, instance_image.build_image_info, unserved, SHA).message,
+            self.assertRaises(errors.Invalid, self._offer, unserved).message,
         )
