@@ -22,20 +22,24 @@ from ingot.common.conf.ironic import Verdict
 if TYPE_CHECKING:
     from keystoneauth1 import loading
 
-    from ingot.common.conf import glance
+    from ingot.common.conf import glance, introspection
 else:
     glance = later.Module("ingot.common.conf.glance")
+    introspection = later.Module("ingot.common.conf.introspection")
     loading = later.Module("keystoneauth1.loading")
 
 _SECTION = re.compile(r"\[([^\]]+)\]\s*")
 _OPTION = re.compile(r"([^\s=:#;\[][^=:]*?)\s*[=:]\s*(.*)")
 
-GLANCE = "glance"
+GLANCE, INSPECTOR = "glance", "inspector"
 
-_LIBRARIES = ("oslo.log", "oslo.db", "oslo.messaging", "oslo.policy", GLANCE, "keystonemiddleware.auth_token")
+_LIBRARIES = (
+    *("oslo.log", "oslo.db", "oslo.messaging", "oslo.policy", GLANCE, INSPECTOR),
+    "keystonemiddleware.auth_token",
+)
 """Whose options Ingot's processes have. They are loaded in this order, and only if an option is not found before."""
 
-_LOGINS = (GLANCE, "keystone_authtoken")
+_LOGINS = (GLANCE, INSPECTOR, "keystone_authtoken")
 """Groups whose options depend on auth_type."""
 
 _CLOSE = 0.75
@@ -192,8 +196,8 @@ class Catalog:
         key = (setting.group, setting.name)
         while key not in self._known and self._more:
             name = self._more.pop(0)
-            if name == GLANCE:
-                self._add([(GLANCE, glance.OPTIONS)])
+            if name in (GLANCE, INSPECTOR):
+                self._add([(name, glance.OPTIONS if name == GLANCE else introspection.OPTIONS)])
             for entry_point in importlib.metadata.entry_points(group="oslo.config.opts", name=name):
                 self._add(entry_point.load()())
         return self._known.get(key)
