@@ -108,6 +108,8 @@ class RackConfig:
     :param cpus: processors of a QEMU machine.
     :param record_traffic: whether the beginning of each packet of a QEMU machine is kept: by boot and network card, in
         files ``traffic-1-0.pcap``, ... in its directory.
+    :param forwarded_ports: further TCP ports of the only machine, a QEMU one, besides its agent's: each is reached at
+        ``address``, under the same number.
     :param disk_kinds: ``ata`` or ``nvme`` for a machine's first, second, ... disk; the last one is for all others. What
         its secure erase does can follow after a colon: ``unsupported``, ``frozen`` or ``failing``; or the disk is
         ``read-only``.
@@ -146,6 +148,7 @@ class RackConfig:
     memory: int = 4096
     cpus: int = 2
     record_traffic: bool = False
+    forwarded_ports: tuple[int, ...] = ()
     boot_delay: float = 0.5
     boot_retry: float = 0.0
     os_boot_delay: float = 0.5
@@ -190,6 +193,8 @@ class RackConfig:
         for vendor in (self.redfish_vendor, *(one.redfish_vendor for one in self.machine)):
             if vendor is not None and vendor not in VENDORS:
                 raise ConfigError(f"redfish_vendor: {vendor!r} is not one of {', '.join(VENDORS)}")
+        if self.forwarded_ports and (self.machines, self.machine_kind) != (1, "qemu"):
+            raise ConfigError(f"forwarded_ports: {list(self.forwarded_ports)} can be those of one QEMU machine only")
         if len(self.machine) > self.machines:
             raise ConfigError(f"machine: {len(self.machine)} entries, but there are {self.machines} machines")
 

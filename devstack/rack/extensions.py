@@ -1,6 +1,6 @@
 """The table of all agent commands, put together from the modules that hold them."""
 
-from ingot.rack import logs, rescue, standby, steps
+from ingot.rack import exports, logs, rescue, standby, steps
 from ingot.rack.commands import CommandSpec
 
 COMMANDS: dict[str, CommandSpec] = {
@@ -8,4 +8,5 @@ COMMANDS: dict[str, CommandSpec] = {
     **standby.COMMANDS,
     **logs.COMMANDS,
     **rescue.COMMANDS,
+    **exports.COMMANDS,
 }

@@ -158,7 +158,8 @@ class QemuMachine(Machine):
         self._console, console = _connect_pair()
         with monitor, console:
             ends = monitor.fileno(), console.fileno()
-            wiring = qemu_command.Wiring(*ends, self._boot_urls(), self._agent, self._records())
+            forwarded = self.site.config.forwarded_ports
+            wiring = qemu_command.Wiring(*ends, self._boot_urls(), self._agent, self._records(), forwarded)
             command = qemu_command.build(self.spec, self.disks, firmware, setting, wiring, image)
             stopped = ["-S"] if self.faults.strike("boot_hang") else []
             with (self.directory / "qemu.log").open("wb") as log:

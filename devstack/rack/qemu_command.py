@@ -11,8 +11,8 @@ from ingot.rack.disks import Disk
 from ingot.rack.nvram import BootSetting
 
 PROGRAM = "qemu-system-x86_64"
-# QEMU never outlives the rack, however that ends: the kernel sees to it.
-_TIED_TO_THE_RACK = ("setpriv", "--pdeathsig", "KILL")
+TIED_TO_THE_RACK = ("setpriv", "--pdeathsig", "KILL")
+"""What a command begins with that never outlives the rack, however that ends: the kernel sees to it."""
 
 UEFI_CODE = Path("/usr/share/OVMF/OVMF_CODE_4M.fd")
 UEFI_VARIABLES = Path("/usr/share/OVMF/OVMF_VARS_4M.fd")
@@ -59,6 +59,7 @@ class Wiring:
     :param monitor: descriptor of its control socket; ``console``: of the socket of its serial line.
     :param boot_urls: where each network card finds its iPXE script.
     :param agent: address and port at which others reach the agent.
+    :param forwarded: further ports that are reached at that address, too.
     :param records: a file for each network card that keeps what passes through it; none: nothing is kept.
     """
 
@@ -67,6 +68,7 @@ class Wiring:
     boot_urls: Sequence[str]
     agent: tuple[str, int]
     records: Sequence[Path] = ()
+    forwarded: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def build(
         "-serial": "chardev:console",
     }
     return [
-        *_TIED_TO_THE_RACK,
+        *TIED_TO_THE_RACK,
         PROGRAM,
         "-nodefaults",
         "-no-user-config",
@@ -192,9 +194,12 @@ def _disks(disks: Sequence[Disk], first: int) -> list[str]:
 def _network(spec: MachineSpec, wiring: Wiring, first: int) -> list[str]:
     """Return arguments for a private network per card, with this computer as host; the first leads to the agent."""
     address, port = wiring.agent
+    pairs = [(port, AGENT_PORT), *((further, further) for further in wiring.forwarded)]
     words = []
     for nic, (mac, url) in enumerate(zip(spec.macs, wiring.boot_urls, strict=True)):
-        forward = f",hostfwd=tcp:{address}:{port}-:{AGENT_PORT}" if nic == 0 else ""
+        forward = (
+            "".join(f",hostfwd=tcp:{address}:{outside}-:{inside}" for outside, inside in pairs) if nic == 0 else ""
+        )
         words += [
             "-netdev",
             f"user,id=net{nic},net=10.0.{2 + nic}.0/24,bootfile={_value(url)}{forward}",

@@ -37,7 +37,7 @@ async def prepare_image(agent: "Agent", image_info: dict[str, Any], configdrive:
     The disk holds the image only when the checksum was right: a real agent checks after writing, too.
     """
     faults = agent.machine.faults
-    device = await _root_device(agent)
+    device = await find_root_device(agent)
     download = images.Download(
         info=image_info,
         scratch=agent.machine.directory,
@@ -52,7 +52,7 @@ async def prepare_image(agent: "Agent", image_info: dict[str, Any], configdrive:
     return f"image ({image_info.get('id')}) written to device {device.name} root_uuid={_root_uuid(device)}"
 
 
-async def _root_device(agent: "Agent") -> BlockDevice:
+async def find_root_device(agent: "Agent") -> BlockDevice:
     """Choose a device by the node's hints; an agent that knows of none asks the service whether there are some now."""
     if not root_device.hints(agent.node):
         await agent.learn_of_its_node()

@@ -13,7 +13,12 @@ LOG = log.getLogger(__name__)
 
 _FABRIC = "iscsi"
 _STORAGE = "ingot"
-_EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - of an agent that does not know its own
+_LUN = 1
+"""Targets of other kinds (tgt) have themselves as 0."""
+
+_EVERY_ADDRESS = ("[::0]", "0.0.0.0")  # noqa: S104 - credentials guard it
+"""As IPv6, which takes IPv4 along; and for a kernel without it. An address of its own may be one of a router."""
+
 _SHORTEST_PASSWORD = 12
 
 
@@ -59,12 +64,11 @@ class IscsiExtension(base.BaseAgentExtension):
         group.set_attribute("authentication", "1")
         group.set_attribute("generate_node_acls", "0")
         group.set_attribute("demo_mode_write_protect", "1")
-        lun = rtslib_fb.LUN(group, 0, storage)
+        lun = rtslib_fb.LUN(group, _LUN, storage)
         permit = rtslib_fb.NodeACL(group, initiator)
         permit.chap_userid, permit.chap_password = username, password
-        rtslib_fb.MappedLUN(permit, 0, lun)
-        address = self.agent.advertise_address.hostname or _EVERY_ADDRESS
-        rtslib_fb.NetworkPortal(group, f"[{address}]" if ":" in address else address, port)
+        rtslib_fb.MappedLUN(permit, _LUN, lun)
+        _listen(group, port)
         group.enable = True  # last: who may get in is known by now
 
     @base.async_command("stop_iscsi_target")
@@ -83,6 +87,14 @@ class IscsiExtension(base.BaseAgentExtension):
         if configdrive is not None:
             partition_utils.create_config_drive_partition(node_uuid or "local", device, configdrive)
         return f"{device} is not exported any more"
+
+
+def _listen(group, port):
+    first, second = _EVERY_ADDRESS
+    try:
+        rtslib_fb.NetworkPortal(group, first, port)
+    except rtslib_fb.RTSLibError:
+        rtslib_fb.NetworkPortal(group, second, port)
 
 
 def _end():

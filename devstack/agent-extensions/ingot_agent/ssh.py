@@ -20,7 +20,6 @@ _SERVER = "/usr/sbin/sshd"
 _NAME = re.compile("[a-z_][a-z0-9_-]{0,30}")
 _KEY = re.compile("(ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}( [ -~]*)?")
 _CONFIGURATION = """\
-ListenAddress {address}
 Port {port}
 HostKey {place}/host_key
 AuthorizedKeysFile {place}/authorized_keys
@@ -62,12 +61,11 @@ class SshExtension(base.BaseAgentExtension):
         if not os.path.exists(f"{_PLACE}/host_key"):
             _run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{_PLACE}/host_key")
         _stop()
-        address = self.agent.advertise_address.hostname or "0.0.0.0"  # noqa: S104 - it does not know its own
         _write("authorized_keys", f"{public_key}\n")
-        options = _CONFIGURATION.format(address=address, port=port, place=_PLACE, username=username)
+        options = _CONFIGURATION.format(port=port, place=_PLACE, username=username)
         _write("sshd_config", options)
         _run(_SERVER, "-f", f"{_PLACE}/sshd_config")
-        LOG.info("%s may log in at %s port %s", username, address, port)
+        LOG.info("%s may log in at port %s", username, port)
 
 
 def _make_user(username):

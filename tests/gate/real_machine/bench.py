@@ -67,6 +67,7 @@ class Bench(fixtures.Fixture):
     :param deploy: options of Ingot beside those that every run has, in the group of that name.
     :param recorder: stands between agents and Ingot; without one they connect to each other directly.
     :param rack: further settings of the rack.
+    :param options: further options of Ingot, by group.
     :ivar files: what has kernel, ramdisk and image.
     """
 
@@ -80,8 +81,10 @@ class Bench(fixtures.Fixture):
         deploy: Mapping[str, Any] = STORY,
         recorder: Recorder | None = None,
         rack: Mapping[str, Any] | None = None,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         super().__init__()
+        self._options = options or {}
         self._rack = rack or {}
         self._recorder = recorder
         self._deploy = deploy
@@ -148,6 +151,8 @@ class Bench(fixtures.Fixture):
             "pxe": {"kernel_append_params": "console=ttyS0,115200 quiet"},
             "service_catalog": {"endpoint_override": f"http://{HOST}:{self._agents_port}"},
         }
+        for group, values in self._options.items():
+            groups[group] = {**groups.get(group, {}), **values}
         lines = ([f"[{group}]", *(f"{k} = {v}" for k, v in values.items())] for group, values in groups.items())
         return "\n".join(line for group in lines for line in group) + "\n"
 
