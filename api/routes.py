@@ -126,6 +126,7 @@ ROUTES: tuple[Route, ...] = (
     serve_machines("/boot/petitboot/pxelinux.cfg/01-<mac>", {"GET": boot.petitboot}),
     serve_machines("/boot/images/<node>/<ticket>/<image>", {"GET": boot.image}),
     serve_machines("/boot/media/<node>/<ticket>/boot.iso", {"GET": boot_media.image}),
+    serve_machines("/boot/media/<node>/<ticket>/config.img", {"GET": boot_media.second}),
     serve_machines("/boot/volumes/<node>/<ticket>", {"GET": boot.volume}),
     serve_machines("lookup", {"GET": agents.lookup}, since=22),
     serve_machines("heartbeat", {"POST": build_without_ident("node_ident")}, since=22),

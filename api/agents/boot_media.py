@@ -4,19 +4,18 @@ Nothing of an image lies on any disk, and every process of the API makes the sam
 of them a BMC asks, or which conductor takes care of the node. BMCs read block by block, with ranges.
 """
 
+import base64
 import collections
+import gzip
 import hmac
-import json
 import threading
-from collections.abc import Mapping
-from pathlib import Path
 
 from oslo_config import cfg
 from oslo_log import log
 from werkzeug.datastructures import Headers, Range
 from werkzeug.http import parse_range_header
 
-from ingot.api.agents.media import iso, loaders, sources
+from ingot.api.agents.media import fat, iso, loaders, settings, sources
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
 from ingot.api.web.streams import Reading
@@ -26,17 +25,17 @@ from ingot.db import boots, models, nodes
 
 LOG = log.getLogger(__name__)
 
-_WITH_METADATA, _WITHOUT = "config-2", "VMEDIA_BOOT_ISO"
-"""Labels by which the agent, and what configures networks before it, finds the image that its machine booted from."""
+_BOOT_LABEL, _SECOND_LABEL = "VMEDIA_BOOT_ISO", "ir-vfd-dev"
+"""Labels by which the agent finds media that have no network_data."""
 
-_AUTHORITIES = "/etc/ironic-python-agent/ironic.crt"
-_NETWORK_DATA = "/openstack/latest/network_data.json"
 _KERNEL, _RAMDISK = "/boot/kernel", "/boot/ramdisk"
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^[]!~")
 _MOST_KEPT = 64
+_LARGEST_KEPT = 4 * 1024 * 1024
+"""Bytes of a second medium: a larger one is unpacked again for each request."""
 
 _guard = threading.Lock()
-_images: collections.OrderedDict[str, "iso.Image | _Finished"] = collections.OrderedDict()
+_images: collections.OrderedDict[tuple[str, str], "iso.Image | _Finished"] = collections.OrderedDict()
 
 
 class _Finished:
@@ -54,13 +53,23 @@ def image(call: Call, node: str, ticket: str) -> Reply:
     There is nothing at links that were taken back, or guessed.
     """
     found = _find(call, node, ticket)
-    if found is None:
-        raise errors.NotFound("There is no boot medium here: the link to it was taken back, or there never was one.")
-    own = _prepare(call, found)
+    return _send(call, found, "boot medium", _prepare(call, found))
+
+
+@operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/octet-stream"))
+def second(call: Call, node: str, ticket: str) -> Reply:
+    """Send what a BMC inserts beside the boot medium: settings of the agent, or the node's config drive."""
+    found = _find(call, node, ticket, ("configdrive",))
+    if "second" not in found.boot_config["media"]:
+        raise _not_there_error()
+    return _send(call, found, "second boot medium", _prepare_second(call, found))
+
+
+def _send(call: Call, found: models.Node, what: str, own: "iso.Image | _Finished") -> Reply:
     headers = {"Accept-Ranges": "bytes"}
     asked = _read_range(call.headers)
     if asked is None:
-        LOG.info("Node %s: its boot medium, %d bytes, is read from %s", found.uuid, own.size, call.where)
+        LOG.info("Node %s: its %s, %d bytes, is read from %s", found.uuid, what, own.size, call.where)
         return Reply(Reading(own.read(0, own.size)), 200, {**headers, "Content-Length": str(own.size)})
     place = asked.range_for_length(own.size)
     if place is None:
@@ -71,13 +80,23 @@ def image(call: Call, node: str, ticket: str) -> Reply:
     return Reply(Reading(own.read(start, end - start)), 206, headers | part)
 
 
-def _find(call: Call, node: str, ticket: str) -> models.Node | None:
+def _not_there_error() -> errors.NotFound:
+    return errors.NotFound("There is no boot medium here: the link to it was taken back, or there never was one.")
+
+
+def _find(call: Call, node: str, ticket: str, more: tuple[str, ...] = ()) -> models.Node:
+    """Return the node whose link it is.
+
+    :param more: columns to read beside those of every medium.
+    """
     try:
-        found = nodes.get(call.db, node, ("id", "uuid", "boot_config", "network_data"))
+        found = nodes.get(call.db, node, ("id", "uuid", "boot_config", "network_data", *more))
     except errors.NotFound:
-        return None
+        raise _not_there_error() from None
     own = found.boot_config.get("media", {}).get("ticket", "")
-    return found if own and hmac.compare_digest(own.encode(), ticket.encode()) else None
+    if not own or not hmac.compare_digest(own.encode(), ticket.encode()):
+        raise _not_there_error()
+    return found
 
 
 def _read_range(headers: Headers) -> Range | None:
@@ -92,25 +111,51 @@ def _prepare(call: Call, node: models.Node) -> "iso.Image | _Finished":
     :raises ServiceUnavailable: it cannot be made.
     """
     config = node.boot_config["media"]
-    with _guard:
-        if known := _images.get(config["ticket"]):
-            _images.move_to_end(config["ticket"])
-            return known
+    if known := _recall(config, "boot"):
+        return known
     try:
-        made = _make(call.conf, config, node.network_data)
+        made = _make(call.conf, node)
     except errors.IngotError as exc:
         LOG.warning("Node %s: its boot medium cannot be made: %s", node.uuid, exc.message)
         raise errors.ServiceUnavailable(what="The boot medium", reason=exc.message) from exc
     if node.boot_config.get("target") != "trial":
         boots.note_script(call.db, node)
-    with _guard:
-        _images[config["ticket"]] = made
-        while len(_images) > _MOST_KEPT:
-            _images.popitem(last=False)
+    _keep(config, "boot", made)
     return made
 
 
-def _make(conf: cfg.ConfigOpts, config: MediaConfig, network_data: Mapping[str, object]) -> "iso.Image | _Finished":
+def _prepare_second(call: Call, node: models.Node) -> "_Finished":
+    config = node.boot_config["media"]
+    if isinstance(known := _recall(config, "second"), _Finished):
+        return known
+    if config["second"] == "configdrive":
+        content = gzip.decompress(base64.b64decode(node.configdrive or ""))
+    else:
+        label = settings.WITH_METADATA if node.network_data else _SECOND_LABEL
+        content = fat.build(settings.build(call.conf, node.network_data, _list_arguments(config)), label)
+    made = _Finished(sources.Content(content))
+    if made.size <= _LARGEST_KEPT:
+        _keep(config, "second", made)
+    return made
+
+
+def _recall(config: MediaConfig, which: str) -> "iso.Image | _Finished | None":
+    with _guard:
+        key = config["ticket"], which
+        if key in _images:
+            _images.move_to_end(key)
+        return _images.get(key)
+
+
+def _keep(config: MediaConfig, which: str, made: "iso.Image | _Finished") -> None:
+    with _guard:
+        _images[config["ticket"], which] = made
+        while len(_images) > _MOST_KEPT:
+            _images.popitem(last=False)
+
+
+def _make(conf: cfg.ConfigOpts, node: models.Node) -> "iso.Image | _Finished":
+    config = node.boot_config["media"]
     users = config.get("of_user", [])
 
     def find(name: str, given: str) -> sources.Source:
@@ -118,24 +163,21 @@ def _make(conf: cfg.ConfigOpts, config: MediaConfig, network_data: Mapping[str, 
 
     if given := config.get("image"):
         return _Finished(find("image", given))
-    script = _write_configuration(config.get("arguments", "")).encode()
+    script = _write_configuration(_list_arguments(config)).encode()
     files: dict[str, sources.Source] = {_KERNEL: find("kernel", config["kernel"])}
     files[_RAMDISK] = find("ramdisk", config["ramdisk"])
     files |= dict.fromkeys(loaders.CONFIGURATIONS, sources.Content(script))
-    if network_data:
-        files[_NETWORK_DATA] = sources.Content(json.dumps(network_data).encode())
-    if conf.agent.api_ca_file:
-        files[_AUTHORITIES] = sources.Content(_read_authorities(conf.agent.api_ca_file))
+    own = settings.build(conf, node.network_data)
+    files |= {f"/{path}": sources.Content(content) for path, content in own.items()}
     loader = config.get("bootloader")
     esp = find("bootloader", loader) if loader else loaders.read_esp(conf, config.get("architecture", "x86_64"))
-    return iso.lay_out(files, esp, _WITH_METADATA if network_data else _WITHOUT)
+    return iso.lay_out(files, esp, settings.WITH_METADATA if node.network_data else _BOOT_LABEL)
 
 
-def _read_authorities(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as exc:
-        raise errors.ImageError(f"[agent] api_ca_file {path}: {exc.strerror}") from exc
+def _list_arguments(config: MediaConfig) -> str:
+    """Return the kernel arguments, with the token of the agent that they start."""
+    token = [f"ipa-agent-token={config['token']}"] if "token" in config else []
+    return " ".join([config.get("arguments", ""), *token])
 
 
 def _write_configuration(arguments: str) -> str:

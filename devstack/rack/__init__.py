@@ -10,7 +10,8 @@ nothing of it: the two meet on the wire, by IPMI, Redfish and HTTP.
 ``simulated``        machines without insides: what boots and runs is acted
 ``qemu``             machines in QEMU (``qemu_command``), with a serial ``console``
 ``bmc``              its BMC, over real IPMI; ``redfish`` is the same over Redfish, with habits of ``vendors``
-``boot``             network boot: iPXE scripts; ``media`` and ``iso`` are virtual media and what they start
+``boot``             network boot: iPXE scripts; ``media`` and ``iso`` are virtual media and what they start;
+                     ``fat`` reads those that only have settings
 ``disks``            sparse files; ``partitions``, ``raid`` and ``images`` are what gets written to them
 ``agent``            the ramdisk's agent: lookup and heartbeat (``service_client``), with ``tls``
 ``agent_api``        its HTTP API; ``commands`` runs commands, ``extensions`` lists them

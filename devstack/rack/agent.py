@@ -38,15 +38,15 @@ class Agent:
     :ivar comes_back: whether its ramdisk starts another one after its end.
     :param arguments: the kernel's arguments. Read are ``ipa-api-url`` (required; of several, separated by
         commas, the first), ``ipa-insecure`` (1: do not verify the service's certificate),
-        ``ipa-ironic-api-version`` (instead of asking), ``ipa-advertise-host``, and where the inventory goes:
-        ``ipa-inspection-callback-url`` with ``ipa-inspection-collectors``, and ``BOOTIF``.
+        ``ipa-ironic-api-version`` (instead of asking), ``ipa-advertise-host``, ``ipa-agent-token``, and where the
+        inventory goes: ``ipa-inspection-callback-url`` with ``ipa-inspection-collectors``, and ``BOOTIF``.
     """
 
     def __init__(self, machine: "SimulatedMachine", arguments: dict[str, str]) -> None:
         self.machine = machine
         self.arguments = arguments
         self.state = "starting"
-        self.token = ""
+        self.token = arguments.get("ipa-agent-token", "")
         self.node: dict[str, Any] = {}
         self.partition_uuids: dict[str, str] = {}
         self.callback_url = ""
@@ -168,6 +168,8 @@ class Agent:
             self.machine.log(f"the service knows this machine as node {self.node['uuid']}")
         except (KeyError, TypeError, ValueError) as error:
             raise Fatal(f"the answer to the lookup lacks {error}") from error
+        if token == HIDDEN_TOKEN and self.token:
+            return config
         if token == HIDDEN_TOKEN:
             raise Fatal("the service gave this node's agent token to another agent before")
         if not isinstance(token, str) or len(token) < MIN_TOKEN_LENGTH:

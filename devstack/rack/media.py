@@ -57,6 +57,10 @@ class Media:
         """Return the image that a machine starts from; None: no drive has one. A CD comes before a stick."""
         return min(self.inserted.values(), key=lambda medium: medium.kind, default=None)
 
+    def stick(self) -> Medium | None:
+        """Return the image in a drive that is none for CDs."""
+        return next((medium for medium in self.inserted.values() if medium.kind == "usb"), None)
+
     def public(self) -> dict[str, Any]:
         return {name: medium.public() for name, medium in self.inserted.items()}
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
 
-from ingot.rack import boot, iso, partitions, volumes
+from ingot.rack import boot, fat, iso, partitions, volumes
 from ingot.rack.agent import Agent
 from ingot.rack.config import MachineSpec
 from ingot.rack.disks import Disk
@@ -17,6 +17,9 @@ from ingot.rack.loop import Site, in_thread
 from ingot.rack.machine import Hang, Machine
 from ingot.rack.media import MediaError, Medium, fetch
 from ingot.rack.raid import block_devices
+
+_SETTINGS_LABEL = "ir-vfd-dev"
+"""By which the real agent finds a medium with its settings."""
 
 
 class SimulatedMachine(Machine):
@@ -140,11 +143,32 @@ class SimulatedMachine(Machine):
             raise Hang(f"media boot: {error}") from error
         finally:
             image.unlink(missing_ok=True)
+        if arguments.get("boot_method") == "vmedia":
+            arguments |= await self._read_settings()
         if "ipa-api-url" in arguments:
             await self._run_agent(arguments)
             return
         await asyncio.sleep(self.site.config.os_boot_delay)
         self.enter("os", f"started from {medium.image}")
+
+    async def _read_settings(self) -> dict[str, str]:
+        """Return what the agent of a finished image finds on a second medium, in place of kernel arguments."""
+        medium = self.media.stick()
+        if medium is None:
+            return {}
+        image = self.directory / "stick.img"
+        try:
+            await in_thread(self.site.heavy, fetch, medium, image, self.site.config.ca_file)
+            content = image.read_bytes()
+            found = (
+                fat.read_file(content, "parameters.txt") if fat.read_label(content).lower() == _SETTINGS_LABEL else None
+            )
+        except (MediaError, fat.FatError) as error:
+            self.log(f"second medium: {error}")
+            return {}
+        finally:
+            image.unlink(missing_ok=True)
+        return boot.parse_arguments((found or b"").decode(errors="replace").split())
 
     async def _ask_network(self) -> boot.BootPlan | None:
         """Return what the network has for this machine; with boot_retry, ask until there is something."""

@@ -6,6 +6,8 @@ The link has a ticket in it, which ends with the boot: when the next medium repl
 import secrets
 import urllib.parse
 
+from oslo_utils import strutils
+
 from ingot.common import errors
 from ingot.common.conf import opts
 from ingot.common.json_types import MediaConfig
@@ -21,9 +23,14 @@ PROPERTIES = {
     "deploy_iso": "URL, or id in Glance, of a finished image with the agent, instead of deploy_kernel and "
     "deploy_ramdisk. It must know the address of the API. Optional.",
     "rescue_iso": "The same for rescues. Optional.",
+    "config_via_removable": "Whether the agent of a finished image gets its settings (address of the API, token, "
+    "kernel_append_params, network_data) on a virtual USB stick or floppy disk. Default false. Optional.",
     "ramdisk_image_download_source": "Where the BMC fetches finished images: local, from the API; http, from where "
     "they are. Default: [deploy] ramdisk_image_download_source. Optional.",
 }
+
+BOOT, SECOND = "boot.iso", "config.img"
+"""What links to media end with."""
 
 _SOURCES = ("local", "http")
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
@@ -74,6 +81,19 @@ def check_place(task: Task) -> None:
         )
 
 
+def has_second_drive(task: Task) -> bool:
+    """Return whether the agent of a finished image gets its settings in a second drive.
+
+    :raises Invalid: the node has no word for it that there is.
+    """
+    given = task.node.driver_info.get("config_via_removable")
+    try:
+        return given is not None and bool(strutils.bool_from_string(str(given), strict=True))
+    except ValueError:
+        field = "driver_info.config_via_removable"
+        raise errors.Invalid(field=field, value=given, allowed="true or false.") from None
+
+
 def offer(task: Task, target: str, media: MediaConfig) -> str:
     """Return the URL of a new medium, in place of any other; it works when this returns.
 
@@ -87,8 +107,14 @@ def offer(task: Task, target: str, media: MediaConfig) -> str:
     task.save()  # the BMC may ask for it at once
     if source == "http" and image.startswith(("http://", "https://")):
         return image
-    base = info.get("external_http_url") or task.conf.deploy.external_http_url or opts.agent_api_url(task.conf)
-    return f"{str(base).rstrip('/')}/boot/media/{task.node.uuid}/{ticket}/boot.iso"
+    return link(task, BOOT)
+
+
+def link(task: Task, name: str) -> str:
+    """Return the URL of one of the media that are offered: ``BOOT`` or ``SECOND``."""
+    base = task.node.driver_info.get("external_http_url") or task.conf.deploy.external_http_url
+    base = base or opts.agent_api_url(task.conf)
+    return f"{str(base).rstrip('/')}/boot/media/{task.node.uuid}/{task.node.boot_config['media']['ticket']}/{name}"
 
 
 def is_offered(task: Task, url: str) -> bool:

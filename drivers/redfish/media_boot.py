@@ -47,6 +47,7 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
                 media.check_file(task, f"driver_info.{key}", info[key], of_user=True)
         if instance.get("boot_iso"):
             media.check_file(task, "instance_info.boot_iso", instance["boot_iso"], of_user=True)
+        media.has_second_drive(task)
         if info.get("deploy_iso"):
             self.is_persistent(task, default=True)
             return
@@ -97,15 +98,25 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
             raise errors.ImageError(refusal)
         return results.DONE
 
+    def brings_token(self, task: Task) -> bool:
+        return self._find_iso(task) is None or media.has_second_drive(task)
+
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         task.memory.pop(_TRIAL, None)
-        self._boot(task, "ramdisk", self._describe_ramdisk(task, kernel_parameters))
+        own = self._describe_ramdisk(task, kernel_parameters)
+        if self.brings_token(task) and task.node.agent_token:
+            own["token"] = task.node.agent_token
+        self._boot(task, "ramdisk", own)
 
     def _describe_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> MediaConfig:
-        """Return what is on the medium that boots the agent."""
-        if iso := self._find_iso(task):
-            return {"image": iso, "of_user": ["image"]}
+        """Return what is on the medium that boots the agent, but for its token."""
         agent = {"ipa-api-url": opts.agent_api_url(self.conf), "boot_method": "vmedia", **kernel_parameters}
+        if iso := self._find_iso(task):
+            own: MediaConfig = {"image": iso, "of_user": ["image"]}
+            if media.has_second_drive(task):
+                own["second"] = "settings"
+                own["arguments"] = " ".join(self.build_arguments(task, "ramdisk", agent))
+            return own
         kernel, ramdisk = self.choose_ramdisk(task)
         named = task.node.driver_info.values()
         of_user = [name for name, file in (("kernel", kernel), ("ramdisk", ramdisk)) if file in named]
@@ -122,12 +133,13 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
     def prepare_instance(self, task: Task) -> None:
         """Boot a deployed image from disk; a user's image or ramdisk, in ``instance_info``, as the agent is booted."""
         info = task.node.instance_info
+        second: MediaConfig = {"second": "configdrive"} if task.configdrive() else {}
         if info.get("boot_iso"):
-            self._boot(task, "instance", {"image": str(info["boot_iso"]), "of_user": ["image"]})
+            self._boot(task, "instance", {"image": str(info["boot_iso"]), "of_user": ["image"], **second})
         elif info.get("kernel") and info.get("ramdisk"):
             arguments = self.build_arguments(task, "instance", {})
             own = media.build(task, info["kernel"], info["ramdisk"], arguments, ["kernel", "ramdisk"])
-            self._boot(task, "instance", own)
+            self._boot(task, "instance", {**own, **second})
         elif get_interface(task, StorageInterface).should_write_image(task):
             self._withdraw(task)
             task.set(boot_config={"target": "disk"})
@@ -147,22 +159,33 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
         return str(found) if found else None
 
     def _boot(self, task: Task, target: str, own: MediaConfig) -> None:
-        arguments = own.get("arguments")
-        if arguments is not None:
-            self.check_text("kernel_append_params", arguments)
-            if task.node.boot_mode == "bios":  # what is asked of it was checked: only the machine is not there yet
-                get_interface(task, ManagementInterface).set_boot_mode(task, "uefi")
-                task.set(boot_mode="uefi")
+        self.check_text("kernel_append_params", own.get("arguments", ""))
+        if "kernel" in own and task.node.boot_mode == "bios":
+            # What is asked of it was checked: only the machine is not there yet.
+            get_interface(task, ManagementInterface).set_boot_mode(task, "uefi")
+            task.set(boot_mode="uefi")
+        self._take_back_second(task)
         self._give(task, media.offer(task, target, own), persistent=target == "instance")
+        if "second" in own:
+            second = media.link(task, media.SECOND)
+            connection.call(task, lambda machine: virtual_media.insert_second(machine, second), factor=2)
 
     def _withdraw(self, task: Task) -> None:
         """End the link, and have the BMC forget the image; one that does not answer finds nothing there any more."""
         if "media" in task.node.boot_config:
             try:
                 self._take_back(task)
+                self._take_back_second(task)
             except errors.HardwareError as exc:
                 LOG.warning("Node %s: its boot medium is not taken back from the BMC: %s", task.node.uuid, exc.message)
         task.set(boot_config={})
+
+    @staticmethod
+    def _take_back_second(task: Task) -> None:
+        """Empty the second drive, if something was offered for it last. Safe to repeat."""
+        if "second" in task.node.boot_config.get("media", {}):
+            types = [*virtual_media.SECOND_TYPES]
+            connection.call(task, lambda machine: virtual_media.eject(machine, types), factor=2)
 
     def _give(self, task: Task, url: str, persistent: bool) -> None:
         """Have the machine boot from an image."""

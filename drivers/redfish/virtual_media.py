@@ -11,6 +11,8 @@ from ingot.drivers.redfish import connection
 MEDIA_TYPES: dict[str, tuple[str, ...]] = {"cdrom": ("CD", "DVD"), "floppy": ("Floppy",), "disk": ("USBStick",)}
 """Type of device in the API -> Redfish's MediaTypes of the drives that can be it, the best first."""
 
+SECOND_TYPES = ("disk", "floppy")
+"""Types of drives that can have a medium beside the one that boots, the best first."""
 
 _LOOKS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each look whether an image has arrived in its drive."""
@@ -70,7 +72,7 @@ def insert_and_see(machine: connection.Machine, device_type: str, image_url: str
     insert(machine, device_type, image_url)
     for pause in _LOOKS:
         bmc_loop.wait(asyncio.sleep(pause))
-        shown = [machine.read(drive.path) for drive in find_drives(machine)]
+        shown = [machine.read(drive.path) for drive in _find_all(find_drives(machine), device_type)]
         if any(drive.get("Inserted") and drive.get("Image") for drive in shown):
             return
     raise errors.HardwareError(
@@ -79,16 +81,38 @@ def insert_and_see(machine: connection.Machine, device_type: str, image_url: str
     )
 
 
+def insert_second(machine: connection.Machine, image_url: str) -> None:
+    """Put an image into a drive beside that of CDs, as :func:`insert_and_see` does.
+
+    :raises HardwareError: it does not arrive, or there is no such drive.
+    """
+    drives = find_drives(machine)
+    for device_type in SECOND_TYPES:
+        if _find_all(drives, device_type):
+            insert_and_see(machine, device_type, image_url)
+            return
+    raise errors.HardwareError(
+        what=f"Inserting {masking.mask_text(image_url)} by BMC {machine.address.where}",
+        reason="it has neither a virtual USB stick nor a virtual floppy disk",
+    )
+
+
 def eject(machine: connection.Machine, device_types: list[str]) -> list[str]:
     """Empty the drives of these types; return the images that were in them. Safe to repeat."""
-    requested = {kind for device_type in device_types for kind in MEDIA_TYPES[device_type]}
-    ejected = []
-    for drive in find_drives(machine):
-        if drive.inserted and requested.intersection(one.value for one in drive.media_types or ()):
+    drives, ejected = find_drives(machine), []
+    requested = {drive.path for device_type in device_types for drive in _find_all(drives, device_type)}
+    for drive in drives:
+        if drive.inserted and drive.path in requested:
             ejected.append(str(drive.image))
             with machine.repeating():
                 drive.eject_media()
     return ejected
+
+
+def _find_all(drives: list[connection.Resource], device_type: str) -> list[connection.Resource]:
+    """Return the drives of a type."""
+    kinds = set(MEDIA_TYPES[device_type])
+    return [drive for drive in drives if kinds.intersection(one.value for one in drive.media_types or ())]
 
 
 def _find_fitting(drives: list[connection.Resource], device_type: str) -> list[connection.Resource]:

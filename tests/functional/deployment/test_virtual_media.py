@@ -69,10 +69,14 @@ class EmulatedMedia(MediaCase):
         self.assertFalse(any(one["inserted"] for one in bench.user.get(f"/v1/nodes/{node}/vmedia")))
 
 
-class VirtualMedia(MediaCase):
+class MediaBench(MediaCase):
+    """A laboratory with a machine that boots without a network."""
+
+    vendor = "generic"
+
     def setUp(self) -> None:
         super().setUp()
-        self.lab = self.open_lab(redfish_base_port=0)
+        self.lab = self.open_lab(redfish_base_port=0, redfish_vendor=self.vendor)
         self.machine = self.lab.rack.machines[0]
 
     def enroll(
@@ -125,6 +129,8 @@ class VirtualMedia(MediaCase):
         (self.lab.directory / "files" / "live.iso").write_bytes(b"".join(image.read(0, image.size)))
         return f"{self.lab.files.url}/live.iso"
 
+
+class VirtualMedia(MediaBench):
     def test_a_machine_is_deployed_and_its_drive_is_empty_afterwards(self) -> None:
         node = self.enroll(network_data=NETWORK_DATA)
         self.lab.set_image(node)
@@ -162,6 +168,45 @@ class VirtualMedia(MediaCase):
         self.assertTrue(self.lab.holds_image(0))
         self.assertIn(f"media boot: {image}", self.read_log())
 
+    def test_the_agent_of_a_finished_image_gets_its_settings_in_a_second_drive(self) -> None:
+        image = self.publish_image("boot_method=vmedia")
+        node = self.enroll(deploy_iso=image, config_via_removable=True)
+        self.lab.set_image(node)
+        self.lab.user.provision(node, "active")
+        self.lab.eventually(lambda: len(self.list_inserted(node)) == 2, "two media are in drives")
+        (second,) = [one for one in self.list_inserted(node) if one.endswith("/config.img")]
+        self.lab.reach(node, "active")
+        self.assertTrue(self.lab.holds_image(0))
+        self.assertEqual([], self.list_inserted(node))
+        self.assertEqual(404, self.lab.user.request("HEAD", second.removeprefix(self.lab.url)).status_code)
+
+    def test_no_stranger_gets_the_token_of_an_agent_that_has_it_from_its_medium(self) -> None:
+        node = self.enroll(force_persistent_boot_device="Always")
+        self.lab.set_image(node)
+        self.lab.rack.control.order_fault(self.machine["name"], "boot_hang")
+        self.lab.user.provision(node, "active")
+        self.lab.reach(node, "wait call-back")
+        stranger = self.lab.user.get(f"/v1/lookup?addresses={self.machine['macs'][0]}")
+        self.assertEqual("******", stranger["config"]["agent_token"])
+        self.lab.rack.control.clear_faults(self.machine["name"])
+        self.lab.rack.control.power(self.machine["name"], "reset")
+        self.lab.reach(node, "active")
+        self.assertTrue(self.lab.holds_image(0))
+
+    def test_a_live_image_has_its_config_drive_beside_it(self) -> None:
+        node = self.enroll(deploy_interface="ramdisk")
+        image = self.publish_image("root=/dev/ram0")
+        self.lab.user.patch(f"/v1/nodes/{node}", {"/instance_info": {"boot_iso": image}})
+        self.lab.user.provision(node, "active", configdrive={"meta_data": {"name": "live"}})
+        self.lab.reach(node, "active")
+        (drive,) = [one for one in self.list_inserted(node) if one.endswith("/config.img")]
+        content = self.lab.user.request("GET", drive.removeprefix(self.lab.url)).content
+        self.assertIn(b"CD001\x01", content)
+        self.assertIn(b'"name": "live"', content)
+        self.lab.user.provision(node, "deleted")
+        self.lab.reach(node, "available")
+        self.assertEqual([], self.list_inserted(node))
+
     def test_a_bmc_that_inserts_nothing_is_named(self) -> None:
         node = self.enroll()
         self.lab.set_image(node)
@@ -184,3 +229,17 @@ class VirtualMedia(MediaCase):
             self.lab.user.provision(node, "deleted")
             self.lab.reach(node, "available")
         self.assertNotIn("media boot", self.read_log())
+
+
+class MediaOfOneDrive(MediaBench):
+    vendor = "supermicro"
+
+    def test_a_bmc_without_a_second_drive_is_named(self) -> None:
+        node = self.enroll(deploy_interface="ramdisk")
+        image = self.publish_image("root=/dev/ram0")
+        self.lab.user.patch(f"/v1/nodes/{node}", {"/instance_info": {"boot_iso": image}})
+        self.lab.user.provision(node, "active", configdrive={"meta_data": {"name": "live"}})
+        self.lab.eventually(
+            lambda: self.lab.user.node(node)["provision_state"] == "deploy failed", "a refusal of the deployment"
+        )
+        self.assertIn("neither a virtual USB stick nor a virtual floppy disk", self.lab.user.node(node)["last_error"])

@@ -1,5 +1,7 @@
 """Boot media: what BMCs fetch, read back by programs that know the formats."""
 
+import base64
+import gzip
 import io
 import json
 import os
@@ -9,10 +11,12 @@ from typing import Any
 
 import fixtures
 import pycdlib
+from oslo_config import cfg
 
 from ingot.api.agents import boot_media
 from ingot.api.agents.media import fat
 from ingot.db import nodes
+from ingot.rack import fat as rack_fat
 from tests import api_case, database, image_service
 from tests.functional.deployment import lab
 
@@ -48,11 +52,20 @@ class BootMedia(api_case.ApiCase):
         self.conf.set_override("file_url_allowed_paths", [str(self.directory / "files")], group="deploy")
         self.addCleanup(boot_media._images.clear)
 
-    def link(self, network_data: Any = None, target: str = "ramdisk", **given: Any) -> str:
+    def link(
+        self, network_data: Any = None, target: str = "ramdisk", configdrive: str | None = None, **given: Any
+    ) -> str:
+        """Return the link to a medium.
+
+        :param given: what is on it, beside kernel and ramdisk.
+        """
         files = {"kernel": f"{self.files}/kernel", "ramdisk": f"{self.files}/ramdisk", "arguments": "a=b c"}
         media = {"ticket": TICKET, **files, **given}
         node = database.make_node(
-            self.db, boot_config={"target": target, "media": media}, network_data=network_data or {}
+            self.db,
+            boot_config={"target": target, "media": media},
+            network_data=network_data or {},
+            configdrive=configdrive,
         )
         boot_media._images.clear()
         return f"/boot/media/{node.uuid}/{TICKET}/boot.iso"
@@ -85,6 +98,64 @@ class BootMedia(api_case.ApiCase):
         self.assertIn("Volume id: config-2\n", found)
         self.assertIn("Boot media 0 (No Emulation Boot)", found)
         self.assertNotIn(b"config-2", self.read(self.link())[:40960])
+
+    def test_the_agent_learns_its_token_and_whom_to_trust_from_its_medium(self) -> None:
+        authorities = self.directory / "ca.pem"
+        authorities.write_text("an authority")
+        self.conf.set_override("api_ca_file", str(authorities), group="agent")
+        image = self.read(self.link(arguments="a=b", token="a-token"))
+        self.assertIn(
+            "linux /boot/kernel a=b ipa-agent-token=a-token\n", read_file(image, "/boot/grub/grub.cfg").decode()
+        )
+        options = read_file(image, "/etc/ironic-python-agent.d/ingot.conf")
+        self.assertEqual({"cafile": "/etc/ironic-python-agent/ironic.crt"}, self.parse(options))
+
+    def parse(self, content: bytes) -> dict[str, str]:
+        """Return what the agent's options are, as it reads them."""
+        conf = cfg.ConfigOpts()
+        names = ("agent_token", "api_url", "cafile", "debug", "inspection_callback_url")
+        conf.register_opts([cfg.StrOpt(name) for name in names])
+        conf([], project="agent", default_config_files=[self.write("agent.conf", content)], default_config_dirs=[])
+        return {name: conf[name] for name in names if conf[name] is not None}
+
+    def read_second(self, network_data: Any = None, **given: Any) -> str:
+        arguments = "console=ttyS0 ipa-api-url=http://api:1 ipa-inspection-callback-url=http://api:1/v1?a=$b ipa-debug"
+        media = {"image": f"{self.files}/kernel", "second": "settings", "arguments": arguments, "token": "a-token"}
+        path = self.link(network_data, **(media | given))
+        return self.write("second.img", self.read(path.replace("boot.iso", "config.img")))
+
+    def test_settings_of_a_finished_image_are_in_a_second_drive(self) -> None:
+        stick = self.read_second()
+        self.assertIn(b"IR-VFD-DEV", self.run_program("mlabel", "-s", "-i", stick, "::").upper())
+        words = self.run_program("mtype", "-i", stick, "::parameters.txt").decode().split()
+        self.assertEqual(["console=ttyS0", "ipa-api-url=http://api:1"], words[:2])
+        self.assertEqual("ipa-agent-token=a-token", words[-1])
+        of_rack = rack_fat.read_file(pathlib.Path(stick).read_bytes(), "parameters.txt") or b""
+        self.assertEqual(words, of_rack.decode().split(), "the rack's machines read it as others do")
+
+    def test_with_network_data_they_are_where_networks_are_set_up_from(self) -> None:
+        stick = self.read_second(NETWORK_DATA)
+        self.assertIn(b"CONFIG-2", self.run_program("mlabel", "-s", "-i", stick, "::").upper())
+        data = self.run_program("mtype", "-i", stick, "::openstack/latest/network_data.json")
+        self.assertEqual(NETWORK_DATA, json.loads(data))
+        options = self.run_program("mtype", "-i", stick, "::etc/ironic-python-agent.d/ingot.conf")
+        expected = {"api_url": "http://api:1", "inspection_callback_url": "http://api:1/v1?a=$b", "debug": "1"}
+        self.assertEqual({**expected, "agent_token": "a-token"}, self.parse(options))
+
+    def test_a_config_drive_is_in_a_second_drive_as_it_is(self) -> None:
+        for size in (700_000, 5_000_000):  # the second is too large to be kept
+            drive = os.urandom(size)
+            packed = base64.b64encode(gzip.compress(drive)).decode()
+            path = self.link(None, "instance", packed, image=f"{self.files}/kernel", second="configdrive")
+            path = path.replace("boot.iso", "config.img")
+            self.assertEqual(drive, self.read(path))
+            part = self.fetch(path, Range="bytes=512-1023")
+            self.assertEqual((206, drive[512:1024]), (part.status_code, part.get_data()))
+
+    def test_there_is_no_second_medium_unless_one_was_offered(self) -> None:
+        path = self.link().replace("boot.iso", "config.img")
+        self.assertEqual(404, self.fetch(path).status_code)
+        self.assertEqual(404, self.fetch(path.replace(TICKET, "guessed")).status_code)
 
     def test_its_loader_is_on_a_file_system_that_firmware_reads(self) -> None:
         esp = self.write("esp.img", read_file(self.read(self.link()), "/boot/esp.img"))

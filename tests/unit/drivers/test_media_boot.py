@@ -40,6 +40,7 @@ class MediaBoot(fakes.DriverTestCase):
             ("deploy_iso", "agent.iso"),
             ("rescue_iso", "http://files/a b"),
             ("bootloader", "esp.img"),
+            ("config_via_removable", "perhaps"),
             ("force_persistent_boot_device", "maybe"),
         ):
             self.assertIn(key, self.refused({**FILES, key: value}), key)
@@ -80,6 +81,13 @@ class MediaBoot(fakes.DriverTestCase):
         self.assertEqual(("http://files/arm.img", False), media.find_bootloader(task))
         task.set(driver_info={**FILES, "bootloader": "http://files/own.img"})
         self.assertEqual(("http://files/own.img", True), media.find_bootloader(task))
+
+    def test_the_agent_has_its_token_from_what_it_is_booted_from(self) -> None:
+        iso = {"deploy_iso": "http://files/agent.iso"}
+        for info, expected in ((FILES, True), (iso, False), ({**iso, "config_via_removable": "true"}, True)):
+            task = self.boots(info)
+            self.assertIs(expected, task.driver.boot.brings_token(task), info)
+        self.assertFalse((task := self.boots(boot_interface="ipxe")).driver.boot.brings_token(task))
 
     def test_a_live_image_needs_a_boot_interface_that_boots_images(self) -> None:
         info = {"boot_iso": "http://files/live.iso"}
