@@ -5,7 +5,9 @@ from functools import partial
 
 from ingot.common import errors
 from ingot.common.json_types import Json
-from ingot.drivers.redfish import connection
+from ingot.drivers.redfish import connection, fields
+
+_LARGEST = 16 * 2**20  # bytes of a registry
 
 _Kind = Callable[[object], bool]
 """Tells whether a value can be kept as one of its kind."""
@@ -34,26 +36,27 @@ def read_registry(machine: connection.Machine, name: str | None) -> dict[str, Js
 
     Only this registry is read: a BMC has dozens, some of megabytes.
     """
-    place = (machine.service.json.get("Registries") or {}).get("@odata.id")
+    place = fields.link(machine.service.json, "Registries")
     if not name or not place:
         return {}
-    listed = [str(one["@odata.id"]) for one in machine.read_optional(place).get("Members") or ()]
+    listed = fields.links(machine.read_optional(place), "Members")
     # Nearly all name it in its path; where none does, each is asked what it is.
     named = [path for path in listed if path.rstrip("/").rpartition("/")[2] in (name, name.partition(".")[0])]
     for path in named or listed:
         file = machine.read_optional(path)
         if name not in (file.get("Registry"), file.get("Id")) and path not in named:
             continue
-        found = machine.read_optional(_find_file(file)) if _find_file(file) else {}
-        entries = found.get("RegistryEntries") or {}
-        return {one["AttributeName"]: one for one in entries.get("Attributes") or () if "AttributeName" in one}
+        found = machine.read_optional(_find_file(file), _LARGEST) if _find_file(file) else {}
+        entries = fields.parts(fields.part(found, "RegistryEntries"), "Attributes")
+        named_entries = ((fields.text(one, "AttributeName"), one) for one in entries)
+        return {attribute: one for attribute, one in named_entries if attribute}
     return {}
 
 
 def _find_file(file: Json) -> str:
     """Return where the registry itself is, in English if there are several."""
-    places = [one for one in file.get("Location") or () if one.get("Uri")]
-    places.sort(key=lambda one: not str(one.get("Language", "en")).lower().startswith("en"))
+    places = [one for one in fields.parts(file, "Location") if fields.path(one, "Uri")]
+    places.sort(key=lambda one: not (fields.text(one, "Language") or "en").lower().startswith("en"))
     return str(places[0]["Uri"]) if places else ""
 
 
@@ -72,7 +75,7 @@ def show(value: object) -> str | None:
 
 
 def _list_values(about: Json) -> list[str]:
-    return [str(one["ValueName"]) for one in about.get("Value") or () if "ValueName" in one]
+    return [str(one["ValueName"]) for one in fields.parts(about, "Value") if "ValueName" in one]
 
 
 def parse_settings(settings: object, current: Json, registry: Mapping[str, Json]) -> Json:
@@ -111,7 +114,7 @@ def _parse(value: object, current: object, about: Json) -> object:
     """
     if about.get("ReadOnly"):
         raise ValueError("it can only be read.")
-    kind = about.get("Type") or {bool: "Boolean", int: "Integer"}.get(type(current), "String")
+    kind = fields.text(about, "Type") or {bool: "Boolean", int: "Integer"}.get(type(current), "String")
     if kind == "Boolean":
         return _parse_boolean(value)
     if kind == "Integer":
@@ -120,7 +123,7 @@ def _parse(value: object, current: object, about: Json) -> object:
     allowed = _list_values(about)
     if kind == "Enumeration" and allowed and text not in allowed:
         raise ValueError(f"it can be {', '.join(allowed)}.")
-    shortest, longest = about.get("MinLength"), about.get("MaxLength")
+    shortest, longest = fields.number(about, "MinLength"), fields.number(about, "MaxLength")
     if (shortest is not None and len(text) < shortest) or (longest is not None and len(text) > longest):
         raise ValueError(
             f"it must have {shortest or 0} to {'any number of' if longest is None else longest} characters."
@@ -136,7 +139,7 @@ def _parse_boolean(value: object) -> bool:
 
 
 def _parse_integer(value: object, about: Json) -> int:
-    low, high = about.get("LowerBound"), about.get("UpperBound")
+    low, high = (value if _is_number(value, 65) else None for value in map(about.get, ("LowerBound", "UpperBound")))
     try:
         number = int(str(value))
     except ValueError:

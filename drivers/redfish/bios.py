@@ -11,7 +11,7 @@ from ingot.common.waits import Wait
 from ingot.drivers.interfaces import base, results
 from ingot.drivers.interfaces.bios import BIOSInterface
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import attributes, connection, reboot
+from ingot.drivers.redfish import attributes, connection, fields, reboot, tasks
 from ingot.drivers.redfish.base import RedfishInterface
 
 LOG = log.getLogger(__name__)
@@ -21,20 +21,20 @@ _SETTINGS = {"settings": {"description": "List of objects with name and value.",
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 15.0
 
 _FACTOR = 3  # times read_timeout: registries are large
+_LONGEST = 255  # characters of a setting's name
 
 
 def _read_settings(machine: connection.Machine) -> list[Json]:
     """Return the settings as columns of ``BiosSetting``; none where the machine has no Bios."""
-    if "Bios" not in machine.system.json:
-        return []
-    document = machine.read(machine.system.json["Bios"]["@odata.id"])
-    registry = attributes.read_registry(machine, document.get("AttributeRegistry"))
+    document = machine.read_linked(machine.system.json, "Bios")
+    registry = attributes.read_registry(machine, fields.text(document, "AttributeRegistry"))
     return [attributes.describe(name, value, registry.get(name)) for name, value in _current(document).items()]
 
 
 def _current(document: Json) -> Json:
-    found = document.get("Attributes")
-    return found if isinstance(found, dict) else {}
+    """Return what settings the machine has; no value is an object or a list."""
+    found = fields.part(document, "Attributes").items()
+    return {name: value for name, value in found if len(name) <= _LONGEST and not isinstance(value, dict | list)}
 
 
 def _find_bios(machine: connection.Machine) -> str:
@@ -42,10 +42,10 @@ def _find_bios(machine: connection.Machine) -> str:
 
     :raises HardwareError: it has none.
     """
-    place = machine.system.json.get("Bios")
+    place = fields.link(machine.system.json, "Bios")
     if not place:
         raise errors.HardwareError(what=machine.describe(machine.system_path), reason="it has no Bios settings")
-    return str(place["@odata.id"])
+    return place
 
 
 def _check(machine: connection.Machine, settings: object) -> Json:
@@ -54,7 +54,7 @@ def _check(machine: connection.Machine, settings: object) -> Json:
     :raises Invalid: a setting that the machine does not have, or a value that it does not accept.
     """
     document = machine.read(_find_bios(machine))
-    registry = attributes.read_registry(machine, document.get("AttributeRegistry"))
+    registry = attributes.read_registry(machine, fields.text(document, "AttributeRegistry"))
     current = _current(document)
     requested = attributes.parse_settings(settings, current, registry)
     return {name: value for name, value in requested.items() if current.get(name) != value}
@@ -63,29 +63,25 @@ def _check(machine: connection.Machine, settings: object) -> Json:
 def _submit(machine: connection.Machine, requested: Json) -> None:
     """Have the machine take over settings at its next boot."""
     path = _find_bios(machine)
-    future = machine.read(path).get("@Redfish.Settings") or {}
-    place = (future.get("SettingsObject") or {}).get("@odata.id", path)
+    future = fields.part(machine.read(path), "@Redfish.Settings")
+    place = fields.link(future, "SettingsObject") or path
     change: Json = {"Attributes": requested}
-    if "OnReset" in (future.get("SupportedApplyTimes") or ()):
+    if "OnReset" in fields.texts(future, "SupportedApplyTimes"):
         change["@Redfish.SettingsApplyTime"] = {"ApplyTime": "OnReset"}
     machine.patch(place, change, machine.read_etag(place))
 
 
 def _reset(machine: connection.Machine) -> None:
     path = _find_bios(machine)
-    action = (machine.read(path).get("Actions") or {}).get("#Bios.ResetBios")
-    if not action:
-        raise errors.HardwareError(what=machine.describe(path), reason="it cannot be reset (#Bios.ResetBios)")
-    machine.post(action["target"], {}, repeatable=True)
+    machine.act(path, machine.read(path), "#Bios.ResetBios", {}, repeatable=True)
 
 
 def _list_missing(machine: connection.Machine, requested: Json) -> tuple[list[str], list[str]]:
     """Return which settings the machine has not taken over, and what it says of that."""
     document = machine.read(_find_bios(machine))
     current = _current(document)
-    said = (document.get("@Redfish.Settings") or {}).get("Messages") or ()
-    texts = [str(one.get("Message") or one.get("MessageId")) for one in said if isinstance(one, dict)]
-    return [name for name, value in requested.items() if current.get(name) != value], texts
+    said = tasks.read_texts(fields.part(document, "@Redfish.Settings"))
+    return [name for name, value in requested.items() if current.get(name) != value], said
 
 
 class RedfishBIOS(RedfishInterface, BIOSInterface):

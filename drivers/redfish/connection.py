@@ -21,9 +21,9 @@ from ingot.common import errors, later
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces import bmc_loop
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import session
+from ingot.drivers.redfish import fields, session
 from ingot.drivers.redfish.address import Address, read_address
-from ingot.drivers.redfish.http import KeptDocument, Response
+from ingot.drivers.redfish.http import LARGEST, KeptDocument, Response
 
 if TYPE_CHECKING:
     import sushy
@@ -42,7 +42,7 @@ Answer = TypeVar("Answer")
 Resource = Any
 """A resource of sushy's, which has no types."""
 
-_GARBLED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+_GARBLED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What sushy runs into when a document is not what it takes it for."""
 
 
@@ -55,10 +55,9 @@ class _Connector:
         self.kept: dict[str, Json] = {}  # documents that are not asked for again
 
     def request(self, method: str, path: str, data: object, headers: Mapping[str, str] | None,
-                repeatable: bool | None = None) -> Response:  # fmt: skip
-        response: Response = bmc_loop.wait(
-            self._operation.request(method, path, data, headers, self.repeats if repeatable is None else repeatable)
-        )
+                repeatable: bool | None = None, largest: int = LARGEST) -> Response:  # fmt: skip
+        repeatable = self.repeats if repeatable is None else repeatable
+        response: Response = bmc_loop.wait(self._operation.request(method, path, data, headers, repeatable, largest))
         try:
             sushy_errors.raise_for_response(method, path, response)
         except sushy_errors.HTTPError as exc:
@@ -72,7 +71,27 @@ class _Connector:
             **_options: object) -> Response:  # fmt: skip
         if path in self.kept:
             return KeptDocument(self.kept[path])
-        return self.request("GET", path, data, headers)
+        response = self.request("GET", path, data, headers)
+        self.read(response)
+        return response
+
+    def read(self, response: Response) -> Json:
+        """Return the document of a resource.
+
+        :raises HardwareError: the answer has none.
+        """
+        try:
+            document = response.json()
+        except ValueError as exc:
+            raise self.refuse(f"is not JSON ({exc})") from None
+        if not isinstance(document, dict):
+            raise self.refuse("is no JSON object")
+        return document
+
+    def refuse(self, what: str) -> errors.HardwareError:
+        """Return the error that the last answer is not Redfish."""
+        bmc = f"BMC {self._operation.session.address.where}"
+        return errors.HardwareError(what=f"Calling {bmc}", reason=f"the answer to {self._operation.doing} {what}")
 
     def post(self, path: str = "", data: object = None, headers: Mapping[str, str] | None = None,
              **_options: object) -> Response:  # fmt: skip
@@ -203,22 +222,33 @@ class Machine:
         return getattr(sushy, kind)(value)
 
     def read(self, path: str) -> Json:
-        """Return the document of a resource."""
-        return self._connector.get(path).read_object()
+        """Return the document of a resource.
+
+        :raises HardwareError: it has none.
+        """
+        return self._connector.read(self.fetch(path))
+
+    def read_linked(self, document: Json, *names: str) -> Json:
+        """Return the document that an object inside of a document links to; an empty one where there is no link."""
+        path = fields.link(document, *names)
+        return self.read(path) if path else {}
 
     def fetch(self, path: str) -> Response:
         """Return the answer to a request for a resource, whatever it is."""
-        return self._connector.get(path)
+        return self._connector.request("GET", path, None, None)
 
     def read_etag(self, path: str) -> str | None:
         """Return the entity tag of a resource; None if the BMC has none."""
-        tag: str | None = self._connector.get(path).headers.get("ETag")
+        tag: str | None = self.fetch(path).headers.get("ETag")
         return tag
 
-    def read_optional(self, path: str) -> Json:
-        """Return the document of a resource that the work can do without; an empty one if the BMC refuses it."""
+    def read_optional(self, path: str, largest: int = LARGEST) -> Json:
+        """Return the document of a resource that the work can do without; an empty one if the BMC refuses it.
+
+        :param largest: bytes that it may have.
+        """
         try:
-            response = self._connector.request("GET", path, None, None, repeatable=False)
+            response = self._connector.request("GET", path, None, None, repeatable=False, largest=largest)
         except sushy_errors.HTTPError as exc:
             LOG.info("%s is left out: %s", self.describe(path), exc)
             return {}
@@ -226,9 +256,24 @@ class Machine:
 
     def read_members(self, path: str) -> list[Json]:
         """Return the documents of a collection's members; what the BMC refuses is left out."""
-        members = self.read_optional(path).get("Members") or ()
-        found = [member if len(member) > 1 else self.read_optional(member["@odata.id"]) for member in members]
+        found = []
+        for member in fields.parts(self.read_optional(path), "Members"):
+            place = fields.link(member)
+            if place is not None:
+                found.append(member if len(member) > 1 else self.read_optional(place))
         return [member for member in found if member]
+
+    def act(self, path: str, document: Json, action: str, data: Json, repeatable: bool = False) -> Response:
+        """Have a resource do something.
+
+        :param document: the resource's, which says where its actions are.
+        :param repeatable: as for :meth:`post`.
+        :raises HardwareError: it has no such action.
+        """
+        target = fields.path(fields.part(document, "Actions", action), "target")
+        if target is None:
+            raise errors.HardwareError(what=self.describe(path), reason=f"it has no action {action}")
+        return self.post(target, data, repeatable)
 
     def post(self, path: str, data: Json, repeatable: bool = False) -> Response:
         """
@@ -265,7 +310,7 @@ async def call_async(address: Address, conf: cfg.ConfigOpts, work: Callable[[Mac
     try:
         async with asyncio.timeout(limits.total):
             async with session.open_operation(address, limits, conf.redfish.connection_cache_size) as operation:
-                with _translate_errors(address):
+                with _translate_errors(address, operation):
                     try:
                         return await bmc_loop.run_in_loop(lambda: work(Machine(address, operation)))
                     finally:
@@ -313,7 +358,7 @@ def log_out() -> None:
 
 
 @contextlib.contextmanager
-def _translate_errors(address: Address) -> Iterator[None]:
+def _translate_errors(address: Address, operation: session.Operation) -> Iterator[None]:
     """Turn what sushy raises into errors that name BMC, request and what the BMC has said."""
     bmc = f"BMC {address.where}"
     try:
@@ -328,7 +373,8 @@ def _translate_errors(address: Address) -> Iterator[None]:
         kind = errors.HardwareUnreachable if response.status_code in (429, 503) else errors.HardwareError
         raise kind(what=f"Calling {bmc}", reason=reason) from None
     except sushy_errors.SushyError as exc:
-        raise errors.HardwareError(what=f"Calling {bmc}", reason=str(exc)) from None
+        raise errors.HardwareError(what=f"Calling {bmc}", reason=f"{exc} (at last: {operation.doing})") from None
     except _GARBLED as exc:
-        LOG.warning("%s: what it sent could not be used", bmc, exc_info=True)
-        raise errors.HardwareError(what=f"Calling {bmc}", reason=f"its answer is not Redfish ({exc!r})") from exc
+        LOG.debug("%s: what it sent could not be used", bmc, exc_info=True)
+        reason = f"its answer is not Redfish ({exc!r:.200}), at last that to {operation.doing}"
+        raise errors.HardwareError(what=f"Calling {bmc}", reason=reason) from None

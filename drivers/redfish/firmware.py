@@ -11,7 +11,7 @@ from ingot.common.waits import Wait
 from ingot.drivers.interfaces import base, results
 from ingot.drivers.interfaces.firmware import FirmwareInterface
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import connection, reboot, tasks, virtual_media
+from ingot.drivers.redfish import connection, fields, reboot, tasks, virtual_media
 from ingot.drivers.redfish.base import RedfishInterface
 from ingot.drivers.redfish.http import Response
 
@@ -25,34 +25,40 @@ _UPDATES = {
     }
 }
 _KEYS = frozenset(("component", "url", "wait", "source"))
+_UPDATE = "#UpdateService.SimpleUpdate"
 _NIC = "nic:"
+_LONGEST = 255  # characters of a component's name
 _FACTOR = 3  # times read_timeout: a machine has several network adapters
 _FAREWELL = 20.0  # seconds that a BMC may go on answering after an update for which it restarts
 _OPTION = "firmware_update_overall_timeout"
 
 
 def _list_members(machine: connection.Machine, document: Json, part: str) -> list[Json]:
-    place = document.get(part)
-    return machine.read_members(place["@odata.id"]) if isinstance(place, dict) and "@odata.id" in place else []
+    place = fields.link(document, part)
+    return machine.read_members(place) if place else []
 
 
 def _read_components(machine: connection.Machine) -> list[Json]:
     """Return the components of the machine as columns of ``FirmwareComponent``; without those of no known version."""
     system, manager = machine.system.json, machine.manager.json
     found = [
-        {"component": "bios", "current_version": system.get("BiosVersion")},
-        {"component": "bmc", "current_version": manager.get("FirmwareVersion"), "model": manager.get("Model")},
+        {"component": "bios", "current_version": fields.text(system, "BiosVersion")},
+        {
+            "component": "bmc",
+            "current_version": fields.text(manager, "FirmwareVersion"),
+            "model": fields.text(manager, "Model"),
+        },
     ]
-    for link in (system.get("Links") or {}).get("Chassis") or ():
-        for adapter in _list_members(machine, machine.read_optional(link["@odata.id"]), "NetworkAdapters"):
-            versions = [one.get("FirmwarePackageVersion") for one in adapter.get("Controllers") or ()]
+    for path in fields.links(fields.part(system, "Links"), "Chassis"):
+        for adapter in _list_members(machine, machine.read_optional(path), "NetworkAdapters"):
+            versions = [fields.text(one, "FirmwarePackageVersion") for one in fields.parts(adapter, "Controllers")]
             found.append(
                 {
-                    "component": f"{_NIC}{adapter.get('Id')}",
+                    "component": f"{_NIC}{fields.text(adapter, 'Id') or ''}"[:_LONGEST],
                     "current_version": next(filter(None, versions), None),
-                    "vendor": adapter.get("Manufacturer"),
-                    "model": adapter.get("Model"),
-                    "serial_number": adapter.get("SerialNumber"),
+                    "vendor": fields.text(adapter, "Manufacturer"),
+                    "model": fields.text(adapter, "Model"),
+                    "serial_number": fields.text(adapter, "SerialNumber"),
                 }
             )
     return [{"initial_version": one["current_version"], **one} for one in found if one["current_version"]]
@@ -90,31 +96,26 @@ def _send(machine: connection.Machine, component: str, url: str) -> Response:
 
     :raises HardwareError: it cannot.
     """
-    place = machine.service.json.get("UpdateService")
-    service = machine.read(place["@odata.id"]) if place else {}
-    action = (service.get("Actions") or {}).get("#UpdateService.SimpleUpdate")
-    if not action:
-        raise errors.HardwareError(
-            what=f"Updating firmware by BMC {machine.address.where}", reason="it has no #UpdateService.SimpleUpdate"
-        )
+    service = machine.read_linked(machine.service.json, "UpdateService")
+    action = fields.part(service, "Actions", _UPDATE)
     data: Json = {"ImageURI": url}
     protocol = url.partition(":")[0].upper()
-    if protocol in (action.get("TransferProtocol@Redfish.AllowableValues") or (protocol,)):
+    if protocol in (fields.texts(action, "TransferProtocol@Redfish.AllowableValues") or (protocol,)):
         data["TransferProtocol"] = protocol
     # One that has a single machine finds the component by the image, and often refuses to be given it.
     if len(machine.service.get_system_collection().members_identities) > 1:
         data["Targets"] = [_find_target(machine, service, component)]
-    return machine.post(action["target"], data)
+    return machine.act(fields.link(service) or "UpdateService", service, _UPDATE, data)
 
 
 def _find_target(machine: connection.Machine, service: Json, component: str) -> str:
     """Return the path of a component among the firmware of all machines of the BMC; else that of what it is part of."""
-    links = machine.system.json.get("Links") or {}
-    chassis = [str(link["@odata.id"]) for link in links.get("Chassis") or ()]
+    chassis = fields.links(fields.part(machine.system.json, "Links"), "Chassis")
     parts = {"bios": [machine.system_path], "bmc": [str(machine.manager.path)]}.get(component, chassis)
     for one in _list_members(machine, service, "FirmwareInventory"):
-        if any(link.get("@odata.id") in parts for link in one.get("RelatedItem") or ()):
-            return str(one["@odata.id"])
+        path = fields.link(one)
+        if path and set(parts).intersection(fields.links(one, "RelatedItem")):
+            return path
     return parts[0]
 
 

@@ -10,7 +10,7 @@ from ingot.common.json_types import Json
 from ingot.drivers.interfaces import base, noop, results
 from ingot.drivers.interfaces.hardware_type import Supported
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import connection
+from ingot.drivers.redfish import connection, fields
 from ingot.drivers.redfish.bios import RedfishBIOS
 from ingot.drivers.redfish.firmware import RedfishFirmware
 from ingot.drivers.redfish.hardware import RedfishHardware
@@ -30,15 +30,10 @@ def _call_service(machine: connection.Machine, service: str, action: str, data: 
 
     :raises HardwareError: the BMC has no such service: it is not Dell's, or too old.
     """
-    links = ((machine.manager.json.get("Links") or {}).get("Oem") or {}).get("Dell") or {}
-    place = links.get(service)
-    if not place:
+    path = fields.link(machine.manager.json, "Links", "Oem", "Dell", service)
+    if not path:
         raise errors.HardwareError(what=machine.describe(machine.manager.path), reason=f"it has no {service}")
-    path = str(place["@odata.id"])
-    found = (machine.read(path).get("Actions") or {}).get(f"#{service}.{action}")
-    if not found:
-        raise errors.HardwareError(what=machine.describe(path), reason=f"it has no #{service}.{action}")
-    return machine.post(found["target"], data, repeatable=True).read_object()
+    return machine.act(path, machine.read(path), f"#{service}.{action}", data, repeatable=True).read_object()
 
 
 def _clear_jobs(machine: connection.Machine) -> None:

@@ -5,11 +5,10 @@ a second image, eject needs an empty object, changes while the firmware starts a
 a reset. Here is what only HPE has: a drive with an image can be marked to be booted from at the next start.
 """
 
-from ingot.common.json_types import Json
 from ingot.drivers.interfaces import base, noop, results
 from ingot.drivers.interfaces.hardware_type import Supported
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import connection, virtual_media
+from ingot.drivers.redfish import connection, fields, virtual_media
 from ingot.drivers.redfish.hardware import RedfishHardware
 from ingot.drivers.redfish.management import RedfishManagement
 
@@ -17,8 +16,7 @@ _MARK = "BootOnNextServerReset"
 
 
 def _read_mark(drive: connection.Resource) -> object:
-    own: Json = (drive.json.get("Oem") or {}).get("Hpe") or {}
-    return own.get(_MARK)
+    return fields.part(drive.json, "Oem", "Hpe").get(_MARK)
 
 
 def _find_loaded_drives(machine: connection.Machine) -> list[connection.Resource]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces.management import Indicator
-from ingot.drivers.redfish import connection
+from ingot.drivers.redfish import connection, fields
 
 _STATES = {"Lit": "on", "Off": "off", "Blinking": "blinking"}
 _VALUES = {state: value for value, state in _STATES.items()}
@@ -26,17 +26,17 @@ def _describe(component: str, name: str, document: Json) -> Indicator:
 def _list(machine: connection.Machine) -> Iterator[tuple[str, str, Json]]:
     system = machine.system
     yield from _if_lit("system", str(system.uuid or system.identity), system.json)
-    for chassis in system.chassis if (system.json.get("Links") or {}).get("Chassis") else ():
+    for chassis in system.chassis if fields.links(fields.part(system.json, "Links"), "Chassis") else ():
         yield from _if_lit("chassis", str(chassis.uuid or chassis.identity), chassis.json)
-    if "Storage" in system.json:
-        for storage in machine.read_members(system.json["Storage"]["@odata.id"]):
-            for drive in storage.get("Drives") or ():
-                document = machine.read_optional(drive["@odata.id"])
-                yield from _if_lit("disk", f"{storage.get('Id')}:{document.get('Id')}", document)
+    storages = fields.link(system.json, "Storage")
+    for storage in machine.read_members(storages) if storages else ():
+        for path in fields.links(storage, "Drives"):
+            document = {"@odata.id": path, **machine.read_optional(path)}
+            yield from _if_lit("disk", f"{fields.text(storage, 'Id')}:{fields.text(document, 'Id')}", document)
 
 
 def _if_lit(component: str, name: str, document: Json) -> Iterator[tuple[str, str, Json]]:
-    if document.get(_LOCATOR) is not None or document.get("IndicatorLED") is not None:
+    if isinstance(document.get(_LOCATOR), bool) or fields.text(document, "IndicatorLED"):
         yield component, name, document
 
 
@@ -53,13 +53,13 @@ def _find_document(machine: connection.Machine, indicator: Indicator) -> Json:
 def read(machine: connection.Machine, indicator: Indicator) -> str:
     """Return ``on``, ``off`` or ``blinking``."""
     document = _find_document(machine, indicator)
-    if _LOCATOR in document:
+    if isinstance(document.get(_LOCATOR), bool):
         return "on" if document[_LOCATOR] else "off"
-    state = _STATES.get(document["IndicatorLED"])
-    if state is None:
-        reason = f"IndicatorLED is {document['IndicatorLED']!r}"
-        raise errors.HardwareError(what=f"Reading {machine.describe(document['@odata.id'])}", reason=reason)
-    return state
+    shown = fields.text(document, "IndicatorLED") or ""
+    if shown not in _STATES:
+        what = f"Reading the light {indicator.name} ({indicator.component}) of BMC {machine.address.where}"
+        raise errors.HardwareError(what=what, reason=f"IndicatorLED is {shown!r}")
+    return _STATES[shown]
 
 
 def write(machine: connection.Machine, indicator: Indicator, state: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ingot.common.json_types import Json
-from ingot.drivers.redfish import boot_device, connection
+from ingot.drivers.redfish import boot_device, connection, fields
 
 _ARCHITECTURES = {
     "x86": "i686",
@@ -46,9 +46,9 @@ def collect(machine: connection.Machine) -> tuple[Json, Json]:
 
 def _list(machine: connection.Machine, document: Json, part: str) -> list[Json]:
     """Return the members of a collection that a document links to, without those that are not there in fact."""
-    place = document.get(part)
-    members = machine.read_members(place["@odata.id"]) if isinstance(place, dict) and "@odata.id" in place else []
-    return [one for one in members if (one.get("Status") or {}).get("State") not in _ABSENT]
+    place = fields.link(document, part)
+    members = machine.read_members(place) if place else []
+    return [one for one in members if fields.part(one, "Status").get("State") not in _ABSENT]
 
 
 def _drop_unknown(**facts: object) -> Json:
@@ -58,77 +58,74 @@ def _drop_unknown(**facts: object) -> Json:
 def _read_processors(machine: connection.Machine, system: Json) -> Json:
     processors = [one for one in _list(machine, system, "Processors") if one.get("ProcessorType", "CPU") == "CPU"]
     first = processors[0] if processors else {}
-    summary = system.get("ProcessorSummary") or {}
-    threads = sum(one.get("TotalThreads") or one.get("TotalCores") or 0 for one in processors)
+    summary = fields.part(system, "ProcessorSummary")
+    threads = sum(fields.integer(one, "TotalThreads") or fields.integer(one, "TotalCores") or 0 for one in processors)
+    counts = (threads, fields.integer(summary, "LogicalProcessorCount"), fields.integer(summary, "Count"))
     return _drop_unknown(
-        count=threads or summary.get("LogicalProcessorCount") or summary.get("Count"),
-        architecture=_ARCHITECTURES.get(str(first.get("InstructionSet"))),
-        model_name=first.get("Model") or summary.get("Model"),
-        frequency=first.get("MaxSpeedMHz"),
+        count=next(filter(None, counts), None),
+        architecture=_ARCHITECTURES.get(fields.text(first, "InstructionSet") or ""),
+        model_name=fields.text(first, "Model") or fields.text(summary, "Model"),
+        frequency=fields.number(first, "MaxSpeedMHz"),
     )
 
 
 def _read_memory(system: Json) -> Json:
-    size = (system.get("MemorySummary") or {}).get("TotalSystemMemoryGiB")
+    size = fields.number(fields.part(system, "MemorySummary"), "TotalSystemMemoryGiB")
     return {"physical_mb": int(size * 1024)} if size else {}
 
 
 def _list_disks(machine: connection.Machine, system: Json) -> Iterator[Json]:
     storages = _list(machine, system, "Storage")
-    links = [link for storage in storages for link in storage.get("Drives") or ()]
-    for drive in filter(None, (machine.read_optional(link["@odata.id"]) for link in links)):
-        kind = drive.get("MediaType")
-        yield _drop_unknown(
-            name=drive.get("Name") or drive.get("Id"),
-            model=drive.get("Model"),
-            vendor=drive.get("Manufacturer"),
-            serial=drive.get("SerialNumber"),
-            size=drive.get("CapacityBytes"),
-            rotational=None if kind is None else kind == "HDD",
-            wwn=_find_wwn(drive),
-        )
-    if links:
+    paths = [path for storage in storages for path in fields.links(storage, "Drives")]
+    for drive in filter(None, map(machine.read_optional, paths)):
+        kind = fields.text(drive, "MediaType")
+        yield {
+            **_describe_disk(drive),
+            **_drop_unknown(
+                serial=fields.text(drive, "SerialNumber"),
+                rotational=None if kind is None else kind == "HDD",
+                wwn=fields.find_name(drive, "NAA", "EUI"),
+            ),
+        }
+    if paths:
         return
     for storage in _list(machine, system, "SimpleStorage"):
-        for device in storage.get("Devices") or ():
-            yield _drop_unknown(
-                name=device.get("Name"),
-                model=device.get("Model"),
-                vendor=device.get("Manufacturer"),
-                size=device.get("CapacityBytes"),
-            )
+        yield from map(_describe_disk, fields.parts(storage, "Devices"))
 
 
-def _find_wwn(drive: Json) -> str | None:
-    names = (one for one in drive.get("Identifiers") or () if one.get("DurableNameFormat") in ("NAA", "EUI"))
-    name = next((str(one["DurableName"]) for one in names if one.get("DurableName")), None)
-    return None if name is None else f"0x{name.lower().removeprefix('0x').replace(':', '')}"
+def _describe_disk(disk: Json) -> Json:
+    return _drop_unknown(
+        name=fields.text(disk, "Name") or fields.text(disk, "Id"),
+        model=fields.text(disk, "Model"),
+        vendor=fields.text(disk, "Manufacturer"),
+        size=fields.integer(disk, "CapacityBytes"),
+    )
 
 
 def _describe_card(card: Json) -> Json:
-    mac = card.get("MACAddress") or card.get("PermanentMACAddress")
+    mac = fields.text(card, "MACAddress") or fields.text(card, "PermanentMACAddress")
     return _drop_unknown(
-        name=card.get("Id"),
-        mac_address=None if mac is None else str(mac).lower().replace("-", ":"),
+        name=fields.text(card, "Id"),
+        mac_address=None if mac is None else mac.lower().replace("-", ":"),
         has_carrier=_is_linked(card),
-        speed_mbps=card.get("SpeedMbps"),
+        speed_mbps=fields.number(card, "SpeedMbps"),
     )
 
 
 def _is_linked(card: Json) -> bool:
     """Return whether a card has a link; one of which that is not known, and which is in order, may have one."""
     link = card.get("LinkStatus")
-    return link in _LINKED if link is not None else (card.get("Status") or {}).get("State") == "Enabled"
+    return link in _LINKED if link is not None else fields.part(card, "Status").get("State") == "Enabled"
 
 
 def _read_vendor(system: Json) -> Json:
     return _drop_unknown(
-        manufacturer=system.get("Manufacturer"),
-        product_name=system.get("Model"),
-        serial_number=system.get("SerialNumber"),
-        sku=system.get("SKU"),
-        system_uuid=system.get("UUID"),
-        firmware=_drop_unknown(version=system.get("BiosVersion")) or None,
+        manufacturer=fields.text(system, "Manufacturer"),
+        product_name=fields.text(system, "Model"),
+        serial_number=fields.text(system, "SerialNumber"),
+        sku=fields.text(system, "SKU"),
+        system_uuid=fields.text(system, "UUID"),
+        firmware=_drop_unknown(version=fields.text(system, "BiosVersion")) or None,
     )
 
 
@@ -142,17 +139,15 @@ def _read_boot(machine: connection.Machine) -> Json:
 def _read_lldp(machine: connection.Machine, system: Json) -> Json:
     """Return what switches say of themselves at the ports of network adapters, by MAC address, else by port."""
     found: Json = {}
-    for link in (system.get("Links") or {}).get("Chassis") or ():
-        chassis = machine.read_optional(link["@odata.id"])
-        for adapter in _list(machine, chassis, "NetworkAdapters"):
+    for path in fields.links(fields.part(system, "Links"), "Chassis"):
+        for adapter in _list(machine, machine.read_optional(path), "NetworkAdapters"):
             part = "Ports" if "Ports" in adapter else "NetworkPorts"
             for port in _list(machine, adapter, part):
-                ethernet = port.get("Ethernet") or {}
-                heard = ethernet.get("LLDPReceive") or {}
-                facts = {name: heard[key] for key, name in _LLDP.items() if heard.get(key)}
-                macs = (
-                    ethernet.get("AssociatedMACAddresses") or port.get("AssociatedNetworkAddresses") or [port.get("Id")]
-                )
-                if facts:
-                    found[str(macs[0]).lower()] = facts
+                ethernet = fields.part(port, "Ethernet")
+                heard = fields.part(ethernet, "LLDPReceive")
+                facts = {name: said for key, name in _LLDP.items() if (said := fields.text(heard, key))}
+                macs = fields.texts(ethernet, "AssociatedMACAddresses")
+                names = [*macs, *fields.texts(port, "AssociatedNetworkAddresses"), fields.text(port, "Id")]
+                if facts and names[0]:
+                    found[names[0].lower()] = facts
     return found

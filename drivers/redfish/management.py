@@ -10,7 +10,7 @@ from ingot.common.waits import Wait
 from ingot.drivers.interfaces import base, results
 from ingot.drivers.interfaces.management import BootDevice, Indicator, ManagementInterface
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import boot_device, connection, indicators, virtual_media
+from ingot.drivers.redfish import boot_device, connection, fields, indicators, tasks, virtual_media
 from ingot.drivers.redfish.base import RedfishInterface
 
 _SOURCES = (None, "http")
@@ -150,10 +150,10 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
             return
 
         def correct(machine: connection.Machine) -> None:
-            shown = machine.manager.json.get("DateTime")
+            shown = fields.text(machine.manager.json, "DateTime")
             if shown is None:
                 raise errors.HardwareError(what=machine.describe(machine.manager.path), reason="it has no clock")
-            if abs((_parse_moment(str(shown)) - _with_zone(clock.now())).total_seconds()) > _TOLERATED:
+            if abs((_parse_moment(shown) - _with_zone(clock.now())).total_seconds()) > _TOLERATED:
                 _set_clock(machine, clock.now(), None)
 
         connection.call(task, correct)
@@ -201,7 +201,7 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
 
 def _reset_manager(machine: connection.Machine) -> None:
     manager = machine.manager
-    if "#Manager.Reset" not in (manager.json.get("Actions") or {}):
+    if not fields.part(manager.json, "Actions", "#Manager.Reset"):
         raise errors.HardwareError(what=machine.describe(manager.path), reason="it cannot be reset")
     allowed = {one.value for one in manager.get_allowed_reset_manager_values()}
     kind = "GracefulRestart" if "GracefulRestart" in allowed else "ForceRestart"
@@ -218,13 +218,13 @@ def _parse_moment(text: str) -> datetime.datetime:
 
 def _set_clock(machine: connection.Machine, moment: datetime.datetime, offset: str | None) -> None:
     manager = machine.manager
-    shown = manager.json.get("DateTime")
-    has_fractions = shown is not None and _parse_moment(str(shown)).microsecond
+    shown = fields.text(manager.json, "DateTime")
+    has_fractions = shown is not None and _parse_moment(shown).microsecond
     exact = _with_zone(moment) if has_fractions else _with_zone(moment).replace(microsecond=0)
     data = {"DateTime": exact.isoformat(), **({"DateTimeLocalOffset": offset} if offset is not None else {})}
     machine.patch(manager.path, data)
-    now = machine.read(manager.path).get("DateTime")
-    if now is None or abs((_parse_moment(str(now)) - _with_zone(moment)).total_seconds()) > 60:
+    now = fields.text(machine.read(manager.path), "DateTime")
+    if now is None or abs((_parse_moment(now) - _with_zone(moment)).total_seconds()) > 60:
         raise errors.HardwareError(
             what=f"Setting the clock of {machine.describe(manager.path)}", reason=f"it shows {now} afterwards"
         )
@@ -234,10 +234,8 @@ _ENDED = frozenset(("Completed", "Killed", "Exception", "Cancelled", "Service"))
 
 
 def _clear_tasks(machine: connection.Machine) -> None:
-    place = machine.service.json.get("Tasks") or machine.service.json.get("TaskService")
-    if not place:
-        return
-    tasks = machine.read(place["@odata.id"]).get("Tasks")
-    for one in machine.read_members(tasks["@odata.id"]) if tasks else ():
-        if one.get("TaskState") not in _ENDED:
-            machine.delete(one["@odata.id"])
+    place = tasks.find_list(machine)
+    for one in machine.read_members(place) if place else ():
+        path = fields.link(one)
+        if path and fields.text(one, "TaskState") not in _ENDED:
+            machine.delete(path)

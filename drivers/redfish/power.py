@@ -5,7 +5,7 @@ from concurrent import futures
 from ingot.common import errors, states
 from ingot.drivers.interfaces.power import PowerInterface, Reading
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import boot_device, connection
+from ingot.drivers.redfish import boot_device, connection, fields
 from ingot.drivers.redfish.address import read_address
 from ingot.drivers.redfish.base import RedfishInterface
 
@@ -24,6 +24,8 @@ _OFF = ("Off", "PoweringOn")
 _ON = ("On", "PoweringOff", "Paused")
 """A machine on its way is still in the state that it leaves."""
 
+_CONDITIONS = 10  # that are read of a machine
+
 _HEALTHS = ("OK", "Warning", "Critical")
 
 
@@ -37,14 +39,20 @@ def _name_state(state: object) -> str | None:
 
 
 def _read(machine: connection.Machine) -> Reading:
-    """Read what each round asks of each machine: the document alone, as sushy's classes would triple its cost."""
+    """Read what each round asks of each machine: the document alone, as sushy's classes would double its cost.
+
+    :raises HardwareError: what stands there is no machine.
+    """
     system = machine.read(machine.system_path)
-    status = system.get("Status")
-    status = status if isinstance(status, dict) else {}
-    health = next((status[key] for key in ("HealthRollup", "Health") if status.get(key) in _HEALTHS), None)
-    conditions = status.get("Conditions") or ()
-    findings = tuple(str(one["Message"]) for one in conditions if isinstance(one, dict) and one.get("Message"))
-    return Reading(_name_state(system.get("PowerState")), health, findings)
+    state = system.get("PowerState", {})
+    if state is not None and not isinstance(state, str):
+        reason = f"its PowerState is {state!r:.40}; is driver_info redfish_system_id the path of a machine?"
+        raise errors.HardwareError(what=f"Reading {machine.describe(machine.system_path)}", reason=reason)
+    status = fields.part(system, "Status")
+    healths = (fields.text(status, key) for key in ("HealthRollup", "Health"))
+    messages = (fields.text(one, "Message") for one in fields.parts(status, "Conditions"))
+    return Reading(_name_state(state), next((one for one in healths if one in _HEALTHS), None),
+                   tuple(filter(None, messages))[:_CONDITIONS])  # fmt: skip
 
 
 def _reset(machine: connection.Machine, target: str) -> None:

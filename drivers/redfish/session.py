@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from oslo_log import log
 
 from ingot.common import errors
+from ingot.drivers.redfish import fields
 from ingot.drivers.redfish.address import Address
-from ingot.drivers.redfish.http import Connection, Dropped, NotHttp, Response
+from ingot.drivers.redfish.http import LARGEST, Connection, Dropped, NotHttp, Response
 
 LOG = log.getLogger(__name__)
 
@@ -28,7 +29,10 @@ _IDLE = 300.0
 
 _LONGEST_CLOSE = 5.0
 _REDIRECTS = 3
+_MESSAGES = 5  # of an answer that are read
+_LARGEST_ROOT = 2**17  # bytes; the root is kept for each BMC, and has two thousand
 _IN_PATHS = "/%:@!$&'()*+,;=~"  # characters that need no quoting
+_PORTS = {"http": 80, "https": 443}
 
 _REFUSED, _FORBIDDEN, _NO_ETAG_MATCH = 401, 403, (412, 428)
 _BUSY = frozenset((429, 503))
@@ -92,15 +96,33 @@ def read_messages(response: Response) -> list[tuple[str, str]]:
     error = document.get("error")
     error = error if isinstance(error, dict) else document
     infos = error.get("@Message.ExtendedInfo") or document.get("@Message.ExtendedInfo") or []
-    infos = [infos] if isinstance(infos, dict) else infos if isinstance(infos, list) else []
-    found = [(str(one.get("MessageId", "")), str(one.get("Message", ""))) for one in infos if isinstance(one, dict)]
-    return found or [(str(error[key]), str(error.get("message", ""))) for key in ("code",) if key in error]
+    found = fields.parts({"all": [infos] if isinstance(infos, dict) else infos}, "all")
+    texts = [(fields.text(one, "MessageId") or "", fields.text(one, "Message") or "") for one in found[:_MESSAGES]]
+    return texts or [(fields.text(error, "code") or "", fields.text(error, "message") or "")]
 
 
 def describe_messages(response: Response) -> str:
     """Return what an answer says in words, in brackets after a space; empty if it says nothing."""
     said = "; ".join(": ".join(filter(None, pair)) for pair in read_messages(response))
     return f" ({said})" if said else ""
+
+
+def quote(url: str) -> str:
+    """Return path and query of a URL as they stand in a request.
+
+    For what names a resource of the BMC that sent it, under an address by which we perhaps do not know that BMC.
+    """
+    parts = urllib.parse.urlsplit(url)
+    path = parts.path if parts.path.startswith("/") else f"/{parts.path}"
+    path = urllib.parse.quote(path, safe=_IN_PATHS)
+    return f"{path}?{urllib.parse.quote(parts.query, safe=_IN_PATHS)}" if parts.query else path
+
+
+def _join(target: str, location: str) -> str:
+    try:
+        return urllib.parse.urljoin(target, location)
+    except ValueError:
+        return location
 
 
 class Operation:
@@ -117,7 +139,7 @@ class Operation:
 
     async def request(
         self, method: str, path: str, data: object = None, headers: Mapping[str, str] | None = None,
-        repeatable: bool | None = None,
+        repeatable: bool | None = None, largest: int = LARGEST,
     ) -> Response:  # fmt: skip
         """Send a request and return the answer, whatever its status.
 
@@ -125,20 +147,22 @@ class Operation:
         can do no harm.
 
         :param repeatable: whether it may be done twice; by default if the method says so.
+        :param largest: bytes of the answer.
         :raises HardwareError: there is no talking to the BMC; it refuses the user.
         """
         await self.prepare()
-        response = await self._send(method, path, data, headers, repeatable)
+        response = await self._send(method, path, data, headers, repeatable, largest)
         if response.status_code == _REFUSED and self.session.path is not None:
             LOG.info("BMC %s has lost the session; logging in again", self.session.address.where)
             self.session.forget()
             await self._log_in()
-            response = await self._send(method, path, data, headers, repeatable)
+            response = await self._send(method, path, data, headers, repeatable, largest)
         return response
 
     async def _send(
-        self, method: str, path: str, data: object, headers: Mapping[str, str] | None, repeatable: bool | None
-    ) -> Response:
+        self, method: str, path: str, data: object, headers: Mapping[str, str] | None, repeatable: bool | None = None,
+        largest: int = LARGEST,
+    ) -> Response:  # fmt: skip
         can_repeat = method != "POST" if repeatable is None else repeatable
         body = None if data is None else json.dumps(data).encode()
         attempt, redirects, target = 0, 0, self._make_local(path)
@@ -149,7 +173,7 @@ class Operation:
             if body is not None:
                 lines.setdefault("Content-Type", "application/json")
             try:
-                response = await self._connection.request(method, target, lines, body)
+                response = await self._connection.request(method, target, lines, body, largest)
             except (Dropped, NotHttp) as exc:
                 if isinstance(exc, NotHttp) or not can_repeat or attempt >= self._limits.attempts:
                     raise self._refuse_answer(exc) from None
@@ -157,7 +181,7 @@ class Operation:
                 continue
             location = response.headers.get("Location")
             if response.status_code in (301, 302, 307, 308) and location and redirects < _REDIRECTS and method == "GET":
-                redirects, target = redirects + 1, self._make_local(urllib.parse.urljoin(target, location))
+                redirects, target = redirects + 1, self._make_local(_join(target, location))
                 continue
             if not self._comes_later(response, can_repeat and attempt < self._limits.attempts):
                 return response
@@ -174,18 +198,23 @@ class Operation:
             what=f"Calling {where}", reason=f"{exc}; check driver_info redfish_address: is a BMC there? ({self.doing})"
         )
 
-    def _make_local(self, target: str) -> str:
-        """Return path and query of a URL, which may be absolute.
+    def _make_local(self, target: object) -> str:
+        """Return path and query of a link, which may be a whole URL of this BMC.
 
-        :raises HardwareError: it leads to another host, which must not get the credentials of this one.
+        :raises HardwareError: it is none, or one to elsewhere, which must not get the credentials of this BMC.
         """
-        parts = urllib.parse.urlsplit(target)
-        if parts.hostname and parts.hostname != self.session.address.host:
-            where = f"BMC {self.session.address.where}"
-            raise errors.HardwareError(what=self.doing, reason=f"{where} points to another host, {parts.hostname}")
-        path = parts.path if parts.path.startswith("/") else f"/{parts.path}"
-        path = urllib.parse.quote(path, safe=_IN_PATHS)
-        return f"{path}?{urllib.parse.quote(parts.query, safe=_IN_PATHS)}" if parts.query else path
+        address = self.session.address
+        try:
+            parts = urllib.parse.urlsplit(target if isinstance(target, str) else "")
+            own = not parts.netloc or (parts.hostname, parts.port or _PORTS.get(parts.scheme)) == (
+                address.host.lower(), address.port
+            )  # fmt: skip
+        except ValueError:
+            own = False
+        if not isinstance(target, str) or not target or not own:
+            reason = f"it gives {str(target)[:200]!r} as a link, and only links within a BMC are followed"
+            raise errors.HardwareError(what=f"Calling BMC {address.where}", reason=f"{reason} ({self.doing})")
+        return quote(target)
 
     @staticmethod
     def _comes_later(response: Response, can_repeat: bool) -> bool:
@@ -201,7 +230,11 @@ class Operation:
     def _choose_pause(self, attempt: int, response: Response | None) -> float:
         """Return the seconds until the next attempt: what the BMC asks for, else longer and longer."""
         asked = response.headers.get("Retry-After", "") if response is not None else ""
-        return float(max(1, int(asked))) if asked.isdigit() else min(2.0 ** (attempt - 1), self._limits.longest_pause)
+        return (
+            float(max(1, int(asked)))
+            if asked.isdecimal() and len(asked) < 10
+            else min(2.0 ** (attempt - 1), self._limits.longest_pause)
+        )
 
     # Logging in
 
@@ -227,11 +260,11 @@ class Operation:
     async def _read_root(self, basic: dict[str, str]) -> Json:
         """Return the service root, which is public, but not on every BMC."""
         path, address = self.session.address.root, self.session.address
-        response = await self._send("GET", path, None, None, None)
+        response = await self._send("GET", path, None, None)
         if response.status_code == _REFUSED and basic:
-            response = await self._send("GET", path, None, basic, None)
+            response = await self._send("GET", path, None, basic)
         root = response.read_object()
-        if response.status_code == 200 and root:
+        if response.status_code == 200 and root and len(response.content) <= _LARGEST_ROOT:
             return root
         if response.status_code == _REFUSED:
             raise self._refuse_user(response)
@@ -244,9 +277,7 @@ class Operation:
     async def _open_session(self) -> bool:
         """Log in; return False where the BMC has no sessions and another way is allowed."""
         session, address = self.session, self.session.address
-        links, is_auto = session.root.get("Links"), address.auth_type == "auto"
-        place = links.get("Sessions") if isinstance(links, dict) else None
-        path = place.get("@odata.id") if isinstance(place, dict) else None
+        path, is_auto = fields.link(session.root, "Links", "Sessions"), address.auth_type == "auto"
         if path is None and "SessionService" not in session.root and is_auto:
             return False
         user = {"UserName": address.username, "Password": address.password}
@@ -254,8 +285,8 @@ class Operation:
         token = response.headers.get("X-Auth-Token")
         if response.status_code < 300 and token:
             session.headers = {"X-Auth-Token": token}
-            location = response.headers.get("Location") or response.read_object().get("@odata.id")
-            session.path = self._make_local(location) if location else ""
+            location = response.headers.get("Location") or fields.link(response.read_object())
+            session.path = quote(location) if location else ""
             return True
         if is_auto and response.status_code != _REFUSED:
             LOG.info("BMC %s has no sessions for user %s (%d); basic authentication is used instead", address.where,
@@ -266,9 +297,14 @@ class Operation:
     def _refuse_user(self, response: Response) -> errors.HardwareError:
         return errors.HardwareError(
             what=f"Logging in to BMC {self.session.address.where}",
-            reason=f"{self.doing} was answered {response.status_code}{describe_messages(response)}; check driver_info "
-            "redfish_username, redfish_password and redfish_auth_type",
+            reason=f"{self.doing} was answered {response.status_code}{self._hide(describe_messages(response))}; check "
+            "driver_info redfish_username, redfish_password and redfish_auth_type",
         )
+
+    def _hide(self, text: str) -> str:
+        """Return a text without the password, which some repeat when they refuse it."""
+        password = self.session.address.password
+        return text.replace(password, "***") if password else text
 
     async def log_out(self) -> None:
         """Delete the session, if there is one; a BMC that does not answer will forget it some day."""

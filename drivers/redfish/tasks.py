@@ -5,7 +5,6 @@ where the task is, and since when.
 """
 
 import time
-import urllib.parse
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from ingot.common.json_types import Json
 from ingot.common.waits import Wait
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import connection
+from ingot.drivers.redfish import connection, fields, session
 from ingot.drivers.redfish.http import Response
 
 _RUNNING = frozenset(("New", "Starting", "Running", "Suspended", "Interrupted", "Pending", "Stopping", "Cancelling"))
@@ -47,11 +46,14 @@ def find_place(response: Response) -> str | None:
         return None
     location = response.headers.get("Location") or response.headers.get("Content-Location")
     document = response.read_object()
-    place = location or document.get("TaskMonitor") or document.get("@odata.id")
-    if not place:
-        return None
-    parts = urllib.parse.urlsplit(str(place))
-    return parts.path + (f"?{parts.query}" if parts.query else "")
+    place = location or fields.path(document, "TaskMonitor") or fields.link(document)
+    return session.quote(place) if place else None
+
+
+def read_texts(document: Json) -> list[str]:
+    """Return what the messages of a document say."""
+    said = (fields.text(one, "Message") or fields.text(one, "MessageId") for one in fields.parts(document, "Messages"))
+    return [text for text in said if text]
 
 
 def read(machine: connection.Machine, place: str) -> Progress:
@@ -66,9 +68,8 @@ def read(machine: connection.Machine, place: str) -> Progress:
             return Progress(running=False, known=False)
         raise
     document = response.read_object()
-    state = str(document.get("TaskState") or "")
-    said = [str(one.get("Message") or one.get("MessageId")) for one in document.get("Messages") or ()
-            if isinstance(one, dict)]  # fmt: skip
+    state = fields.text(document, "TaskState") or ""
+    said = read_texts(document)
     running = state in _RUNNING if state else response.status_code == 202
     failed = not running and bool(state) and (state != "Completed" or document.get("TaskStatus") == "Critical")
     return Progress(running, failed, state, " ".join(said)[:500])
@@ -76,10 +77,15 @@ def read(machine: connection.Machine, place: str) -> Progress:
 
 def list_paths(machine: connection.Machine) -> list[str]:
     """Return the paths of the BMC's tasks; none if it has no list of them."""
-    place = machine.service.json.get("Tasks") or machine.service.json.get("TaskService")
-    tasks = machine.read_optional(place["@odata.id"]).get("Tasks") if place else None
-    members = machine.read_optional(tasks["@odata.id"]).get("Members") if tasks else None
-    return [str(one["@odata.id"]) for one in members or () if isinstance(one, dict) and "@odata.id" in one]
+    place = find_list(machine)
+    return fields.links(machine.read_optional(place), "Members") if place else []
+
+
+def find_list(machine: connection.Machine) -> str | None:
+    """Return the path of the BMC's list of tasks; None if it has none."""
+    root = machine.service.json
+    service = fields.link(root, "Tasks") or fields.link(root, "TaskService")
+    return fields.link(machine.read_optional(service), "Tasks") if service else None
 
 
 class Job(NamedTuple):

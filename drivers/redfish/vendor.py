@@ -6,12 +6,13 @@ from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.interfaces.vendor import VendorInterface, node_method
-from ingot.drivers.redfish import connection, virtual_media
+from ingot.drivers.redfish import connection, fields, session, virtual_media
 from ingot.drivers.redfish.base import RedfishInterface
 
 _PROTOCOLS = ("Redfish", "SNMPv1", "SNMPv2c", "SNMPv3", "SMTP", "SyslogTLS", "SyslogTCP", "SyslogUDP", "SyslogRELP")
 
-_SHOWN = ("Id", "Context", "Protocol", "Destination", "EventTypes")
+_SHOWN = ("Id", "Context", "Protocol", "Destination")
+_SHOWN_OF_LIST = ("@odata.id", "@odata.type", "Name", "Members@odata.count")
 
 
 def _read_events(machine: connection.Machine) -> str:
@@ -19,17 +20,18 @@ def _read_events(machine: connection.Machine) -> str:
 
     :raises HardwareError: it has none.
     """
-    place = machine.service.json.get("EventService")
-    service = machine.read(place["@odata.id"]) if place else {}
-    found = service.get("Subscriptions")
+    found = fields.link(machine.read_linked(machine.service.json, "EventService"), "Subscriptions")
     if not found:
         raise errors.HardwareError(what=f"Finding subscriptions of BMC {machine.address.where}",
                                    reason="it has no EventService")  # fmt: skip
-    return str(found["@odata.id"])
+    return found
 
 
 def _show(document: Json) -> Json:
-    return {name: document[name] for name in _SHOWN if name in document}
+    """Return what the API shows of a subscription."""
+    found = {name: fields.text(document, name) for name in _SHOWN}
+    types = {"EventTypes": fields.texts(document, "EventTypes")} if "EventTypes" in document else {}
+    return {name: value for name, value in found.items() if value is not None} | types
 
 
 class RedfishVendor(RedfishInterface, VendorInterface):
@@ -64,7 +66,7 @@ class RedfishVendor(RedfishInterface, VendorInterface):
         def create(machine: connection.Machine) -> Json:
             response = machine.post(_read_events(machine), requested)
             location = response.headers.get("Location")
-            return _show(machine.read(location) if location else {**requested, **response.read_object()})
+            return _show(machine.read(session.quote(location)) if location else requested | response.read_object())
 
         return connection.call(task, create)
 
@@ -74,12 +76,19 @@ class RedfishVendor(RedfishInterface, VendorInterface):
 
     @node_method("GET", description="List the subscriptions of the BMC.", exclusive=False)
     def get_all_subscriptions(self, task: Task) -> Json:
-        """Return the collection as the BMC has it: its members are links."""
-        return connection.call(task, lambda machine: machine.read(_read_events(machine)))
+        """Return the collection as BMCs have it: its members are links."""
+        return connection.call(task, _list_subscriptions)
 
     @node_method("GET", description="Show a subscription. Required: id.", exclusive=False)
     def get_subscription(self, task: Task, id: str) -> Json:
         return connection.call(task, lambda machine: _show(machine.read(_find_member(_read_events(machine), id))))
+
+
+def _list_subscriptions(machine: connection.Machine) -> Json:
+    document = machine.read(_read_events(machine))
+    members = [{"@odata.id": path} for path in fields.links(document, "Members")]
+    found = {name: value for name in _SHOWN_OF_LIST if isinstance(value := document.get(name), str | int)}
+    return {**found, "Members": members}
 
 
 def _find_member(collection: str, identity: object) -> str:

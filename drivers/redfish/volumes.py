@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ingot.common import errors
 from ingot.common.json_types import Json
-from ingot.drivers.redfish import connection
+from ingot.drivers.redfish import connection, fields
 
 GIB = 2**30
 
@@ -69,9 +69,9 @@ def read_storages(machine: connection.Machine) -> list[Storage]:
 
     :raises HardwareError: there are none.
     """
-    place = machine.system.json.get("Storage")
-    members = machine.read_members(place["@odata.id"]) if place else []
-    found = [_read_storage(machine, one) for one in members if "Volumes" in one]
+    place = fields.link(machine.system.json, "Storage")
+    members = machine.read_members(place) if place else []
+    found = [_read_storage(machine, one, path) for one in members if (path := fields.link(one, "Volumes"))]
     if not found:
         raise errors.HardwareError(
             what=f"Finding controllers of {machine.describe(machine.system_path)}", reason="none has Volumes"
@@ -79,17 +79,17 @@ def read_storages(machine: connection.Machine) -> list[Storage]:
     return found
 
 
-def _read_storage(machine: connection.Machine, document: Json) -> Storage:
-    path = str(document["Volumes"]["@odata.id"])
+def _read_storage(machine: connection.Machine, document: Json, path: str) -> Storage:
     collection = machine.read(path)
-    members = [one if len(one) > 1 else machine.read(one["@odata.id"]) for one in collection.get("Members") or ()]
-    drives = [machine.read_optional(link["@odata.id"]) for link in document.get("Drives") or ()]
-    controllers = [str(one.get("Name")) for one in document.get("StorageControllers") or () if isinstance(one, dict)]
+    members = [machine.read(place) for place in fields.links(collection, "Members")]
+    drives = [machine.read_optional(place) for place in fields.links(document, "Drives")]
+    controllers = [fields.text(one, "Name") for one in fields.parts(document, "StorageControllers")]
+    names = (fields.text(document, "Id"), fields.text(document, "Name"), *controllers)
     return Storage(
         path,
-        frozenset((str(document.get("Id")), str(document.get("Name")), *controllers)),
-        [one for one in drives if one and (one.get("Status") or {}).get("State") not in _UNUSABLE],
-        [one for one in members if _is_array(one)],
+        frozenset(name for name in names if name),
+        [one for one in drives if fields.link(one) and fields.part(one, "Status").get("State") not in _UNUSABLE],
+        [one for one in members if fields.link(one) and _is_array(one)],
         _choose_time(collection),
     )
 
@@ -102,13 +102,13 @@ def _is_array(volume: Json) -> bool:
 
 def _choose_time(collection: Json) -> str | None:
     """Return when changes are to be made: at once where the controller can; None: it gives no choice."""
-    times = (collection.get("@Redfish.OperationApplyTimeSupport") or {}).get("SupportedValues") or ()
+    times = fields.texts(fields.part(collection, "@Redfish.OperationApplyTimeSupport"), "SupportedValues")
     return next((time for time in ("Immediate", "OnReset") if time in times), None)
 
 
 def list_drives(volume: Json) -> set[str]:
     """Return the paths of a volume's drives."""
-    return {str(link["@odata.id"]) for link in (volume.get("Links") or {}).get("Drives") or ()}
+    return set(fields.links(fields.part(volume, "Links"), "Drives"))
 
 
 def find_level(volume: Json) -> str | None:
@@ -138,7 +138,7 @@ class _Room:
                 continue
             drives = [one for one in storage.drives if self._fits(one, disk, number)]
             # Small ones first, unless the array is to have all that there is.
-            drives.sort(key=lambda one: one.get("CapacityBytes") or 0, reverse=disk["size_gb"] == "MAX")
+            drives.sort(key=lambda one: fields.number(one, "CapacityBytes") or 0, reverse=disk["size_gb"] == "MAX")
             if len(drives) >= number:
                 self.taken |= {str(one["@odata.id"]) for one in drives[:number]}
                 return storage, drives[:number]
@@ -155,9 +155,9 @@ class _Room:
         size = disk["size_gb"]
         needed = 0 if size == "MAX" else size * GIB / LEVELS[disk["raid_level"]].count_data(number)
         return (
-            (media is None or drive.get("MediaType") in media)
-            and (protocol is None or drive.get("Protocol") in protocol)
-            and (drive.get("CapacityBytes") or 0) >= needed
+            (media is None or fields.text(drive, "MediaType") in media)
+            and (protocol is None or fields.text(drive, "Protocol") in protocol)
+            and (fields.number(drive, "CapacityBytes") or 0) >= needed
             and _is_named(drive, disk.get("physical_disks"))
         )
 
@@ -173,7 +173,7 @@ def _is_named(drive: Json, named: object) -> bool:
         return True
     if isinstance(named, dict):
         return all(key in _HINTS and drive.get(_HINTS[key]) == value for key, value in named.items())
-    own = {drive.get(key) for key in ("Id", "Name", "SerialNumber", "@odata.id")}
+    own = {fields.text(drive, key) for key in ("Id", "Name", "SerialNumber", "@odata.id")}
     return isinstance(named, list) and any(_is_named(drive, one) if isinstance(one, dict) else one in own
                                            for one in named)  # fmt: skip
 
@@ -233,16 +233,14 @@ def describe(storage: Storage, volume: Json, disk: Json) -> Json:
     :param disk: what was requested of it; empty if nothing is known of that.
     """
     paths = list_drives(volume)
-    names = [one.get("Name") or one.get("Id") for one in storage.drives if one["@odata.id"] in paths]
-    size = volume.get("CapacityBytes")
-    wwn = next((str(one["DurableName"]) for one in volume.get("Identifiers") or ()
-                if one.get("DurableNameFormat") == "NAA" and one.get("DurableName")), None)  # fmt: skip
+    drives = [one for one in storage.drives if one["@odata.id"] in paths]
+    size, wwn = fields.number(volume, "CapacityBytes"), fields.find_name(volume, "NAA")
     return {
         **disk,
         "raid_level": find_level(volume) or disk.get("raid_level"),
         "size_gb": int(size / GIB) if size else disk.get("size_gb"),
-        "volume_name": volume.get("Name"),
-        "controller": disk.get("controller") or min(storage.names),
-        "physical_disks": names,
-        **({"root_device_hint": {"wwn": f"0x{wwn.lower().removeprefix('0x')}"}} if wwn else {}),
+        "volume_name": fields.text(volume, "Name"),
+        "controller": disk.get("controller") or min(storage.names, default=None),
+        "physical_disks": [fields.text(one, "Name") or fields.text(one, "Id") for one in drives],
+        **({"root_device_hint": {"wwn": wwn}} if wwn else {}),
     }

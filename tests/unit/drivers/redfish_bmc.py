@@ -29,16 +29,21 @@ class Fault:
     :param served: serve the request all the same before it.
     :param closes: close the connection without an answer.
     :param drips: seconds between bytes of an answer that never ends.
+    :param content: what a good answer consists of instead.
+    :param raw: what is sent instead of an answer, before the connection is closed.
     """
 
     def __init__(self, status: int = 0, headers: dict[str, str] | None = None, served: bool = False,
-                 closes: bool = False, drips: float = 0, message: str = "Base.1.0.GeneralError") -> None:  # fmt: skip
+                 closes: bool = False, drips: float = 0, message: str = "Base.1.0.GeneralError",
+                 content: bytes | None = None, raw: bytes | None = None) -> None:  # fmt: skip
         self.status = status
         self.headers = headers or {}
         self.served = served
         self.closes = closes
         self.drips = drips
         self.message = message
+        self.content = content
+        self.raw = raw
 
 
 class BMC:
@@ -128,7 +133,11 @@ class _Handler(http_handler.Handler):
 
     def misbehave(self, fault: Fault) -> None:
         self.close_connection = True
-        if fault.status:
+        if fault.content is not None:
+            self.answer(fault.status or 200, fault.content, **fault.headers)
+        elif fault.raw is not None:
+            self.wfile.write(fault.raw)
+        elif fault.status:
             message = {"MessageId": fault.message, "Message": "The fan is made of cheese."}
             self.answer(fault.status, {"error": {"code": fault.message, MESSAGES: [message]}}, **fault.headers)
         elif fault.drips:
@@ -143,7 +152,7 @@ class _Handler(http_handler.Handler):
     def decide(self, body: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
         """Return the answer of a BMC that behaves."""
         if self.path == "/redfish/v1/":
-            return 200, self.bmc.root(), {}
+            return 200, self.bmc.documents.get(self.path) or self.bmc.root(), {}
         if (self.command, self.path) == ("POST", SESSIONS) and self.bmc.sessions:
             return self.log_in(body)
         if self.headers.get("X-Auth-Token") not in self.bmc.open and self.headers.get("Authorization") != _BASIC:
@@ -155,6 +164,8 @@ class _Handler(http_handler.Handler):
             return 200, {"Members": [{"@odata.id": SYSTEM}]}, {}
         if self.path.endswith("ComputerSystem.Reset"):
             self.bmc.reset(body["ResetType"])
+            return 204, b"", {}
+        if "/Actions/" in self.path:
             return 204, b"", {}
         if self.path not in self.bmc.documents:
             return 404, {"error": {"code": "Base.1.0.ResourceMissingAtURI"}}, {}

@@ -208,7 +208,12 @@ class DeadlineTest(RedfishTest):
     def test_what_is_no_redfish_says_so(self) -> None:
         bmc = self.start()
         bmc.documents[SYSTEM] = {"Id": 7, "Boot": [1], "Actions": "x"}
-        self.assertIn("not Redfish", self.fail(self.node(bmc)).message)
+        error = self.fail(self.node(bmc))
+        for part in (bmc.url, SYSTEM, "PowerState", "redfish_system_id"):
+            self.assertIn(part, error.message)
+        task = self.node(bmc)
+        error = self.assertRaises(errors.HardwareError, task.driver.management.get_boot_device, task)
+        self.assertIn(bmc.url, error.message)
         with socket.create_server(("127.0.0.1", 0)) as listener:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
 
