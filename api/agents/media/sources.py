@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import threading
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ else:
     glance = later.Module("ingot.common.glance")
 
 _CHUNK = 256 * 1024
+_AHEAD = 1024 * 1024
 _FILE = "file://"
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
 
@@ -87,10 +89,16 @@ class _File:
 
 
 class _Remote:
-    """What a server sends; those that know no ranges send all, and what is not needed is thrown away."""
+    """What a server sends; those that know no ranges send all, and what is not needed is thrown away.
+
+    BMCs read an image in small blocks, one after the other: a part of the file that was read last is kept for the next.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._size: int | None = None
+        self._guard = threading.Lock()
+        self._kept = (0, b"")
 
     def _ask(self, part: str) -> requests.Response:
         """Return the beginning of the answer to a request for a range.
@@ -100,6 +108,11 @@ class _Remote:
         raise NotImplementedError
 
     def measure(self) -> int:
+        if self._size is None:
+            self._size = self._ask_size()
+        return self._size
+
+    def _ask_size(self) -> int:
         with contextlib.closing(self._ask("bytes=0-0")) as answer:
             if found := _RANGE.fullmatch(answer.headers.get("Content-Range", "")):
                 return int(found[2])
@@ -109,6 +122,27 @@ class _Remote:
             return int(size)
 
     def read(self, start: int, length: int) -> Iterator[bytes]:
+        if length >= _AHEAD:
+            yield from self._fetch(start, length)
+            return
+        while length:
+            part = self._read_ahead(start)[start % _AHEAD :][:length]
+            if not part:
+                _check_end(self._name, length)
+            yield part
+            start, length = start + len(part), length - len(part)
+
+    def _read_ahead(self, start: int) -> bytes:
+        """Return the part of the file in which a position is."""
+        start -= start % _AHEAD
+        with self._guard:
+            first, kept = self._kept
+            if first != start or not kept:
+                kept = b"".join(self._fetch(start, min(_AHEAD, self.measure() - start)))
+                self._kept = (start, kept)
+            return kept
+
+    def _fetch(self, start: int, length: int) -> Iterator[bytes]:
         with contextlib.closing(self._ask(f"bytes={start}-{start + length - 1}")) as answer:
             found = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
             surplus = start - (int(found[1]) if found else 0)

@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 from typing import Any
+from unittest import mock
 
 import fixtures
 import pycdlib
@@ -15,6 +16,7 @@ from oslo_config import cfg
 
 from ingot.api.agents import boot_media
 from ingot.api.agents.media import fat
+from ingot.common import fetching
 from ingot.db import nodes
 from ingot.rack import fat as rack_fat
 from tests import api_case, database, image_service
@@ -208,6 +210,16 @@ class BootMedia(api_case.ApiCase):
         self.write("files/esp.img", esp)
         image = self.read(self.link(architecture="aarch64", bootloader=f"{self.files}/esp.img"))
         self.assertEqual(esp, read_file(image, "/boot/esp.img"))
+
+    def test_small_blocks_do_not_each_ask_the_web_server(self) -> None:
+        path = self.link()
+        image = self.read(path)
+        place = image.index(RAMDISK[:4096])
+        with mock.patch.object(fetching, "open_stream", side_effect=fetching.open_stream) as opened:
+            for at in range(place, place + len(RAMDISK), 65536):
+                part = self.fetch(path, Range=f"bytes={at}-{at + 65535}").get_data()
+                self.assertEqual(image[at : at + 65536], part)
+        self.assertEqual(3, opened.call_count, "for 3 MB in 46 blocks")
 
     def test_a_boot_is_noted_but_no_trial(self) -> None:
         for target, is_noted in (("trial", False), ("ramdisk", True)):
