@@ -1,25 +1,30 @@
 """Network boot: what a machine's firmware does with an iPXE script (https://ipxe.org/scripting).
 
 The reader knows the commands that boot scripts are made of. One that it does not know fails, as in iPXE, and
-a failing command ends the script unless ``||`` catches it.
+a failing command ends the script unless ``||`` catches it. ``boot_files`` has what other loaders read.
 """
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urljoin
 
 import requests
 
-from ingot.rack import volumes
+from ingot.rack import boot_files, volumes
+from ingot.rack.boot_files import BootError, BootPlan, parse_arguments
 from ingot.rack.config import MachineSpec, script_url
 from ingot.rack.loop import Site, in_thread
 
 FETCH_TIMEOUT = 30.0
 HOST = "127.0.0.1"
-USER_AGENT = "iPXE/1.21.1+ (ingot-rack)"
+_USER_AGENTS = {
+    "ipxe": "iPXE/1.21.1+ (ingot-rack)",
+    "grub": "GRUB 2.12 (ingot-rack)",
+    "pxelinux": "Syslinux/6.04 (ingot-rack)",
+    "petitboot": "Wget (ingot-rack)",
+}
 # A script that loops more often than this without sleeping is stuck.
 MAX_COMMANDS = 2000
 
@@ -30,10 +35,6 @@ _NO_EFFECT = {
     "autoboot", "clear", "colour", "cpair", "dhcp", "echo", "ifclose", "ifconf", "ifopen", "ifstat",
     "imgfree", "imgstat", "imgtrust", "imgverify", "ntp", "prompt", "route", "sync",
 }  # fmt: skip
-
-
-class BootError(Exception):
-    """The machine cannot boot from the network; the text says at which URL or command."""
 
 
 class CommandFailed(BootError):
@@ -52,15 +53,6 @@ class Reboot(Exception):
     """The script has the machine start again."""
 
 
-@dataclass(frozen=True)
-class BootPlan:
-    """A kernel to start; ``arguments`` are the ``name=value`` words of its command line."""
-
-    kernel: str
-    initrds: tuple[str, ...]
-    arguments: dict[str, str]
-
-
 class Booting(Protocol):
     """The machine that boots."""
 
@@ -70,17 +62,13 @@ class Booting(Protocol):
     def log(self, text: str) -> None: ...
 
 
-def parse_arguments(words: list[str]) -> dict[str, str]:
-    """Return the kernel arguments of a command line; a word without ``=`` has an empty value."""
-    return {name: value for name, _, value in (word.partition("=") for word in words)}
-
-
 class Firmware:
-    """A machine's network boot firmware, with iPXE in it."""
+    """A machine's network boot firmware, with a loader in it."""
 
     def __init__(self, machine: Booting, efi: bool) -> None:
         self._machine = machine
         self._efi = efi
+        self._loader = machine.site.config.boot_loader
 
     async def network_boot(self) -> BootPlan | None:
         """Try the network cards one after the other; None when the script leaves booting to the disk.
@@ -97,11 +85,19 @@ class Firmware:
             except BootError as error:
                 failures.append(str(error))
                 continue
+            if reader := boot_files.READERS.get(self._loader):
+                return await self._load(reader(url, script))
             try:
                 return await ScriptRun(self._variables(mac), self._fetch, self._probe).boot(url, script)
             except LocalBoot:
                 return None
         raise BootError("; ".join(failures))
+
+    async def _load(self, plan: BootPlan | None) -> BootPlan | None:
+        """Make sure that the files of a plan are there."""
+        for url in (plan.kernel, *plan.initrds) if plan else ():
+            await self._probe(url)
+        return plan
 
     def _variables(self, mac: str) -> dict[str, str]:
         spec = self._machine.spec
@@ -126,11 +122,11 @@ class Firmware:
 
     async def _request(self, method: str, url: str) -> str:
         self._machine.log(f"{method} {url}")
-        return await in_thread(self._machine.site.quick, _request, method, url)
+        return await in_thread(self._machine.site.quick, _request, method, url, self._loader)
 
 
-def _request(method: str, url: str) -> str:
-    headers = {"User-Agent": USER_AGENT}
+def _request(method: str, url: str, loader: str) -> str:
+    headers = {"User-Agent": _USER_AGENTS[loader]}
     try:
         answer = requests.request(
             method, url, timeout=FETCH_TIMEOUT, headers=headers, stream=True, allow_redirects=True
@@ -138,7 +134,7 @@ def _request(method: str, url: str) -> str:
         with answer:
             if method == "HEAD" and answer.status_code in (405, 501):
                 # The server has the file but does not do HEAD: fetch it, which is what iPXE would do anyway.
-                return _request("GET", url) and ""
+                return _request("GET", url, loader) and ""
             if answer.status_code != 200:
                 raise CommandFailed(f"{url}: HTTP {answer.status_code}")
             return answer.content.decode("utf-8", "replace")

@@ -32,6 +32,7 @@ from typing import Any, TypeVar
 from ingot.rack.vendors import VENDORS
 
 MAX_MACHINES = 4000
+LOADERS = ("ipxe", "grub", "pxelinux", "petitboot")
 MACHINE_KINDS = ("simulated", "qemu")
 STEP_KINDS = ("clean", "deploy", "service")
 DISK_KINDS = ("ata", "nvme")
@@ -102,9 +103,12 @@ class RackConfig:
     """Settings of a rack. Times are seconds, ``memory`` is MiB, ports of 0 mean: any free one.
 
     :param machine_kind: what the machines are: simulated, or real ones but for the metal (QEMU).
-    :param boot_url: where a machine finds its iPXE script; ``{mac}`` is its MAC as aa-bb-cc-dd-ee-ff,
+    :param boot_url: where a machine finds what its loader reads; ``{mac}`` is its MAC as aa-bb-cc-dd-ee-ff,
         ``{mac_colon}`` as aa:bb:cc:dd:ee:ff, ``{uuid}`` its system UUID, ``{host}`` the address by which it reaches
         this computer (127.0.0.1; for QEMU machines 10.0.2.2).
+    :param boot_loader: the loader of a simulated machine, one of ``LOADERS``; those of QEMU are real.
+    :param tftp_root: directory that the networks of QEMU machines serve by TFTP; ``boot_url`` is a file in it then,
+        which UEFI starts without iPXE.
     :param cpus: processors of a QEMU machine.
     :param record_traffic: whether the beginning of each packet of a QEMU machine is kept: by boot and network card, in
         files ``traffic-1-0.pcap``, ... in its directory.
@@ -137,6 +141,8 @@ class RackConfig:
     username: str = "admin"
     password: str = field(default="password", repr=False)
     boot_url: str = "http://{host}:6385/boot/ipxe/{mac}"
+    boot_loader: str = "ipxe"
+    tftp_root: Path | None = None
     state_dir: Path = Path("rack-state")
     control_port: int = 6229
     name_prefix: str = "machine-"
@@ -175,6 +181,7 @@ class RackConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "state_dir", Path(self.state_dir).absolute())
+        object.__setattr__(self, "tftp_root", self.tftp_root and Path(self.tftp_root).absolute())
         object.__setattr__(self, "disk_size", parse_size(self.disk_size))
         limits = {
             "machines": (1, MAX_MACHINES),
@@ -186,8 +193,9 @@ class RackConfig:
         for name, (low, high) in limits.items():
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name}: {getattr(self, name)} is not between {low} and {high}")
-        if self.machine_kind not in MACHINE_KINDS:
-            raise ConfigError(f"machine_kind: {self.machine_kind!r} is not one of {', '.join(MACHINE_KINDS)}")
+        for name, choices in (("machine_kind", MACHINE_KINDS), ("boot_loader", LOADERS)):
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"{name}: {getattr(self, name)!r} is not one of {', '.join(choices)}")
         if len(self.username.encode()) > 16 or len(self.password.encode()) > 20:
             raise ConfigError("username, password: IPMI 2.0 allows at most 16 and 20 bytes")
         for vendor in (self.redfish_vendor, *(one.redfish_vendor for one in self.machine)):
@@ -227,7 +235,7 @@ class MachineSpec:
 
 
 def script_url(template: str, spec: MachineSpec, mac: str, host: str) -> str:
-    """Return where a network card of a machine finds its iPXE script; see ``RackConfig.boot_url``."""
+    """Return where a network card of a machine finds what its loader reads; see ``RackConfig.boot_url``."""
     values = {"mac": mac.replace(":", "-"), "mac_colon": mac, "uuid": str(spec.uuid), "host": host}
     return re.sub(r"\{(mac|mac_colon|uuid|host)\}", lambda match: values[match[1]], template)
 

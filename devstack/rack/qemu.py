@@ -119,10 +119,10 @@ class QemuMachine(Machine):
         self._send_command("inject-nmi")
         return super().interrupt()
 
-    def type(self, text: str) -> bool:
+    def feed(self, data: bytes) -> bool:
         if self._console is None:
             return False
-        self._console.send(text.encode())
+        self._console.send(data)
         return True
 
     def _send_command(self, command: str, **arguments: Any) -> None:
@@ -158,8 +158,9 @@ class QemuMachine(Machine):
         self._console, console = _connect_pair()
         with monitor, console:
             ends = monitor.fileno(), console.fileno()
-            forwarded = self.site.config.forwarded_ports
-            wiring = qemu_command.Wiring(*ends, self._boot_urls(), self._agent, self._records(), forwarded)
+            config = self.site.config
+            network = self._agent, self._records(), config.forwarded_ports, config.tftp_root
+            wiring = qemu_command.Wiring(*ends, self._boot_urls(), *network)
             command = qemu_command.build(self.spec, self.disks, firmware, setting, wiring, image)
             stopped = ["-S"] if self.faults.strike("boot_hang") else []
             with (self.directory / "qemu.log").open("wb") as log:
@@ -198,6 +199,7 @@ class QemuMachine(Machine):
         text = self._said_last = ConsoleText()
         with self._console_log.open("a", buffering=1) as log:
             async for data in _pieces(self._console):
+                self.say(data)
                 for line in text.feed(data):
                     self._log_console(line, log)
             for line in text.end():

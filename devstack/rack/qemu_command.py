@@ -57,9 +57,10 @@ class Wiring:
     """What connects a QEMU process with the rack.
 
     :param monitor: descriptor of its control socket; ``console``: of the socket of its serial line.
-    :param boot_urls: where each network card finds its iPXE script.
+    :param boot_urls: where each network card finds its iPXE script; with TFTP, the file that it starts.
     :param agent: address and port at which others reach the agent.
     :param forwarded: further ports that are reached at that address, too.
+    :param tftp_root: directory that the networks serve by TFTP; None: they serve none, and iPXE boots.
     :param records: a file for each network card that keeps what passes through it; none: nothing is kept.
     """
 
@@ -69,6 +70,7 @@ class Wiring:
     agent: tuple[str, int]
     records: Sequence[Path] = ()
     forwarded: Sequence[int] = ()
+    tftp_root: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def build(
         *(firmware.words() if efi else ()),
         *_disks(disks, first=_LAST // 2 if network_first else 1),
         *_media(medium, first=setting is not None and setting.device in _FROM_MEDIA),
-        *_network(spec, wiring, first=1 if network_first else _LAST),
+        *_network(spec, wiring, 1 if network_first else _LAST, efi),
     ]
 
 
@@ -191,8 +193,13 @@ def _disks(disks: Sequence[Disk], first: int) -> list[str]:
     return words
 
 
-def _network(spec: MachineSpec, wiring: Wiring, first: int) -> list[str]:
-    """Return arguments for a private network per card, with this computer as host; the first leads to the agent."""
+def _network(spec: MachineSpec, wiring: Wiring, first: int, efi: bool) -> list[str]:
+    """Return arguments for a private network per card, with this computer as host; the first leads to the agent.
+
+    A card has iPXE in its ROM; without it UEFI boots by its own means. A BIOS has none.
+    """
+    tftp = f",tftp={_value(wiring.tftp_root)}" if wiring.tftp_root else ""
+    rom = ",romfile=" if wiring.tftp_root and efi else ""
     address, port = wiring.agent
     pairs = [(port, AGENT_PORT), *((further, further) for further in wiring.forwarded)]
     words = []
@@ -202,9 +209,9 @@ def _network(spec: MachineSpec, wiring: Wiring, first: int) -> list[str]:
         )
         words += [
             "-netdev",
-            f"user,id=net{nic},net=10.0.{2 + nic}.0/24,bootfile={_value(url)}{forward}",
+            f"user,id=net{nic},net=10.0.{2 + nic}.0/24,bootfile={_value(url)}{tftp}{forward}",
             "-device",
-            f"virtio-net-pci,netdev=net{nic},mac={mac},bootindex={first + nic}",
+            f"virtio-net-pci,netdev=net{nic},mac={mac},bootindex={first + nic}{rom}",
         ]
     for nic, path in enumerate(wiring.records):
         words += ["-object", f"filter-dump,id=record{nic},netdev=net{nic},maxlen={_RECORDED},file={_value(path)}"]

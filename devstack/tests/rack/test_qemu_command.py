@@ -31,10 +31,10 @@ class QemuCommandTest(testtools.TestCase):
         secure_boot: bool = False,
         medium: Path | None = None,
         records: tuple[Path, ...] = (),
+        tftp_root: Path | None = None,
     ) -> list[str]:
-        wiring = qemu_command.Wiring(
-            7, 8, ("http://10.0.2.2/boot/a", "http://10.0.3.2/boot/b"), ("127.0.0.1", 4711), records
-        )
+        urls = ("http://10.0.2.2/boot/a", "http://10.0.3.2/boot/b")
+        wiring = qemu_command.Wiring(7, 8, urls, ("127.0.0.1", 4711), records, tftp_root=tftp_root)
         disks = self.disks(*kinds)
         firmware = qemu_command.Firmware(self.directory, secure_boot)
         return qemu_command.build(self.spec, disks, firmware, setting, wiring, medium)
@@ -50,6 +50,14 @@ class QemuCommandTest(testtools.TestCase):
             if ",bootindex=" in options:
                 found[int(options.rpartition("=")[2])] = name
         return [found[index] for index in sorted(found)]
+
+    def test_with_tftp_uefi_starts_a_file_without_ipxe(self) -> None:
+        for efi, roms in ((True, 2), (False, 0)):
+            command = self.command(BootSetting("pxe", True, efi), tftp_root=self.directory)
+            cards = [device for device in self.after("-device", command) if device.startswith("virtio-net")]
+            self.assertEqual(roms, sum(card.endswith(",romfile=") for card in cards))
+            self.assertIn(f",tftp={self.directory}", self.after("-netdev", command)[0])
+        self.assertNotIn("tftp", str(self.command()))
 
     def test_it_is_tied_to_the_rack(self) -> None:
         self.assertEqual(["setpriv", "--pdeathsig", "KILL", qemu_command.PROGRAM], self.command()[:4])

@@ -48,6 +48,15 @@ MORTAL = {"conductor": {"heartbeat_timeout": 6}}
 """Options where others are to notice soon that a conductor was killed; elsewhere a pause of the machine kills none."""
 
 
+_BOOT_PATHS = {
+    "ipxe": "/boot/ipxe/{mac}",
+    "grub": "/boot/grub/grub.cfg-01-{mac_colon}",
+    "pxelinux": "/boot/pxelinux/pxelinux.cfg/01-{mac}",
+    "petitboot": "/boot/petitboot/pxelinux.cfg/01-{mac}",
+}
+"""What machines ask the API for, by their loader."""
+
+
 class Process:
     """A command of Ingot's, with its output in a file.
 
@@ -203,7 +212,7 @@ class Lab(fixtures.Fixture):
         self.url = f"http://127.0.0.1:{self.balancer.port}" if len(self.urls) > 1 else self.urls[0]
         self.rack = RackProcess(
             self.directory / "rack",
-            boot_url=self.url + "/boot/ipxe/{mac}",
+            boot_url=self.url + _BOOT_PATHS[self._rack_settings.get("boot_loader", "ipxe")],
             bmc_base_port=0,
             **self._rack_settings,
         )
