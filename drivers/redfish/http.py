@@ -147,8 +147,8 @@ class _Reader:
     def _parse(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as exc:
-            raise NotHttp(f"its answer is not HTTP ({exc})") from None
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+            raise NotHttp(f"its answer is not HTTP as it was asked for ({exc})") from None
         self._received += len(data)
         # Parts of a body, of a byte each, come with five bytes between them.
         if len(self.body) > self._largest or self._received > _LARGEST_FRAME + 8 * len(self.body):

@@ -7,7 +7,8 @@ import http.server
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests import http_handler
@@ -21,6 +22,7 @@ MESSAGES = "@Message.ExtendedInfo"
 _BASIC = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 
 
+@dataclass(frozen=True)
 class Fault:
     """What happens to a request instead of being served.
 
@@ -30,20 +32,17 @@ class Fault:
     :param closes: close the connection without an answer.
     :param drips: seconds between bytes of an answer that never ends.
     :param content: what a good answer consists of instead.
-    :param raw: what is sent instead of an answer, before the connection is closed.
+    :param raw: pieces that are sent instead of an answer, before the connection is closed.
     """
 
-    def __init__(self, status: int = 0, headers: dict[str, str] | None = None, served: bool = False,
-                 closes: bool = False, drips: float = 0, message: str = "Base.1.0.GeneralError",
-                 content: bytes | None = None, raw: bytes | None = None) -> None:  # fmt: skip
-        self.status = status
-        self.headers = headers or {}
-        self.served = served
-        self.closes = closes
-        self.drips = drips
-        self.message = message
-        self.content = content
-        self.raw = raw
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    served: bool = False
+    closes: bool = False
+    drips: float = 0
+    message: str = "Base.1.0.GeneralError"
+    content: bytes | None = None
+    raw: Iterable[bytes] | None = None
 
 
 class BMC:
@@ -51,12 +50,14 @@ class BMC:
     :param context: of TLS; None: without.
     :param sessions: whether it has a session service.
     :ivar requests: method and path of each request that has arrived.
+    :ivar heads: the headers of each of them.
     :ivar open: tokens of the sessions that are open, with the user.
     :ivar faults: what is to happen to requests, by method and path: the first of the list to the next request.
     """
 
     def __init__(self, context: ssl.SSLContext | None = None, sessions: bool = True, **system: Any) -> None:
         self.requests: list[tuple[str, str]] = []
+        self.heads: list[dict[str, str]] = []
         self.connections = 0
         self.sessions = sessions
         self.open: dict[str, str] = {}
@@ -73,7 +74,10 @@ class BMC:
             "Actions": {"#ComputerSystem.Reset": {"target": f"{SYSTEM}/Actions/ComputerSystem.Reset"}},
             **system,
         }
-        self.documents: dict[str, dict[str, Any]] = {SYSTEM: self.system}
+        self.documents: dict[str, dict[str, Any]] = {
+            SYSTEM: self.system,
+            "/redfish/v1/Systems": {"Members": [{"@odata.id": SYSTEM}]},
+        }
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"bmc": self}))
         self._server.daemon_threads = True
         if context:
@@ -119,6 +123,7 @@ class _Handler(http_handler.Handler):
     def serve(self) -> None:
         path = self.path
         self.bmc.requests.append((self.command, path))
+        self.bmc.heads.append(dict(self.headers))
         faults = self.bmc.faults.get((self.command, path))
         fault = faults.popleft() if faults else None
         body = self.body() if "Content-Length" in self.headers and self.headers["Content-Length"] != "0" else {}
@@ -136,7 +141,10 @@ class _Handler(http_handler.Handler):
         if fault.content is not None:
             self.answer(fault.status or 200, fault.content, **fault.headers)
         elif fault.raw is not None:
-            self.wfile.write(fault.raw)
+            with contextlib.suppress(OSError):
+                for piece in fault.raw:
+                    self.wfile.write(piece)
+                    self.wfile.flush()
         elif fault.status:
             message = {"MessageId": fault.message, "Message": "The fan is made of cheese."}
             self.answer(fault.status, {"error": {"code": fault.message, MESSAGES: [message]}}, **fault.headers)
@@ -160,11 +168,8 @@ class _Handler(http_handler.Handler):
         if self.command == "DELETE" and self.path.startswith(SESSIONS):
             self.bmc.open.pop(self.path.rpartition("/")[2], None)
             return 204, b"", {}
-        if self.path == "/redfish/v1/Systems":
-            return 200, {"Members": [{"@odata.id": SYSTEM}]}, {}
         if self.path.endswith("ComputerSystem.Reset"):
             self.bmc.reset(body["ResetType"])
-            return 204, b"", {}
         if "/Actions/" in self.path:
             return 204, b"", {}
         if self.path not in self.bmc.documents:
