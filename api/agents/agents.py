@@ -81,7 +81,7 @@ def _issue_token(call: Call, node: models.Node) -> str | None:
     token = agents.issue_token(call.db, node, call.address, call.conf.agent.token_reissue_timeout)
     if token and node.agent_token is None:
         LOG.info("Node %s: the agent token of this boot is given to %s", node.uuid, call.where)
-    elif token is None and node.agent_token_at is None:  # it was never to be given out
+    elif node.agent_token is not None and node.agent_token_at is None:  # it was never to be given out
         LOG.info(
             "Node %s: looked up from %s; its agent has its token from its boot medium, or none runs",
             *(node.uuid, call.where),

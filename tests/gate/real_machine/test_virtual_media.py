@@ -69,8 +69,11 @@ class VirtualMediaTest(testtools.TestCase):
         self.bench.eventually(lambda: self.bench.user.node(self.uuid)["secure_boot"], "secure boot is on")
 
     def provide(self) -> None:
-        """Provide the machine; check how its agent was booted."""
+        """Provide the machine; check how its agent was booted, and that the first who asks does not get its token."""
         self.bench.start(self.uuid, "provide")
+        self.bench.eventually(lambda: self.bench.user.node(self.uuid)["provision_state"] == "clean wait", "it boots")
+        stranger = self.bench.user.get(f"/v1/lookup?addresses={self.mac}")
+        self.assertEqual("******", stranger["config"]["agent_token"])
         self.bench.agent(self.uuid)
         self.assertTrue(self.bench.has_said("Secure boot enabled"), "the kernel was not started securely")
         self.assertTrue(self.bench.has_said("network is up as the node's network_data says"))

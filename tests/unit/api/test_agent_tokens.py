@@ -52,6 +52,20 @@ class TokenCase(api_case.ApiCase):
         return self.send("POST", f"/v1/heartbeat/{self.known.uuid}", AGENT, body | more)
 
 
+class FromTheMedium(TokenCase):
+    """The agent has its token from what its machine was booted from: no client is given it."""
+
+    def test_the_first_who_asks_gets_nothing_and_the_agent_goes_on(self) -> None:
+        token = "of-the-medium-" * 3
+        self.put(agent_token=token)
+        for address in (STRANGER, AGENT):
+            self.assertEqual(HIDDEN, self.look_up(address))
+        self.assertNotIn(token, self.log.output)
+        self.assertIn("from its boot medium", self.log.output)
+        self.assertEqual(400, self.beat(HIDDEN).status)
+        self.assertEqual(202, self.beat(token).status)
+
+
 class Theft(TokenCase):
     """The attack that was seen: one request after that of the real agent took the node over."""
 
