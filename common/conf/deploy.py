@@ -359,4 +359,10 @@ IPMI: list[cfg.Opt] = [
         min=1,
         help="Seconds within which a BMC must answer again after the step reset_bmc.",
     ),
+    cfg.IntOpt(
+        "serial_reconnect_timeout",
+        default=300,
+        min=0,
+        help="Seconds for which the serial console of a BMC that has stopped answering is opened again and again.",
+    ),
 ]

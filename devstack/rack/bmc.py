@@ -9,6 +9,7 @@ What pyghmi 1.6's server side lacks, each corrected by the override that names i
 * it tells of no faults of the chassis, and has no sensors, event log and light: ``get_chassis_status``,
   ``handle_raw_request``;
 * it drops the persistent and EFI flags of the boot device: ``set_system_boot_options``, ``get_...``;
+* its serial console waits for the client, and all machines with it: ``activate_payload``, ``deactivate_payload``;
 * its event loop sleeps over a packet that comes while it is about to sleep: ``receive``.
 
 BMCs run on the rack's event loop instead, which says when there is something to ``receive``.
@@ -25,6 +26,7 @@ from pyghmi.ipmi.private import constants, serversession, session
 
 from ingot.rack.bmc_commands import Extras, find_bridged
 from ingot.rack.faults import Faults
+from ingot.rack.serial_over_lan import Console, SerialOverLan
 
 LOG = logging.getLogger(__name__)
 
@@ -69,7 +71,7 @@ class BootSetting(Protocol):
     def efi(self) -> bool: ...
 
 
-class Chassis(Protocol):
+class Chassis(Console, Protocol):
     """What a BMC controls; ``power`` says whether it could do what was asked."""
 
     @property
@@ -86,6 +88,9 @@ class Chassis(Protocol):
 
 class RackSession(serversession.ServerSession):
     """A client's session with one BMC."""
+
+    sol_handler = None
+    last_payload_type = None
 
     def create_open_session_response(self, request: bytes) -> bytearray:
         algorithms = (request[12], request[20], request[28])
@@ -125,6 +130,7 @@ class RackSession(serversession.ServerSession):
         if not sessions:
             session.Session.bmc_handlers.pop(self.sockaddr, None)
         self.bmc.sessions.discard(self)
+        self.bmc.serial.end(self)
 
 
 class Credentials(dict[str, str]):
@@ -152,6 +158,7 @@ class RackBmc(bmc.Bmc):
         super().__init__(credentials, port=port, bmcuuid=chassis.uuid, address=address)
         self.additionaldevices = _ADDITIONAL_DEVICES
         self.port = int(self.serversocket.getsockname()[1])
+        self.serial = SerialOverLan(chassis, lambda: self.port)
         # What pyghmi's input thread does not know, it does not read.
         session.iosockets.remove(self.serversocket)
 
@@ -224,6 +231,13 @@ class RackBmc(bmc.Bmc):
             session.send_ipmi_response(code=self.cold_reset())
         else:
             super().handle_raw_request(request, session)
+
+    def activate_payload(self, request: dict[str, Any], session: Any) -> None:
+        code, data = self.serial.activate(session, bytes(request["data"]))
+        session.send_ipmi_response(code=code, data=bytearray(data))
+
+    def deactivate_payload(self, request: dict[str, Any], session: Any) -> None:
+        session.send_ipmi_response(code=self.serial.deactivate(session)[0])
 
     def _bridge(self, data: bytes, session: Any) -> None:
         """Pass a request on to the controller that it is for, which stands for the machine too."""

@@ -90,7 +90,7 @@ def _type(request: Request, machine: Machine, rest: list[str]) -> Response:
     text = _object(request).get("text")
     if not isinstance(text, str):
         raise HttpError(400, f"text {text!r} is not a string")
-    if not machine.type(text):
+    if not machine.feed(text.encode()):
         raise HttpError(409, f"{machine.name} has no console, or is off")
     return _show(request, machine, rest)
 

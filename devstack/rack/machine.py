@@ -54,6 +54,7 @@ class Machine(abc.ABC):
         self.on_new_credentials: Callable[[], None] = lambda: None
         self.on_faults: Callable[[], None] = lambda: None
         self.power_hooks: list[Callable[[bool], None]] = []
+        self.console_hooks: list[Callable[[bytes], None]] = []
         self.media = Media(self.directory)
         self.http_boot_uri = ""
         self.secure_boot = False
@@ -112,9 +113,18 @@ class Machine(abc.ABC):
         self.log("non-maskable interrupt")
         return self.powered
 
-    def type(self, text: str) -> bool:
-        """Type something on the machine's serial console; False if there is none, or no power."""
+    def feed(self, data: bytes) -> bool:
+        """Type something on the machine's serial console; False if nothing there reads it."""
         return False
+
+    def say(self, data: bytes) -> None:
+        """Have the machine's serial console show something."""
+        for hook in self.console_hooks:
+            hook(data)
+
+    def send_break(self) -> None:
+        """Send a break on the machine's serial line."""
+        self.log("break on the serial console")
 
     def _switch_on(self) -> None:
         if self.powered:

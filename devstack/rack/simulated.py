@@ -39,6 +39,19 @@ class SimulatedMachine(Machine):
         self.rescue_password: dict[str, Any] | None = None
         self.commands: deque[dict[str, Any]] = deque(maxlen=1000)
 
+    # Console
+
+    def enter(self, state: str, reason: str = "") -> None:
+        super().enter(state, reason)
+        self.say(f"{self.name}: {state}\r\n".encode())
+
+    def feed(self, data: bytes) -> bool:
+        """Echo what is typed, and ask for a login at each new line, as systems do."""
+        if self.state not in ("agent", "os", "rescue"):
+            return False
+        self.say(data.replace(b"\r", f"\r\n{self.name} login: ".encode()))
+        return True
+
     # Power
 
     def _begin(self) -> None:

@@ -55,9 +55,9 @@ class Hop(NamedTuple):
     address: int
 
 
-async def _wait_readable(sock: socket.socket, timeout: float) -> bool:
-    """Return whether there is something to read within ``timeout`` seconds."""
-    events, readable = asyncio.get_running_loop(), asyncio.Event()
+async def _wait_readable(sock: socket.socket, timeout: float, readable: asyncio.Event | None = None) -> bool:
+    """Return whether there is something to read within ``timeout`` seconds, or ``readable`` is set by others."""
+    events, readable = asyncio.get_running_loop(), readable or asyncio.Event()
     events.add_reader(sock, readable.set)
     try:
         async with asyncio.timeout(timeout):
@@ -134,6 +134,7 @@ class Session(simplesession.Session):
         self._unanswered_names = 0
         self.most_packets = _MOST_PACKETS
         self._heard = self._useless = 0  # packets, and those since one that was an answer
+        self._counted_since = time.monotonic()
         try:
             super().__init__(*login, privlevel=privilege)
         except BaseException:
@@ -176,6 +177,25 @@ class Session(simplesession.Session):
         self._add_request_entry((_APPLICATION + 1, self.seqlun, _SEND_MESSAGE))
         return message
 
+    def extend(self, seconds: float) -> None:
+        """Have the session go on until ``seconds`` from now, for work that has no end of its own."""
+        now = time.monotonic()
+        self._deadline = now + seconds
+        if now >= self._counted_since + 1.0:
+            self._counted_since, self._heard, self._useless = now, 0, 0
+
+    def watch(self, timeout: float, woken: asyncio.Event, most: int) -> None:
+        """Wait for packets, for ``woken`` or until ``timeout`` seconds are over; handle what has come.
+
+        :param most: packets in a second.
+        :raises NoAnswers: there were more.
+        """
+        bmc_loop.wait(_wait_readable(self.socket, timeout, woken))
+        woken.clear()
+        self.process_pktqueue()
+        if self._heard > most:
+            raise NoAnswers(self._heard)
+
     def close(self) -> None:
         """Log out if there is a log-in, and close the socket."""
         with contextlib.suppress(LoginError, OSError, Unresponsive, NoAnswers):
@@ -192,6 +212,10 @@ class Session(simplesession.Session):
             raise LoginError("the BMC refuses cipher suite 17, and no other is allowed (driver_info ipmi_cipher_suite, "
                              "[ipmi] cipher_suite_versions)")  # fmt: skip
         super()._open_rmcpplus_request()
+
+    def _get_session_challenge(self) -> None:
+        """Refuse what pyghmi would do with a BMC that has no IPMI 2.0."""
+        raise LoginError("the BMC has IPMI 1.5 only, which sends commands and consoles in clear text; nothing was sent")
 
     def _send_rakp3(self) -> None:
         self._unanswered_names = 0

@@ -23,6 +23,7 @@ been lost, or this process was stopped in between."""
 # Completion codes of IPMI 2.0 table 5-2: busy; took too long; cannot answer at this moment
 _TRY_LATER = frozenset((0xC0, 0xC3, 0xCE))
 
+_FAREWELL = 2.0  # seconds for the end of a session that goes on
 
 Answer = TypeVar("Answer")
 
@@ -105,18 +106,39 @@ def converse(address: Address, timeout: float, work: Callable[[pyghmi_session.Se
 
 async def _converse(address: Address, timeout: float, work: Callable[[pyghmi_session.Session], Answer]) -> Answer:
     deadline = time.monotonic() + timeout
-    login = (address.host, address.username, address.password, address.port, address.kg)
     with _translate_errors(address, timeout):
         async with _hold_lock(address, deadline):
             places = await _resolve(address, deadline)
 
             def exchange() -> Answer:
-                terms = (address.privilege, address.suites)
-                opened = pyghmi_session.Session(login, terms, address.route, places, deadline)
-                with contextlib.closing(opened) as session:
+                with contextlib.closing(_open(address, places, deadline)) as session:
                     return work(session)
 
             return await bmc_loop.run_in_loop(exchange)
+
+
+async def attend(address: Address, timeout: float, work: Callable[[pyghmi_session.Session], None]) -> None:
+    """Call ``work`` in a session, for as long as it goes on and extends the session; as :func:`call`.
+
+    Other calls to the BMC wait only until it has begun.
+
+    :param timeout: seconds for the log-in and the first answer.
+    """
+    deadline = time.monotonic() + timeout
+    with _translate_errors(address, timeout):
+        async with _hold_lock(address, deadline):
+            places = await _resolve(address, deadline)
+            opened = await bmc_loop.run_in_loop(lambda: _open(address, places, deadline))
+        try:
+            await bmc_loop.run_in_loop(lambda: work(opened))
+        finally:
+            opened.extend(_FAREWELL)
+            await bmc_loop.run_in_loop(opened.close)
+
+
+def _open(address: Address, places: list[pyghmi_session.SocketAddress], deadline: float) -> pyghmi_session.Session:
+    login = (address.host, address.username, address.password, address.port, address.kg)
+    return pyghmi_session.Session(login, (address.privilege, address.suites), address.route, places, deadline)
 
 
 async def _resolve(address: Address, deadline: float) -> list[pyghmi_session.SocketAddress]:

@@ -66,6 +66,7 @@ class ManualManagement(testtools.TestCase):
         self.assertEqual("os", self.machine(bench)["state"])  # nothing can stop it but an operator
         why = bench.user.get(f"/ingot/v1/nodes/{uuid}/explanation")
         self.assertIn("by hand", str(why))
+        bench.rack.control.set_boot_device(MACHINE, "pxe")
         bench.rack.control.power(MACHINE, "reset")
         bench.reach(uuid, "available")
 

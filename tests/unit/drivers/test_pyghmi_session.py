@@ -24,8 +24,11 @@ FINGERPRINTS: dict[str, str] = {
     "_assignsocket": "4e83e49beeb6eb96",
     "_initsession": "3f7f6f496f641068",
     "_get_channel_auth_cap": "057629f81aa81310",
+    "_get_session_challenge": "09eeb81e2946cc49",
+    "_got_channel_auth_cap": "d7c7597e88da77ea",
     "_got_rakp2": "e9f53bc1e9b1015b",
     "_got_rakp4": "68505eaf28a1a543",
+    "_handle_ipmi2_packet": "554c745d749bff3a",
     "_handle_ipmi_packet": "4927cc819d78f38d",
     "_make_ipmi_payload": "b756c2b4af49c208",
     "_open_rmcpplus_request": "641a80748b467720",
@@ -49,6 +52,7 @@ FINGERPRINTS: dict[str, str] = {
 }
 
 OVERRIDDEN = {
+    "_get_session_challenge",
     "_make_ipmi_payload",
     "_open_rmcpplus_request",
     "_send_rakp3",
