@@ -101,7 +101,7 @@ def read_file(task: Task, path: Path) -> str | results.PollAfter:
     except OSError as exc:
         raise errors.ImageError(f"{path} cannot be read: {exc.strerror}") from exc
     what = f"SHA-256 of {path}, {now.st_dev} {now.st_ino} {now.st_size} {now.st_mtime_ns}"
-    return fetches.ask_for_all(task, what, _READING_SECONDS, lambda: _digest(path))
+    return fetches.ask_for_all(task, what, _READING_SECONDS, lambda: _digest(path), kept=_READING_SECONDS)
 
 
 def _digest(path: Path) -> str:

@@ -5,11 +5,12 @@ step asks for it again. When the conductor is lost, another one fetches it anew.
 """
 
 import concurrent.futures
+import dataclasses
 import threading
 import time
 import urllib.parse
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from ingot.common import errors, fetching, masking
 from ingot.common.networks import ANYWHERE, Networks
@@ -38,9 +39,24 @@ _Key = tuple[str, str, str, str]
 _What = TypeVar("_What")
 
 
-class _Fetch(NamedTuple):
+@dataclasses.dataclass(slots=True)
+class _Fetch:
+    """What is fetched; times are on the clock of ``time.monotonic``.
+
+    :ivar until: when it should have ended.
+    :ivar kept: seconds for which it is kept when it has ended; None: until it would have to end, and a while.
+    :ivar ended: when it has ended.
+    """
+
     content: "concurrent.futures.Future[Any]"
-    until: float  # on the clock of time.monotonic
+    until: float
+    kept: float | None = None
+    ended: float = 0
+
+    def is_old(self, now: float) -> bool:
+        if not self.content.done():
+            return False
+        return now > (self.until + _KEPT if self.kept is None else self.ended + self.kept)
 
 
 _guard = threading.Lock()
@@ -138,17 +154,27 @@ def find_refusal(task: Task, url: str) -> str | results.PollAfter:
     return found.result().decode()
 
 
-def ask_for_all(task: Task, what: str, seconds: float, get: Callable[[], _What]) -> _What | results.PollAfter:
+def ask_for_all(
+    task: Task, what: str, seconds: float, get: Callable[[], _What], kept: float = 10.0
+) -> _What | results.PollAfter:
     """Return what a function returns that no worker should wait for, or when to ask again.
 
-    All nodes share the answer for a while, and what the function raises.
+    All nodes share the answer for a while, and that there is none in time; what else the function raises is one's own,
+    as it may be put right at once.
 
     :param what: the function finds out, in a few words that no other function has.
     :param get: runs in a thread of its own.
+    :param kept: seconds for which an answer is kept.
     :raises FetchError: it does not end in time.
     """
-    found = _ask(task, ("every node", "", "found out", what), seconds, get)
-    return _POLL if found is None else found.result()
+    key = ("every node", "", "found out", what)
+    found = _ask(task, key, seconds, get, kept)
+    if found is None:
+        return _POLL
+    error = found.exception()
+    if error is not None and (isinstance(error, fetching.NotThere) or not isinstance(error, fetching.FetchError)):
+        _forget(key)
+    return found.result()
 
 
 def ask_for_node(task: Task, what: str, seconds: float, get: Callable[[], _What]) -> _What | results.PollAfter:
@@ -161,7 +187,9 @@ def ask_for_node(task: Task, what: str, seconds: float, get: Callable[[], _What]
     return found.result()
 
 
-def _ask(task: Task, key: _Key, seconds: float, get: Callable[[], _What]) -> "concurrent.futures.Future[_What] | None":
+def _ask(
+    task: Task, key: _Key, seconds: float, get: Callable[[], _What], kept: float | None = None
+) -> "concurrent.futures.Future[_What] | None":
     """Return what was fetched, if it is there by now; it is fetched in the background, once for each key.
 
     :raises FetchError: it is not there long after it should be.
@@ -169,6 +197,8 @@ def _ask(task: Task, key: _Key, seconds: float, get: Callable[[], _What]) -> "co
     with _guard:
         _forget_old()
         running = _fetches.get(key) or _start(task, key, seconds, get)
+        if running is not None:
+            running.kept = kept
     if running is None:
         return None
     if not concurrent.futures.wait([running.content], _PATIENCE).done:
@@ -185,7 +215,7 @@ def _forget(key: _Key) -> None:
 
 def _forget_old() -> None:
     now = time.monotonic()
-    for old in [old for old, one in _fetches.items() if one.content.done() and one.until + _KEPT < now]:
+    for old in [old for old, one in _fetches.items() if one.is_old(now)]:
         del _fetches[old]
 
 
@@ -197,9 +227,13 @@ def _start(task: Task, key: _Key, seconds: float, get: Callable[[], object]) -> 
 
     def work() -> None:
         try:
-            started.content.set_result(get())
+            found = get()
         except BaseException as exc:  # noqa: BLE001 - it is raised again where the result is used
+            started.ended = time.monotonic()
             started.content.set_exception(exc)
+        else:
+            started.ended = time.monotonic()
+            started.content.set_result(found)
 
     # A daemon, as the process must not wait for it when it stops.
     threading.Thread(target=work, name=f"fetch for {task.node.uuid}", daemon=True).start()

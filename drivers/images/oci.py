@@ -25,7 +25,7 @@ _PORT = r"(?::\d{1,5})?"
 _COMPONENT = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _REFERENCE = re.compile(
     rf"oci://(?P<host>(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\]){_PORT})"
-    r"/(?P<name>{_COMPONENT}(?:/{_COMPONENT})*)"
+    rf"/(?P<name>{_COMPONENT}(?:/{_COMPONENT})*)"
     r"(?::(?P<tag>\w[\w.-]{0,127}))?(?:@(?P<digest>(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})))?",
     re.ASCII,
 )

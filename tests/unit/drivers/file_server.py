@@ -2,11 +2,20 @@
 
 import contextlib
 import http.server
+import re
 import socket
 import ssl
+import sys
 import threading
 
 from tests import http_handler
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that go when they have seen enough."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]  # as it came
 
 
 class HandledServer:
@@ -16,7 +25,7 @@ class HandledServer:
     """
 
     def __init__(self, handler: type[http_handler.Handler], context: ssl.SSLContext | None = None) -> None:
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = _Server(("127.0.0.1", 0), handler)
         if context:
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.url = f"{'https' if context else 'http'}://127.0.0.1:{self._server.server_address[1]}"
@@ -36,6 +45,33 @@ class FileServer(HandledServer):
                 self.answer(200 if self.path in files else 404, files.get(self.path, b""))
 
         super().__init__(Handler, context)
+
+
+class RangedServer(HandledServer):
+    """Serves a dictionary of paths, and parts of what they hold.
+
+    :ivar asked: path, header ``Range`` and header ``Authorization`` of each request.
+    """
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.asked = asked = list[tuple[str, str | None, str | None]]()
+
+        class Handler(http_handler.Handler):
+            def do_GET(self) -> None:
+                asked.append((self.path, self.headers["Range"], self.headers["Authorization"]))
+                whole = files.get(self.path)
+                span = _RANGE.fullmatch(self.headers["Range"] or "")
+                with contextlib.suppress(ConnectionError):  # who has seen enough goes
+                    if whole is None or not span:
+                        return self.answer(404 if whole is None else 200, whole or b"")
+                    first, last = int(span[1]), min(int(span[2]), len(whole) - 1)
+                    place = {"Content-Range": f"bytes {first}-{last}/{len(whole)}"}
+                    return self.answer(206, whole[first : last + 1], **place)
+
+        super().__init__(Handler)
+
+
+_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 
 
 class SlowServer:
