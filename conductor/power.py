@@ -197,6 +197,9 @@ class PowerSynchronizer:
             severity = "INFO" if reading.health == "OK" else "ERROR"
             findings = f": {', '.join(reading.findings)}" if reading.findings else ""
             messages.append((severity, f"The BMC reports the machine's health: {reading.health}{findings}"))
+        if reading.boot_mode not in (None, node.boot_mode):
+            changes["boot_mode"] = reading.boot_mode
+            messages.append(("INFO", f"The machine boots by '{reading.boot_mode}', it was '{node.boot_mode}'"))
         if maintenance.has_fault(node, maintenance.POWER_FAULT):
             changes |= maintenance.end_holds(node, lambda hold: hold["fault"] == maintenance.POWER_FAULT)
             messages.append(("INFO", "The BMC answers again, its maintenance for that ends"))

@@ -33,10 +33,10 @@ REDFISH: list[cfg.Opt] = [
     ),
     cfg.IntOpt(
         "connection_cache_size",
-        default=1000,
+        default=10000,
         min=0,
-        help="With how many BMCs a session is kept for the next request. Sessions that are not used for five minutes "
-        "are ended.",
+        help="With how many BMCs a session is kept for the next request; with fewer than a conductor has, each reading "
+        "of power states opens them anew. Sessions that are not used for five minutes are ended.",
     ),
     cfg.StrOpt(
         "auth_type",

@@ -14,11 +14,13 @@ class Reading(NamedTuple):
     :param power_state: ``power on`` or ``power off``; None: it is not known.
     :param health: ``OK``, ``Warning`` or ``Critical``; None: the hardware does not report it.
     :param findings: what is wrong with it, in an operator's words.
+    :param boot_mode: ``uefi`` or ``bios``; None: this reading does not tell.
     """
 
     power_state: str | None
     health: str | None = None
     findings: tuple[str, ...] = ()
+    boot_mode: str | None = None
 
 
 class PowerInterface(BaseInterface):

@@ -27,6 +27,11 @@ _NAMES = {target: name for name, targets in TARGETS.items() for target in target
 MODES = {"uefi": "UEFI", "bios": "Legacy"}
 
 
+def name_mode(value: str | None) -> str | None:
+    """Return the boot mode of a BootSourceOverrideMode; None if it is none."""
+    return next((name for name, known in MODES.items() if known == value), None)
+
+
 class _Quirk(NamedTuple):
     """How BMCs of some manufacturers differ.
 

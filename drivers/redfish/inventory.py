@@ -132,8 +132,8 @@ def _read_vendor(system: Json) -> Json:
 def _read_boot(machine: connection.Machine) -> Json:
     fields = machine.system.boot
     mode = fields.mode.value if fields is not None and fields.mode is not None else None
-    names = {value: name for name, value in boot_device.MODES.items()}
-    return {"current_boot_mode": names[mode]} if mode in names else {}
+    name = boot_device.name_mode(mode)
+    return {"current_boot_mode": name} if name else {}
 
 
 def _read_lldp(machine: connection.Machine, system: Json) -> Json:

@@ -70,14 +70,14 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
             secure = None
             if "SecureBoot" in system.json:
                 try:
-                    secure = system.secure_boot.enabled
+                    enabled = system.secure_boot.enabled
+                    secure = enabled if isinstance(enabled, bool) else None
                 except machine.refusals:  # announced by machines that have it in one mode only
                     secure = None
             return mode, secure
 
         found, secure_boot = connection.call(task, read)
-        modes = {value: name for name, value in boot_device.MODES.items()}
-        task.set(boot_mode=modes.get(found or "", task.node.boot_mode), secure_boot=secure_boot)
+        task.set(boot_mode=boot_device.name_mode(found) or task.node.boot_mode, secure_boot=secure_boot)
 
     def inject_nmi(self, task: Task) -> None:
         connection.call(task, lambda machine: machine.system.reset_system(machine.constant("ResetType", "Nmi")))

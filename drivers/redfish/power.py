@@ -51,8 +51,12 @@ def _read(machine: connection.Machine) -> Reading:
     status = fields.part(system, "Status")
     healths = (fields.text(status, key) for key in ("HealthRollup", "Health"))
     messages = (fields.text(one, "Message") for one in fields.parts(status, "Conditions"))
-    return Reading(_name_state(state), next((one for one in healths if one in _HEALTHS), None),
-                   tuple(filter(None, messages))[:_CONDITIONS])  # fmt: skip
+    return Reading(
+        power_state=_name_state(state),
+        health=next((one for one in healths if one in _HEALTHS), None),
+        findings=tuple(filter(None, messages))[:_CONDITIONS],
+        boot_mode=boot_device.name_mode(fields.text(fields.part(system, "Boot"), "BootSourceOverrideMode")),
+    )
 
 
 def _reset(machine: connection.Machine, target: str) -> None:

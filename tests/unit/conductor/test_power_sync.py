@@ -282,6 +282,16 @@ class TestFindings(SyncCase):
         self.round()
         self.assertEqual("Critical", nodes.get(self.db, node.uuid).health)
 
+    def test_how_a_machine_boots_is_noted_when_that_was_changed_outside(self) -> None:
+        node, other = self.node(boot_mode="bios"), self.node(boot_mode="uefi")
+        modes = {node.uuid: "uefi", other.uuid: None}
+        self.answers(lambda task: Reading(states.POWER_ON, boot_mode=modes[task.node.uuid]))
+        self.round()
+        self.round()
+        self.assertEqual(["uefi", "uefi"], [nodes.get(self.db, one.uuid).boot_mode for one in (node, other)])
+        self.assertEqual(["The machine boots by 'uefi', it was 'bios'"], [one.event for one in self.history(node)])
+        self.assertEqual([], self.history(other))
+
     def test_a_power_state_that_is_to_be_kept_is_asked_for_again(self) -> None:
         self.conf.set_override("force_power_state_during_sync", True, group="conductor")
         node = self.node()
