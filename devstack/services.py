@@ -51,7 +51,7 @@ class ServiceError(Exception):
 def install() -> None:
     """Install missing servers with apt, without letting Debian start its own instances of them."""
     missing = [s.package for s in SERVERS if not all(binary(name) for name in s.binaries)]
-    missing += [tool for tool in ("ipmitool", "openssl") if not shutil.which(tool)]
+    missing += [tool for tool in ("ipmitool", "openssl", "docker-registry") if not shutil.which(tool)]
     if not missing:
         return
     if not shutil.which("apt-get"):

@@ -20,6 +20,8 @@ _OPTION = "autodetect_deploy_interfaces"
 class AutodetectDeploy(DeployInterface):
     """Never works itself: see :meth:`choose`."""
 
+    stands_for_others = True
+
     def get_properties(self) -> dict[str, str]:
         return DirectDeploy(self.conf, self.name).get_properties()
 

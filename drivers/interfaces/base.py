@@ -150,10 +150,12 @@ class BaseInterface:
     """Base of all interfaces. Implementations are singletons: they keep nothing of a node in themselves.
 
     :cvar interface_type: one of ``ingot.common.interfaces.TYPES``.
+    :cvar stands_for_others: whether :meth:`choose` returns another one, which does all the work.
     :ivar name: entry point under which it was enabled.
     """
 
     interface_type: ClassVar[str]
+    stands_for_others: ClassVar[bool] = False
 
     def __init__(self, conf: cfg.ConfigOpts, name: str) -> None:
         self.conf = conf
@@ -171,7 +173,7 @@ class BaseInterface:
         """
 
     def choose(self, node: models.Node, enabled: Mapping[str, "BaseInterface"]) -> "BaseInterface":
-        """Return the interface that works for a node in place of this one: itself, unless it stands for others.
+        """Return the interface that works for a node: another one, if this one stands for others.
 
         :param enabled: as that of :meth:`check_enabled`.
         """

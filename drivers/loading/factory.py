@@ -117,7 +117,8 @@ class Hardware:
             enabled = self._enabled[node.driver, interface_type]
             name = getattr(node, interfaces.FIELD[interface_type]) or self._defaults[node.driver, interface_type]
             if name in enabled:
-                links[interface_type] = enabled[name].choose(node, enabled)
+                found = enabled[name]
+                links[interface_type] = found.choose(node, enabled) if found.stands_for_others else found
             else:
                 about = {"interface_type": interface_type, "name": name, "driver": node.driver}
                 reasons[interface_type] = errors.InterfaceNotFound(**about, enabled=", ".join(enabled)).message

@@ -20,6 +20,8 @@ class ContractTest(fakes.DriverTestCase):
 
     def test_nothing_of_the_contract_is_left_out(self) -> None:
         for interface in self.installed:
+            if interface.stands_for_others:  # others do all of it
+                continue
             contract = next(cls for cls in type(interface).__mro__ if "interface_type" in vars(cls))
             self.assertEqual("ingot.drivers.interfaces", contract.__module__.rpartition(".")[0])
             for name, method in inspect.getmembers(contract, inspect.isfunction):
