@@ -54,6 +54,7 @@ _SEND_MESSAGE = (0x06, 0x34)
 _NO_SUCH_RECEIVER = 0x83
 
 _WARM_RESET = (0x06, 0x03)
+_PAYLOAD_INFO = (0x06, 0x4B)
 
 # Additional device support in the device's id: chassis, SEL, SDR repository, sensors
 _ADDITIONAL_DEVICES = 0x87
@@ -82,6 +83,7 @@ class Chassis(Console, Protocol):
     def powered(self) -> bool: ...
     def power(self, action: str) -> bool: ...
     def interrupt(self) -> bool: ...
+    def log(self, text: str) -> None: ...
     def boot_setting(self) -> BootSetting | None: ...
     def set_boot_setting(self, device: str, persistent: bool, efi: bool) -> None: ...
 
@@ -227,6 +229,8 @@ class RackBmc(bmc.Bmc):
         answer = self._extras.answer(netfn, command, bytes(request["data"]))
         if answer is not None:
             session.send_ipmi_response(code=answer.code, data=bytearray(answer.data))
+        elif (netfn, command) == _PAYLOAD_INFO:
+            session.send_ipmi_response(data=bytearray(self.serial.tell_owner()))
         elif (netfn, command) == _WARM_RESET:
             session.send_ipmi_response(code=self.cold_reset())
         else:
@@ -286,6 +290,7 @@ class RackBmc(bmc.Bmc):
         return self.chassis.uuid
 
     def cold_reset(self) -> int:
+        self.chassis.log("the BMC restarts")
         self.end_sessions()
         return OK
 

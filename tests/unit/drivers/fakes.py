@@ -90,7 +90,8 @@ class MemoryTask:
         self.bios = [dict(row) for row in read]
 
     def keep_firmware_components(self, read: Iterable[Mapping[str, Any]]) -> None:
-        self.firmware = [dict(row) for row in read]
+        known = {row["component"]: row for row in self.firmware}
+        self.firmware = [{**known.get(str(row["component"]), {}), **row} for row in read]
 
     def keep_inventory(self, found: dict[str, Any], plugin_data: dict[str, Any]) -> None:
         self.found = (found, plugin_data)
