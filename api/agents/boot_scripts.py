@@ -56,7 +56,10 @@ def _fill_in(arguments: str, mac: str) -> str:
 
 
 def _quote_arguments(arguments: str, mac: str) -> str:
-    """GRUB puts quotation marks around words with spaces, so that the kernel reads them as they were given."""
+    """Return kernel arguments as words of GRUB's shell.
+
+    It puts quotation marks around those with spaces, so that the kernel reads them as they were given.
+    """
     text = _fill_in(arguments, mac)
     words = boot_files.split_arguments(text)
     return " ".join(map(_quote, text.split() if words is None else words))
@@ -70,6 +73,13 @@ def _write_label(kernel: str) -> str:
     return "\n".join([*lines, "APPEND {arguments}", ""])
 
 
+# A firmware whose loader exits shows its menu, and tries no further boot device. So GRUB starts the loader on the disk.
+_GRUB_DISK = """set loader=/EFI/BOOT/BOOTX64.EFI
+if [ "$grub_cpu" = arm64 ]; then set loader=/EFI/BOOT/BOOTAA64.EFI; fi
+if search --no-floppy --set=root --file $loader; then chainloader $loader; boot; fi
+exit
+"""
+
 LOADERS = {
     "ipxe": Loader(
         # A firmware that cannot start the disk itself gets it back with exit, and tries its next boot device.
@@ -80,7 +90,7 @@ LOADERS = {
         write_arguments=lambda arguments, _mac: arguments,
     ),
     "grub": Loader(
-        disk="exit 1\n",  # a firmware that is not given an error shows its menu instead of the next boot device
+        disk=_GRUB_DISK,
         template="linux {kernel} {arguments}\ninitrd {initrd}\nboot\n",
         write_file=_write_device,
         write_arguments=_quote_arguments,

@@ -9,7 +9,7 @@ from ingot.common import interfaces
 # What a laptop needs out of the box; an operator names what the racks have.
 _ENABLED: dict[str, list[str]] = {
     "bios": ["no-bios", "redfish", "idrac-redfish", "fake"],
-    "boot": ["ipxe", "redfish-virtual-media", "redfish-https", "idrac-redfish-virtual-media", "fake"],
+    "boot": ["ipxe", "pxe", "redfish-virtual-media", "redfish-https", "idrac-redfish-virtual-media", "fake"],
     "console": ["no-console", "fake"],
     "deploy": ["direct", "ramdisk", "custom-agent", "fake"],
     "firmware": ["no-firmware", "redfish", "idrac-redfish", "fake"],

@@ -38,6 +38,8 @@ def read_grub(url: str, text: str) -> BootPlan | None:
     """
     files: dict[str, list[str]] = {}
     for line in text.splitlines():
+        if line.startswith("if "):
+            continue  # about the loader on a disk, which the firmware of this machine finds itself
         try:
             name, *arguments = shlex.split(line, comments=True) or ["echo"]
         except ValueError as error:

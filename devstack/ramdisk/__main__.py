@@ -1,11 +1,11 @@
-"""The command: builds the deploy ramdisk and the test image, or finds what was built before."""
+"""The command: builds the deploy ramdisk and the test image, and fetches loaders, or finds what is there."""
 
 import argparse
 import signal
 import sys
 from pathlib import Path
 
-from ramdisk import deploy, image
+from ramdisk import deploy, image, netboot
 from ramdisk.builds import BuildError, forget_unused
 
 
@@ -21,7 +21,7 @@ def _link(name: Path, result: Path) -> None:
 def main() -> int:
     """Build the ramdisk; return 1 with the reason on standard error when that fails."""
     parser = argparse.ArgumentParser(prog="python3 -m ramdisk", description=__doc__.splitlines()[0])
-    parser.add_argument("directory", type=Path, help="where deploy and image lead to the results")
+    parser.add_argument("directory", type=Path, help="where deploy, image and netboot lead to the results")
     parser.add_argument("--cache", type=Path, help="where results are kept by the hashes of what they are made from "
                         "(default: the directory)")  # fmt: skip
     options = parser.parse_args()
@@ -32,7 +32,8 @@ def main() -> int:
         ramdisk = deploy.build(cache)
         _link(directory / "deploy", ramdisk)
         _link(directory / "image", image.build(cache, ramdisk))
-        forget_unused(cache, "deploy-*", "image-*")
+        _link(directory / "netboot", netboot.build(cache))
+        forget_unused(cache, "deploy-*", "image-*", "netboot-*")
     except (BuildError, OSError) as error:
         print(f"ramdisk: {error}", file=sys.stderr)
         return 1

@@ -15,7 +15,7 @@ class BootFilesTest(testtools.TestCase):
         expected = {"x": "1", "y": "a b", "quiet": ""}
         plan = boot_files.BootPlan("http://files:80/k?a=b", ("http://files/i",), expected)
         self.assertEqual(plan, boot_files.read_grub(URL, text))
-        self.assertIsNone(boot_files.read_grub(URL, "exit 1\n"))
+        self.assertIsNone(boot_files.read_grub(URL, "set a=b\nif search x; then boot; fi\nexit\n"))
 
     def test_grub_stumbles(self) -> None:
         for text, reason in (

@@ -111,8 +111,7 @@ class Bench(fixtures.Fixture):
             memory=1024,
             bmc_base_port=0,
             password=_PASSWORD,
-            boot_url=f"http://{{host}}:{self._port}/boot/ipxe/{{mac}}",
-            **self._rack,
+            **{"boot_url": f"http://{{host}}:{self._port}/boot/ipxe/{{mac}}", **self._rack},
         )
         self.addCleanup(self.rack.stop)
         self.rack.start()
@@ -155,6 +154,11 @@ class Bench(fixtures.Fixture):
             groups[group] = {**groups.get(group, {}), **values}
         lines = ([f"[{group}]", *(f"{k} = {v}" for k, v in values.items())] for group, values in groups.items())
         return "\n".join(line for group in lines for line in group) + "\n"
+
+    @property
+    def server(self) -> str:
+        """Host and port of the API, as the machine sees it."""
+        return f"{HOST}:{self._port}"
 
     def url(self, path: str) -> str:
         """Return the address of a built file, as the machine sees it."""

@@ -3,6 +3,7 @@
 import shlex
 from typing import Any
 
+from ingot.api.agents import boot_scripts
 from tests.unit.api.test_agents import MAC, AgentCase
 
 BOOT = {
@@ -18,15 +19,17 @@ PATHS = {
     "petitboot": "/boot/petitboot/pxelinux.cfg/01-{}",
 }
 DISK = {
-    "grub": "exit 1\n",
+    "grub": boot_scripts.LOADERS["grub"].disk,
     "pxelinux": "DEFAULT disk\nPROMPT 0\nTIMEOUT 1\nLABEL disk\nLOCALBOOT -1\n",
     "petitboot": "# from disk\n",
 }
 
 
 def read_petitboot(text: str) -> dict[str, dict[str, str]]:
-    """Return labels with their directives, as Petitboot reads them: names in capitals, the rest of the line is one
-    value, and what comes before a label is passed over."""
+    """Return labels with their directives, as Petitboot reads them.
+
+    Names are in capitals, the rest of a line is one value, and what comes before a label is passed over.
+    """
     labels: dict[str, dict[str, str]] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")
