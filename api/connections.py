@@ -30,6 +30,12 @@ _HANDSHAKE_S = 10
 _LONGEST_WRITE = 64 * 1024
 """Bytes of an answer up to which its head and its body are copied into one."""
 
+_SPELLED = (
+    (b"\r\ncontent-length: ", b"\r\nContent-Length: "),
+    (b"\r\ntransfer-encoding: ", b"\r\nTransfer-Encoding: "),
+)
+"""Headers whose names uvicorn writes in small letters. GRUB knows them only as they were once spelled, and hangs."""
+
 _HOST = re.compile(rb"([\w.~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(:\d*)?")
 _WHOLE_URL = re.compile(rb"https?://([^/?#]*)(.*)", re.IGNORECASE)
 
@@ -130,6 +136,7 @@ class _Writes:
     """The transport of a connection, as one answer sees it.
 
     uvicorn writes the head of an answer and its body one after the other, which were two system calls and two packets.
+    The head is what it writes first.
 
     :param end: is called when the answer is complete.
     """
@@ -138,6 +145,7 @@ class _Writes:
         self._transport = transport
         self._end = end
         self._parts: list[bytes] | None = None
+        self._has_begun = False
         self.is_closing = transport.is_closing
 
     def gather(self) -> None:
@@ -145,6 +153,10 @@ class _Writes:
         self._parts = []
 
     def write(self, part: bytes) -> None:
+        if not self._has_begun:
+            self._has_begun = True
+            for small, spelled in _SPELLED:
+                part = part.replace(small, spelled, 1)
         if self._parts is None:
             self._transport.write(part)
         else:

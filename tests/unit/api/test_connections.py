@@ -42,6 +42,13 @@ class Answers(server_case.ServerCase):
             requests.get(f"{self.url}{path}", timeout=PATIENCE)
         self.assertEqual(3, len(written))
 
+    def test_names_of_headers_are_spelled_as_grub_reads_them(self) -> None:
+        """It compares letter by letter; without a length that it sees it waits for the end of the connection."""
+        self.serve()
+        head = self.read_head(self.connect(ASK))
+        self.assertIn("\r\nContent-Length: ", head)
+        self.assertNotIn("\r\ncontent-length: ", head)
+
 
 class SlowClients(server_case.ServerCase):
     def ask(self) -> int:
