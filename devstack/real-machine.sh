@@ -24,6 +24,7 @@ PACKAGES=(
     qemu-system-x86 qemu-utils ipxe-qemu ovmf                 # the machine
     mmdebstrap debian-archive-keyring cpio zstd kmod          # its ramdisk
     mtools gdisk e2fsprogs syslinux syslinux-common           # its image; the loader for UEFI is fetched with the ramdisk
+    pxelinux                                                  # a loader that TFTP gives it; those for UEFI are fetched
 )
 
 quietly() { # LOG COMMAND...: of a command that fails, the end of its log is shown

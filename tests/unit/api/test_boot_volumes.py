@@ -134,7 +134,14 @@ class Tickets(VolumeBoot):
 class Doors(VolumeBoot):
     """Who may ask at all, and what may become of an answer."""
 
-    PATHS = ("/boot/ipxe/{mac}", "/boot/volumes/{uuid}/x", "/boot/images/{uuid}/x/y", "/v1/lookup?node_uuid={uuid}")
+    PATHS = (
+        *("/boot/ipxe/{mac}", "/boot/volumes/{uuid}/x", "/boot/images/{uuid}/x/y", "/v1/lookup?node_uuid={uuid}"),
+        *(
+            "/boot/grub/grub.cfg-01-{mac}",
+            "/boot/pxelinux/pxelinux.cfg/01-{mac}",
+            "/boot/petitboot/pxelinux.cfg/01-{mac}",
+        ),
+    )
     POSTS = ("/v1/heartbeat", "/v1/heartbeat/{uuid}", "/v1/continue_inspection")
 
     def ask(self, address: str) -> set[int]:
@@ -169,6 +176,7 @@ class Doors(VolumeBoot):
         self.put(provision_state=states.DEPLOYWAIT)
         for path, kept in (
             (f"/boot/ipxe/{MAC}", False), ("/boot/ipxe/00:00:00:00:00:00", False), (link, False), (link, False),
+            (f"/boot/grub/grub.cfg-01-{MAC}", False), (f"/boot/petitboot/pxelinux.cfg/01-{MAC}", False),
             (f"/v1/lookup?node_uuid={self.known.uuid}", False), ("/v1/lookup", False),
             ("/v1/nodes", True), ("/x", True),
         ):  # fmt: skip
