@@ -271,13 +271,9 @@ class TestTemplates(FileCase):
         output = self.refused_parts(
             operators_files.IRONIC_IMAGE,
             (
-                "enabled_hardware_types: 'manual-management'",
-                "enabled_boot_interfaces: 'pxe'",
-                "enabled_deploy_interfaces: 'autodetect, custom-agent, bootc'",
-                "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type ipmi",
-                "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type fake-hardware",
-                "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type redfish",
-                "default_deploy_interface: 'autodetect'. Enabled and supported by hardware type idrac",
+                "enabled_deploy_interfaces: 'bootc'",
+                "in enabled_deploy_interfaces, too: direct",
+                "in enabled_deploy_interfaces, too: fake",
                 "hooks parse-lldp",
             ),
         )
@@ -290,15 +286,7 @@ class TestTemplates(FileCase):
             self.assertIn(part, output)
 
     def test_bifrost(self) -> None:
-        self.refused_parts(
-            operators_files.BIFROST,
-            (
-                "enabled_hardware_types: 'manual-management'",
-                "enabled_boot_interfaces: 'pxe'",
-                "enabled_power_interfaces: 'agent'",
-                "/etc/ironic/htpasswd",
-            ),
-        )
+        self.refused_parts(operators_files.BIFROST, ("/etc/ironic/htpasswd",))
 
     def test_kolla_ansible(self) -> None:
         output = self.refused_parts(
