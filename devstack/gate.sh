@@ -48,6 +48,7 @@ STEPS=(
     "+quickstart     | check | 7  | devstack/quickstart.sh --once"
     "clients         | tests | 12 | stestr --test-path ./tests/gate run --concurrency 2 test_cli test_metalsmith test_metal3 test_nova"
     "+glance         | tests | 8  | stestr --test-path ./tests/gate run --serial test_glance"
+    "+inspector      | tests | 5  | stestr --test-path ./tests/gate run --serial test_inspector"
     "tempest         | tests | 9  | stestr --test-path ./tests/gate run --serial test_tempest"
     "+keystone       | tests | 5  | stestr --test-path ./tests/gate run --serial test_keystone"
     "upgrade         | tests | 12 | python devstack/services.py run -- stestr --test-path ./tests/gate run --concurrency 2 test_upgrade test_gunicorn"

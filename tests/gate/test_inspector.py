@@ -1,6 +1,7 @@
 """Inspection by a real ironic-inspector: machines of the rack, the service's own database, hooks and state machine."""
 
 import pathlib
+import signal
 from typing import Any, ClassVar
 
 import bcrypt
@@ -144,6 +145,21 @@ class InspectorTest(testtools.TestCase):
         self.bench.reach(self.uuid, "inspect failed")
         self.bench.eventually(lambda: self.service.status(self.uuid).get("finished"), "the service has ended it")
         self.assertIn("Canceled", self.service.status(self.uuid)["error"])
+
+    def test_a_conductor_that_is_killed_asks_on(self) -> None:
+        self.begin()
+        machine = self.bench.rack.machines[0]["name"]
+        self.bench.rack.control.order_fault(machine, "boot_hang", times=1)
+        self.bench.user.provision(self.uuid, "inspect")
+        self.bench.reach(self.uuid, "inspect wait")
+        self.bench.eventually(lambda: self.service.status(self.uuid).get("state") == "waiting", "the service waits")
+        started = self.service.status(self.uuid)["started_at"]
+        self.bench.process.stop(signal.SIGKILL)
+        self.bench.process.start()
+        self.bench.wait_until_served()
+        self.bench.rack.control.power(machine, "reset")
+        self.bench.reach(self.uuid, "manageable")
+        self.assertEqual(started, self.service.status(self.uuid)["started_at"], "it was started again")
 
     def test_a_service_that_is_away_for_a_while(self) -> None:
         self.begin(starts=False)
