@@ -122,6 +122,15 @@ class TestFiles(FileCase):
         (message,) = self.refused(LOCAL)
         self.assertIn("[glance] timeout, as it is set in the environment: ", message)
 
+    def test_options_of_the_inspection_service_are_there_with_its_interface(self) -> None:
+        service = "[inspector]\nauth_type = none\nendpoint_override = http://127.0.0.1:5050\ntimeout = {}\n"
+        self.assertNotIn("auth_type", self.begin(LOCAL + service.format(5)).finish().inspector)
+        enabled = f"[DEFAULT]\nenabled_inspect_interfaces = inspector,no-inspect\n{LOCAL}"
+        conf = self.begin(enabled + service.format(5)).finish()
+        self.assertEqual(("baremetal-introspection", 5), (conf.inspector.service_type, conf.inspector.timeout))
+        (message,) = self.refused(enabled + service.format("soon"))
+        self.assertIn("timeout", message)
+
     def test_secrets_are_not_shown(self) -> None:
         self.assertNotIn(
             "hunter2", " ".join(self.refused("[oslo_messaging_rabbit]\nrabbit_port = x\n[api]\nport = x\n"))
