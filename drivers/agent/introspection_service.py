@@ -12,7 +12,7 @@ import requests
 from oslo_config import cfg
 
 from ingot.common import errors, fetching, later, masking
-from ingot.common.json_types import Json
+from ingot.common.json_types import Json, is_deeper_than
 
 if TYPE_CHECKING:
     from keystoneauth1 import adapter, exceptions, loading
@@ -25,7 +25,6 @@ _VERSION = {"X-OpenStack-Ironic-Inspector-API-Version": "1.17"}
 """The first with data as the ramdisk sent it."""
 
 _LONGEST = 60  # seconds that a request may take where no timeout is configured
-_MOST = 32 * 1024**2  # bytes of an answer: data have logs in them
 _LONGEST_REASON = 2000
 
 _ABORTS = 3
@@ -96,7 +95,7 @@ class Service:
         """
         :raises StepFailed: as :meth:`start`.
         """
-        found = _parse(self._ask("GET", f"introspection/{node}"))
+        found = self._read_object(f"introspection/{node}")
         return Progress(bool(found.get("finished")), str(found.get("error") or "")[:_LONGEST_REASON])
 
     def data(self, node: str) -> Json:
@@ -105,7 +104,7 @@ class Service:
         :raises StepFailed: as :meth:`start`.
         """
         try:
-            return _parse(self._ask("GET", f"introspection/{node}/data/unprocessed"))
+            return self._read_object(f"introspection/{node}/data/unprocessed")
         except Refused as exc:
             if _NOT_STORED not in exc.message:
                 raise
@@ -125,12 +124,15 @@ class Service:
             else:
                 return
 
+    def _read_object(self, path: str) -> Json:
+        return _parse(self._ask("GET", path), self._conf.api.max_json_body_depth)
+
     def _ask(self, method: str, path: str) -> bytes:
         def ask(client: "adapter.Adapter") -> bytes:
             url = f"{_find_endpoint(client)}/v1/{path}"
             answer: requests.Response = client.request(url, method, headers=_VERSION, raise_exc=False, stream=True)
             with answer:
-                content = _read(answer)
+                content = _read(answer, self._conf.api.max_json_body_size_inspection)
             if answer.status_code >= requests.codes.bad:
                 raise _read_refusal(answer.status_code, content)
             return content
@@ -173,22 +175,33 @@ def _strip(endpoint: str) -> str:
     return endpoint.rstrip("/").removesuffix("/v1")
 
 
-def _read(answer: requests.Response) -> bytes:
+def _read(answer: requests.Response, most: int) -> bytes:
+    """
+    :param most: KiB, as agents may send here.
+    """
     content = bytearray()
     for chunk in answer.iter_content(64 * 1024):
         content += chunk
-        if len(content) > _MOST:
-            raise Refused(f"the inspection service sends more than {_MOST} bytes")
+        if len(content) > most * 1024:
+            raise Refused(
+                f"the inspection service sends more than {most} KiB ([api] max_json_body_size_inspection): data of "
+                "machines have their logs in them"
+            )
     return bytes(content)
 
 
-def _parse(content: bytes) -> Json:
+def _parse(content: bytes, depth: int) -> Json:
     try:
         found = orjson.loads(content)
     except ValueError:
         found = None
     if not isinstance(found, dict):
         raise Refused("what answers at the address of the inspection service is none: it sends no JSON object")
+    if is_deeper_than(found, depth):
+        raise Refused(
+            f"the inspection service sends lists and objects that are nested deeper than {depth} times ([api] "
+            "max_json_body_depth)"
+        )
     return found
 
 

@@ -111,7 +111,9 @@ class ServiceTest(InspectorCase):
             self.answer = (200, content)
             error = self.assertRaises(introspection_service.Refused, self.service().progress, NODE)
             self.assertIn("no JSON object", error.message)
-        self.answer = (200, b" " * (33 * 1024**2))
+        self.answer = (200, b'{"inventory": ' + b'{"a": ' * 30 + b"1" + b"}" * 31)
+        self.assertIn("nested", self.assertRaises(introspection_service.Refused, self.service().data, NODE).message)
+        self.answer = (200, b" " * (17 * 1024**2))
         self.assertIn("more than", self.assertRaises(introspection_service.Refused, self.service().data, NODE).message)
 
     def test_one_that_keeps_no_data(self) -> None:
