@@ -26,13 +26,12 @@ from ingot.api import routes
 from ingot.api.auth import identity
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
-from ingot.api.web import faults, operations, preconditions, proxies, streams, versions
+from ingot.api.web import faults, fields, operations, preconditions, proxies, streams, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
 from ingot.common import context, errors, masking, networks
-from ingot.common.json_types import is_deeper_than
 from ingot.db.engine import Database
 from ingot.rpcapi.client import ConductorClient
 
@@ -359,7 +358,7 @@ class Api:
             parsed = orjson.loads(raw)
         except orjson.JSONDecodeError as exc:
             raise errors.Invalid(f"The request body is not JSON: {exc}. Send a JSON document in UTF-8.") from exc
-        if is_deeper_than(parsed, self._conf.api.max_json_body_depth):
+        if fields.is_deeper_than(parsed, self._conf.api.max_json_body_depth):
             raise faults.TooDeep(limit=self._conf.api.max_json_body_depth)
         if parsed is None:
             raise errors.Invalid("The request body is null. Send a JSON object or list, or leave the body out.")

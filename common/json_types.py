@@ -1,22 +1,9 @@
-"""JSON documents: types of those from outside, and of what columns of a node hold as JSON."""
+"""Types of JSON documents: of those from outside, and of what columns of a node hold as JSON."""
 
 from typing import Any, TypeAlias, TypedDict
 
 Json: TypeAlias = dict[str, Any]
 """An object whose keys are not ours: a request's body, ``properties``, ``extra``. For known keys use a TypedDict."""
-
-
-def is_deeper_than(value: object, limit: int) -> bool:
-    """Return whether lists and objects are nested deeper than ``limit``."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _depth in range(limit):
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-    return bool(level)
 
 
 class Requester(TypedDict, total=False):

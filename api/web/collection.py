@@ -8,7 +8,7 @@ from ingot.api.auth import access
 from ingot.api.web import fields, operations, tables
 from ingot.api.web.call import Call, Reply
 from ingot.common import errors
-from ingot.common.json_types import Json, is_deeper_than
+from ingot.common.json_types import Json
 from ingot.db import listing, models
 from ingot.db.engine import Database
 from ingot.db.listing import AnyModel
@@ -235,7 +235,7 @@ def read_changes(call: Call, collection: Collection[AnyModel], record: AnyModel)
     changes = tables.apply_patch(collection.table, current, call.body, call.minor)
     limit = call.conf.api.max_json_body_depth
     for name, value in changes.items():
-        if is_deeper_than(value, limit):
+        if fields.is_deeper_than(value, limit):
             raise errors.Invalid(f"Field {name} would be nested more than {limit} deep, which is too deep.")
     return changes
 

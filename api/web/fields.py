@@ -119,6 +119,19 @@ def version_extension(minor: int) -> Json:
     return {"x-openstack": {"min-ver": f"1.{minor}"}} if minor > 1 else {}
 
 
+def is_deeper_than(value: object, limit: int) -> bool:
+    """Return whether lists and objects are nested deeper than ``limit``."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _depth in range(limit):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return bool(level)
+
+
 class FieldType(NamedTuple):
     """The type of a value that clients may write.
 

@@ -12,7 +12,7 @@ import requests
 from oslo_config import cfg
 
 from ingot.common import errors, fetching, later, masking
-from ingot.common.json_types import Json, is_deeper_than
+from ingot.common.json_types import Json
 
 if TYPE_CHECKING:
     from keystoneauth1 import adapter, exceptions, loading
@@ -95,7 +95,7 @@ class Service:
         """
         :raises StepFailed: as :meth:`start`.
         """
-        found = self._read_object(f"introspection/{node}")
+        found = _parse(self._ask("GET", f"introspection/{node}"))
         return Progress(bool(found.get("finished")), str(found.get("error") or "")[:_LONGEST_REASON])
 
     def data(self, node: str) -> Json:
@@ -104,7 +104,7 @@ class Service:
         :raises StepFailed: as :meth:`start`.
         """
         try:
-            return self._read_object(f"introspection/{node}/data/unprocessed")
+            return _parse(self._ask("GET", f"introspection/{node}/data/unprocessed"))
         except Refused as exc:
             if _NOT_STORED not in exc.message:
                 raise
@@ -123,9 +123,6 @@ class Service:
                 time.sleep(1.0)
             else:
                 return
-
-    def _read_object(self, path: str) -> Json:
-        return _parse(self._ask("GET", path), self._conf.api.max_json_body_depth)
 
     def _ask(self, method: str, path: str) -> bytes:
         def ask(client: "adapter.Adapter") -> bytes:
@@ -190,17 +187,15 @@ def _read(answer: requests.Response, most: int) -> bytes:
     return bytes(content)
 
 
-def _parse(content: bytes, depth: int) -> Json:
+def _parse(content: bytes) -> Json:
     try:
         found = orjson.loads(content)
-    except ValueError:
+        orjson.dumps(found)  # what is nested too deeply could not be kept
+    except (ValueError, TypeError):
         found = None
     if not isinstance(found, dict):
-        raise Refused("what answers at the address of the inspection service is none: it sends no JSON object")
-    if is_deeper_than(found, depth):
         raise Refused(
-            f"the inspection service sends lists and objects that are nested deeper than {depth} times ([api] "
-            "max_json_body_depth)"
+            "what answers at the address of the inspection service is none: it sends no JSON object that can be kept"
         )
     return found
 

@@ -13,7 +13,7 @@ from tests.gate.real_machine.bench import PLACE, Bench
 FIRST = "set timeout=0\nconfigfile (http,{server})/boot/grub/grub.cfg-01-$net_default_mac\n"
 """What an operator has the TFTP server give to every GRUB, at grub/grub.cfg."""
 
-# QEMU's DHCP server has no option 210, by which PXELINUX would find this by itself.
+# QEMU's DHCP server has no option 210, by which PXELINUX would find this alone.
 _SECOND = "DEFAULT api\nLABEL api\nCONFIG http://{server}/boot/pxelinux/pxelinux.cfg/01-{mac}\n"
 
 _PXELINUX = ("/usr/lib/PXELINUX/lpxelinux.0", "/usr/lib/syslinux/modules/bios/ldlinux.c32")
