@@ -8,7 +8,7 @@ from pathlib import Path
 import pycdlib
 from pycdlib.pycdlibexception import PyCdlibException
 
-from ingot.rack.boot import parse_arguments
+from ingot.rack.boot_files import parse_arguments
 
 # Where loaders have their configuration, as Rock Ridge or Joliet names and as names of plain ISO 9660.
 _CONFIGURATIONS = (

@@ -159,8 +159,11 @@ class QemuMachine(Machine):
         with monitor, console:
             ends = monitor.fileno(), console.fileno()
             config = self.site.config
-            network = self._agent, self._records(), config.forwarded_ports, config.tftp_root
-            wiring = qemu_command.Wiring(*ends, self._boot_urls(), *network)
+            wiring = qemu_command.Wiring(
+                *(*ends, self._boot_urls(), self._agent, self._records()),
+                forwarded=config.forwarded_ports,
+                tftp_root=config.tftp_root,
+            )
             command = qemu_command.build(self.spec, self.disks, firmware, setting, wiring, image)
             stopped = ["-S"] if self.faults.strike("boot_hang") else []
             with (self.directory / "qemu.log").open("wb") as log:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
 
-from ingot.rack import boot, fat, iso, partitions, volumes
+from ingot.rack import boot, boot_files, fat, iso, partitions, volumes
 from ingot.rack.agent import Agent
 from ingot.rack.config import MachineSpec
 from ingot.rack.disks import Disk
@@ -181,15 +181,15 @@ class SimulatedMachine(Machine):
             return {}
         finally:
             image.unlink(missing_ok=True)
-        return boot.parse_arguments((found or b"").decode(errors="replace").split())
+        return boot_files.parse_arguments((found or b"").decode(errors="replace").split())
 
-    async def _ask_network(self) -> boot.BootPlan | None:
+    async def _ask_network(self) -> boot_files.BootPlan | None:
         """Return what the network has for this machine; with boot_retry, ask until there is something."""
         firmware = boot.Firmware(self, self.boot_setting_efi())
         while True:
             try:
                 return await firmware.network_boot()
-            except boot.BootError as error:
+            except boot_files.BootError as error:
                 if not self.site.config.boot_retry:
                     raise Hang(f"network boot: {error}") from error
                 self.log(f"network boot: {error}; looking again in {self.site.config.boot_retry:g} s")

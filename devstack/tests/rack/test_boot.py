@@ -4,7 +4,7 @@ import asyncio
 
 import testtools
 
-from ingot.rack import boot
+from ingot.rack import boot, boot_files
 
 BASE = "http://server/boot/start"
 MAC = "52:54:00:aa:bb:cc"
@@ -25,12 +25,12 @@ class ScriptTest(testtools.TestCase):
     async def probe(self, url: str) -> None:
         await self.fetch(url)
 
-    def run_script(self, *lines: str) -> boot.BootPlan | None:
+    def run_script(self, *lines: str) -> boot_files.BootPlan | None:
         variables = {"mac": MAC, "net0/mac": MAC}
         run = boot.ScriptRun(variables, self.fetch, self.probe)
         return asyncio.run(run.boot(BASE, "\n".join(["#!ipxe", *lines])))
 
-    def plan(self, *lines: str) -> boot.BootPlan:
+    def plan(self, *lines: str) -> boot_files.BootPlan:
         found = self.run_script(*lines)
         assert found is not None
         return found
@@ -43,7 +43,7 @@ class ScriptTest(testtools.TestCase):
             "boot",
         )
         expected = {"ipa-api-url": "http://api", "BOOTIF": "01-52-54-00-aa-bb-cc", "quiet": ""}
-        self.assertEqual(boot.BootPlan("http://server/kernel", ("http://server/initrd",), expected), plan)
+        self.assertEqual(boot_files.BootPlan("http://server/kernel", ("http://server/initrd",), expected), plan)
 
     def test_chain_substitutes_and_resolves_against_the_script(self) -> None:
         self.files["http://server/boot/cfg/52-54-00-aa-bb-cc"] = "#!ipxe\nkernel /kernel mac=${net0/mac}\nboot\n"
@@ -87,9 +87,9 @@ class ScriptTest(testtools.TestCase):
             ([":again", "goto again"], "did not end after"),
             (["exit 1"], "exit 1"),
         ):
-            self.assertRaisesRegex(boot.BootError, text, self.run_script, *lines)
+            self.assertRaisesRegex(boot_files.BootError, text, self.run_script, *lines)
 
     def test_what_is_no_script(self) -> None:
         run = boot.ScriptRun({}, self.fetch, self.probe)
-        error = self.assertRaises(boot.BootError, asyncio.run, run.boot(BASE, "<html>"))
+        error = self.assertRaises(boot_files.BootError, asyncio.run, run.boot(BASE, "<html>"))
         self.assertIn("not an iPXE script", str(error))
