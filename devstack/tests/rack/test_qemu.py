@@ -121,9 +121,9 @@ class QemuMachineTest(testtools.TestCase):
         self.wait(lambda: self.says("console: NMI received"))
 
     def test_what_is_typed_reaches_its_console(self) -> None:
-        self.assertFalse(self.loop.call(self.machine.type, "no machine hears"))
+        self.assertFalse(self.loop.call(self.machine.feed, b"no machine hears"))
         self.start()
-        self.assertTrue(self.loop.call(self.machine.type, "who is there?\n"))
+        self.assertTrue(self.loop.call(self.machine.feed, b"who is there?\n"))
         self.power("soft")
         self.wait(lambda: self.says("console: typed: who is there?"))
 
