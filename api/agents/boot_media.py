@@ -132,7 +132,9 @@ def _prepare_second(call: Call, node: models.Node) -> "_Finished":
         content = gzip.decompress(base64.b64decode(node.configdrive or ""))
     else:
         label = settings.WITH_METADATA if node.network_data else _SECOND_LABEL
-        content = fat.build(settings.build(call.conf, node.network_data, _list_arguments(config)), label)
+        words = f"{config.get('arguments', '')} {_write_token(config)}"
+        files = settings.build(call.conf, node.network_data, words)
+        content = fat.build({**files, settings.PARAMETERS: "\n".join(words.split()).encode()}, label)
     made = _Finished(sources.Content(content))
     if made.size <= _LARGEST_KEPT:
         _keep(config, "second", made)
@@ -163,21 +165,20 @@ def _make(conf: cfg.ConfigOpts, node: models.Node) -> "iso.Image | _Finished":
 
     if given := config.get("image"):
         return _Finished(find("image", given))
-    script = _write_configuration(_list_arguments(config)).encode()
+    script = _write_configuration(config.get("arguments", "")).encode()
     files: dict[str, sources.Source] = {_KERNEL: find("kernel", config["kernel"])}
     files[_RAMDISK] = find("ramdisk", config["ramdisk"])
     files |= dict.fromkeys(loaders.CONFIGURATIONS, sources.Content(script))
-    own = settings.build(conf, node.network_data)
+    own = settings.build(conf, node.network_data, _write_token(config))
     files |= {f"/{path}": sources.Content(content) for path, content in own.items()}
     loader = config.get("bootloader")
     esp = find("bootloader", loader) if loader else loaders.read_esp(conf, config.get("architecture", "x86_64"))
     return iso.lay_out(files, esp, settings.WITH_METADATA if node.network_data else _BOOT_LABEL)
 
 
-def _list_arguments(config: MediaConfig) -> str:
-    """Return the kernel arguments, with the token of the agent that they start."""
-    token = [f"ipa-agent-token={config['token']}"] if "token" in config else []
-    return " ".join([config.get("arguments", ""), *token])
+def _write_token(config: MediaConfig) -> str:
+    """Return the agent's token as a kernel argument, which it is not: kernels show theirs on consoles and in logs."""
+    return f"ipa-agent-token={config['token']}" if "token" in config else ""
 
 
 def _write_configuration(arguments: str) -> str:

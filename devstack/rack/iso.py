@@ -1,5 +1,9 @@
-"""What the boot loader on an ISO image starts: the kernel arguments of its configuration (GRUB, ISOLINUX)."""
+"""What the boot loader on an ISO image starts: the kernel arguments of its configuration (GRUB, ISOLINUX).
 
+The agent that it starts finds settings on the image, too.
+"""
+
+import configparser
 import io
 import re
 import shlex
@@ -19,6 +23,7 @@ _CONFIGURATIONS = (
     "/isolinux/isolinux.cfg",
     "/isolinux.cfg",
 )
+_SETTINGS = "/etc/ironic-python-agent.d/ingot.conf"
 _NAMES = ("rr_path", "joliet_path")
 _KERNEL_LINE = re.compile(r"^\s*(linux(?:efi|16)?\s+\S+|append)\s+(.*)$", re.IGNORECASE | re.MULTILINE)
 
@@ -55,6 +60,18 @@ def _split(command: str, arguments: str) -> list[str]:
         return shlex.split(arguments)
     except ValueError as error:
         raise IsoError(f"{command} {arguments}: {error}") from error
+
+
+def read_settings(path: Path) -> dict[str, str]:
+    """Return what the agent would find in its configuration on the image, as kernel arguments."""
+    image = pycdlib.PyCdlib()
+    image.open(str(path))
+    try:
+        options = configparser.ConfigParser(interpolation=None)
+        options.read_string(_read(image, _SETTINGS) or "")
+        return {f"ipa-{name.replace('_', '-')}": value for name, value in options.defaults().items()}
+    finally:
+        image.close()
 
 
 def _read(image: pycdlib.PyCdlib, name: str) -> str | None:

@@ -136,7 +136,7 @@ class SimulatedMachine(Machine):
         medium = self.media.bootable()
         if medium is None:
             raise Hang("boot device cdrom: no medium")
-        await self._start_image(medium)
+        await self._start_image(medium, is_drive=True)
 
     async def _boot_http(self) -> None:
         """Start from the image at the URL that the BMC was given, as UEFI does from one that it keeps in memory."""
@@ -145,19 +145,23 @@ class SimulatedMachine(Machine):
             return
         await self._start_image(Medium(self.http_boot_uri))
 
-    async def _start_image(self, medium: Medium) -> None:
-        """Fetch an image and run what its loader starts: the agent, or another system."""
+    async def _start_image(self, medium: Medium, is_drive: bool = False) -> None:
+        """Fetch an image and run what its loader starts: the agent, or another system.
+
+        :param is_drive: whether what runs can read the image, too.
+        """
         self.enter("media boot", medium.image)
         image = self.directory / "boot.iso"
         try:
             await in_thread(self.site.heavy, fetch, medium, image, self.site.config.ca_file)
             arguments = await in_thread(self.site.quick, iso.read_arguments, image)
+            settings = await in_thread(self.site.quick, iso.read_settings, image) if is_drive else {}
         except (MediaError, iso.IsoError) as error:
             raise Hang(f"media boot: {error}") from error
         finally:
             image.unlink(missing_ok=True)
         if arguments.get("boot_method") == "vmedia":
-            arguments |= await self._read_settings()
+            arguments |= settings | await self._read_settings()
         if "ipa-api-url" in arguments:
             await self._run_agent(arguments)
             return

@@ -4,6 +4,8 @@
 fetches it from the URL that its BMC was given.
 """
 
+from collections.abc import Mapping
+
 from oslo_log import log
 
 from ingot.common import errors, fetching
@@ -30,6 +32,8 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
 
     parameters_option = ("redfish", "kernel_append_params")
     boots_images = True
+    agent_sees_medium = False
+    """Whether what the machine boots from is a drive of it."""
 
     def get_properties(self) -> dict[str, str]:
         return {
@@ -61,6 +65,11 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
                 value="bios",
                 allowed="Boot media that are made of a kernel and a ramdisk boot by UEFI; others come as deploy_iso.",
             )
+
+    def build_arguments(self, task: Task, target: str, parameters: Mapping[str, str]) -> list[str]:
+        arguments = super().build_arguments(task, target, parameters)
+        self.check_text("kernel_append_params", " ".join(arguments))
+        return arguments
 
     def check_text(self, name: str, value: object) -> str:
         if not isinstance(value, str) or not value.isprintable():
@@ -104,8 +113,11 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         task.memory.pop(_TRIAL, None)
         own = self._describe_ramdisk(task, kernel_parameters)
-        if self.brings_token(task) and task.node.agent_token:
-            own["token"] = task.node.agent_token
+        if self.brings_token(task) and (token := task.node.agent_token):
+            if self.agent_sees_medium or "second" in own:
+                own["token"] = token
+            else:
+                own["arguments"] += f" ipa-agent-token={token}"
         self._boot(task, "ramdisk", own)
 
     def _describe_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> MediaConfig:
@@ -159,7 +171,6 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
         return str(found) if found else None
 
     def _boot(self, task: Task, target: str, own: MediaConfig) -> None:
-        self.check_text("kernel_append_params", own.get("arguments", ""))
         if "kernel" in own and task.node.boot_mode == "bios":
             # What is asked of it was checked: only the machine is not there yet.
             get_interface(task, ManagementInterface).set_boot_mode(task, "uefi")
@@ -198,6 +209,8 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
 
 class RedfishVirtualMediaBoot(MediaBoot):
     """The image is in a virtual CD drive; its content is not the machine's after the boot."""
+
+    agent_sees_medium = True
 
     def _give(self, task: Task, url: str, persistent: bool) -> None:
         self._take_back(task)

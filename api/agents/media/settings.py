@@ -11,7 +11,6 @@ from ingot.common import errors
 _FOLDER = "etc/ironic-python-agent"
 _AUTHORITIES = f"{_FOLDER}/ironic.crt"
 _OPTIONS = f"{_FOLDER}.d/ingot.conf"
-_PARAMETERS = "parameters.txt"
 _NETWORK_DATA = "openstack/latest/network_data.json"
 _PREFIX = "ipa-"
 
@@ -19,10 +18,14 @@ WITH_METADATA = "config-2"
 """The label by which the agent, and what configures networks before it, finds a medium with a node's network_data."""
 
 
-def build(conf: cfg.ConfigOpts, network_data: Mapping[str, object], parameters: str = "") -> dict[str, bytes]:
+PARAMETERS = "parameters.txt"
+"""The file of a second medium that the agent reads as it does its kernel arguments."""
+
+
+def build(conf: cfg.ConfigOpts, network_data: Mapping[str, object], parameters: str) -> dict[str, bytes]:
     """Return files by their paths.
 
-    :param parameters: what the agent would find on its kernel command line, if that can be chosen.
+    :param parameters: kernel arguments, of which those for the agent become options in its configuration.
     :raises ImageError: the authorities cannot be read.
     """
     options, files = _name_options(parameters), {}
@@ -35,8 +38,6 @@ def build(conf: cfg.ConfigOpts, network_data: Mapping[str, object], parameters: 
         # oslo.config puts another option's value in place of a dollar and its name.
         lines = (f"{name} = {value.replace('$', '$$')}\n" for name, value in options.items())
         files[_OPTIONS] = "".join(("[DEFAULT]\n", *lines)).encode()
-    if parameters:
-        files[_PARAMETERS] = "".join(f"{word}\n" for word in parameters.split()).encode()
     return files
 
 

@@ -77,6 +77,7 @@ class VirtualMediaTest(testtools.TestCase):
         self.bench.agent(self.uuid)
         self.assertTrue(self.bench.has_said("Secure boot enabled"), "the kernel was not started securely")
         self.assertTrue(self.bench.has_said("network is up as the node's network_data says"))
+        self.assertFalse(self.bench.has_said("ipa-agent-token"), "the console shows the agent's token")
         self.bench.reach(self.uuid, "available")
 
     def deploy_on_a_mirror(self) -> None:

@@ -106,11 +106,10 @@ class BootMedia(api_case.ApiCase):
         authorities.write_text("an authority")
         self.conf.set_override("api_ca_file", str(authorities), group="agent")
         image = self.read(self.link(arguments="a=b", token="a-token"))
-        self.assertIn(
-            "linux /boot/kernel a=b ipa-agent-token=a-token\n", read_file(image, "/boot/grub/grub.cfg").decode()
-        )
+        self.assertIn("linux /boot/kernel a=b\n", read_file(image, "/boot/grub/grub.cfg").decode())
         options = read_file(image, "/etc/ironic-python-agent.d/ingot.conf")
-        self.assertEqual({"cafile": "/etc/ironic-python-agent/ironic.crt"}, self.parse(options))
+        expected = {"agent_token": "a-token", "cafile": "/etc/ironic-python-agent/ironic.crt"}
+        self.assertEqual(expected, self.parse(options))
 
     def parse(self, content: bytes) -> dict[str, str]:
         """Return what the agent's options are, as it reads them."""
