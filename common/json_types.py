@@ -105,10 +105,11 @@ class MediaConfig(TypedDict, total=False):
 class BootConfig(TypedDict, total=False):
     """The column ``boot_config``: what the machine's next network boot gets; see ``drivers/pxe``."""
 
-    target: str  # ramdisk, instance, volume or disk, or trial
+    target: str  # ramdisk, instance, image, volume or disk, or trial
     kernel: str
     initrd: str
     kernel_args: str
+    image: str  # what iPXE starts as a drive
     links: dict[str, str]  # drivers/images: links to fetched images, by name
     media: MediaConfig
 

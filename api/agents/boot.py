@@ -8,6 +8,7 @@ that: the first script leads to it with a ticket.
 
 import hmac
 import re
+from collections.abc import Callable, Mapping
 
 from oslo_log import log
 
@@ -24,6 +25,7 @@ _MAC = re.compile(r"[0-9a-f]{2}([:-])[0-9a-f]{2}(\1[0-9a-f]{2}){4}", re.ASCII | 
 
 # Never boots from the disk: what is on it is not what was deployed, and may be another user's.
 _NO_VOLUME = "echo The volume cannot be started. The machine tries again in a minute.\nsleep 60\nreboot\n"
+_NO_IMAGE = _NO_VOLUME.replace("volume", "image")
 
 _ANOTHER_ADDRESS = (
     "echo The script for this volume was given to another address. Reboot the machine by Ingot.\nsleep 60\nreboot\n"
@@ -34,8 +36,9 @@ _ANOTHER_ADDRESS = (
 def ipxe(call: Call, mac: str) -> Reply:
     """Show the script for the machine that has a MAC address; unknown machines boot from their disk."""
     node = _find_node(call, mac)
-    if node is not None and node.boot_config.get("target") == "volume":
-        return Reply(_render_ticket(call, node))
+    target = node.boot_config.get("target", "") if node is not None else ""
+    if node is not None and target in _BY_IPXE:
+        return Reply(_BY_IPXE[target](call, node))
     return _show(call, "ipxe", node, mac)
 
 
@@ -68,15 +71,17 @@ def _find_node(call: Call, mac: str) -> models.Node | None:
 
 def _show_file(call: Call, loader: str, mac: str) -> Reply:
     """
-    :raises NotFound: the machine boots from a volume, which the loader cannot start; its disk may be another user's.
+    :raises NotFound: the machine boots from a volume or an image, which the loader cannot start; its disk may be
+        another user's.
     """
     node = _find_node(call, mac)
-    if node is not None and node.boot_config.get("target") == "volume":
+    target = node.boot_config.get("target", "") if node is not None else ""
+    if node is not None and target in _BY_IPXE:
         LOG.warning(
-            "Node %s: its machine, at %s, asks for a configuration of %s; it boots from a volume, which only iPXE can",
-            *(node.uuid, call.where, loader),
+            "Node %s: its machine, at %s, asks for a configuration of %s; it boots from its %s, which only iPXE can",
+            *(node.uuid, call.where, loader, target),
         )
-        raise errors.NotFound("There is no configuration here: the machine boots from a volume, by iPXE only.")
+        raise errors.NotFound(f"There is no configuration here: the machine boots from its {target}, by iPXE only.")
     return _show(call, loader, node, mac)
 
 
@@ -159,3 +164,14 @@ def _render_volume_script(call: Call, node: models.Node) -> str:
     settings = {"initiator-iqn": volume.initiator, "username": volume.username, "password": volume.password}
     lines = [f"set {name} {value}" for name, value in settings.items() if value is not None]
     return "\n".join(["#!ipxe", *lines, f"sanboot --drive 0x80 {volume.uri} || {_NO_VOLUME}"])
+
+
+def _render_image(call: Call, node: models.Node) -> str:
+    """Return a script that starts the image as a drive, from which the firmware boots."""
+    boots.note_script(call.db, node)
+    _log_script(call, node)
+    return f"#!ipxe\nsanboot {node.boot_config['image']} || {_NO_IMAGE}"
+
+
+_BY_IPXE: Mapping[str, Callable[[Call, models.Node], str]] = {"volume": _render_ticket, "image": _render_image}
+"""How a machine is booted from what only iPXE can start."""

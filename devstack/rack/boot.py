@@ -49,6 +49,14 @@ class LocalBoot(Exception):
     """The script starts from the machine's disk."""
 
 
+class StartImage(Exception):
+    """The script starts from an image that a web server has."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.url = url
+
+
 class Reboot(Exception):
     """The script has the machine start again."""
 
@@ -75,6 +83,7 @@ class Firmware:
 
         :raises BootError: when no card found anything to start.
         :raises StartVolume: when the script starts from a volume.
+        :raises StartImage: when it starts from an image.
         :raises Reboot: when it ends so.
         """
         failures = []
@@ -281,9 +290,12 @@ class ScriptRun:
         await asyncio.sleep(float(arguments[0]) if arguments else 0)
 
     async def _do_sanboot(self, arguments: list[str]) -> None:
-        """Start from a drive: without a URL the machine's own disk, else the volume there."""
+        """Start from a drive: without a URL the machine's own disk, else the volume or image there."""
         if not arguments:
             raise LocalBoot
+        if arguments[0].startswith(("http://", "https://")):
+            await self._probe(arguments[0])
+            raise StartImage(arguments[0])
         try:
             raise volumes.StartVolume(volumes.volume(arguments[0], self._variables))
         except volumes.VolumeError as error:

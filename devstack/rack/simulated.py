@@ -125,6 +125,9 @@ class SimulatedMachine(Machine):
         except volumes.StartVolume as start:
             await self._boot_volume(start.volume)
             return
+        except boot.StartImage as start:
+            await self._start_image(Medium(start.url))
+            return
         if plan is None:
             self.log("the boot script leaves booting to the disk")
             await self._boot_disk()

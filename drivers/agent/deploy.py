@@ -137,7 +137,7 @@ class RamdiskDeploy(AgentDeploy):
         info = task.node.instance_info
         if info.get("boot_iso"):
             if not get_interface(task, BootInterface).boots_images:
-                allowed = "An image of one's own needs boot interface redfish-virtual-media or redfish-https."
+                allowed = "Boot interfaces ipxe, redfish-virtual-media and redfish-https boot images of one's own."
                 raise errors.Invalid(field="instance_info.boot_iso", value=info["boot_iso"], allowed=allowed)
         else:
             self._check_files(task)

@@ -1,8 +1,8 @@
 """Network boot: this notes in the node what the machine's next network boot gets.
 
 The API renders it when the machine's loader asks (``api/agents/boot.py``), from ``node.boot_config``:
-``target`` (``ramdisk``, ``instance``, ``volume`` or ``disk``), and for the first two ``kernel``, ``initrd`` and
-``kernel_args``. What a volume needs, the API looks up. Kernels and ramdisks that are in Glance the API passes on.
+``target`` (``ramdisk``, ``instance``, ``image``, ``volume`` or ``disk``), and for the first two ``kernel``, ``initrd``
+and ``kernel_args``. What a volume needs, the API looks up. Kernels and ramdisks that are in Glance the API passes on.
 """
 
 from ingot.common import boot_files, errors
@@ -15,6 +15,9 @@ from ingot.drivers.interfaces.task import Task
 
 ARGUMENTS = "kernel_args"
 """What arguments are called where they are checked."""
+
+IMAGE = "image"
+"""The target of an image that a user has made."""
 
 _FILES = ("kernel", "initrd")
 
@@ -75,7 +78,7 @@ class NetworkBoot(RamdiskBoot):
         self.set_boot_device(task, device, persistent=True)
 
     def clean_up_instance(self, task: Task) -> None:
-        if task.node.boot_config.get("target") in ("instance", "volume", "disk"):
+        if task.node.boot_config.get("target") in ("instance", IMAGE, "volume", "disk"):
             task.set(boot_config={})
 
     def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:

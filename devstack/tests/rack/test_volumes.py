@@ -29,6 +29,10 @@ class Volumes(testtools.TestCase):
     def test_without_a_volume_it_starts_from_the_disk(self) -> None:
         self.assertRaises(boot.LocalBoot, run, "sanboot --no-describe --drive 0x80")
 
+    def test_an_image_of_a_web_server_is_started_too(self) -> None:
+        started = self.assertRaises(boot.StartImage, run, "sanboot http://server/live.iso || reboot")
+        self.assertEqual("http://server/live.iso", started.url)
+
     def test_what_an_initiator_cannot_use_fails_and_the_script_goes_on(self) -> None:
         self.assertRaises(boot.CommandFailed, run, f"sanboot --drive 0x80 {URI}")
         self.assertRaises(boot.Reboot, run, f"sanboot --drive 0x80 {URI} || echo no", "sleep 0", "reboot")

@@ -94,3 +94,14 @@ class BootLoaders(AgentCase):
     def test_other_names_that_loaders_try_are_not_there(self) -> None:
         for name in ("0A000002", "default", "f5e21c60-b7a9-4b3b-a2f6-3d5b5f5d7a10"):
             self.assertEqual(404, self.api("GET", f"/boot/pxelinux/pxelinux.cfg/{name}", version=None).status)
+
+    def test_an_image_is_a_drive_of_ipxe_and_not_replaced_by_the_disk(self) -> None:
+        self.put(boot_config={"target": "image", "image": "http://10.0.0.1:6385/boot/media/n/t/boot.iso"})
+        script = str(self.api("GET", f"/boot/ipxe/{HYPHENS}", version=None).text)
+        self.assertEqual(["#!ipxe", "sanboot http://10.0.0.1:6385/boot/media/n/t/boot.iso || echo"],
+                         script.partition(" The image")[0].splitlines())  # fmt: skip
+        self.assertTrue(script.endswith("reboot\n"))
+        for path in PATHS.values():
+            answer = self.api("GET", path.format(MAC), version=None)
+            self.assertEqual(404, answer.status)
+            self.assertIn("its image", answer.text)

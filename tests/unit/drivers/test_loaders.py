@@ -82,3 +82,43 @@ class PetitbootTest(_LoaderCase):
     def test_arguments_name_no_other_ramdisk(self) -> None:
         message = self.refuse(driver_info={**RAMDISK, "kernel_append_params": "a INITRD=x"})
         self.assertIn("initrd=", message)
+
+
+class IPXEImageTest(_LoaderCase):
+    """Images that users have made: ``boot_iso``."""
+
+    options = PXETest.options | {"enabled_boot_interfaces": ["ipxe", "pxe"], "enabled_deploy_interfaces": ["ramdisk"]}
+    columns: ClassVar[dict[str, Any]] = {
+        "boot_interface": "ipxe",
+        "deploy_interface": "ramdisk",
+        "driver_info": RAMDISK,
+        "instance_info": {"boot_iso": "http://files/live.iso"},
+    }
+
+    def test_the_api_passes_the_image_on_until_the_node_is_undeployed(self) -> None:
+        task = self.prepared()
+        task.driver.deploy.validate(task)
+        task.driver.boot.prepare_instance(task)
+        config = task.node.boot_config
+        self.assertEqual(("image", "http://files/live.iso"), (config["target"], config["media"]["image"]))
+        expected = f"https://10.0.0.1:6385/boot/media/{task.node.uuid}/{config['media']['ticket']}/boot.iso"
+        self.assertEqual(expected, config["image"])
+        self.assertEqual({"boot_device": "pxe", "persistent": True}, task.driver.management.get_boot_device(task))
+        task.driver.boot.clean_up_instance(task)
+        self.assertEqual({}, task.node.boot_config)
+
+    def test_or_the_machine_fetches_it_from_where_it_is(self) -> None:
+        task = self.prepared(driver_info={**RAMDISK, "ramdisk_image_download_source": "http"})
+        task.driver.boot.prepare_instance(task)
+        self.assertEqual("http://files/live.iso", task.node.boot_config["image"])
+
+    def test_what_is_no_image(self) -> None:
+        for value in ("ftp://files/live.iso", "live || reboot", 7):
+            task = self.prepared(instance_info={"boot_iso": value})
+            error = self.assertRaises(errors.IngotError, task.driver.boot.validate, task)
+            self.assertIn("boot_iso", error.message)
+
+    def test_loaders_of_files_start_none(self) -> None:
+        task = self.prepared(boot_interface="pxe")
+        error = self.assertRaises(errors.Invalid, task.driver.deploy.validate, task)
+        self.assertIn("Boot interfaces ipxe, redfish-virtual-media", error.message)
