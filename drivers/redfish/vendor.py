@@ -11,6 +11,9 @@ from ingot.drivers.redfish.base import RedfishInterface
 
 _PROTOCOLS = ("Redfish", "SNMPv1", "SNMPv2c", "SNMPv3", "SMTP", "SyslogTLS", "SyslogTCP", "SyslogUDP", "SyslogRELP")
 
+_DRIVES = {"cd": "cdrom", "dvd": "cdrom", "usb": "disk", **{name: name for name in virtual_media.MEDIA_TYPES}}
+"""Name of a drive, as Ironic or as the API has it -> its type in the API."""
+
 _SHOWN = ("Id", "Context", "Protocol", "Destination")
 _SHOWN_OF_LIST = ("@odata.id", "@odata.type", "Name", "Members@odata.count")
 
@@ -38,10 +41,9 @@ class RedfishVendor(RedfishInterface, VendorInterface):
     @node_method("POST", description="Ejects the media of a drive (boot_device), or of all.", returns_result=False)
     def eject_vmedia(self, task: Task, boot_device: str | None = None) -> None:
         """Eject the media of one type of drive, or of all."""
-        types = virtual_media.MEDIA_TYPES
-        if boot_device is not None and boot_device not in types:
-            raise errors.Invalid(field="boot_device", value=boot_device, allowed=f"One of {', '.join(types)}.")
-        chosen = list(types) if boot_device is None else [boot_device]
+        if boot_device is not None and boot_device not in _DRIVES:
+            raise errors.Invalid(field="boot_device", value=boot_device, allowed=f"One of {', '.join(_DRIVES)}.")
+        chosen = list(virtual_media.MEDIA_TYPES) if boot_device is None else [_DRIVES[boot_device]]
         connection.call(task, lambda machine: virtual_media.eject(machine, chosen), factor=2)
 
     @node_method("POST", description="Create a subscription for the BMC's events. Required: Destination.")

@@ -73,24 +73,6 @@ class IPMITest(DriverRackTest):
         port = self.rack.machines[index]["bmc_port"]
         return session.Address("127.0.0.1", port, "admin", "password")._replace(**changes)
 
-    def test_power_is_what_another_client_sees(self) -> None:
-        for target, seen in ((states.POWER_ON, "on"), (states.REBOOT, "on"), (states.POWER_OFF, "off")):
-            self.finish(lambda task, target=target: power_control.change(task, target))
-            self.assertIn(f"Power is {seen}", self.ipmitool("power", "status").stdout)
-
-    def test_boot_devices_are_what_another_client_sees(self) -> None:
-        management = self.task.driver.management
-        self.assertEqual({"boot_device": None, "persistent": None}, management.get_boot_device(self.task))
-        for device in management.get_supported_boot_devices(self.task):
-            for persistent in (True, False):
-                management.set_boot_device(self.task, device, persistent=persistent)
-                expected = {"boot_device": device, "persistent": persistent}
-                self.assertEqual(expected, management.get_boot_device(self.task))
-        management.set_boot_device(self.task, "pxe", persistent=False)
-        self.assertIn("Force PXE", self.ipmitool("chassis", "bootparam", "get", "5").stdout)
-        error = self.assertRaises(errors.Invalid, management.set_boot_device, self.task, "tape")
-        self.assertIn("pxe, disk", error.message)
-
     def test_an_interrupt_arrives_if_the_machine_is_on(self) -> None:
         management = self.task.driver.management
         refused = self.assertRaises(errors.HardwareError, management.inject_nmi, self.task)
@@ -99,22 +81,6 @@ class IPMITest(DriverRackTest):
         management.inject_nmi(self.task)
         log = self.rack.control.log(self.name)
         self.assertEqual(2, len([line for line in log if "non-maskable interrupt" in line]), log)
-
-    def test_what_boot_flags_do_not_tell_is_not_supported(self) -> None:
-        management = self.task.driver.management
-        refused = self.assertRaises(errors.UnsupportedInterface, management.set_secure_boot, self.task, True)
-        self.assertIn("ipmitool (management) does not support set_secure_boot", refused.message)
-
-    def test_the_boot_mode_changes_and_the_device_stays(self) -> None:
-        management = self.task.driver.management
-        for mode, seen in (("uefi", "BIOS EFI boot"), ("bios", "BIOS PC Compatible")):
-            for device, persistent in (("pxe", False), ("disk", True)):
-                management.set_boot_device(self.task, device, persistent)
-                management.set_boot_mode(self.task, mode)
-                self.assertEqual(
-                    {"boot_device": device, "persistent": persistent}, management.get_boot_device(self.task)
-                )
-                self.assertIn(seen, self.ipmitool("chassis", "bootparam", "get", "5").stdout)
 
     def test_the_light_of_the_chassis(self) -> None:
         management = self.task.driver.management
@@ -326,9 +292,3 @@ class IPMITest(DriverRackTest):
         self.assertEqual(
             (False, True), (circuit_breakers.is_unresponsive(node), circuit_breakers.can_call(power.bmc(self.task)))
         )
-
-    def test_an_ignored_soft_power_off_becomes_a_hard_one_in_flows(self) -> None:
-        self.task.conf.set_override("power_state_change_timeout", 2, "conductor")
-        self.finish(power_control.power_on)
-        self.assertEqual(results.DONE, self.finish(power_control.soft_power_off))
-        self.assertIn("Power is off", self.ipmitool("power", "status").stdout)

@@ -1,20 +1,8 @@
-"""The hardware types idrac and ilo, on BMCs of the rack that have those makers' habits."""
+"""The hardware types idrac and ilo, on BMCs of the rack that have those makers' habits: what only they have."""
 
 from ingot.common import errors
-from ingot.drivers.interfaces import noop
 from ingot.drivers.redfish import connection, firmware
-from tests.functional.drivers import test_redfish_rack
 from tests.functional.drivers.test_redfish_rack import RedfishRackCase
-
-
-class IDRACUserTest(test_redfish_rack.DellTest):
-    """What users do most, with the interfaces of the type idrac."""
-
-    driver = "idrac"
-
-
-class ILOUserTest(test_redfish_rack.HpeTest):
-    driver = "ilo"
 
 
 class IDRACTest(RedfishRackCase):
@@ -81,7 +69,3 @@ class ILOTest(RedfishRackCase):
             management.set_boot_device(self.task, device, persistent)
             expected = {"boot_device": device, "persistent": persistent}
             self.assertEqual(expected, management.get_boot_device(self.task))
-
-    def test_the_bmc_restarts(self) -> None:
-        self.step("management", "reset_ilo")
-        self.assertNotIsInstance(self.task.driver.bios, noop.NoBIOS)
