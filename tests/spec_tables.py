@@ -42,11 +42,8 @@ def _literals(cell: str) -> list[str]:
     return re.findall(r"``(.+?)``", cell)
 
 
-def rows_of(text: str) -> list[Row]:
-    """Return the rows of all list-tables of a page, without their header rows.
-
-    :raises ValueError: a row has more or fewer cells than columns.
-    """
+def cells_of(text: str) -> list[list[str]]:
+    """Return the cells of each row of all list-tables of a page."""
     cells: list[list[str]] = []
     for line in text.splitlines():
         if line.startswith("   * - "):
@@ -55,9 +52,18 @@ def rows_of(text: str) -> list[Row]:
             cells[-1].append(line[7:])
         elif line.startswith("       ") and cells:
             cells[-1][-1] += f" {line.strip()}"
+    return [[cell.strip() for cell in row] for row in cells]
+
+
+def rows_of(text: str) -> list[Row]:
+    """Return the rows of all list-tables of a page, without their header rows.
+
+    :raises ValueError: a row has more or fewer cells than columns.
+    """
+    cells = cells_of(text)
     if wrong := [row for row in cells if len(row) != COLUMNS]:
         raise ValueError(f"not {COLUMNS} cells: {wrong}")
-    return [Row(*(cell.strip() for cell in row)) for row in cells if row[0] not in HEADERS]
+    return [Row(*row) for row in cells if row[0] not in HEADERS]
 
 
 @functools.cache

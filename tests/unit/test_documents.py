@@ -10,6 +10,7 @@ import testtools
 from tests import spec_tables
 
 ROOT = pathlib.Path(__file__).parents[2]
+REDFISH = ROOT / "doc" / "source" / "operator" / "redfish-and-ironic.rst"
 SECURITY = ROOT / "doc" / "source" / "operator" / "security.rst"
 DOCUMENTS = (
     "README.md",
@@ -66,6 +67,65 @@ class DocumentsTest(testtools.TestCase):
     def test_mentions_are_found(self) -> None:
         paths = {one.path for one in mentions()}
         self.assertLessEqual({"common/states.py", "conductor/flows.py", "doc/specs/"}, paths)
+
+
+IRONIC = """
+    power: get_power_state set_power_state reboot get_supported_power_states
+    management: get_supported_boot_devices set_boot_device get_boot_device restore_boot_device set_boot_mode
+        get_boot_mode
+        get_supported_boot_modes set_secure_boot_state get_secure_boot_state reset_secure_boot_keys_to_default
+        clear_secure_boot_keys get_supported_indicators get_indicator_state set_indicator_state inject_nmi
+        attach_virtual_media detach_virtual_media get_virtual_media get_node_health set_bmc_clock verify_bmc_clock
+        get_sensors_data detect_vendor get_mac_addresses update_firmware
+    bios: apply_configuration factory_reset cache_bios_settings post_configuration post_reset
+    firmware: update cache_firmware_components retrieve_nic_components
+    raid: create_configuration delete_configuration apply_configuration validate_raid_config volume_create_error_handler
+        pre_create_configuration post_create_configuration pre_delete_configuration post_delete_configuration
+    inspect: inspect_hardware
+    boot: redfish-virtual-media redfish-https prepare_ramdisk clean_up_ramdisk prepare_instance clean_up_instance
+    vendor: eject_vmedia create_subscription delete_subscription get_all_subscriptions get_subscription
+    console: redfish-graphical
+    idrac: clear_job_queue reset_idrac known_good_state
+    driver_info: redfish_address redfish_system_id redfish_username redfish_password redfish_verify_ca redfish_auth_type
+        firmware_update_unresponsive_bmc_wait redfish_tls_minimum_version redfish_tls_ciphers
+    options: connection_attempts connection_retry_interval connect_timeout read_timeout connection_cache_size auth_type
+        use_swift swift_container swift_object_expiry_timeout kernel_append_params file_permission
+        firmware_update_status_interval firmware_update_fail_interval firmware_update_wait_unresponsive_bmc
+        firmware_update_required_successes firmware_update_validation_interval
+        firmware_update_resource_validation_timeout firmware_update_bmc_timeout firmware_update_reboot_delay
+        firmware_update_bmc_version_check_interval firmware_update_nic_starting_wait firmware_update_overall_timeout
+        firmware_source raid_config_status_interval raid_config_fail_interval boot_mode_config_timeout verify_ca
+        tls_minimum_version tls_ciphers enable_verify_bmc_clock default_inspection_hooks inspection_hooks
+        post_boot_retry_attempts post_boot_retry_delay power_on_conflict_retry_attempts
+        power_on_conflict_retry_interval enable_vmedia_insert_polling vmedia_insert_timeout vmedia_insert_poll_interval
+"""
+"""What the Redfish interfaces of Ironic 39 have that users, operators or other drivers can name."""
+
+
+class RedfishTest(testtools.TestCase):
+    """The comparison with Ironic's Redfish is whole, and proved."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.text = REDFISH.read_text()
+        self.rows = [row for row in spec_tables.cells_of(self.text) if row[0] != "Ironic 39"]
+
+    def test_each_row_is_proved_or_says_why_not(self) -> None:
+        self.assertGreater(len(self.rows), 50)
+        wrong = []
+        for ironic, ingot, proof in self.rows:
+            tests = [test for _, test in LITERAL.findall(proof)]
+            kind = re.match(r"Yes|Otherwise|No", ingot)
+            if kind is None or (kind[0] == "No" and (tests or len(ingot.split()) < 4)):
+                wrong.append(ironic)
+            elif kind[0] != "No" and (not tests or not all(map(spec_tables.exists, tests))):
+                wrong.append(ironic)
+        self.assertEqual([], wrong)
+
+    def test_nothing_that_ironic_has_is_left_out(self) -> None:
+        named = {text for _, text in LITERAL.findall(self.text)}
+        known = {word for word in IRONIC.split() if not word.endswith(":")}
+        self.assertEqual(set(), known - named)
 
 
 class SecurityTest(testtools.TestCase):

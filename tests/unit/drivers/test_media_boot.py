@@ -57,6 +57,13 @@ class MediaBoot(fakes.DriverTestCase):
             config[key] for key in ("arguments", "architecture", "of_user")))  # fmt: skip
         self.assertEqual(2, task.saved, "a BMC may ask at once")
 
+    def test_kernel_parameters_are_the_nodes_or_the_options(self) -> None:
+        for own, expected in (({}, "quiet"), ({"kernel_append_params": "debug"}, "debug")):
+            task = self.boots({**FILES, **own})
+            task.conf.set_override("kernel_append_params", "quiet", group="redfish")
+            found = task.driver.boot._describe_ramdisk(task, {})["arguments"].split()
+            self.assertEqual([expected], [one for one in found if one in ("quiet", "debug")])
+
     def test_where_bmcs_reach_the_api_is_the_nodes_the_options_or_the_agents_address(self) -> None:
         task = self.boots({**FILES, "external_http_url": "https://node/"})
         task.conf.set_override("external_http_url", "http://option:80/api/", group="deploy")
