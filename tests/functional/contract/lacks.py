@@ -31,12 +31,14 @@ _NO_EVENTS = "The emulator has no EventService."
 _SAME_LINE = (
     "How requests are sent does not depend on the maker: RedfishGeneric shows it, and so does each hardware type."
 )
+_SAME_BOOT = "None of these interfaces depends on the maker's habits: RedfishGeneric shows it."
 
 _LINE = ("*_bears_what_passes", "*_is_silent_*", "test_a_wrong_password*", "test_a_machine_that_does_not_obey*")
 _PROFILES = "Redfish[!G]*"
 
 LACKS: tuple[Lack, ...] = (
     *(Lack(_PROFILES, "*", test, _SAME_LINE) for test in _LINE),
+    *(Lack(_PROFILES, f"{name}Contract", "*", _SAME_BOOT) for name in ("Console", "Deploy", "Rescue")),
     *(Lack("Fake", "*", test, _NO_BMC) for test in _LINE),
     Lack("Fake", "PowerContract", "test_a_soft_power_off_that_is_ignored*", _NO_SYSTEM),
     Lack("Fake", "ManagementContract", "test_an_interrupt_arrives", "Nor has that of Ironic.", "support inject_nmi"),
@@ -73,6 +75,8 @@ LACKS: tuple[Lack, ...] = (
          "it cannot be reset"),
     Lack("SushyTools", "ManagementContract", "test_each_step_*", "The emulator cannot reset the keys of secure boot.",
          "/SecureBoot"),
+    Lack("SushyTools", "BootContract", "test_the_agent_is_booted*", "The emulator says Continuous, whatever is set.",
+         "reference = {'boot_device': 'pxe', 'persistent': False}"),
     Lack("SushyTools", "BIOSContract", "test_settings_that_are_none*", _NO_BIOS),
     Lack("SushyTools", "BIOSContract", "*", _NO_BIOS, "it has no Bios settings"),
     Lack("SushyTools", "RegistryContract", "*", _NO_BIOS),

@@ -6,7 +6,7 @@ from typing import Any
 
 import testtools
 
-from tests.functional.contract import bios, firmware, inspect, lacks, management, power, raid, vendor
+from tests.functional.contract import bios, boot, firmware, inspect, lacks, management, power, raid, vendor
 from tests.functional.contract.base import ContractTest
 from tests.functional.contract.benches import BENCHES
 
@@ -23,6 +23,10 @@ CONTRACTS: tuple[type[ContractTest], ...] = (
     raid.ControllerContract,
     inspect.InspectContract,
     inspect.OutOfBandContract,
+    boot.BootContract,
+    boot.DeployContract,
+    boot.RescueContract,
+    boot.ConsoleContract,
     vendor.VendorContract,
     vendor.SubscriptionsContract,
 )
