@@ -5,10 +5,11 @@ a bootable copy. Arrays are found by reading the disks: erasing the metadata of 
 not.
 """
 
+import operator
 import struct
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +17,10 @@ from ingot.rack.disks import SECTOR, Disk, clear_ends
 
 MEBIBYTE = 2**20
 GIBIBYTE = 2**30
+
+_TEXTS: dict[str, Callable[[str, str], bool]] = {
+    "s==": operator.eq, "s!=": operator.ne, "<in>": operator.contains,
+}  # fmt: skip
 
 _MAGIC = 0xA92B4EFC
 _DEVICES = 2
@@ -159,7 +164,15 @@ def _members(disks: Sequence[Disk], hints: list[dict[str, Any]] | None) -> list[
 
 def _matches(disk: Disk, hint: dict[str, Any]) -> bool:
     known = {"name": disk.name, "serial": disk.spec.serial, "wwn": disk.spec.wwn}
-    return bool(hint) and all(known.get(key) == value for key, value in hint.items())
+    return bool(hint) and all(key in known and fits_text(known[key], str(value)) for key, value in hint.items())
+
+
+def fits_text(actual: str, expected: str) -> bool:
+    """Return whether a disk has what a hint names, which may begin with an operator."""
+    mark, _, value = expected.partition(" ")
+    if mark in _TEXTS:
+        return _TEXTS[mark](actual.lower(), value.strip().lower())
+    return actual.lower() == expected.lower()
 
 
 def _size(members: Sequence[Disk], size_gb: int | str) -> int:

@@ -4,14 +4,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ingot.rack.raid import GIBIBYTE, BlockDevice
+from ingot.rack.raid import GIBIBYTE, BlockDevice, fits_text
 
 _NUMBERS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "=": operator.ge, "!=": operator.ne,
     ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt,
-}  # fmt: skip
-_TEXTS: dict[str, Callable[[str, str], bool]] = {
-    "s==": operator.eq, "s!=": operator.ne, "<in>": operator.contains,
 }  # fmt: skip
 HINTS = ("name", "serial", "size", "wwn")
 
@@ -45,11 +42,7 @@ def choose(devices: Sequence[BlockDevice], node: dict[str, Any]) -> BlockDevice:
 def _fits(device: BlockDevice, key: str, expected: str) -> bool:
     if key == "size":
         return _compare_numbers(device.size // GIBIBYTE, expected)
-    actual = str(device.public().get(key, ""))
-    mark, _, value = expected.partition(" ")
-    if mark in _TEXTS:
-        return _TEXTS[mark](actual.lower(), value.strip().lower())
-    return actual.lower() == expected.lower()
+    return fits_text(str(device.public().get(key, "")), expected)
 
 
 def _compare_numbers(actual: int, expected: str) -> bool:

@@ -152,6 +152,11 @@ class MirrorTest(DiskTest):
         raid.delete(self.disks)
         self.assertEqual(["/dev/sda", "/dev/sdb"], [d.name for d in raid.block_devices(self.disks)])
 
+    def test_its_members_may_be_named(self) -> None:
+        disk = MIRROR["logical_disks"][0]
+        for hints in ([{"name": "/dev/sda"}, {"name": "/dev/sdb"}], [{"name": "s== /dev/SDA"}, {"name": "<in> sdb"}]):
+            raid.create(self.disks, {"logical_disks": [{**disk, "physical_disks": hints}]}, delete_existing=True)
+
     def test_what_cannot_be_built(self) -> None:
         disk = MIRROR["logical_disks"][0]
         for config, text in (
