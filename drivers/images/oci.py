@@ -172,11 +172,11 @@ class Registry:
         self.authorization: str | None = None
         """Header for the registry, once it has asked for one."""
 
-    def find_blob(self, architecture: str | None, wanted: str | None) -> Blob:
+    def find_blob(self, architecture: str | None, requested: str | None) -> Blob:
         """Return the disk image for a machine.
 
         :param architecture: of the machine, as Linux calls it; None: any.
-        :param wanted: format that the user asks for; None: the best there is.
+        :param requested: format that the user asks for; None: the best there is.
         :raises ImageError: the registry has none, or does not give it.
         :raises FetchError: it cannot be reached.
         """
@@ -184,7 +184,7 @@ class Registry:
         if not isinstance(document.get("manifests"), list):
             return self._find_layer(document, read_disk_type(document))
         skipped: list[str] = []
-        for one in choose_manifests(document["manifests"], architecture, wanted, skipped):
+        for one in choose_manifests(document["manifests"], architecture, requested, skipped):
             try:
                 return self._find_layer(self._read_manifest(_check_digest(one.get("digest"))), read_disk_type(one))
             except _Unfit as exc:
@@ -355,7 +355,7 @@ def read_disk_type(document: Json) -> str | None:
 
 
 def choose_manifests(
-    listed: Sequence[object], architecture: str | None, wanted: str | None, skipped: list[str]
+    listed: Sequence[object], architecture: str | None, requested: str | None, skipped: list[str]
 ) -> Iterator[Json]:
     """Yield those manifests of an index that may be the machine's, best first.
 
@@ -374,12 +374,12 @@ def choose_manifests(
             skipped.append(f"one is for {str(found)[:40]}")
         elif named and named not in ranks:
             skipped.append(f"one is of disktype {str(named)[:40]}")
-        elif named and wanted and not _fits(_DISK_TYPES[named], wanted):
+        elif named and requested and not _fits(_DISK_TYPES[named], requested):
             skipped.append(f"one is {_DISK_TYPES[named]}")
         else:
             fitting.append((ranks.index(named) if named else len(ranks), one))
     yield from (one for _rank, one in sorted(fitting, key=lambda pair: pair[0]))
 
 
-def _fits(disk_format: str, wanted: str) -> bool:
-    return disk_format == wanted or (disk_format == "raw" and wanted in ("gpt", "iso"))
+def _fits(disk_format: str, requested: str) -> bool:
+    return disk_format == requested or (disk_format == "raw" and requested in ("gpt", "iso"))

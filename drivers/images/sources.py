@@ -80,7 +80,7 @@ def _check_web(task: Task, source: str) -> Json:
     return {}
 
 
-def _look_web(task: Task, source: str, _wanted: str | None) -> tuple[Look, float]:
+def _look_web(task: Task, source: str, _requested: str | None) -> tuple[Look, float]:
     networks, verify = fetches.read_networks(task), fetching.read_verify(task.conf)
     seconds = min(_SHORT, task.conf.webserver_connection_timeout)
 
@@ -118,7 +118,7 @@ def find_file(task: Task, source: str) -> Path:
     return path
 
 
-def _look_file(task: Task, source: str, _wanted: str | None) -> tuple[Look, float]:
+def _look_file(task: Task, source: str, _requested: str | None) -> tuple[Look, float]:
     path = find_file(task, source)
     return lambda: Looked(_identify(contents.open_file(path))), task.conf.webserver_connection_timeout
 
@@ -155,7 +155,7 @@ def _node_folder(task: Task) -> Path:
 # Glance
 
 
-def _look_glance(task: Task, source: str, _wanted: str | None) -> tuple[Look, float]:
+def _look_glance(task: Task, source: str, _requested: str | None) -> tuple[Look, float]:
     image = glance.Image(task.conf, "instance_info.image_source", source)
     seconds = task.conf.webserver_connection_timeout
 
@@ -209,7 +209,7 @@ def _read_pull_secret(task: Task) -> tuple[str, str] | None:
     return None
 
 
-def _look_registry(task: Task, source: str, wanted: str | None) -> tuple[Look, float]:
+def _look_registry(task: Task, source: str, requested: str | None) -> tuple[Look, float]:
     reference, options, own = _parse_reference(task, source), task.conf.oci, _read_pull_secret(task)
     networks, seconds = fetches.read_networks(task), task.conf.webserver_connection_timeout
     verify = fetching.read_verify(task.conf, options.verify_ca)
@@ -220,7 +220,7 @@ def _look_registry(task: Task, source: str, wanted: str | None) -> tuple[Look, f
         falls_back, trusted = options.permit_fallback_to_http_transport, options.secure_cdn_registries
         access = oci.Access(own, shared, verify, falls_back, trusted)
         with fetching.limit(seconds, networks), fetching.explain_errors(seconds):
-            blob = oci.Registry(reference, access).find_blob(architecture, wanted)
+            blob = oci.Registry(reference, access).find_blob(architecture, requested)
             if not looks:
                 return Looked(None, blob)
             return Looked(_identify(contents.open_web(blob.url, seconds, networks, verify, blob.authorization)), blob)

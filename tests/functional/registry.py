@@ -140,7 +140,7 @@ class Registry(fixtures.Fixture):
 
 
 class _Tokens(fixtures.Fixture):
-    """Gives tokens to whoever has the user and password of this module, and only for what was asked.
+    """Gives tokens to clients with the user and password of this module, and only for what was asked.
 
     :ivar asked: the parameters of each request.
     """

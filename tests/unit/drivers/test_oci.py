@@ -132,8 +132,8 @@ class FoundTest(RegistryCase):
             {"of": plain(b"windows"), "annotations": {"disktype": "wsl"}},
         )
         self.assertEqual(digest(IMAGE)[7:], self.ready(self.of()).checksum)
-        wanted = self.ready(self.of(image_disk_format="qcow2"))
-        self.assertEqual(("qcow2", digest(QCOW2)[7:]), (wanted.disk_format, wanted.checksum))
+        requested = self.ready(self.of(image_disk_format="qcow2"))
+        self.assertEqual(("qcow2", digest(QCOW2)[7:]), (requested.disk_format, requested.checksum))
         task = self.of()
         task.node.properties = {"cpu_arch": "ppc64le"}
         message = self.refused(task)
@@ -300,7 +300,7 @@ class SecretsTest(RegistryCase):
         image = self.ready(self.of(image_pull_secret="ada:s3cret"))
         self.assertEqual(f"Basic {base64.b64encode(b'ada:s3cret').decode()}", image.authorization)
 
-    def test_nobody_else_gets_the_token(self) -> None:
+    def test_no_other_host_gets_the_token(self) -> None:
         other = self.make()
         manifest = self.registry.tags["latest"]
         other.answers["/there"] = (200, manifest, {})
