@@ -76,7 +76,7 @@ class Found(NamedTuple):
 def identify(content: Content) -> Found:
     """Find out what an image is.
 
-    :raises ImageError: it cannot be told, or it is not safe; without a name of the image.
+    :raises ImageError: it cannot be found out, or it is not safe; without a name of the image.
     :raises FetchError: it cannot be read.
     """
     first = next(content.chunks, b"")
@@ -93,7 +93,7 @@ def identify(content: Content) -> Found:
             raise errors.ImageError(f"it looks like {' and '.join(formats)} at once: one could hide in another")
         return Found(formats, _check(matches[0], content))
     except (format_inspector.ImageFormatError, *_CANNOT_TELL) as exc:
-        raise errors.ImageError(f"what it is cannot be told: {str(exc) or type(exc).__name__}") from exc
+        raise errors.ImageError(f"what it is cannot be found out: {str(exc) or type(exc).__name__}") from exc
 
 
 def _inspect(chunks: Iterator[bytes]) -> "list[format_inspector.FileInspector]":
