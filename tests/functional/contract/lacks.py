@@ -51,6 +51,8 @@ LACKS: tuple[Lack, ...] = (
     *(Lack("Fake", f"{name}Contract", "*", _KEEPS) for name in ("Controller", "OutOfBand", "Registry", "Updates")),
     Lack("Fake", "SubscriptionsContract", "*", _NO_BMC),
     Lack("IPMI", "ManagementContract", "test_a_moment_*", _NO_IPMI, "no clean step set_bmc_clock"),
+    Lack("IPMI", "ManagementContract", "test_a_restart_*",
+         "The rack's BMCs stay, over IPMI: tests.functional.drivers.test_ipmi has one that goes and comes back."),
     Lack("IPMI", "SecureBootContract", "*", _NO_IPMI, "does not support set_secure_boot"),
     Lack("IPMI", "VirtualMediaContract", "test_a_bmc_*", _NO_IPMI),
     Lack("IPMI", "VirtualMediaContract", "*", _NO_IPMI, "ipmitool (management) does not support"),

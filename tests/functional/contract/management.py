@@ -106,7 +106,7 @@ class ManagementContract(ContractTest):
         steps = [step["step"] for step in self.management.declared_steps("clean")]
         self.assertTrue(steps)
         for name in steps:
-            for _again in range(2):
+            for _again in range(1 if name == "reset_bmc" else 2):  # a BMC that is not seen away is waited for long
                 self.step("management", name, **arguments.get(name, {}))
         self.assertEqual(states.POWER_OFF, self.task.driver.power.get_power_state(self.task))
 
