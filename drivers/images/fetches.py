@@ -159,8 +159,8 @@ def ask_for_all(
 ) -> _What | results.PollAfter:
     """Return what a function returns that no worker should wait for, or when to ask again.
 
-    All nodes share the answer for a while, and that there is none in time; what else the function raises is one's own,
-    as it may be put right at once.
+    All nodes share the answer for a while, and that there is none in time. What else the function raises is not shared:
+    it may be put right at once.
 
     :param what: the function finds out, in a few words that no other function has.
     :param get: runs in a thread of its own.

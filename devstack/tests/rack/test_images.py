@@ -82,7 +82,7 @@ class DownloadTest(testtools.TestCase):
         self.refused("ImageDownloadError", "no URL", urls=[])
         self.refused("ImageWriteError", "the disk has 4096", size=4096)
         self.refused("ImageWriteError", "lost its power", stopped=True)
-        self.refused("InvalidImage", "disk_format 'vmdk'", disk_format="vmdk")
+        self.refused("InvalidImage", "disk_format 'vhd'", disk_format="vhd")
 
     def test_formats_must_be_what_they_are_called(self) -> None:
         qcow2 = b"QFI\xfb" + bytes(508)
