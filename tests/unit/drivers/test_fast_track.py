@@ -30,6 +30,7 @@ class FastTrack(fakes.DriverTestCase):
         "agent__max_command_attempts": 1,
     }
     columns: ClassVar[dict[str, Any]] = {
+        "instance_info": {"image_source": "http://127.0.0.1:1/one.raw", "image_checksum": "a" * 64},
         "deploy_interface": "direct",
         "boot_interface": "ipxe",
         "power_state": states.POWER_ON,
