@@ -19,6 +19,22 @@ a fixed order of ours."""
 RESTART_ONLY: frozenset[str] = frozenset(("agent",))
 """Power interfaces that switch no machine on or off: requests for that are refused at once."""
 
+_REPLACED = {
+    "ibmc": "redfish",
+    "ilo5": "ilo or redfish",
+    "irmc": "redfish",
+    "xclarity": "redfish",
+    "intel-ipmi": "ipmi",
+}
+"""Hardware types that Ironic has or had, and what has their machines here."""
+
+
+def advise(driver: str) -> str:
+    """Return what to use instead of a hardware type that is not here; nothing where that is not known."""
+    other = _REPLACED.get(driver)
+    return f" Machines of type {driver} have the hardware type {other} here." if other else ""
+
+
 FIELD: dict[str, str] = {interface_type: f"{interface_type}_interface" for interface_type in TYPES}
 """The node's field that names its interface of a type."""
 

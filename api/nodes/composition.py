@@ -58,7 +58,8 @@ def compose(call: Call, driver: str, group: str, kept: Interfaces, given: Interf
         return _complete(driver, build_offer(rows), {**kept, **given})
     if driver not in {name for _host, _group, name in conductors.classic_drivers(call.db, timeout, group)}:
         conductors.raise_if_lately_online(call.db, driver, group)
-        raise errors.NoConductor(driver=driver, group=group)
+        refusal = errors.NoConductor.template.format(driver=driver, group=group)
+        raise errors.NoConductor(refusal + interfaces.advise(driver))
     for name, value in given.items():
         if value is not None:
             allowed = f"Classic driver {driver} is a fixed composition: its nodes have no value here. Leave it out, "

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from oslo_log import log
 from stevedore import named
 
-from ingot.common import errors
+from ingot.common import errors, interfaces
 
 LOG = log.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def select(source: Source, group: str, option: str, names: list[str], refusals: 
             both = f"Two installed packages use this name: {other.value} and {entry_point.value}. Remove one."
             refusals.add(option=option, value=entry_point.name, allowed=both)
     if missing := [name for name in dict.fromkeys(names) if name not in known]:
-        choices = f"Installed are: {', '.join(sorted(known)) or 'none'}."
+        choices = f"Installed are: {', '.join(sorted(known)) or 'none'}.{''.join(map(interfaces.advise, missing))}"
         refusals.add(option=option, value=", ".join(missing), allowed=choices)
     return [known[name] for name in dict.fromkeys(names) if name in known]
 

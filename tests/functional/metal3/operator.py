@@ -63,13 +63,13 @@ class Host:
         node: dict[str, Any] = self.ask("GET", self.path).json()
         return node
 
-    def patch(self, wanted: Mapping[str, Any]) -> None:
+    def patch(self, expected: Mapping[str, Any]) -> None:
         """Change what differs.
 
-        :param wanted: values by their paths; None: there is to be none.
+        :param expected: values by their paths; None: there is to be none.
         """
         node, changes = self.read(), []
-        for path, value in wanted.items():
+        for path, value in expected.items():
             group, _, name = path.strip("/").rpartition("/")
             place = node[group] if group else node
             if value is None and place.get(name) is not None:

@@ -64,6 +64,11 @@ class Management(api_case.ApiCase):
         self.assertEqual([{**step, "offered_at": None}, offered], self.good("GET", "/v1/nodes/n/cleaning/steps"))
         self.assertEqual(("get_steps", {"node_uuid": self.uuid, "kind": "clean"}), self.conductor.asked[-1])
 
+    def test_a_hardware_type_that_is_gone_is_refused_with_what_to_use_instead(self) -> None:
+        message = self.refused(400, "POST", "/v1/nodes", {"driver": "irmc"})
+        self.assertIn("No conductor service registered", message)
+        self.assertIn("irmc have the hardware type redfish here", message)
+
     def test_a_conductor_that_is_away_is_503_and_none_at_all_is_400(self) -> None:
         self.conductor.answers["get_boot_device"] = errors.ServiceUnavailable(what="conductor-1", reason="no answer")
         self.refused(503, "GET", "/v1/nodes/n/management/boot_device")

@@ -107,6 +107,9 @@ class FactoryTest(testtools.TestCase):
     def test_an_unknown_hardware_type_is_refused(self) -> None:
         self.assertIn("ipmi", self._refused(enabled_hardware_types=["redfisch"]))
 
+    def test_a_type_that_is_gone_is_named_with_what_its_machines_have_instead(self) -> None:
+        self.assertIn("irmc have the hardware type redfish here", self._refused(enabled_hardware_types=["irmc"]))
+
     def test_what_cannot_be_imported_is_refused_with_the_reason(self) -> None:
         source = with_plugins(types_broken="no_such_package.module:Type")
         message = self._refused(source, enabled_hardware_types=["broken"])
