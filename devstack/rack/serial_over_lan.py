@@ -65,6 +65,11 @@ class SerialOverLan:
         self.end()
         return OK, b""
 
+    def tell_owner(self) -> bytes:
+        """Return the data of the answer to Get Payload Instance Info: the session that has the console, or none."""
+        owner = bytes(self._session.managedsessionid) if self._session is not None else bytes(4)
+        return owner + bytes(8)
+
     def end(self, session: Any = None) -> None:
         """Forget the client, or a certain one only."""
         if self._session is None or session not in (None, self._session):

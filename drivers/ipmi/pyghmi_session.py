@@ -116,6 +116,7 @@ class Session(simplesession.Session):
     """
 
     attemptedhash: int
+    sessionid: int  # of the BMC
     lastpayload: object  # what was sent last and is not answered yet
 
     def __init__(

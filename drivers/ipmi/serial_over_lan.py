@@ -17,7 +17,7 @@ from ingot.common import errors
 from ingot.drivers.interfaces import bmc_loop, serial_stream
 from ingot.drivers.ipmi import pyghmi_session, session
 
-_ACTIVATE, _DEACTIVATE, _DEVICE_ID = (0x06, 0x48), (0x06, 0x49), (0x06, 0x01)
+_ACTIVATE, _DEACTIVATE, _WHOSE = (0x06, 0x48), (0x06, 0x49), (0x06, 0x4B)
 _SERIAL = (1, 1)
 """Type of the payload, and its instance: there is one."""
 _PROTECTED = 0xC0  # encrypted and authenticated
@@ -34,7 +34,7 @@ _PAYLOAD = 1
 _NACK, _UNAVAILABLE, _ENDED = 0x40, 0x20, 0x10
 _BREAK = 0x10
 
-_RESEND, _TRIES = 1.0, 7
+_RESEND, _TRIES, _DOUBTFUL_TRIES = 1.0, 7, 3
 _IDLE = 20.0  # seconds; BMCs end a session after sixty
 _PATIENCE = 10.0  # seconds for an answer to a question in between
 _MOST_PACKETS = 2000  # a second; a line of 115200 baud makes a thousand packets of a dozen bytes
@@ -76,14 +76,23 @@ class _Line:
             elif self._sent is None and now >= self._not_before:
                 self._send_next()
             if now >= self._heard_at + _IDLE:
-                self._session.extend(_PATIENCE)
-                self._session.send(*_DEVICE_ID, ())
+                self._check_owner()
                 self._heard_at = time.monotonic()
             self._session.extend(_PATIENCE)
             self._session.watch(max(0.0, self._find_due(now) - now), self._stream.woken, _MOST_PACKETS)
             if self._has_ended:
                 reason = "another client of the BMC has taken it over, or the BMC has ended it"
                 raise serial_stream.StreamTaken(what=self._stream.where, reason=reason)
+
+    def _check_owner(self) -> None:
+        """Ask whose the console is: some BMCs say nothing to a client that loses it. It keeps a session alive, too."""
+        self._session.extend(_PATIENCE)
+        try:
+            owner = self._session.send(*_WHOSE, _SERIAL)[:4]
+        except pyghmi_session.RequestRefused:  # not each BMC tells
+            return
+        if int.from_bytes(owner, "little") != self._session.sessionid:
+            self._has_ended = True
 
     def _find_due(self, now: float) -> float:
         """Return when there is something to do, unless something comes before."""
@@ -134,6 +143,8 @@ class _Line:
             return
         if self._tries >= _TRIES:
             raise pyghmi_session.Unresponsive(0)
+        if self._tries == _DOUBTFUL_TRIES:
+            self._check_owner()
         self._tries += 1
         self._resend_at = time.monotonic() + _RESEND
         self._transmit(sent.number, 0, 0, sent.operation, sent.data)
