@@ -18,6 +18,8 @@ cd "$CHECKOUT"
 
 GATE=$CHECKOUT/.gate
 LOGS=$GATE/logs
+# What functional tests need: a target for iSCSI, what writes to it, and a server for Ansible.
+FUNCTIONAL_PACKAGES=(tgt qemu-utils qemu-block-extra openssh-server)
 # What clients need that pip does not have: Metal3's is a Go program, Nova makes config drives with genisoimage.
 CLIENT_PACKAGES=(golang-go golang-github-gophercloud-gophercloud-dev genisoimage)
 
@@ -221,6 +223,9 @@ make_environment "$GATE/venv" "$GATE_EXTRAS" > "$LOGS/environment.log" 2>&1 || {
 export PATH=$GATE/venv/bin:$PATH
 if [ -z "$only" ] || [[ ,$only, =~ ,(functional|quickstart|clients|upgrade|faults), ]]; then
     python devstack/services.py install
+fi
+if [ -z "$only" ] || [[ ,$only, == *,functional,* ]]; then
+    install_packages "${FUNCTIONAL_PACKAGES[@]}"
 fi
 if [ -z "$only" ] || [[ ,$only, == *,clients,* ]]; then
     install_packages "${CLIENT_PACKAGES[@]}"

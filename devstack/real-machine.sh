@@ -22,6 +22,7 @@ PLACE=$CHECKOUT/.gate/real-machine
 CACHE=${INGOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ingot}/real-machine
 PACKAGES=(
     qemu-system-x86 qemu-utils ipxe-qemu ovmf                 # the machine
+    qemu-block-extra openssh-client                           # what writes to it
     mmdebstrap debian-archive-keyring cpio zstd kmod          # its ramdisk
     mtools gdisk e2fsprogs syslinux syslinux-common           # its image; the loader for UEFI is fetched with the ramdisk
     pxelinux                                                  # a loader that TFTP gives it; those for UEFI are fetched

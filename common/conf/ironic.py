@@ -62,7 +62,6 @@ _WORK = "Work that waits takes no thread in Ingot, and the database carries it."
 GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "agent_containers": (_NO, "Ingot tells the agent nothing of containers; set them in the agent's own file."),
     "anaconda": (_NO, "Ingot has no deploy interface anaconda."),
-    "ansible": (_NO, "Ingot has no deploy interface ansible."),
     "audit": (_NO, "Ingot writes no CADF audit records. Node history and events say who did what."),
     "auto_discovery": (_NO, "Machines that are not enrolled are not enrolled automatically: create their nodes."),
     "cifs": (_IGNORED, _MEDIA),
@@ -217,6 +216,10 @@ _ROWS = (
     _Row("inspector", "extra_kernel_params", _NO,
          "Write them into [pxe] kernel_append_params; collectors has its own."),
     _Row("inspector", "force_dhcp", _NO, _INSPECTION),
+    _Row("ansible", "ansible_playbook_script", _NO, "ansible-playbook of Ingot's own environment is run."),
+    _Row("ansible", "extra_memory", _IGNORED, "Ingot does not compare images with a machine's memory."),
+    _Row("ansible", "post_deploy_get_power_state_retries post_deploy_get_power_state_retry_interval", _IGNORED,
+         "A machine has a minute to switch itself off; then its BMC does it."),
     _Row("inspector", "keep_ports", _NO, "Ports that an inspection does not find stay, as keep_ports = all."),
     _Row("inspector", "cpu_capabilities disk_partitioning_spacing extra_hardware_strict known_accelerators "
          "pci_device_alias physical_network_cidr_map", _NO, "Ingot has no inspection hook that reads it."),

@@ -12,7 +12,7 @@ from oslo_log import log
 from oslo_utils import netutils
 
 from ingot.common import errors, later
-from ingot.common.conf import api, conductor, default, deploy, iscsi, oci, redfish, secrets
+from ingot.common.conf import ansible, api, conductor, default, deploy, iscsi, oci, redfish, secrets
 from ingot.common.conf import files as config_files
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "oci": oci.OCI,
     "redfish": redfish.REDFISH,
     "iscsi": iscsi.ISCSI,
+    "ansible": ansible.ANSIBLE,
     "secrets": secrets.SECRETS,
 }
 """All but those of services, which are registered if they are used: :func:`use_glance`, :func:`use_introspection`."""

@@ -63,7 +63,7 @@ def _write(task: Task, image: instance_image.ReadyImage) -> results.Result:
         raise errors.AgentGone(reason="it does not call any more, and its disk was being written")
     if code is None:
         return _wait(task, child.said())
-    why = child.why(code) if code else None
+    why = child.explain_failure(code) if code else None
     children.end(task)
     if why is not None:
         raise errors.ImageError(f"the image could not be written by iSCSI: {why}")
@@ -90,8 +90,12 @@ def _start(task: Task, image: instance_image.ReadyImage) -> results.Result:
 
 def _wait(task: Task, said: list[dict[str, object]]) -> results.PollAfter:
     """Ask again soon; what explains the wait says how far the image is."""
-    told = [line for line in said if "doing" in line]
-    so_far = f"the conductor {told[-1]['doing']}: {told[-1]['percent']} %" if told else "the conductor begins to write"
+    progress = [line for line in said if "doing" in line]
+    so_far = (
+        f"the conductor {progress[-1]['doing']}: {progress[-1]['percent']} %"
+        if progress
+        else "the conductor begins to write"
+    )
     return results.PollAfter(_PAUSE, abortable=True, waits_for=f"{so_far} (iSCSI)", until=task.memory.get(_UNTIL))
 
 

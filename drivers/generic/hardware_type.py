@@ -3,6 +3,7 @@
 from ingot.common import iscsi
 from ingot.drivers.agent import autodetect, custom, deploy, direct, inspect, inspector, raid, rescue
 from ingot.drivers.agent.iscsi import IscsiDeploy
+from ingot.drivers.ansible.deploy import AnsibleDeploy
 from ingot.drivers.interfaces import noop
 from ingot.drivers.interfaces.hardware_type import AbstractHardwareType, Supported
 from ingot.drivers.interfaces.storage import StorageInterface
@@ -39,6 +40,7 @@ class GenericHardwareType(AbstractHardwareType):
         autodetect.AutodetectDeploy,
         direct.DirectDeploy,
         IscsiDeploy,
+        AnsibleDeploy,
         deploy.RamdiskDeploy,
         custom.CustomAgentDeploy,
     )

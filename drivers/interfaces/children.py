@@ -98,8 +98,8 @@ class Child:
         text = os.pread(self._said.fileno(), _END, max(0, size - _END)).decode(errors="replace")
         return [_read_line(line) for line in text.splitlines() if line.strip()]
 
-    def why(self, code: int) -> str:
-        """Return why a child has failed, in a sentence."""
+    def explain_failure(self, code: int) -> str:
+        """Return why the child has failed, in a sentence."""
         failed = [str(line["failed"]) for line in self.said() if "failed" in line]
         if code == keeper.TOO_LATE:
             return f"it took longer than {self.limits.seconds} s"

@@ -149,8 +149,13 @@ def normal(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
-def required() -> set[str]:
-    return {normal(re.split(r"[\[<>=!~;]", line)[0]) for line in listed("options", "install_requires")}
+def required(section: str = "options", name: str = "install_requires") -> set[str]:
+    return {normal(re.split(r"[\[<>=!~;]", line)[0]) for line in listed(section, name)}
+
+
+def optional() -> set[str]:
+    """Return what an interface needs that is not enabled by default: it says so where that is missing."""
+    return required("options.extras_require", "ansible")
 
 
 @functools.cache
@@ -218,12 +223,15 @@ class PackagingTest(testtools.TestCase):
 class DependenciesTest(testtools.TestCase):
     def test_everything_imported_is_required(self) -> None:
         own = {name.split(".")[-1] for name in folders()}
-        missing = sorted(m for m in imported(modules()) if m not in own and not providers(m) & required())
-        self.assertEqual([], missing, "no distribution in [options] install_requires provides it")
+        named = required() | optional()
+        missing = sorted(m for m in imported(modules()) if m not in own and not providers(m) & named)
+        self.assertEqual(
+            [], missing, "no distribution in [options] install_requires, or the extra ansible, provides it"
+        )
 
     def test_everything_required_is_imported(self) -> None:
         used = set().union(*(providers(module) for module in imported(modules())))
-        self.assertEqual([], sorted(required() - used - LOADED_BY_NAME))
+        self.assertEqual([], sorted((required() | optional()) - used - LOADED_BY_NAME))
 
 
 class LayoutTest(testtools.TestCase):

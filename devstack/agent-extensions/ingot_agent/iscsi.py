@@ -4,6 +4,8 @@ One initiator gets in, with a name and a password that were made for this export
 and with it the session of whatever still wrote.
 """
 
+import os
+
 import rtslib_fb
 from ironic_python_agent import disk_utils, errors, hardware, partition_utils, utils
 from ironic_python_agent.extensions import base
@@ -13,6 +15,9 @@ LOG = log.getLogger(__name__)
 
 _FABRIC = "iscsi"
 _STORAGE = "ingot"
+_STATE = ("/etc/rtslib-fb-target", "/etc/target")
+"""Where rtslib has the kernel keep reservations: Debian's name and that of others. Its service would make it."""
+
 _LUN = 1
 """Targets of other kinds (tgt) have themselves as 0."""
 
@@ -99,6 +104,8 @@ def _listen(group, port):
 
 def _end():
     """End whatever is exported; sessions end with it."""
+    for place in _STATE:
+        os.makedirs(place, exist_ok=True)
     root = rtslib_fb.RTSRoot()
     for target in root.targets:
         for group in target.tpgs:

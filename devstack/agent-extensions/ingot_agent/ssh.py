@@ -8,7 +8,7 @@ import os
 import pwd
 import re
 
-from ironic_python_agent import errors, utils
+from ironic_python_agent import errors, hardware, utils
 from ironic_python_agent.extensions import base
 from oslo_concurrency import processutils
 from oslo_log import log
@@ -19,10 +19,12 @@ _PLACE = "/run/ingot-ssh"
 _SERVER = "/usr/sbin/sshd"
 _NAME = re.compile("[a-z_][a-z0-9_-]{0,30}")
 _KEY = re.compile("(ssh|ecdsa|sk-ssh|sk-ecdsa)-[A-Za-z0-9@.-]+ [A-Za-z0-9+/]+={0,2}( [ -~]*)?")
+# Modes are not asked for: the root directory of a ramdisk is often open to all users, as /tmp is, of whom it has none.
 _CONFIGURATION = """\
 Port {port}
 HostKey {place}/host_key
 AuthorizedKeysFile {place}/authorized_keys
+StrictModes no
 AllowUsers {username}
 PermitRootLogin prohibit-password
 PasswordAuthentication no
@@ -50,7 +52,7 @@ class SshExtension(base.BaseAgentExtension):
         try:
             self._start(username, public_key, int(port))
             with open(f"{_PLACE}/host_key.pub") as file:
-                return {"host_keys": [" ".join(file.read().split()[:2])]}
+                return {"host_keys": [" ".join(file.read().split()[:2])], "root_device": _find_root_device()}
         except (OSError, processutils.ProcessExecutionError) as exc:
             raise errors.CommandExecutionError(f"sshd cannot be started: {exc}") from exc
 
@@ -66,6 +68,15 @@ class SshExtension(base.BaseAgentExtension):
         _write("sshd_config", options)
         _run(_SERVER, "-f", f"{_PLACE}/sshd_config")
         LOG.info("%s may log in at port %s", username, port)
+
+
+def _find_root_device():
+    """Return the disk that a system is written to; None if there is none, which not every playbook minds."""
+    try:
+        return hardware.dispatch_to_managers("get_os_install_device", permit_refresh=True)
+    except errors.DeviceNotFound as exc:
+        LOG.warning("no disk for a system: %s", exc)
+        return None
 
 
 def _make_user(username):

