@@ -57,7 +57,7 @@ class SerialOverLan:
         return OK, struct.pack("<IHHHH", 0, _LARGEST, _LARGEST, self._port(), 0xFFFF)
 
     def deactivate(self, session: Any) -> tuple[int, bytes]:
-        """Do the same for Deactivate Payload, which any session may send: the one that has the console is told."""
+        """Do the same for Deactivate Payload, which any session may send; the one that has the console is informed."""
         if self._session is None:
             return _NOT_ACTIVE, b""
         if session is not self._session:

@@ -67,8 +67,10 @@ def _disconnect(task: Task) -> None:
 
 
 def drop(task: Task) -> None:
-    """Forget where an agent is that has restarted its machine, or has ended before it could; as :func:`close` if that
-    was called since."""
+    """Forget where an agent is that has restarted its machine, or has ended before it could.
+
+    None is expected afterwards if the agent was closed since.
+    """
     task.set(**_COLUMNS)
     if read_facts(task).get("closed"):
         choose_token(task)

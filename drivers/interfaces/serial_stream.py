@@ -49,7 +49,7 @@ class SerialStream(abc.ABC):
         self._error: errors.IngotError | None = None
         self._closing = False
         self._has_opened = False
-        self._news = asyncio.Event()  # for the reader: something was said, or the end has come
+        self._heard = asyncio.Event()  # for the reader: something was said, or the end has come
         self._room = asyncio.Event()  # for the writer
         self._opened = asyncio.Event()
         self._woken = asyncio.Event()  # for the connection: something was typed, or is to be closed; or a packet came
@@ -79,8 +79,8 @@ class SerialStream(abc.ABC):
                 raise self._error
             if self._closing:
                 return b""
-            self._news.clear()
-            await self._news.wait()
+            self._heard.clear()
+            await self._heard.wait()
         said = bytes(self._said)
         self._said.clear()
         return said
@@ -101,7 +101,7 @@ class SerialStream(abc.ABC):
         """Give the console back, in a few seconds whatever the BMC does; may be called again."""
         self._closing = True
         self._woken.set()
-        self._news.set()
+        self._heard.set()
         if self._life is not None:
             await asyncio.wait([self._life], timeout=_FAREWELL)
             self._life.cancel()
@@ -140,7 +140,7 @@ class SerialStream(abc.ABC):
         if (more := len(self._said) - _MOST_SAID) > 0:
             self.dropped += more
             del self._said[:more]
-        self._news.set()
+        self._heard.set()
 
     def take_typed(self, most: int) -> bytes | None:
         """Return the next bytes to send, at most ``most``; BREAK for a break, None when there is nothing."""
@@ -182,7 +182,7 @@ class SerialStream(abc.ABC):
             self._error = errors.unexpected_error(exc)
             self.trouble = self._error.message
         finally:
-            for event in (self._opened, self._news, self._room):
+            for event in (self._opened, self._heard, self._room):
                 event.set()
 
     async def _stay_connected(self) -> None:

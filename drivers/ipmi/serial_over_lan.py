@@ -79,7 +79,7 @@ class _Line:
                 self._check_owner()
                 self._heard_at = time.monotonic()
             self._session.extend(_PATIENCE)
-            self._session.watch(max(0.0, self._find_due(now) - now), self._stream.woken, _MOST_PACKETS)
+            self._session.watch(max(0.0, self._find_next_check(now) - now), self._stream.woken, _MOST_PACKETS)
             if self._has_ended:
                 reason = "another client of the BMC has taken it over, or the BMC has ended it"
                 raise serial_stream.StreamTaken(what=self._stream.where, reason=reason)
@@ -94,7 +94,7 @@ class _Line:
         if int.from_bytes(owner, "little") != self._session.sessionid:
             self._has_ended = True
 
-    def _find_due(self, now: float) -> float:
+    def _find_next_check(self, now: float) -> float:
         """Return when there is something to do, unless something comes before."""
         idle_until = self._heard_at + _IDLE
         if self._sent is not None:

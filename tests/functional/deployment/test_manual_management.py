@@ -1,4 +1,4 @@
-"""Machines whose BMC nobody uses: the agent restarts them, an operator does what it cannot, and conductors may die."""
+"""Machines without a BMC that is used: the agent restarts them, an operator does what it cannot, and conductors may die."""
 
 import signal
 import time

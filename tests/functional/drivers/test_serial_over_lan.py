@@ -177,14 +177,14 @@ class SerialOverLanTest(DriverRackTest):
         self.assertRaises(errors.HardwareUnreachable, self.open)
         self.assertLess(time.monotonic() - began, LIMIT)
 
-    def test_what_nobody_reads_takes_no_more_memory(self) -> None:
+    def test_what_is_not_read_takes_no_more_memory(self) -> None:
         self.power_on()
         stream = self.open()
         stream.hear(b"x" * 300_000)
         self.assertGreater(stream.dropped, 0)
         self.assertLess(len(ask(stream.read())), 300_000)
 
-    def test_ipmitool_is_told_that_it_has_ended_and_all_sessions_end(self) -> None:
+    def test_ipmitool_sees_that_it_is_in_use_and_when_it_is_not(self) -> None:
         self.power_on()
         stream = self.open()
         self.assertIn("Info: SOL payload already active", self.activate_briefly())
