@@ -7,7 +7,7 @@ from oslo_log import log
 from oslo_utils import strutils
 
 from ingot.common import errors
-from ingot.drivers.agent import client, session
+from ingot.drivers.agent import client, secure_boot, session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.base import BaseInterface, get_interface
 from ingot.drivers.interfaces.boot import BootInterface
@@ -59,6 +59,7 @@ def run_unless_running(task: Task, *phases: Phase) -> results.Result:
 
 def prepare_instance(task: Task) -> None:
     """Have the machine boot its instance from now on, as a phase."""
+    secure_boot.switch(task, True)
     get_interface(task, BootInterface).prepare_instance(task)
 
 

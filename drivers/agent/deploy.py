@@ -11,7 +11,7 @@ from ingot.common import errors
 from ingot.common.json_types import OfferedSteps
 from ingot.common.steps import StepJson, get_label
 from ingot.db import models
-from ingot.drivers.agent import answers, booting, client, commands, session
+from ingot.drivers.agent import answers, booting, client, commands, secure_boot, session
 from ingot.drivers.images import glance_images
 from ingot.drivers.interfaces import base, power_control, results
 from ingot.drivers.interfaces.base import get_interface
@@ -64,7 +64,7 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
 
     def adopt(self, task: Task) -> None:
         get_interface(task, NetworkInterface).configure_tenant_networks(task)
-        get_interface(task, BootInterface).prepare_instance(task)
+        booting.prepare_instance(task)
 
     def tear_down(self, task: Task) -> results.Result:
         def leave(task: Task) -> None:
@@ -74,6 +74,7 @@ class AgentDeploy(booting.AgentBooter, DeployInterface):
             network.remove_servicing_network(task)
             network.unconfigure_tenant_networks(task)
             get_interface(task, StorageInterface).detach_volumes(task)
+            secure_boot.switch(task, False)
 
         return results.run_phases(task, power_control.power_off, leave)
 
@@ -170,7 +171,7 @@ class RamdiskDeploy(AgentDeploy):
     @base.deploy_step(priority=100, idempotent=True)
     def deploy(self, task: Task) -> None:
         """Note what the machine boots from now on."""
-        get_interface(task, BootInterface).prepare_instance(task)
+        booting.prepare_instance(task)
 
     @base.deploy_step(priority=30, idempotent=True)
     def switch_to_tenant_network(self, task: Task) -> None:

@@ -16,21 +16,21 @@ def find_boot_mode(task: Task) -> str:
     :raises Invalid: a capability ``boot_mode`` that is neither uefi nor bios.
     """
     node, requested = task.node, task.node.instance_info
-    mode = _read_capability(requested.get("capabilities")) or requested.get("deploy_boot_mode")
-    mode = mode or _read_capability(node.properties.get("capabilities")) or node.boot_mode
+    mode = read_capability(requested.get("capabilities"), "boot_mode") or requested.get("deploy_boot_mode")
+    mode = mode or read_capability(node.properties.get("capabilities"), "boot_mode") or node.boot_mode
     mode = mode or task.conf.deploy.default_boot_mode
     if mode not in BOOT_MODES:
         raise errors.Invalid(field="boot_mode", value=mode, allowed=f"One of {', '.join(BOOT_MODES)}.")
     return str(mode)
 
 
-def _read_capability(capabilities: object) -> str | None:
-    """Return ``boot_mode`` of capabilities: an object, or ``name:value`` pairs separated by commas."""
+def read_capability(capabilities: object, capability: str) -> str | None:
+    """Return one of capabilities: an object, or ``name:value`` pairs separated by commas."""
     if isinstance(capabilities, Mapping):
-        mode = capabilities.get("boot_mode")
-        return None if mode is None else str(mode)
+        found = capabilities.get(capability)
+        return None if found is None else str(found)
     pairs = (pair.partition(":") for pair in str(capabilities or "").split(","))
-    return next((value.strip() for name, _, value in pairs if name.strip() == "boot_mode"), None)
+    return next((value.strip() for name, _, value in pairs if name.strip() == capability), None)
 
 
 class BootInterface(BaseInterface):

@@ -154,17 +154,18 @@ class Host:
 
     def deploy(
         self, image: Mapping[str, Any], configdrive: Mapping[str, Any], interface: str | None = None,
-        steps: list[dict[str, Any]] | None = None,
+        steps: list[dict[str, Any]] | None = None, secure: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Provision the host.
 
         :param interface: the deploy interface; None: the default.
+        :param secure: whether its boot mode is UEFISecureBoot.
         """
         names = ("boot_iso", "image_source", "image_disk_format", "image_pull_secret", *HASHES)
         self.patch(
             {
                 "/instance_uuid": self.uid,
-                "/instance_info/capabilities": {},
+                "/instance_info/capabilities": {"secure_boot": "true"} if secure else {},
                 "/instance_info/root_device": {},
                 **{f"/instance_info/{name}": image.get(name) for name in names},
             }

@@ -146,6 +146,16 @@ class Hosts(HostsCase):
 
 
 class RedfishHosts(HostsCase):
+    def test_secure_boot_for_as_long_as_a_host_is_provisioned(self) -> None:
+        def live(host: operator.Host) -> Any:
+            self.prepare(host)
+            host.order("provide", "available")
+            provisioned = host.deploy(self.image(), configdrive(host), secure=True)
+            return provisioned["secure_boot"], host.undeploy()["secure_boot"]
+
+        for name, found in self.all_do(live, *self.redfish()).items():
+            self.assertEqual((True, False), found, name)
+
     def test_fast_inspection_arrays_settings_and_firmware(self) -> None:
         (self.lab.directory / "files" / "bios-2.1.0.bin").write_bytes(b"firmware")
         firmware = {"component": "bios", "url": f"{self.lab.files.url}/bios-2.1.0.bin"}

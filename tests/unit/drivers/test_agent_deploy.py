@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from ingot.common import clock, errors, states
+from ingot.drivers.agent import booting, secure_boot
 from ingot.drivers.interfaces import base, noop, results
 from ingot.drivers.loading import factory
 from tests.unit.drivers import fakes, http_agent
@@ -222,3 +223,28 @@ class AgentRAIDTest(AgentDeployTestCase):
         task.conf.set_override("create_configuration_priority", 5, "deploy")
         task.conf.set_override("delete_configuration_priority", 6, "deploy")
         self.assertEqual({"create_configuration": 5, "delete_configuration": 6}, offered())
+
+
+class SecureBootTest(AgentDeployTestCase):
+    def test_it_is_on_for_an_instance_that_asks_for_it(self) -> None:
+        for capabilities in ({"secure_boot": "True"}, "boot_mode:uefi,secure_boot:true"):
+            task = self.machine(instance_info={"capabilities": capabilities}, secure_boot=None)
+            booting.prepare_instance(task)
+            self.assertIs(True, task.node.secure_boot)
+            secure_boot.switch(task, False)
+            self.assertIs(False, task.node.secure_boot)
+
+    def test_it_is_left_alone_for_others(self) -> None:
+        for info in ({}, {"capabilities": {}}, {"capabilities": {"secure_boot": "false"}}, {"capabilities": None}):
+            task = self.machine(instance_info=info, secure_boot=None)
+            booting.prepare_instance(task)
+            self.assertIsNone(task.node.secure_boot)
+
+    def test_a_machine_that_cannot_is_used_with_a_warning(self) -> None:
+        task = self.machine(
+            management_interface="noop", instance_info={"capabilities": {"secure_boot": "true"}}, secure_boot=None
+        )
+        with self.assertLogs(secure_boot.LOG.logger, "WARNING") as logged:
+            booting.prepare_instance(task)
+        self.assertIn("asks for secure boot", logged.output[0])
+        self.assertIsNone(task.node.secure_boot)
