@@ -272,11 +272,11 @@ class IPMITest(DriverRackTest):
 
     def test_a_reading_that_is_waited_for_elsewhere_tells_power_and_health(self) -> None:
         power = self.task.driver.power
-        self.assertEqual((states.POWER_OFF, "OK", ()), power.start_reading(self.task).result(60))
+        self.assertEqual((states.POWER_OFF, "OK", ()), power.start_reading(self.task).result(60)[:3])
         self.rack.control.order_fault(self.name, "drive_failed")
         self.finish(power_control.power_on)
         expected = (states.POWER_ON, "Warning", ("drive fault",))
-        self.assertEqual(expected, power.start_reading(self.task).result(60))
+        self.assertEqual(expected, power.start_reading(self.task).result(60)[:3])
         self.rack.control.order_fault(self.name, "bmc_silent")
         self.assertIsInstance(power.start_reading(self.task).exception(60), errors.HardwareUnreachable)
 
