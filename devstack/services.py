@@ -42,6 +42,8 @@ PROBE_TIMEOUT_S = 5
 POLICY = pathlib.Path("/usr/sbin/policy-rc.d")
 VARIABLES_FILE = "variables"
 PID_FILE = "pid"
+TOOLS = {"ipmitool": "ipmitool", "openssl": "openssl", "docker-registry": "docker-registry", "openipmi": "ipmi_sim"}
+"""Package -> a program of it, which tests run."""
 
 
 class ServiceError(Exception):
@@ -51,7 +53,7 @@ class ServiceError(Exception):
 def install() -> None:
     """Install missing servers with apt, without letting Debian start its own instances of them."""
     missing = [s.package for s in SERVERS if not all(binary(name) for name in s.binaries)]
-    missing += [tool for tool in ("ipmitool", "openssl", "docker-registry") if not shutil.which(tool)]
+    missing += [package for package, program in TOOLS.items() if not shutil.which(program)]
     if not missing:
         return
     if not shutil.which("apt-get"):
