@@ -4,7 +4,7 @@ The tables in doc/specs name these tests; what one part alone has to do is teste
 """
 
 import itertools
-from typing import Any
+from typing import Any, ClassVar
 
 import fixtures
 
@@ -226,7 +226,12 @@ class Interfaces(fakes.DriverTestCase):
 class Networks(fakes.DriverTestCase):
     """Specification 000, "Prepare" and "switch_to_tenant_network"."""
 
-    columns = {"deploy_interface": "direct", "boot_interface": "ipxe", "power_state": states.POWER_ON}  # noqa: RUF012
+    columns: ClassVar[dict[str, Any]] = {
+        "deploy_interface": "direct",
+        "boot_interface": "ipxe",
+        "power_state": states.POWER_ON,
+        "instance_info": {"image_source": "http://127.0.0.1:1/one.raw", "image_checksum": "a" * 64},
+    }
 
     def setUp(self) -> None:
         super().setUp()

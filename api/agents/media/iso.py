@@ -5,11 +5,15 @@ Only the structure is written, some kilobytes: what the files hold is read while
 
 import io
 from collections.abc import Iterator, Mapping
-from typing import BinaryIO, NamedTuple, cast
-
-import pycdlib
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from ingot.api.agents.media.sources import Content, Source
+from ingot.common import later
+
+if TYPE_CHECKING:
+    import pycdlib
+else:
+    pycdlib = later.Module("pycdlib")
 
 _BLOCK = 2048
 _PIECE = 1024 * 1024

@@ -9,17 +9,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import requests
-import urllib3
 from oslo_config import cfg
 
-from ingot.common import errors, fetching, later, masking
+from ingot.common import errors, later, masking
 from ingot.common.networks import ANYWHERE, Networks
 
 if TYPE_CHECKING:
-    from ingot.common import glance
+    import requests
+    import urllib3
+
+    from ingot.common import fetching, glance
 else:
-    glance = later.Module("ingot.common.glance")
+    requests = later.Module("requests")
+    urllib3 = later.Module("urllib3")
+    fetching, glance = later.Module("ingot.common.fetching"), later.Module("ingot.common.glance")
 
 _CHUNK = 256 * 1024
 _AHEAD = 1024 * 1024
@@ -100,7 +103,7 @@ class _Remote:
         self._guard = threading.Lock()
         self._kept = (0, b"")
 
-    def _ask(self, part: str) -> requests.Response:
+    def _ask(self, part: str) -> "requests.Response":
         """Return the beginning of the answer to a request for a range.
 
         :raises IngotError: there is none.
@@ -165,7 +168,7 @@ class _Web(_Remote):
         super().__init__(name)
         self._conf, self._url, self._networks = conf, url, networks
 
-    def _ask(self, part: str) -> requests.Response:
+    def _ask(self, part: str) -> "requests.Response":
         verify, seconds = fetching.read_verify(self._conf), self._conf.webserver_connection_timeout
         try:
             answer = fetching.open_stream(self._url, seconds, self._networks, verify, {"Range": part})
@@ -180,7 +183,7 @@ class _Glance(_Remote):
         super().__init__(name)
         self._image = glance.Image(conf, name, ident)
 
-    def _ask(self, part: str) -> requests.Response:
+    def _ask(self, part: str) -> "requests.Response":
         answer = self._image.content({"Range": part})
         _check_status(self._name, answer)
         return answer
@@ -208,7 +211,7 @@ def _check_end(name: str, missing: int) -> None:
         raise errors.ImageError(f"{name}: it ends {missing} bytes too early")
 
 
-def _check_status(what: str, answer: requests.Response) -> None:
+def _check_status(what: str, answer: "requests.Response") -> None:
     if answer.status_code not in (requests.codes.ok, requests.codes.partial_content):
         answer.close()
         raise errors.ImageError(f"{what}: its server answers HTTP {answer.status_code}")

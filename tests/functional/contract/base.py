@@ -67,7 +67,7 @@ class ContractTest(testtools.TestCase):
         raise AssertionError("never done")
 
     def assert_refused(self, call: Callable[[], Any], *parts: str) -> None:
-        """Check that a call is refused as a mistake of the user's, who is told what is wrong."""
+        """Check that a call is refused as a mistake of the user's, with a message that says what is wrong."""
         error = self.assertRaises(errors.Invalid, call)
         for part in parts:
             self.assertIn(part, error.message)

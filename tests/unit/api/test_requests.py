@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import threading
 import time
 from typing import Any, ClassVar
@@ -36,7 +37,7 @@ class Routing(api_case.ApiCase):
 
     def test_every_route_has_handlers_that_take_its_identifiers(self) -> None:
         for route in routes.ROUTES:
-            expected = {part.strip("<>") for part in route.path.split("/") if part.startswith("<")}
+            expected = set(re.findall("<(.*?)>", route.path))
             for method, operation in route.operations.items():
                 code = getattr(operation.handler, "__wrapped__", operation.handler).__code__
                 taken = set(code.co_varnames[: code.co_argcount]) - {"self", "call"}

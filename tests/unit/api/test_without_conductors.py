@@ -35,6 +35,8 @@ EMPTY = (
     "/ingot/v1/nodes/<node>/maintenance/<hold>",
     "/ingot/v1/runs/<run>",
     "/boot/images/<node>/<ticket>/<image>",
+    "/boot/media/<node>/<ticket>/boot.iso",
+    "/boot/media/<node>/<ticket>/config.img",
     "/boot/volumes/<node>/<ticket>",
     "/boot/volumes/<node>/<ticket>",
     "/v1/lookup",

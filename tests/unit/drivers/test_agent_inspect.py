@@ -28,7 +28,7 @@ class CleanUp(testtools.TestCase):
             node=SimpleNamespace(disable_power_off=disable_power_off, driver_internal_info={}),
             set=lambda **_columns: None,
             driver=SimpleNamespace(
-                power=SimpleNamespace(start_power_change=part("power")),
+                power=SimpleNamespace(start_power_change=part("power"), switches=True),
                 boot=SimpleNamespace(clean_up_ramdisk=part("boot")),
                 network=SimpleNamespace(remove_inspection_network=part("network")),
             ),

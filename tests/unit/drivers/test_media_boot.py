@@ -100,7 +100,7 @@ class MediaBoot(fakes.DriverTestCase):
         info = {"boot_iso": "http://files/live.iso"}
         task = self.boots(deploy_interface="ramdisk", instance_info=info)
         task.driver.deploy.validate(task)
-        task = self.boots(deploy_interface="ramdisk", instance_info=info, boot_interface="ipxe")
+        task = self.boots(deploy_interface="ramdisk", instance_info=info, boot_interface="pxe")
         task.ports = [fakes.port()]
         refused = self.assertRaises(errors.Invalid, task.driver.deploy.validate, task)
         self.assertIn("redfish-virtual-media", refused.message)

@@ -22,7 +22,7 @@ IMAGE = {"image_source": "http://192.0.2.1/one.raw", "image_checksum": "a" * 64}
 LISTED = (
     "deploy_kernel deploy_ramdisk rescue_kernel rescue_ramdisk kernel_append_params force_persistent_boot_device "
     "image_http_proxy image_https_proxy image_no_proxy image_download_source image_pull_secret "
-    "deploy_forces_oob_reboot agent_verify_ca "
+    "deploy_forces_oob_reboot agent_verify_ca external_http_url ramdisk_image_download_source "
     "ipmi_address ipmi_port ipmi_username ipmi_password ipmi_priv_level ipmi_hex_kg_key ipmi_protocol_version "
     "ipmi_cipher_suite ipmi_bridging ipmi_disable_boot_timeout ipmi_force_boot_device "
     "ipmi_target_channel ipmi_target_address ipmi_transit_channel ipmi_transit_address"

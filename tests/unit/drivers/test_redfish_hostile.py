@@ -95,12 +95,14 @@ class AnswerTest(RedfishTest):
         ):
             self.refuse(Fault(content=content), reason)
 
-    def test_texts_that_no_database_takes_are_mended(self) -> None:
+    def test_texts_that_no_database_takes_are_replaced(self) -> None:
         status = rb'{"Health": "Critical", "Conditions": [{"Message": "a\u0000b\ud800c\ud83d\ude00"}]}'
         self.bmc.order("GET", SYSTEM, Fault(content=b'{"PowerState": "On", "Status": %s}' % status))
         task = self.node(self.bmc)
         reading = task.driver.power.start_reading(task).result(patience.seconds(30))
-        self.assertEqual((states.POWER_ON, "Critical", ("a\N{REPLACEMENT CHARACTER}b?c\N{GRINNING FACE}",)), reading)
+        self.assertEqual(
+            (states.POWER_ON, "Critical", ("a\N{REPLACEMENT CHARACTER}b?c\N{GRINNING FACE}",)), reading[:3]
+        )
 
     def test_old_and_strange_http(self) -> None:
         length = b"Content-Length: %d\r\n\r\n" % len(self.good)
