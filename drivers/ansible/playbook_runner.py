@@ -20,8 +20,8 @@ import ansible_runner
 
 from ingot.common import masking
 
-_LONGEST_SOCKET = 70
-"""Characters of a directory in which OpenSSH can have its socket: a path of one has at most 108."""
+_LONGEST_SOCKET = 107 - len("/s.") - 16
+"""Characters of a directory in which OpenSSH can have its socket: it adds a dot and 16 others to the name at first."""
 
 _LIBRARY = Path(__file__).parent / "playbooks" / "library"
 
@@ -122,6 +122,7 @@ def _build_inventory(job: Job) -> dict[str, Any]:
         "ansible_port": job.port,
         "ansible_user": job.username,
         "ansible_ssh_private_key_file": str(key),
+        "ansible_ssh_extra_args": _join(_share_connection(job)),
         **({"ansible_python_interpreter": job.python} if job.python else {}),
     }
     conductor = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
@@ -142,10 +143,22 @@ def _keep(job: Job, name: str, content: str) -> Path:
     return path
 
 
+def _share_connection(job: Job) -> dict[str, str]:
+    """Return options of OpenSSH that have all tasks share one connection, if the name of its socket is short enough.
+
+    They are for the machine only: a task that is delegated elsewhere must not come by this connection.
+    """
+    if len(job.scratch) > _LONGEST_SOCKET:
+        return {"ControlMaster": "no"}
+    return {"ControlMaster": "auto", "ControlPersist": "60", "ControlPath": f"{job.scratch}/s"}
+
+
+def _join(options: Mapping[str, str]) -> str:
+    return shlex.join(word for name, value in options.items() for word in ("-o", f"{name}={value}"))
+
+
 def _build_environment(job: Job) -> dict[str, str]:
     """Return the settings of Ansible, which are stronger than those of its files."""
-    short = len(job.scratch) <= _LONGEST_SOCKET
-    keep_open = {"ControlMaster": "auto", "ControlPersist": "60", "ControlPath": f"{job.scratch}/%C"}
     options = {
         "StrictHostKeyChecking": "yes",
         "UserKnownHostsFile": str(_keep(job, "known_hosts", job.known_hosts)),
@@ -156,12 +169,10 @@ def _build_environment(job: Job) -> dict[str, str]:
         "ConnectTimeout": "30",
         "ServerAliveInterval": "15",
         "ServerAliveCountMax": "4",
-        **(keep_open if short else {"ControlMaster": "no"}),
     }
-    words = ["-F", "/dev/null", *(word for name, value in options.items() for word in ("-o", f"{name}={value}"))]
     return {
         "ANSIBLE_CONFIG": job.config_file or str(_keep(job, "ansible.cfg", "")),  # else it looks for one
-        "ANSIBLE_SSH_ARGS": shlex.join(words),
+        "ANSIBLE_SSH_ARGS": f"-F /dev/null {_join(options)}",
         "ANSIBLE_HOST_KEY_CHECKING": "True",
         "ANSIBLE_PIPELINING": "True",
         "ANSIBLE_LIBRARY": str(_LIBRARY),

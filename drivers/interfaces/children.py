@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -29,8 +30,9 @@ _END = 64 * 1024
 _Key = tuple[str, str, str]
 
 
-_guard = threading.RLock()
+_guard = threading.Lock()
 _children: "dict[_Key, Child]" = {}
+_beginning: "set[_Key]" = set()
 _prepared: set[Path] = set()
 
 
@@ -56,7 +58,7 @@ class Child:
     """
 
     def __init__(self, module: str, place: Path, job: Mapping[str, object], limits: Limits) -> None:
-        self.limits = limits
+        self.limits, self._asked = limits, time.monotonic()
         scratch = _make_scratch(place)
         self._said = tempfile.TemporaryFile()
         lease, self._lease = os.pipe()
@@ -80,6 +82,7 @@ class Child:
 
     def poll(self) -> int | None:
         """Say that the child is still needed; return its exit code if it has ended."""
+        self._asked = time.monotonic()
         code = self._process.poll()
         if code is None:
             try:
@@ -89,8 +92,8 @@ class Child:
         return code
 
     def is_left_alone(self) -> bool:
-        """Return whether no step has asked for the child for so long that it was killed."""
-        return self._process.poll() == keeper.LEFT_ALONE
+        """Return whether the child has ended, and no step has asked for so long that none will."""
+        return self._process.poll() is not None and time.monotonic() > self._asked + _SILENCE
 
     def said(self) -> list[dict[str, object]]:
         """Return the last of what the child has said; what is no JSON object becomes ``{"text": ...}``."""
@@ -151,11 +154,18 @@ def start(task: Task, name: str, begin: Callable[[], Child]) -> Child | None:
     That is a quarter of the conductor's workers.
     """
     end(task)
+    key = _make_key(task, name)
     with _guard:
         _forget_ended()
-        if len(_children) >= max(1, task.conf.conductor.workers_pool_size // 4):
+        if len(_children) + len(_beginning) >= max(1, task.conf.conductor.workers_pool_size // 4):
             return None
-        child = _children[_make_key(task, name)] = begin()
+        _beginning.add(key)
+    try:
+        child = begin()  # may ask a machine that does not answer soon, while others go on
+        with _guard:
+            _children[key] = child
+    finally:
+        _beginning.discard(key)
     return child
 
 
@@ -172,6 +182,6 @@ def _make_key(task: Task, name: str) -> _Key:
 
 
 def _forget_ended() -> None:
-    """Forget children that were left alone and killed by their keepers: no step comes for what they have said."""
+    """Forget children that have ended and were left alone: no step comes for what they have said."""
     for key in [key for key, child in _children.items() if child.is_left_alone()]:
         _children.pop(key).close()

@@ -189,6 +189,12 @@ class AnsibleTest(fakes.DriverTestCase):
         self.assertNotEqual(first, (self.place / "authorized_keys").read_text())
         self.assertNotIn("PRIVATE", self.log.output)
 
+    def test_a_state_path_of_any_length_will_do(self) -> None:
+        long = 107 - len("/s.") - 16 - len("/ansible/host/tmp12345678")
+        for length in (long - 1, long, long + 1, 150):
+            task = self.machine(options={"state_path": f"{self.place}/".ljust(length, "x"), "host": "host"})
+            self.assertEqual(results.DONE, self.deploy(task), length)
+
     def test_what_is_not_the_image_is_not_left_on_the_disk(self) -> None:
         task = self.machine()
         task.node.instance_info["image_os_hash_value"] = "0" * 64
