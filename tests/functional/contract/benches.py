@@ -114,6 +114,7 @@ class Bench(fixtures.Fixture):
         service().files |= {"/vmlinuz": b"kernel", "/image.iso": b"image", "/other.iso": b"another"}
         conf = fakes.configuration(
             enabled_hardware_types=[self.driver],
+            enabled_deploy_interfaces=["ansible", "custom-agent", "direct", "fake", "iscsi", "ramdisk"],
             api__public_endpoint=service().url,
             deploy__external_http_url=service().url,
             conductor__power_state_change_timeout=int(patience.seconds(20)),
