@@ -17,16 +17,35 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# install_packages NAME...: those of Debian's packages that are missing.
+# install_packages NAME...: those of Debian's packages that are missing. Their services are neither started nor enabled:
+# what runs beside tests, the tests start themselves.
 install_packages() {
-    local name missing=()
+    local name missing=() policy=/usr/sbin/policy-rc.d own=
     for name; do
         dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null | grep -qx installed || missing+=("$name")
     done
     if [ "${#missing[@]}" = 0 ]; then return; fi
     say "installing ${missing[*]}"
+    local units
+    units=$(list_units)
     as_root apt-get update -q
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+    if [ ! -e "$policy" ]; then
+        own=$policy
+        as_root sh -c "printf '#!/bin/sh\nexit 101\n' > $policy && chmod 755 $policy"
+    fi
+    local status=0
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" || status=$?
+    if [ -n "$own" ]; then as_root rm -f "$own"; fi
+    if [ "$status" != 0 ]; then return "$status"; fi
+    if command -v systemctl >/dev/null; then
+        comm -13 <(echo "$units") <(list_units) | while read -r name; do
+            as_root systemctl disable --quiet "$name" </dev/null
+        done
+    fi
+}
+
+list_units() {
+    find /lib/systemd/system -maxdepth 1 -name '*.service' ! -name '*@*' -type f -printf '%f\n' 2>/dev/null | sort
 }
 
 # Prints a Python that Ingot supports: $PYTHON, or the first that fits.

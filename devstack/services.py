@@ -39,7 +39,6 @@ SLOWNESS = float(os.environ.get("INGOT_TEST_PATIENCE", "1"))  # as tests/patienc
 START_TIMEOUT_S = 120 * SLOWNESS
 STOP_TIMEOUT_S = 30 * SLOWNESS
 PROBE_TIMEOUT_S = 5
-POLICY = pathlib.Path("/usr/sbin/policy-rc.d")
 VARIABLES_FILE = "variables"
 PID_FILE = "pid"
 TOOLS = {"ipmitool": "ipmitool", "openssl": "openssl", "docker-registry": "docker-registry", "openipmi": "ipmi_sim"}
@@ -58,31 +57,10 @@ def install() -> None:
         return
     if not shutil.which("apt-get"):
         raise ServiceError(f"{', '.join(missing)} not found and no apt-get to install it: install it by hand")
-    say(f"installing {', '.join(missing)}")
-    with services_not_started():
-        as_root("apt-get", "update", "-q")
-        quietly = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-q", "-y"]
-        as_root(*quietly, "--no-install-recommends", *missing)
-
-
-@contextlib.contextmanager
-def services_not_started() -> Iterator[None]:
-    """Keep Debian from starting services while packages are installed, unless that is set already."""
-    if POLICY.exists():
-        yield
-        return
-    as_root("sh", "-c", f"printf '#!/bin/sh\\nexit 101\\n' > {POLICY} && chmod 755 {POLICY}")
-    try:
-        yield
-    finally:
-        as_root("rm", "-f", str(POLICY))
-
-
-def as_root(*command: str) -> None:
-    prefix = [] if os.geteuid() == 0 else ["sudo"]
-    outcome = subprocess.run([*prefix, *command], stdout=sys.stderr, check=False)
-    if outcome.returncode:
-        raise ServiceError(f"{shlex.join(command)} failed with status {outcome.returncode}")
+    library = pathlib.Path(__file__).with_name("lib.sh")
+    command = ["bash", "-euc", '. "$0" && install_packages "$@"', str(library), *missing]
+    if subprocess.run(command, stdout=sys.stderr, check=False).returncode:
+        raise ServiceError(f"{', '.join(missing)} could not be installed")
 
 
 def say(text: str) -> None:
