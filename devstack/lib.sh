@@ -45,7 +45,8 @@ install_packages() {
 }
 
 list_units() {
-    find /lib/systemd/system -maxdepth 1 -name '*.service' ! -name '*@*' -type f -printf '%f\n' 2>/dev/null | sort
+    find /lib/systemd/system /etc/init.d -maxdepth 1 -type f ! -name '*@*' -printf '%f\n' 2>/dev/null |
+        sed -n -e '/\.\(socket\|timer\|target\|path\|mount\|slice\)$/d' -e 's/\.service$//' -e 's/$/.service/p' | sort -u
 }
 
 # Prints a Python that Ingot supports: $PYTHON, or the first that fits.
