@@ -282,7 +282,8 @@ class Connection:
             reason = f"no connection within {self._connect_timeout:g} s ([redfish] connect_timeout)"
             raise errors.HardwareUnreachable(what=bmc, reason=f"{reason}; check driver_info redfish_address") from None
         except OSError as exc:
-            reason = f"{exc.strerror or exc}; check driver_info redfish_address, and the network between"
+            reason = exc.strerror or str(exc) or "it closed the connection at once"
+            reason += "; check driver_info redfish_address, and the network between"
             raise errors.HardwareUnreachable(what=bmc, reason=reason) from None
 
     def close(self) -> None:

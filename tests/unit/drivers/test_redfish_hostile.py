@@ -3,6 +3,8 @@
 import gzip
 import itertools
 import json
+import socket
+import threading
 import zlib
 from typing import Any
 
@@ -147,6 +149,22 @@ class AnswerTest(RedfishTest):
         self.assertIn("*** is wrong !!!", error.message)
         self.assertLess(len(error.message), 3000)
         self.assertNotIn(redfish_bmc.PASSWORD, error.message + self.log.output)
+
+
+class HandshakeTest(RedfishTest):
+    def test_a_connection_that_ends_before_tls_is_agreed_on_has_a_reason(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            host = f"127.0.0.1:{listener.getsockname()[1]}"
+
+            def hang_up() -> None:
+                for _ in range(2):
+                    listener.accept()[0].close()
+
+            threading.Thread(target=hang_up, daemon=True).start()
+            error = self.fail(self.node(redfish_address=host), errors.HardwareUnreachable)
+        self.assertNotIn("answer: ;", error.message)
+        for part in (host, "redfish_address"):
+            self.assertIn(part, error.message)
 
 
 class ElsewhereTest(RedfishTest):
