@@ -84,5 +84,6 @@ SENSORS = (
     Sensor(4, "Drive 0", _DRIVE, 0x1A, lambda chassis: 3 if chassis.faults.active("drive_failed") else 1),
 )  # fmt: skip
 
+INLET = SENSORS[0]
 RECORDS = [one.record(number) for number, one in enumerate(SENSORS, 1)]
 BY_NUMBER = {one.number: one for one in SENSORS}

@@ -27,6 +27,7 @@ from ingot.drivers.interfaces import (
     raid,
     rescue,
     results,
+    sensors,
     vendor,
 )
 from ingot.drivers.interfaces.hardware_type import Supported
@@ -73,6 +74,14 @@ _LIGHTS = (
 )
 
 
+_SENSORS: tuple[sensors.Sensor, ...] = (
+    {"id": "1", "name": "Inlet", "kind": "temperature", "reading": 21.0, "unit": "°C",
+     "thresholds": {"upper_non_critical": 38.0, "upper_critical": 42.0}, "health": "OK", "states": []},
+    {"id": "2", "name": "Fan", "kind": "fan", "reading": 5400.0, "unit": "RPM",
+     "thresholds": {"lower_critical": 600.0}, "health": "OK", "states": []},
+)  # fmt: skip
+
+
 class FakeManagement(management.ManagementInterface):
     """Keeps every setting, but does no interrupt and cannot read virtual media: nor can that of Ironic."""
 
@@ -105,6 +114,10 @@ class FakeManagement(management.ManagementInterface):
     def set_indicator_state(self, task: Task, indicator: management.Indicator, state: str) -> None:
         lights = _recall(task).get("fake_indicators", {})
         _remember(task, fake_indicators={**lights, _indicator_key(indicator): state})
+
+    def get_sensors(self, task: Task) -> list[sensors.Sensor]:
+        """Return two that read always the same."""
+        return [{**one, "thresholds": dict(one["thresholds"]), "states": []} for one in _SENSORS]
 
     def attach_virtual_media(self, task: Task, device_type: str, image_url: str, source: str | None) -> None:
         inside = _recall(task).get("fake_virtual_media", {})

@@ -4,6 +4,7 @@ from typing import NamedTuple, TypedDict
 
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces.base import BaseInterface
+from ingot.drivers.interfaces.sensors import Sensor
 from ingot.drivers.interfaces.task import Task
 
 BOOT_DEVICES: tuple[str, ...] = ("pxe", "disk", "cdrom", "bios", "safe", "wanboot", "floppy", "iscsiboot", "uefihttp")
@@ -105,3 +106,7 @@ class ManagementInterface(BaseInterface):
     def get_virtual_media(self, task: Task) -> list[Json]:
         """Return what is in the drives: objects as the BMC has them."""
         raise self.not_supported("get_virtual_media")
+
+    def get_sensors(self, task: Task) -> list[Sensor]:
+        """Return the machine's sensors with what they read now; what the BMC does not tell is left out."""
+        raise self.not_supported("get_sensors")

@@ -6,6 +6,7 @@ from ingot.common import errors
 from ingot.common.waits import Wait
 from ingot.drivers.interfaces import base, results
 from ingot.drivers.interfaces.management import BootDevice, Indicator, ManagementInterface
+from ingot.drivers.interfaces.sensors import Sensor
 from ingot.drivers.interfaces.task import Task
 from ingot.drivers.ipmi import boot_flags, readings
 from ingot.drivers.ipmi.base import IPMIInterface, call, converse
@@ -53,6 +54,9 @@ class IPMIManagement(IPMIInterface, ManagementInterface):
 
     def get_supported_indicators(self, task: Task) -> list[Indicator]:
         return [_LIGHT]
+
+    def get_sensors(self, task: Task) -> list[Sensor]:
+        return converse(task, readings.read_sensors, readings.FACTOR)
 
     def get_indicator_state(self, task: Task, indicator: Indicator) -> str:
         """

@@ -10,6 +10,7 @@ from pyghmi.ipmi import events, sdr
 from pyghmi.ipmi.private import constants as event_constants
 
 from ingot.common.json_types import Json
+from ingot.drivers.interfaces.sensors import THRESHOLDS, UNITS, Sensor
 from ingot.drivers.ipmi.pyghmi_session import RequestRefused, Session
 
 FACTOR = 3  # times [ipmi] command_retry_timeout: a BMC has hundreds of records
@@ -19,8 +20,23 @@ _MOST_PACKETS = 20_000  # each record takes two or three
 _READ, _THRESHOLDS = (0x04, 0x2D), (0x04, 0x27)
 _RESERVE_LOG, _CLEAR_LOG = (0x0A, 0x42), (0x0A, 0x47)
 _ERASE = (*b"CLR", 0xAA)
-_NAMES = ("lower_non_critical", "lower_critical", "lower_non_recoverable",
-          "upper_non_critical", "upper_critical", "upper_non_recoverable")  # fmt: skip
+_KINDS = {
+    "Temperature": "temperature",
+    "Voltage": "voltage",
+    "Current": "current",
+    "Fan": "fan",
+    "Cooling Device": "fan",
+    "Power Supply": "power_supply",
+    "Power Unit": "power_supply",
+    "PSU Redundancy": "power_supply",
+    "Drive Bay": "drive",
+    "Processor": "processor",
+    "Memory": "memory",
+    "Battery": "battery",
+    "Physical Security": "intrusion",
+}
+"""Type of a sensor, as pyghmi names it -> its kind. What measures watts has a type of a supply, or none of these."""
+
 _HEALTH = (
     (constants.Health.Failed | constants.Health.Critical, "Critical"),
     (constants.Health.Warning, "Warning"),
@@ -55,41 +71,43 @@ def _name_health(value: int) -> str:
     return next((name for bits, name in _HEALTH if value & bits), "OK")
 
 
-def read_sensors(session: Session) -> list[Json]:
+def read_sensors(session: Session) -> list[Sensor]:
     """Return the machine's sensors with what they read; one that the BMC does not read now is left out."""
     command = _Command(session)
     known = sdr.SDR(command).sensors.values()
     found = (_read_sensor(session, command, one) for one in known if one.readable)
-    return [one for one in found if one]
+    return [one for one in found if one is not None]
 
 
-def _read_sensor(session: Session, command: _Command, record: sdr.SDREntry) -> Json:
+def _read_sensor(session: Session, command: _Command, record: sdr.SDREntry) -> Sensor | None:
     try:
         reading = record.decode_sensor_reading(command, session.send(*_READ, (record.sensor_number,)))
     except RequestRefused:  # not there, or not now
-        return {}
+        return None
     if reading.unavailable:
-        return {}
-    shown: Json = {
+        return None
+    measures = reading.value is not None
+    unit = ((reading.units or "").strip() or None) if measures else None
+    return {
+        "id": str(record.sensor_number),
         "name": reading.name.rstrip("\x00 "),
-        "type": reading.type,
+        "kind": UNITS.get(unit or "") or _KINDS.get(reading.type, "other"),
+        "reading": round(reading.value, 3) if measures else None,
+        "unit": unit,
+        "thresholds": _read_thresholds(session, command, record) if measures and record.has_thresholds else {},
         "health": _name_health(reading.health),
         "states": list(reading.states),
     }
-    if reading.value is not None:
-        shown |= {"value": round(reading.value, 3), "units": (reading.units or "").strip()}
-        shown["thresholds"] = _read_thresholds(session, command, record) if record.has_thresholds else {}
-    return shown
 
 
-def _read_thresholds(session: Session, command: _Command, record: sdr.SDREntry) -> Json:
+def _read_thresholds(session: Session, command: _Command, record: sdr.SDREntry) -> dict[str, float]:
     try:
         mask, *raw = session.send(*_THRESHOLDS, (record.sensor_number,))
     except RequestRefused:
         return {}
     return {
         name: round(record.decode_value(command, value), 3)
-        for number, (name, value) in enumerate(zip(_NAMES, raw, strict=False))
+        for number, (name, value) in enumerate(zip(THRESHOLDS, raw, strict=False))
         if mask & 1 << number
     }
 

@@ -5,8 +5,9 @@ from oslo_log import log
 from ingot.common import errors
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces import base
+from ingot.drivers.interfaces.sensors import ReadsSensors
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.interfaces.vendor import VendorInterface, node_method
+from ingot.drivers.interfaces.vendor import node_method
 from ingot.drivers.ipmi import management, readings
 from ingot.drivers.ipmi.base import IPMIInterface, call, converse
 from ingot.drivers.ipmi.session import Request
@@ -32,7 +33,7 @@ def _parse_raw(text: object) -> Request:
     return Request(values[0], values[1], tuple(values[2:]))
 
 
-class IPMIVendor(IPMIInterface, VendorInterface):
+class IPMIVendor(IPMIInterface, ReadsSensors):
     @base.service_step(argsinfo=_RAW, requires_ramdisk=False)
     @base.deploy_step(priority=0, argsinfo=_RAW)
     @base.clean_step(priority=0, argsinfo=_RAW, requires_ramdisk=False)
@@ -49,10 +50,6 @@ class IPMIVendor(IPMIInterface, VendorInterface):
     def bmc_reset(self, task: Task, warm: bool = True) -> None:
         """Restart the BMC, without waiting for it; the step ``reset_bmc`` of the management interface waits."""
         management.send_reset(task, warm)
-
-    @node_method("GET", description="Sensors with values, thresholds and health.", exclusive=False)
-    def get_sensors(self, task: Task) -> list[Json]:
-        return converse(task, readings.read_sensors, readings.FACTOR)
 
     @node_method("GET", description="Events in the BMC's log (SEL).", exclusive=False)
     def get_sel(self, task: Task) -> list[Json]:

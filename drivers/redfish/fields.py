@@ -9,6 +9,8 @@ from ingot.common.json_types import Json
 
 _LONGEST = 255  # characters that a database takes in most columns
 
+_LARGEST = 1e15
+
 
 def text(document: Json, name: str) -> str | None:
     """Return a text that is not empty, cut to what can be kept; some write numbers where texts belong."""
@@ -28,6 +30,14 @@ def number(document: Json, name: str) -> int | float | None:
     """Return a number that is not negative."""
     value = document.get(name)
     return None if isinstance(value, bool) or not isinstance(value, int | float) or value < 0 else value
+
+
+def measure(document: Json, name: str) -> float | None:
+    """Return what was measured, which may be below zero; what no machine can have counts as not there."""
+    value = document.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        return None
+    return float(value)
 
 
 def integer(document: Json, name: str) -> int | None:

@@ -9,8 +9,9 @@ from ingot.common.json_types import Json
 from ingot.common.waits import Wait
 from ingot.drivers.interfaces import base, results
 from ingot.drivers.interfaces.management import BootDevice, Indicator, ManagementInterface
+from ingot.drivers.interfaces.sensors import Sensor
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.redfish import boot_device, connection, fields, indicators, tasks, virtual_media
+from ingot.drivers.redfish import boot_device, connection, fields, indicators, sensors, tasks, virtual_media
 from ingot.drivers.redfish.base import RedfishInterface
 
 _SOURCES = (None, "http")
@@ -113,6 +114,11 @@ class RedfishManagement(RedfishInterface, ManagementInterface):
 
     def set_indicator_state(self, task: Task, indicator: Indicator, state: str) -> None:
         connection.call(task, lambda machine: indicators.write(machine, indicator, state))
+
+    # Sensors
+
+    def get_sensors(self, task: Task) -> list[Sensor]:
+        return connection.call(task, sensors.read, sensors.FACTOR)
 
     # Virtual media
 

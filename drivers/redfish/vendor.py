@@ -1,11 +1,12 @@
-"""What the API has no place of its own for, as methods of nodes: ejecting media, and where the BMC sends its events."""
+"""What the API has no place of its own for, as methods of nodes: sensors, media, and where the BMC sends its events."""
 
 import urllib.parse
 
 from ingot.common import errors
 from ingot.common.json_types import Json
+from ingot.drivers.interfaces.sensors import ReadsSensors
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.interfaces.vendor import VendorInterface, node_method
+from ingot.drivers.interfaces.vendor import node_method
 from ingot.drivers.redfish import connection, fields, session, virtual_media
 from ingot.drivers.redfish.base import RedfishInterface
 
@@ -37,7 +38,7 @@ def _show(document: Json) -> Json:
     return {name: value for name, value in found.items() if value is not None} | types
 
 
-class RedfishVendor(RedfishInterface, VendorInterface):
+class RedfishVendor(RedfishInterface, ReadsSensors):
     @node_method("POST", description="Ejects the media of a drive (boot_device), or of all.", returns_result=False)
     def eject_vmedia(self, task: Task, boot_device: str | None = None) -> None:
         """Eject the media of one type of drive, or of all."""

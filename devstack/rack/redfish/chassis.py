@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ingot.rack import sensors
 from ingot.rack.redfish import systems
 from ingot.rack.redfish.board import Board
 from ingot.rack.redfish.routing import ROOT, Call, Document, Handler, Route, collection, link, one_of, patch, resource
-from ingot.rack.redfish.systems import LEDS, OK
+from ingot.rack.redfish.systems import CRITICAL, LEDS, OK
 
 CHASSIS = f"{ROOT}/Chassis"
 ADAPTER = "Adapter1"
@@ -25,7 +26,7 @@ class Temperature:
 
 
 TEMPERATURES = (
-    Temperature("Inlet", "Intake", 21, 22, 38, 42),
+    Temperature("Inlet Temp", "Intake", 19, 24, 38, 42),
     Temperature("CPU 1", "CPU", 22, 48, 85, 95),
     Temperature("Exhaust", "Exhaust", 22, 34, 70, 75),
 )
@@ -75,20 +76,28 @@ def _change(call: Call) -> None:
     patch(call, {"IndicatorLED": _change_led})
 
 
+def _degrees(board: Board, one: Temperature) -> int:
+    """Return what a sensor reads: that of the air that comes in, the same as over IPMI."""
+    if one.name == sensors.INLET.name:
+        return sensors.INLET.read(board.machine)
+    return one.on if board.machine.powered else one.off
+
+
 def _thermal(call: Call) -> Document:
     on = call.board.machine.powered
+    read = [_degrees(call.board, one) for one in TEMPERATURES]
     temperatures = [
         {
             "MemberId": str(number),
             "Name": one.name,
             "SensorNumber": number,
             "PhysicalContext": one.context,
-            "ReadingCelsius": one.on if on else one.off,
+            "ReadingCelsius": read[number],
             "UpperThresholdNonCritical": one.warning,
             "UpperThresholdCritical": one.critical,
             "MinReadingRangeTemp": 0,
             "MaxReadingRangeTemp": 125,
-            "Status": OK,
+            "Status": CRITICAL if read[number] >= one.critical else OK,
         }
         for number, one in enumerate(TEMPERATURES)
     ]
@@ -133,7 +142,7 @@ def _power(call: Call) -> Document:
 def _sensors_of(board: Board) -> dict[str, dict[str, Any]]:
     on = board.machine.powered
     temperatures = {
-        f"Temp{number}": {"Name": one.name, "Reading": one.on if on else one.off, "ReadingUnits": "Cel"}
+        f"Temp{number}": {"Name": one.name, "Reading": _degrees(board, one), "ReadingUnits": "Cel"}
         for number, one in enumerate(TEMPERATURES)
     }
     fans = {

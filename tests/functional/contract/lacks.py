@@ -45,6 +45,8 @@ LACKS: tuple[Lack, ...] = (
     Lack("Fake", "ManagementContract", "test_each_step_*", "It has no steps, as there is nothing beside the node."),
     Lack("Fake", "ManagementContract", "test_a_restart_*", _NO_BMC, "no clean step reset_bmc"),
     Lack("Fake", "ManagementContract", "test_a_moment_*", _NO_BMC, "no clean step set_bmc_clock"),
+    Lack("Fake", "SensorsContract", "test_air_*", _NO_BMC),
+    Lack("SushyTools", "SensorsContract", "test_air_*", _NO_FAULTS),
     Lack("Fake", "SecureBootContract", "*", "What a user asks for counts as done.", "no verify step read_boot_mode"),
     Lack("Fake", "VirtualMediaContract", "test_media_that_*", _KEEPS),
     Lack("Fake", "VirtualMediaContract", "*", "Ironic's cannot be read either.", "not support get_virtual_media"),

@@ -1,11 +1,13 @@
 """The contracts of management interfaces: how the machine boots, its lights, its drives, the BMC itself."""
 
 import datetime
+import json
 from typing import Any
 
 from ingot.common import states
 from ingot.drivers.interfaces import power_control
 from ingot.drivers.interfaces.management import BOOT_DEVICES
+from ingot.drivers.interfaces.sensors import HEALTH, KINDS, THRESHOLDS, Sensor
 from tests.functional.contract.base import ContractTest
 from tests.functional.contract.benches import service
 
@@ -120,6 +122,34 @@ class ManagementContract(ContractTest):
             self.assert_refused(
                 lambda wrong=wrong: self.step("management", "set_bmc_clock", target_datetime=wrong), "target_datetime"
             )
+
+
+class SensorsContract(ContractTest):
+    def test_sensors_have_one_form(self) -> None:
+        found = self.task.driver.management.get_sensors(self.task)
+        self.assertLessEqual({"temperature", "fan"}, {one["kind"] for one in found})
+        self.assertEqual(len(found), len({one["id"] for one in found}))
+        for one in json.loads(json.dumps(found, allow_nan=False)):
+            self.assertEqual(set(Sensor.__annotations__), set(one))
+            self.assertIn(one["kind"], KINDS)
+            self.assertLessEqual(set(one["thresholds"]), set(THRESHOLDS))
+            self.assertIn(one["health"], (None, *HEALTH))
+
+    def test_air_that_is_too_hot_is_seen_and_a_drive_that_has_failed(self) -> None:
+        for fault in ("too_hot", "drive_failed"):
+            self.bench.fault(fault)
+        found = self.task.driver.management.get_sensors(self.task)
+        (inlet,) = [one for one in found if one["name"] == "Inlet Temp"]
+        self.assertEqual(("temperature", 99.0, "°C", "Critical", 42.0),
+                         (*(inlet[key] for key in ("kind", "reading", "unit", "health")),
+                          inlet["thresholds"]["upper_critical"]))  # fmt: skip
+        self.assertIn("Critical", {one["health"] for one in found if one["kind"] == "drive"})
+        self.bench.clear()
+        found = self.task.driver.management.get_sensors(self.task)
+        self.assertEqual({"OK"}, {one["health"] for one in found})
+
+    def test_a_bmc_that_is_silent_is_reported_in_time(self) -> None:
+        self.assert_silence_ends(lambda: self.task.driver.management.get_sensors(self.task))
 
 
 class SecureBootContract(ContractTest):

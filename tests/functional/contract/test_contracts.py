@@ -13,6 +13,7 @@ from tests.functional.contract.benches import BENCHES
 CONTRACTS: tuple[type[ContractTest], ...] = (
     power.PowerContract,
     management.ManagementContract,
+    management.SensorsContract,
     management.SecureBootContract,
     management.VirtualMediaContract,
     bios.BIOSContract,

@@ -102,13 +102,13 @@ class IPMITest(DriverRackTest):
         listed = self.ipmitool("sdr", "elist").stdout.splitlines()
         self.assertEqual(sorted(line.split("|")[0].strip() for line in listed), sorted(found))
         inlet = found["Inlet Temp"]
-        self.assertEqual((19.0, "OK", []), (inlet["value"], inlet["health"], inlet["states"]))
+        self.assertEqual((19.0, "OK", []), (inlet["reading"], inlet["health"], inlet["states"]))
         self.assertEqual((38, 42), tuple(inlet["thresholds"][f"upper_{name}"] for name in ("non_critical", "critical")))
-        self.assertEqual((1000.0, 12.0), (found["Fan 1"]["value"], found["12V"]["value"]))
+        self.assertEqual((1000.0, 12.0), (found["Fan 1"]["reading"], found["12V"]["reading"]))
         for fault in ("too_hot", "drive_failed"):
             self.rack.control.order_fault(self.name, fault)
         found = {one["name"]: one for one in self.call("get_sensors", "GET")}
-        self.assertEqual((99.0, "Critical"), (found["Inlet Temp"]["value"], found["Inlet Temp"]["health"]))
+        self.assertEqual((99.0, "Critical"), (found["Inlet Temp"]["reading"], found["Inlet Temp"]["health"]))
         self.assertEqual("Critical", found["Drive 0"]["health"])
 
     def test_the_event_log_is_read_and_cleared(self) -> None:

@@ -168,8 +168,8 @@ class IPMISimTest(testtools.TestCase):
 
     def test_sensors_and_log_are_what_ipmitool_sees(self) -> None:
         (found,) = self.vendor("get_sensors")
-        read = tuple(map(found.get, ("name", "type", "value", "health")))
-        self.assertEqual(("Inlet Temp", "Temperature", 24.0, "OK"), read)
+        read = tuple(map(found.get, ("name", "kind", "reading", "health")))
+        self.assertEqual(("Inlet Temp", "temperature", 24.0, "OK"), read)
         self.assertIn("24 degrees C", self.ipmitool("sdr", "list").stdout)
         (event,) = self.vendor("get_sel")
         self.assertIn("Upper Critical", self.ipmitool("sel", "elist").stdout)
@@ -178,7 +178,7 @@ class IPMISimTest(testtools.TestCase):
     def test_a_sensor_beyond_a_threshold(self) -> None:
         self.begin(degrees=41)
         (found,) = self.vendor("get_sensors")
-        self.assertEqual((41.0, "Warning"), (found["value"], found["health"]))
+        self.assertEqual((41.0, "Warning"), (found["reading"], found["health"]))
         self.assertIn("nc", self.ipmitool("sdr", "list").stdout)
 
     def test_both_cipher_suites_and_a_wrong_password(self) -> None:
