@@ -20,8 +20,8 @@ ANSIBLE: list[cfg.Opt] = [
     cfg.StrOpt(
         "default_username",
         default="ansible",
-        help="The user of the ramdisk that logs in, unless driver_info.ansible_username names another. Extension ssh of "
-        "the agent makes one that may do everything.",
+        help="The user of the ramdisk that logs in, unless driver_info.ansible_username names another. Extension ssh "
+        "of the agent makes one that may do everything.",
     ),
     cfg.StrOpt(
         "default_key_file",
@@ -54,7 +54,7 @@ ANSIBLE: list[cfg.Opt] = [
         default=0,
         min=0,
         max=4,
-        help="How much Ansible says: -v so many times. It is logged at level INFO when this is more than 0, else DEBUG.",
+        help="How much Ansible says: -v so many times. It is logged at level INFO if this is above 0, else DEBUG.",
     ),
     cfg.StrOpt("config_file_path", default="", help="A configuration file for Ansible. Empty: none is read."),
     cfg.BoolOpt(

@@ -1,4 +1,4 @@
-"""Machines without a BMC that is used: the agent restarts them, an operator does what it cannot, and conductors may die."""
+"""Machines whose BMC is not used: the agent restarts them, operators do the rest, and conductors may die."""
 
 import signal
 import time
