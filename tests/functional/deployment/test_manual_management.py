@@ -107,6 +107,7 @@ class ManualManagement(testtools.TestCase):
         bench.reach(uuid, "deploy failed")
         bench.user.provision(uuid, "active")
         bench.reach(uuid, "active")
+        bench.rack.control.wait_for_state(MACHINE, "os")
         self.assertEqual(2, self.machine(bench)["boots"])
 
     def test_a_conductor_is_killed_again_and_again(self) -> None:
