@@ -1,9 +1,10 @@
 """Disks of simulated machines as iSCSI targets, as ``devstack/agent-extensions`` exports those of real ones.
 
-What speaks iSCSI is tgtd (Debian's package tgt), so that others test what is written there. It has to run as root.
+What speaks iSCSI is tgtd (Debian's package tgt), so that others test what is written there. It needs no privileges.
 """
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ingot.rack.agent import Agent
 
 _DAEMON, _COMMAND = "tgtd", "tgtadm"
+_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
+"""Where Debian keeps both: users' own paths often lack it."""
 _LUN = 1
 _PATIENCE_S = 10
 
@@ -38,7 +41,7 @@ class _Target:
         """Start the daemon unless it runs; it ends with the rack."""
         if self._try("--op", "show", "--mode", "system"):
             return
-        command = [*TIED_TO_THE_RACK, _DAEMON, "-f", "--iscsi", f"portal={address}:{port}"]
+        command = [*TIED_TO_THE_RACK, _find(_DAEMON), "-f", "--iscsi", f"portal={address}:{port}"]
         with log.open("ab") as output:
             subprocess.Popen(command, env=self._environment, stdout=output, stderr=output).returncode = 0
         self._retry("--op", "show", "--mode", "system")
@@ -62,7 +65,7 @@ class _Target:
             if self._try(*words):
                 return
             time.sleep(0.1)
-        raise CommandError("CommandExecutionError", f"{_DAEMON} does not start: it needs root, and a port of its own")
+        raise CommandError("CommandExecutionError", f"{_DAEMON} does not start: it needs a port of its own")
 
     def _try(self, *words: str) -> bool:
         return self._call(*words).returncode == 0
@@ -73,18 +76,20 @@ class _Target:
             raise CommandError("CommandExecutionError", f"{_COMMAND}: {done.stderr.strip()}")
 
     def _call(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        try:
-            return subprocess.run(
-                [_COMMAND, "--lld", "iscsi", *words],
-                env=self._environment,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_PATIENCE_S,
-            )
-        except FileNotFoundError:
-            text = f"{_COMMAND} is not installed: Debian has it in the package tgt"
-            raise CommandError("CommandExecutionError", text) from None
+        return subprocess.run(
+            [_find(_COMMAND), "--lld", "iscsi", *words],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_PATIENCE_S,
+        )
+
+
+def _find(program: str) -> str:
+    if found := shutil.which(program, path=_PATH):
+        return found
+    raise CommandError("CommandExecutionError", f"{program} is not installed: Debian has it in the package tgt")
 
 
 def _target_of(agent: "Agent") -> _Target:

@@ -157,6 +157,9 @@ class PowerTest(RedfishTest):
         system = self.system()
         system.reset_system(sushy.RESET_TYPE_ON)
         self.assertEqual("Chassis Power is on\n", self.ipmitool("power", "status").stdout)
+        self.ipmitool("power", "off")  # a machine that starts would use up what comes next
+        system.refresh(force=True)
+        self.assertEqual("Off", system.power_state.value)
         self.ipmitool("chassis", "bootdev", "pxe", "options=efiboot")
         system.refresh(force=True)
         self.assertEqual(sushy.BOOT_SOURCE_TARGET_PXE, system.boot.target)
