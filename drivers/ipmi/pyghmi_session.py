@@ -45,7 +45,7 @@ SocketAddress = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 LoginError = exceptions.IpmiException
 
 # What pyghmi runs into when a packet is not what it takes it for.
-GARBLED = (struct.error, IndexError, KeyError, TypeError, ValueError)
+GARBLED = (struct.error, ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
 
 
 class Hop(NamedTuple):

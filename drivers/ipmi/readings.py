@@ -1,21 +1,33 @@
 """Sensors and event log of a BMC: pyghmi knows the records of IPMI 2.0, and is given a session that ends in time.
 
 What pyghmi expects of its own ``Command`` is here in :class:`_Command`; nothing of pyghmi opens a connection.
+What it gets wrong is put right in :class:`_Record` and :class:`_Records`; all BMCs share the thread it runs in.
 """
 
+import contextlib
+import math
 from collections.abc import Sequence
 
+from oslo_log import log
 from pyghmi import constants, exceptions
 from pyghmi.ipmi import events, sdr
 from pyghmi.ipmi.private import constants as event_constants
 
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces.sensors import THRESHOLDS, UNITS, Sensor
-from ingot.drivers.ipmi.pyghmi_session import RequestRefused, Session
+from ingot.drivers.ipmi.pyghmi_session import GARBLED, RequestRefused, Session
+
+LOG = log.getLogger(__name__)
 
 FACTOR = 3  # times [ipmi] command_retry_timeout: a BMC has hundreds of records
 
 _MOST_PACKETS = 20_000  # each record takes two or three
+
+_CANCELED, _TOO_LONG = 0xC5, 0xCA
+"""Refusals upon which pyghmi asks for less of a record, or for a new reservation."""
+
+_PACKED, _BYTES = 2, (0, 3)
+"""Types of a name (IPMI 2.0 chapter 43.15): six bits for a letter, and eight."""
 
 _READ, _THRESHOLDS = (0x04, 0x2D), (0x04, 0x27)
 _RESERVE_LOG, _CLEAR_LOG = (0x0A, 0x42), (0x0A, 0x47)
@@ -43,6 +55,14 @@ _HEALTH = (
 )
 
 
+class _Refused(RequestRefused, exceptions.IpmiException):
+    """A request was refused; pyghmi goes on where it knows what that means."""
+
+    def __init__(self, refused: RequestRefused) -> None:
+        super().__init__(refused.request, refused.code, str(refused))
+        self.ipmicode = refused.code
+
+
 class _Command:
     """A session, as pyghmi's readers of records expect it."""
 
@@ -52,19 +72,67 @@ class _Command:
         self._oem = self  # no vendor's events are known
 
     def raw_command(self, netfn: int, command: int, data: Sequence[int] = ()) -> Json:
-        return {"code": 0, **self._session.request(netfn, command, data)}
+        try:
+            return self.xraw_command(netfn, command, data)
+        except _Refused as exc:
+            if exc.code not in (_CANCELED, _TOO_LONG):
+                raise
+            return {"code": exc.code, "data": b""}
 
     def xraw_command(self, netfn: int, command: int, data: Sequence[int] = ()) -> Json:
-        answer = self.raw_command(netfn, command, data)
-        if answer["code"]:
-            raise exceptions.IpmiException(answer.get("error", ""), answer["code"])
-        return {**answer, "data": bytes(answer["data"])}
+        try:
+            return {"code": 0, "data": self._session.send(netfn, command, data)}
+        except RequestRefused as exc:
+            raise _Refused(exc) from None
 
     def get_event_constants(self) -> object:
         return event_constants
 
     def process_event(self, event: Json, command: object, record: bytes) -> None:
         """Do nothing: pyghmi calls it for what a vendor may know of an event."""
+
+
+class _Record(sdr.SDREntry):
+    """A record of a sensor."""
+
+    def tlv_decode(self, kind_and_length: int, data: Sequence[int]) -> str:
+        """Return a name; pyghmi's own never ends at a packed one, and refuses what is not UTF-8."""
+        kind = kind_and_length >> 6
+        if kind == _PACKED:
+            bits = int.from_bytes(bytes(data), "little")
+            return "".join(chr((bits >> place & 0x3F) + 0x20) for place in range(0, len(data) * 8 - 5, 6)).rstrip()
+        if kind in _BYTES:
+            return _decode_name(bytes(data))
+        name: str = super().tlv_decode(kind_and_length, data)
+        return name
+
+
+def _decode_name(name: bytes) -> str:
+    with contextlib.suppress(UnicodeDecodeError):
+        return name.decode()
+    return name.decode("latin-1")
+
+
+class _Records(sdr.SDR):
+    """The records of one BMC."""
+
+    def make_sdr_entry(self, record: Sequence[int]) -> _Record:
+        return _Record(record, event_constants, False, self.mfg_id, self.prod_id)
+
+    def add_sdr(self, record: Sequence[int]) -> None:
+        """Add a record, unless it cannot be read: the others can."""
+        try:
+            super().add_sdr(record)
+        except GARBLED as exc:
+            LOG.debug("A record of a sensor is left out (%r): %s", exc, bytes(record).hex(" "))
+
+    def get_sdr(self) -> None:
+        """Read the records; pyghmi would take those of a BMC with the same version and time."""
+        self.device_id = object()
+        try:
+            super().get_sdr()
+        finally:
+            sdr.shared_sdrs.clear()
 
 
 def _name_health(value: int) -> str:
@@ -74,25 +142,31 @@ def _name_health(value: int) -> str:
 def read_sensors(session: Session) -> list[Sensor]:
     """Return the machine's sensors with what they read; one that the BMC does not read now is left out."""
     command = _Command(session)
-    known = sdr.SDR(command).sensors.values()
+    known = _Records(command).sensors.values()
     found = (_read_sensor(session, command, one) for one in known if one.readable)
     return [one for one in found if one is not None]
 
 
-def _read_sensor(session: Session, command: _Command, record: sdr.SDREntry) -> Sensor | None:
+def _read_sensor(session: Session, command: _Command, record: _Record) -> Sensor | None:
+    """Return a sensor; None: it is not there, or not now, or what it reads is nothing that pyghmi can compute."""
     try:
         reading = record.decode_sensor_reading(command, session.send(*_READ, (record.sensor_number,)))
-    except RequestRefused:  # not there, or not now
+        return None if reading.unavailable else _describe(session, command, record, reading)
+    except RequestRefused:
         return None
-    if reading.unavailable:
+    except GARBLED as exc:
+        LOG.debug("Sensor %s is left out: %r", record.name, exc)
         return None
+
+
+def _describe(session: Session, command: _Command, record: _Record, reading: sdr.SensorReading) -> Sensor:
     measures = reading.value is not None
     unit = ((reading.units or "").strip() or None) if measures else None
     return {
         "id": str(record.sensor_number),
         "name": reading.name.rstrip("\x00 "),
         "kind": UNITS.get(unit or "") or _KINDS.get(reading.type, "other"),
-        "reading": round(reading.value, 3) if measures else None,
+        "reading": _round(reading.value) if measures else None,
         "unit": unit,
         "thresholds": _read_thresholds(session, command, record) if measures and record.has_thresholds else {},
         "health": _name_health(reading.health),
@@ -100,13 +174,22 @@ def _read_sensor(session: Session, command: _Command, record: sdr.SDREntry) -> S
     }
 
 
-def _read_thresholds(session: Session, command: _Command, record: sdr.SDREntry) -> dict[str, float]:
+def _round(value: float) -> float:
+    """
+    :raises ValueError: it is infinite.
+    """
+    if not math.isfinite(value):
+        raise ValueError(f"a reading of {value}")
+    return round(value, 3)
+
+
+def _read_thresholds(session: Session, command: _Command, record: _Record) -> dict[str, float]:
     try:
         mask, *raw = session.send(*_THRESHOLDS, (record.sensor_number,))
     except RequestRefused:
         return {}
     return {
-        name: round(record.decode_value(command, value), 3)
+        name: _round(record.decode_value(command, value))
         for number, (name, value) in enumerate(zip(THRESHOLDS, raw, strict=False))
         if mask & 1 << number
     }
@@ -115,7 +198,7 @@ def _read_thresholds(session: Session, command: _Command, record: sdr.SDREntry) 
 def read_log(session: Session) -> list[Json]:
     """Return the events in the BMC's log, the oldest first."""
     command = _Command(session)
-    records = sdr.SDR(command)
+    records = _Records(command)
     entries = events.EventHandler(records, command).fetch_sel(command)
     return [
         {
