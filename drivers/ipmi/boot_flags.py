@@ -13,7 +13,7 @@ _CHASSIS = 0x00
 
 # Boot options: parameter 5 is the boot flags; parameter 3 with bit 3 keeps the BMC from dropping them after 60 s.
 _KEEP_BOOT_FLAGS = Request(_CHASSIS, 0x08, (0x03, 0x08))
-_GET_BOOT_FLAGS = Request(_CHASSIS, 0x09, (0x05, 0x00, 0x00))
+_GET_BOOT_FLAGS = Request(_CHASSIS, 0x09, (0x05, 0x00, 0x00), least=4)
 _VALID, _PERSISTENT, _UEFI = 0x80, 0x40, 0x20
 DEVICES = {"pxe": 1, "disk": 2, "safe": 3, "cdrom": 5, "bios": 6, "floppy": 15}
 _NAMES = {code: name for name, code in DEVICES.items()}

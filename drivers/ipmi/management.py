@@ -14,7 +14,7 @@ from ingot.drivers.ipmi.session import Request
 
 WARM = {"warm": {"description": "Whether only the BMC's software restarts. Default: true.", "required": False}}
 
-_STATUS = Request(0x00, 0x01)
+_STATUS = Request(0x00, 0x01, least=3)
 _DEVICE_ID = Request(0x06, 0x01)
 _RESETS = {True: Request(0x06, 0x03), False: Request(0x06, 0x02)}
 """Warm, the BMC's software, and cold, all of it."""

@@ -11,7 +11,7 @@ from ingot.drivers.ipmi.base import IPMIInterface, call, read_address
 from ingot.drivers.ipmi.session import Request
 
 _CHASSIS = 0x00
-_CHASSIS_STATUS = Request(_CHASSIS, 0x01)
+_CHASSIS_STATUS = Request(_CHASSIS, 0x01, least=3)
 _CHASSIS_CONTROL = {
     states.POWER_OFF: Request(_CHASSIS, 0x02, (0x00,)),
     states.POWER_ON: Request(_CHASSIS, 0x02, (0x01,)),

@@ -142,15 +142,19 @@ class Session(simplesession.Session):
             self.close()
             raise
 
-    def send(self, netfn: int, command: int, data: Sequence[int]) -> bytes:
+    def send(self, netfn: int, command: int, data: Sequence[int], least: int = 0) -> bytes:
         """Send a request and return the data of its answer.
 
         :raises RequestRefused: the BMC answers with an error.
+        :raises ValueError: the answer has fewer bytes than ``least``.
         """
         answer = self.request(netfn, command, data)
         if "error" in answer:
             raise RequestRefused(f"{netfn:#x}/{command:#x}", answer["code"], answer["error"])
-        return bytes(answer["data"])
+        found = bytes(answer["data"])
+        if len(found) < least:
+            raise ValueError(f"{len(found)} bytes for {netfn:#x}/{command:#x}")
+        return found
 
     def request(self, netfn: int, command: int, data: Sequence[int]) -> dict[str, Any]:
         """Send a request along the route and return pyghmi's form of its answer."""

@@ -56,11 +56,15 @@ class Address(NamedTuple):
 
 
 class Request(NamedTuple):
-    """An IPMI request: network function, command and data."""
+    """An IPMI request: network function, command and data.
+
+    :param least: bytes that the data of its answer has.
+    """
 
     netfn: int
     command: int
     data: tuple[int, ...] = ()
+    least: int = 0
 
 
 _locks: weakref.WeakValueDictionary[tuple[str, int], asyncio.Lock] = weakref.WeakValueDictionary()

@@ -42,7 +42,8 @@ class IPMIVendor(IPMIInterface, ReadsSensors):
         """Send a request; what the BMC answers goes into the log."""
         request = _parse_raw(raw_bytes)
         (answer,) = call(task, request)
-        LOG.info("Node %s: %s is answered %s", task.node.uuid, request, answer.hex(" "))
+        # Without its data, which may be a password.
+        LOG.info("Node %s: IPMI request %#x/%#x is answered %r", task.node.uuid, *request[:2], answer.hex(" "))
 
     @base.service_step(argsinfo=management.WARM, requires_ramdisk=False)
     @base.clean_step(priority=0, argsinfo=management.WARM, requires_ramdisk=False)

@@ -5,11 +5,13 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import fixtures
 import testtools
 
 from ingot.common import errors
-from ingot.drivers.ipmi import session
+from ingot.drivers.ipmi import boot_flags, management, power, pyghmi_session, session
 from tests import patience
 
 STATUS = session.Request(0x00, 0x01)
@@ -66,6 +68,19 @@ def flood(packet: bytes) -> Iterator[bytes]:
         yield packet[:20] + bytes(900)
 
 
+class Terse(pyghmi_session.Session):  # type: ignore[misc]
+    """A session with a BMC whose answers are too short."""
+
+    def __init__(self, *_login: object) -> None:
+        self.socket = None
+
+    def request(self, *_request: object) -> dict[str, Any]:
+        return {"code": 0, "data": bytes(2)}
+
+    def logout(self) -> None:
+        pass
+
+
 class HostileTest(testtools.TestCase):
     def call(self, reply: Reply, timeout: float = 3) -> errors.IngotError:
         bmc = HostileBMC(reply)
@@ -80,6 +95,14 @@ class HostileTest(testtools.TestCase):
             error = self.call(reply)
             self.assertNotIsInstance(error, errors.HardwareUnreachable, reply)
             self.assertIn("is a BMC there?", error.message)
+
+    def test_an_answer_may_be_too_short(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch("ingot.drivers.ipmi.session._open", Terse))
+        address = session.Address("127.0.0.1", 623, "admin", "password")
+        for request in (boot_flags._GET_BOOT_FLAGS, management._STATUS, power._CHASSIS_STATUS):
+            error = self.assertRaises(errors.HardwareError, session.call, address, 3, request)
+            self.assertIn("BMC 127.0.0.1:623", error.message)
+            self.assertIn("2 bytes", error.message)
 
     def test_it_holds_up_no_other(self) -> None:
         loud, silent = HostileBMC(flood), HostileBMC(lambda _packet: iter(()))
