@@ -3,7 +3,7 @@
     python -m ingot.drivers.ansible.playbook_runner < job
 
 The job is a :class:`Job` as JSON. Everything that it writes, keys and variables too, is in a directory that is removed
-when it ends. A machine whose host key is not known is never listenered to. What is said are lines of JSON: ``{"doing":
+when it ends. A machine whose host key is not known is never listened to. What is said are lines of JSON: ``{"doing":
 ...}`` for each task, ``{"said": ...}`` for what Ansible prints, and, if it fails, ``{"failed": ...}``.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import ansible_runner
+import yaml
 
 from ingot.common import masking
 
@@ -61,12 +62,13 @@ def main() -> int:
     """Do what the job on the standard input says. Exit code 1 and a reason if that fails."""
     job = Job(**json.load(sys.stdin))
     listener = _Listener()
+    Path(job.scratch, "env").mkdir(mode=0o700)
+    _keep(job, "env/extravars", _write_yaml({"ironic": _build_variables(job)}))  # where ansible-runner looks for them
     done = ansible_runner.interface.run(
         private_data_dir=job.scratch,
         project_dir=job.project,
         playbook=str(Path(job.project, job.playbook)),
-        inventory=_build_inventory(job),
-        extravars={"ironic": _build_variables(job)},
+        inventory=str(_keep(job, "inventory.yaml", _write_yaml(_build_inventory(job)))),
         envvars=_build_environment(job),
         cmdline=shlex.join([*(["--tags", ",".join(job.tags)] if job.tags else []), *shlex.split(job.arguments)]),
         verbosity=job.verbosity,
@@ -112,6 +114,31 @@ def _find_reason(result: Mapping[str, Any]) -> str:
     """Return why a task has failed, as its module says it."""
     words = [str(result.get(key) or "").strip() for key in ("msg", "stderr", "module_stderr")]
     return "; ".join(word[-1000:] for word in words if word) or "it says nothing"
+
+
+class _Text(str):
+    """A text that Ansible does not take for a template, whatever is in it."""
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+
+_Dumper.add_representer(_Text, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text), style='"'))
+
+
+def _write_yaml(value: Mapping[str, Any]) -> str:
+    """Return variables for Ansible: a template among them, from a node, user or machine, would run on this host."""
+    return yaml.dump(_mark(value), Dumper=_Dumper)
+
+
+def _mark(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _mark(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_mark(one) for one in value]
+    return _Text(value) if isinstance(value, str) else value
 
 
 def _build_inventory(job: Job) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import getpass
 import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -38,6 +39,12 @@ CLEAN = """\
     - copy: {content: two, dest: "{{ place }}/two"}
       tags: [second]
 """
+SHOW = """\
+- hosts: ironic
+  gather_facts: false
+  tasks:
+    - copy: {{content: "{{{{ ironic | to_json }}}}", dest: "{said}"}}
+"""
 STEPS = """\
 - name: {name}
   interface: deploy
@@ -51,7 +58,7 @@ class SshAgent(http_agent.HttpAgent):
 
     def __init__(self, place: pathlib.Path, device: pathlib.Path) -> None:
         super().__init__()
-        self._place, self._device = place, device
+        self._place, self.device = place, str(device)
         self.port = ports.tcp()
         self.host_key = self._make_key("host_key")
         self._configuration = place / "sshd_config"
@@ -76,7 +83,7 @@ class SshAgent(http_agent.HttpAgent):
     def add(self, name: str, **outcome: Any) -> dict[str, Any]:
         if name == "ssh.start_server":
             (self._place / "authorized_keys").write_text(self.posted[-1][1]["public_key"] + "\n")
-            result = {"host_keys": [self.host_key], "root_device": str(self._device)}
+            result = {"host_keys": [self.host_key], "root_device": self.device}
             return super().add(name, command_status="SUCCEEDED", command_result=result)
         return super().add(name, **outcome)
 
@@ -263,6 +270,28 @@ class AnsibleTest(fakes.DriverTestCase):
         self.assertNotEqual([], self.processes())
         task.driver.deploy.clean_up(task)
         self.assertEqual(([], []), (self.processes(), self.left()))
+
+    def test_what_others_say_is_text_and_no_template(self) -> None:
+        """Ansible would run it on the conductor's host, with all that the conductor may do."""
+        said, owned = self.place / "said", self.place / "owned"
+        template = f"{{{{ lookup('pipe', 'touch {owned}') }}}}"
+        directory = self.playbooks(deploy=SHOW.format(said=said))
+        task = self.machine(ansible_playbooks_path=directory)
+        task.node.extra = {
+            "of_user": template,
+            template: [template, None],
+            "__ansible_unsafe": 1,
+            "<<": {"a": "\u2028"},
+        }
+        task.node.instance_info["image_note"] = template
+        self.agent.device = template
+        self.assertEqual(results.DONE, self.deploy(task))
+        shown = json.loads(said.read_text())
+        self.assertEqual(task.node.extra, shown["nodes"][0]["extra"])
+        self.assertEqual((template, template), (shown["image"]["note"], shown["root_device"]))
+        task = self.machine(ansible_playbooks_path=directory, ansible_python_interpreter=template)
+        self.assertRaises(errors.StepFailed, self.deploy, task)
+        self.assertFalse(owned.exists())
 
     def test_mistakes_are_named(self) -> None:
         for info, words in (
