@@ -24,7 +24,20 @@ def read(task: Task, key: str, option: str) -> str | None:
 
 
 def _find_directory(task: Task) -> Path:
-    return Path(read(task, PATH, "playbooks_path") or _OWN)
+    """Return the node's directory of playbooks: the operator's, or one in it.
+
+    What is in there runs on the conductor's host, and who may edit driver_info must not have another file run there.
+
+    :raises Invalid: the node names one that is elsewhere.
+    """
+    general, own = Path(task.conf.ansible.playbooks_path or _OWN), task.node.driver_info.get(PATH)
+    if not own:
+        return general
+    place = (general / str(own).replace("\0", "")).resolve()
+    if not place.is_relative_to(general.resolve()):
+        allowed = f"[ansible] playbooks_path, which is {general}, or a directory in it."
+        raise errors.Invalid(field=f"driver_info.{PATH}", value=own, allowed=allowed)
+    return place
 
 
 def find_file(task: Task, key: str) -> Path:

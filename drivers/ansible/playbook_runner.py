@@ -120,7 +120,7 @@ class _Text(str):
     """A text that Ansible does not take for a template, whatever is in it."""
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]  # it has no types
     def ignore_aliases(self, _data: object) -> bool:
         return True
 
@@ -130,7 +130,7 @@ _Dumper.add_representer(_Text, lambda dumper, text: dumper.represent_scalar("!un
 
 def _write_yaml(value: Mapping[str, Any]) -> str:
     """Return variables for Ansible: a template among them, from a node, user or machine, would run on this host."""
-    return yaml.dump(_mark(value), Dumper=_Dumper)
+    return str(yaml.dump(_mark(value), Dumper=_Dumper))
 
 
 def _mark(value: object) -> object:

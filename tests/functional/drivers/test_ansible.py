@@ -134,6 +134,7 @@ class AnsibleTest(fakes.DriverTestCase):
             "service_catalog__endpoint_override": "http://10.0.0.1:6385/",
             "state_path": str(self.place / "state"),
             "ansible__ssh_port": self.agent.port,
+            "ansible__playbooks_path": str(self.place) if "ansible_playbooks_path" in info else "",
             "ansible__default_username": getpass.getuser(),
             "ansible__default_python_interpreter": sys.executable,
             **(options or {}),
@@ -294,10 +295,13 @@ class AnsibleTest(fakes.DriverTestCase):
         self.assertFalse(owned.exists())
 
     def test_mistakes_are_named(self) -> None:
+        (self.place / "link").symlink_to("/etc")
+        elsewhere = ("/nowhere", "..", f"{self.place}x", f"{self.place}/link")
         for info, words in (
             ({"ansible_deploy_playbook": "../etc/passwd"}, "ansible_deploy_playbook"),
             ({"ansible_clean_playbook": "none.yaml"}, "ansible_clean_playbook"),
-            ({"ansible_playbooks_path": "/nowhere"}, "A file in /nowhere|name of a file in /nowhere"),
+            ({"ansible_playbooks_path": "nowhere"}, f"name of a file in {self.place}/nowhere"),
+            *(({"ansible_playbooks_path": path}, "ansible_playbooks_path: .*a directory in it") for path in elsewhere),
             ({"ansible_key_file": "/nowhere"}, "ansible_key_file"),
         ):
             task = self.machine(**info)
