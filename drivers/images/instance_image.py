@@ -149,12 +149,14 @@ def examine(task: Task) -> ReadyImage | results.PollAfter:
     algorithm = image.algorithm or checksums.LENGTHS.get(len(checksum), "")
     if blob is None:
         return ReadyImage(image.source, disk_format, algorithm, checksum)
+    if not checksum:
+        algorithm, checksum = blob.algorithm, blob.checksum
     if algorithm == blob.algorithm and checksum != blob.checksum:
         raise errors.ImageError(
             f"image {masking.mask_text(image.source)}: its digest is {blob.algorithm}:{blob.checksum}, and the "
             "checksum of instance_info is another one: leave that out"
         )
-    return ReadyImage(image.source, disk_format, blob.algorithm, blob.checksum, blob.url, blob.authorization)
+    return ReadyImage(image.source, disk_format, algorithm, checksum, blob.url, blob.authorization)
 
 
 def _find_checksum(task: Task, image: Image) -> str | results.PollAfter:

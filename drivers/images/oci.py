@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import urllib.parse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import requests
@@ -38,6 +38,10 @@ _MOST = 4 * 1024 * 1024
 
 _MOST_REDIRECTS = 5
 
+_MOST_REASONS = 10
+_LONGEST = 40
+"""Reasons that a message has why nothing in an index fits, and characters that each repeats of it."""
+
 _EMPTY = "application/vnd.oci.empty.v1+json"
 _ACCEPT = ", ".join(
     (
@@ -61,7 +65,9 @@ _DISK_TYPES: Mapping[str, str] = {
 """Values of the annotation ``disktype`` and the format that each stands for, best first: what needs no conversion is
 written while it is fetched."""
 
-_ARCHITECTURES = ({"x86_64", "amd64"}, {"aarch64", "arm64"})
+_RANKS = {name: rank for rank, name in enumerate(_DISK_TYPES)}
+
+_ARCHITECTURES = (("x86_64", "amd64"), ("aarch64", "arm64"))
 _PACKED = re.compile(r"[.+/](zstd|gzip|xz|bzip2)$")
 
 Json = Mapping[str, Any]
@@ -183,13 +189,15 @@ class Registry:
         document = self._read_manifest(self._reference.version)
         if not isinstance(document.get("manifests"), list):
             return self._find_layer(document, read_disk_type(document))
-        skipped: list[str] = []
-        for one in choose_manifests(document["manifests"], architecture, requested, skipped):
+        refused: dict[str, None] = {}  # each reason once
+        listed = (one for one in document["manifests"] if isinstance(one, Mapping))
+        for one in sorted(listed, key=_rank):
             try:
+                _check_fits(one, architecture, requested)
                 return self._find_layer(self._read_manifest(_check_digest(one.get("digest"))), read_disk_type(one))
             except _Unfit as exc:
-                skipped.append(exc.message)
-        raise errors.ImageError(f"the index has no disk image for this machine: {'; '.join(skipped) or 'it is empty'}")
+                refused[exc.message] = None
+        raise errors.ImageError(f"the index has no disk image for this machine: {_join(list(refused))}")
 
     def _find_layer(self, manifest: Json, disk_format: str | None) -> Blob:
         """Return the only layer of a manifest.
@@ -349,36 +357,40 @@ def _check_digest(value: object) -> str:
 
 def read_disk_type(document: Json) -> str | None:
     """Return the format that a manifest's, or its descriptor's, annotation stands for."""
-    annotations = document.get("annotations")
-    named = annotations.get("disktype") if isinstance(annotations, Mapping) else None
+    named = _read_nested(document, "annotations", "disktype")
     return _DISK_TYPES.get(named) if isinstance(named, str) else None
 
 
-def choose_manifests(
-    listed: Sequence[object], architecture: str | None, requested: str | None, skipped: list[str]
-) -> Iterator[Json]:
-    """Yield those manifests of an index that may be the machine's, best first.
+def _read_nested(document: Json, place: str, key: str) -> object:
+    inner = document.get(place)
+    return inner.get(key) if isinstance(inner, Mapping) else None
 
-    :param skipped: gets a reason for each of the others.
+
+def _rank(one: Json) -> int:
+    """Return the place of a manifest of an index among those that may be the machine's: the best one is first."""
+    return _RANKS.get(str(_read_nested(one, "annotations", "disktype")), len(_RANKS))
+
+
+def _check_fits(one: Json, architecture: str | None, requested: str | None) -> None:
+    """Check what an index says of one of its manifests; what it does not say may fit.
+
+    :raises _Unfit: it is for other machines, or is no disk image of the requested format.
     """
-    same = next((names for names in _ARCHITECTURES if architecture in names), {architecture})
-    fitting: list[tuple[int, Json]] = []
-    ranks = list(_DISK_TYPES)
-    for one in listed:
-        if not isinstance(one, Mapping):
-            continue
-        platform, annotations = one.get("platform"), one.get("annotations")
-        found = platform.get("architecture") if isinstance(platform, Mapping) else None
-        named = annotations.get("disktype") if isinstance(annotations, Mapping) else None
-        if architecture and found and found not in same:
-            skipped.append(f"one is for {str(found)[:40]}")
-        elif named and named not in ranks:
-            skipped.append(f"one is of disktype {str(named)[:40]}")
-        elif named and requested and not _fits(_DISK_TYPES[named], requested):
-            skipped.append(f"one is {_DISK_TYPES[named]}")
-        else:
-            fitting.append((ranks.index(named) if named else len(ranks), one))
-    yield from (one for _rank, one in sorted(fitting, key=lambda pair: pair[0]))
+    found, named = _read_nested(one, "platform", "architecture"), _read_nested(one, "annotations", "disktype")
+    same = next((names for names in _ARCHITECTURES if architecture in names), (architecture,))
+    if architecture and found and found not in same:
+        raise _Unfit(f"one is for {str(found)[:_LONGEST]}")
+    disk_format = read_disk_type(one)
+    if named and disk_format is None:
+        raise _Unfit(f"one is of disktype {str(named)[:_LONGEST]}")
+    if disk_format and requested and not _fits(disk_format, requested):
+        raise _Unfit(f"one is {disk_format}")
+
+
+def _join(reasons: Sequence[str]) -> str:
+    left = len(reasons) - _MOST_REASONS
+    more = [f"and {left} other reasons"] if left > 0 else []
+    return "; ".join([*reasons[:_MOST_REASONS], *more]) or "it is empty"
 
 
 def _fits(disk_format: str, requested: str) -> bool:

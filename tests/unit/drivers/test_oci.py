@@ -151,6 +151,8 @@ class FoundTest(RegistryCase):
         self.registry.tags["latest"] = json.dumps(self.registry.manifest()).encode()
         self.assertEqual(digest(IMAGE)[7:], self.ready(self.of(image_checksum=digest(IMAGE)[7:])).checksum)
         self.assertIn("the checksum of instance_info is another one", self.refused(self.of(image_checksum="ab" * 32)))
+        image = self.ready(self.of(image_checksum="cd" * 64))
+        self.assertEqual(("sha512", "cd" * 64), (image.algorithm, image.checksum), "the agent compares it")
 
     def test_what_is_wrong_in_an_address_is_a_400(self) -> None:
         for source in ("oci://", "oci://host", "oci://u:p@host/a", "oci://host/A", "oci://host/a/../b", "oci://host/a:b:c",
@@ -184,11 +186,21 @@ class RefusedTest(RegistryCase):
             (self.registry.manifest(layers="x"), "not exactly one layer"),
             ({"manifests": []}, "it is empty"),
             ({"manifests": [7, {"annotations": 3, "platform": []}]}, "no digest of SHA-256"),
+            ({"manifests": [{"platform": {"architecture": ["x"]}}]}, "one is for ['x']"),
+            ({"manifests": [{"annotations": {"disktype": {"x": 1}}}]}, "one is of disktype {'x': 1}"),
         ):
             self.registry.tags["latest"] = json.dumps(manifest).encode()
             self.assertIn(said, self.refused(self.of()))
         self.registry.tags["latest"] = json.dumps(self.registry.manifest(QCOW2)).encode()
         self.assertIn("it is qcow2, and is called raw", self.refused(self.of(image_disk_format="raw")))
+
+    def test_a_long_list_makes_no_long_message(self) -> None:
+        entries = [{"platform": {"architecture": f"machine-{number}"}} for number in range(5000)]
+        for listed in (entries, entries[:1] * 5000):
+            self.registry.tags["latest"] = json.dumps({"manifests": listed}).encode()
+            message = self.refused(self.of())
+            self.assertIn("one is for machine-0", message)
+            self.assertLess(len(message), 2000)
 
     def test_what_is_no_registry(self) -> None:
         for content in (b"<html>", b"[]", b"[" * 100_000, b'{"a": ' * 100_000):
