@@ -367,7 +367,7 @@ def _translate_errors(address: Address, operation: session.Operation) -> Iterato
         raise
     except sushy_errors.HTTPError as exc:
         doing, response = exc.answered
-        reason = f"{doing} was answered {response.status_code}{session.describe_messages(response)}"
+        reason = f"{doing} {operation.describe(response)}"
         if response.status_code == 401:
             reason += "; check driver_info redfish_username and redfish_password"
         kind = errors.HardwareUnreachable if response.status_code in (429, 503) else errors.HardwareError

@@ -101,12 +101,6 @@ def read_messages(response: Response) -> list[tuple[str, str]]:
     return texts or [(fields.text(error, "code") or "", fields.text(error, "message") or "")]
 
 
-def describe_messages(response: Response) -> str:
-    """Return what an answer says in words, in brackets after a space; empty if it says nothing."""
-    said = "; ".join(": ".join(filter(None, pair)) for pair in read_messages(response))
-    return f" ({said})" if said else ""
-
-
 def quote(url: str) -> str:
     """Return path and query of a URL as they stand in a request.
 
@@ -136,6 +130,13 @@ class Operation:
 
     def close(self) -> None:
         self._connection.close()
+
+    def describe(self, response: Response) -> str:
+        """Return status and words of an answer, without the password, which some repeat when they refuse it."""
+        said = "; ".join(": ".join(filter(None, pair)) for pair in read_messages(response))
+        if password := self.session.address.password:
+            said = said.replace(password, "***")
+        return f"was answered {response.status_code}{f' ({said})' if said else ''}"
 
     async def request(
         self, method: str, path: str, data: object = None, headers: Mapping[str, str] | None = None,
@@ -186,7 +187,7 @@ class Operation:
             if not self._comes_later(response, can_repeat and attempt < self._limits.attempts):
                 return response
             pause = self._choose_pause(attempt, response)
-            self.doing += f" was answered {response.status_code}{describe_messages(response)}"
+            self.doing += f" {self.describe(response)}"
             LOG.info("BMC %s: %s; trying again in %.1f s", self.session.address.where, self.doing, pause)
             await asyncio.sleep(pause)
 
@@ -297,14 +298,9 @@ class Operation:
     def _refuse_user(self, response: Response) -> errors.HardwareError:
         return errors.HardwareError(
             what=f"Logging in to BMC {self.session.address.where}",
-            reason=f"{self.doing} was answered {response.status_code}{self._hide(describe_messages(response))}; check "
-            "driver_info redfish_username, redfish_password and redfish_auth_type",
+            reason=f"{self.doing} {self.describe(response)}; check driver_info redfish_username, redfish_password and "
+            "redfish_auth_type",
         )
-
-    def _hide(self, text: str) -> str:
-        """Return a text without the password, which some repeat when they refuse it."""
-        password = self.session.address.password
-        return text.replace(password, "***") if password else text
 
     async def log_out(self) -> None:
         """Delete the session, if there is one; a BMC that does not answer will forget it some day."""
