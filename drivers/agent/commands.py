@@ -20,6 +20,9 @@ _PAUSE = 5.0
 _REFUSED_LONG_ENOUGH = 4.0
 """Seconds after which an agent whose machine still refuses to connect to it has ended: it listens until then."""
 
+TROUBLE = "trouble_since"
+"""Key of a step's memory as long as the agent cannot be asked."""
+
 Params = Callable[[], Mapping[str, object]]
 
 
@@ -42,9 +45,9 @@ def run(task: Task, name: str, build_params: Params) -> results.Result:
     try:
         command = _find_posted(task, agent, name) or agent.start(name, build_params())
     except (errors.AgentBusy, errors.AgentUnreachable) as exc:
-        return _retry_later(task, exc)
+        return retry_later(task, exc)
     task.memory["command"] = command["id"]
-    task.memory.pop("trouble_since", None)
+    task.memory.pop(TROUBLE, None)
     if command["command_status"] == client.RUNNING:
         return results.WaitForAgent(watch=True)
     session.note_facts(task, ended=command["id"])
@@ -75,15 +78,19 @@ def _find_posted(task: Task, agent: client.AgentClient, name: str) -> answers.Co
     return ours[-1]
 
 
-def _retry_later(task: Task, exc: errors.AgentError) -> results.PollAfter:
-    waited = time.time() - task.memory.setdefault("trouble_since", time.time())
+def retry_later(task: Task, exc: errors.AgentError) -> results.PollAfter:
+    """Return when to ask the agent again that is busy or did not answer; :func:`run` says when it raises that.
+
+    Who calls it takes ``TROUBLE`` out of the memory when the agent has answered.
+    """
+    waited = time.time() - task.memory.setdefault(TROUBLE, time.time())
     if isinstance(exc, errors.AgentRefused) and waited >= _REFUSED_LONG_ENOUGH:
         raise errors.AgentGone(reason=exc.message)
     limit = task.conf.agent.command_timeout * (task.conf.agent.max_command_attempts if session.is_alive(task) else 1)
     if waited >= limit:
         raise exc
     LOG.warning("Node %s: %s; trying again for %s s in all", task.node.uuid, exc, limit)
-    until = task.memory["trouble_since"] + limit
+    until = task.memory[TROUBLE] + limit
     return results.PollAfter(max(_PAUSE, waited / 2), waits_for=Wait.AGENT, until=until)
 
 
@@ -219,7 +226,7 @@ def _check_same_agent(task: Task, kind: str, version: str | None) -> results.Res
     try:
         versions = _read_offer(task, kind)[0].versions
     except (errors.AgentBusy, errors.AgentUnreachable) as exc:
-        return _retry_later(task, exc)
+        return retry_later(task, exc)
     if versions != planned:
         raise errors.AgentVersionMismatch(
             reason=f"{before} the agent has hardware managers {versions}; the steps were planned with {planned}"

@@ -49,10 +49,7 @@ class DirectDeploy(CustomAgentDeploy):
         """Have the agent write image and config drive, as a step of its own if it knows that step."""
         if not uses_agent(task):
             return results.DONE
-        image = self._examine(task)
-        if isinstance(image, results.PollAfter):
-            return image
-        result = self._put_image(task, image)
+        result = self._put_image(task)
         if not isinstance(result, results.Done):
             return result
         instance_image.withdraw(task)
@@ -70,8 +67,11 @@ class DirectDeploy(CustomAgentDeploy):
             task.memory["image"] = dataclasses.asdict(dataclasses.replace(image, authorization=None))
         return image
 
-    def _put_image(self, task: Task, image: instance_image.ReadyImage) -> results.Result:
+    def _put_image(self, task: Task) -> results.Result:
         """Bring image and config drive to the disk; called again until it answers done."""
+        image = self._examine(task)
+        if isinstance(image, results.PollAfter):
+            return image
 
         def build_args() -> dict[str, object]:
             return {"image_info": instance_image.build_image_info(task, image), "configdrive": configdrive.read(task)}

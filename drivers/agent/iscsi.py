@@ -13,10 +13,10 @@ from pathlib import Path
 
 from oslo_log import log
 
-from ingot.common import errors, fetching
+from ingot.common import errors
 from ingot.drivers.agent import answers, client, commands, session
 from ingot.drivers.agent.direct import DirectDeploy
-from ingot.drivers.images import configdrive, instance_image
+from ingot.drivers.images import configdrive, instance_image, sources
 from ingot.drivers.interfaces import children, results
 from ingot.drivers.interfaces.task import Task
 
@@ -40,23 +40,28 @@ class IscsiDeploy(DirectDeploy):
         children.end(task)
         super().clean_up(task)
 
-    def _put_image(self, task: Task, image: instance_image.ReadyImage) -> results.Result:
+    def _put_image(self, task: Task) -> results.Result:
         """Write the image in a process of its own; then the agent adds the config drive.
 
         It can be repeated from the beginning: a conductor that takes over has the disk exported anew, which ends the
         session of whatever still wrote.
         """
-        return results.run_phases(task, partial(_write, image=image), _end_export)
+        return results.run_phases(task, self._write, _end_export)
+
+    def _write(self, task: Task) -> results.Result:
+        """Start to write, with a registry's token if there is one, and see how that goes."""
+        child = children.find(task, _WRITER)
+        if child is not None:
+            return _watch(task, child)
+        image = self._examine(task)
+        return image if isinstance(image, results.PollAfter) else _start(task, image)
 
     def _find_partitions(self, task: Task) -> Mapping[str, object]:
         """Return nothing: the agent has not written the image, and finds the system partition itself."""
         return {}
 
 
-def _write(task: Task, image: instance_image.ReadyImage) -> results.Result:
-    child = children.find(task, _WRITER)
-    if child is None:
-        return _start(task, image)
+def _watch(task: Task, child: children.Child) -> results.Result:
     code = child.poll()
     if code is None and not session.is_alive(task):
         children.end(task)
@@ -79,10 +84,14 @@ def _start(task: Task, image: instance_image.ReadyImage) -> results.Result:
         place = Path(task.conf.iscsi.images_path, task.conf.host)
         return children.Child(_WRITER, place, {**_describe_image(task, image), **_export(task)}, limits)
 
-    child = children.start(task, _WRITER, begin)
+    try:
+        child = children.start(task, _WRITER, begin)
+    except (errors.AgentBusy, errors.AgentUnreachable) as exc:
+        return commands.retry_later(task, exc)
     if child is None:
         waits_for = "this conductor writes as many images by iSCSI as it may"
         return results.PollAfter(_TURN, abortable=True, waits_for=waits_for)
+    task.memory.pop(commands.TROUBLE, None)
     task.memory[_UNTIL] = time.time() + child.limits.seconds
     LOG.info("Node %s: the conductor writes the image to its disk by iSCSI", task.node.uuid)
     return _wait(task, [])
@@ -110,7 +119,7 @@ def _describe_image(task: Task, image: instance_image.ReadyImage) -> dict[str, o
         "algorithm": image.algorithm,
         "checksum": image.checksum,
         "authorization": image.authorization,
-        "verify": fetching.read_verify(task.conf),
+        "verify": sources.read_verify(task.conf, image.source),
         "denied": [str(network) for network in networks.url_denied_networks] if networks else [],
         "allowed": [str(network) for network in networks.url_allowed_networks] if networks else [],
         "sparse": task.conf.iscsi.conv_flags == "sparse",
@@ -129,18 +138,21 @@ def _export(task: Task) -> dict[str, object]:
     port = task.conf.iscsi.portal_port
     params = {"iqn": target, "portal_port": port, "wipe_disk_metadata": True, **login}
     try:
-        name = client.AgentClient(task).ask_for("iscsi.start_iscsi_target", params, _read_name)
+        client.AgentClient(task).ask_for("iscsi.start_iscsi_target", params, partial(_check_name, target))
     except client.CommandNotFound as exc:
         raise errors.StepFailed(
             "the agent has no extension iscsi: its ramdisk needs ingot-agent-extensions, or use deploy interface "
             f"direct ({exc.message})"
         ) from exc
     host = str(urllib.parse.urlsplit(str(task.node.agent_url)).hostname)
-    return {"portal": f"[{host}]:{port}" if ":" in host else f"{host}:{port}", "target": name, **login}
+    return {"portal": f"[{host}]:{port}" if ":" in host else f"{host}:{port}", "target": target, **login}
 
 
-def _read_name(answer: object) -> str:
-    return answers.read_text("iscsi_target_iqn", answers.read_object("result", answer).get("iscsi_target_iqn"))
+def _check_name(target: str, answer: object) -> None:
+    """Check that the agent exports what was asked for: a name of its own could lead to another's disk."""
+    name = answers.read_object("result", answer).get("iscsi_target_iqn")
+    if name != target:
+        raise answers.Malformed("iscsi_target_iqn", name, f"it must be {target}")
 
 
 def _end_export(task: Task) -> results.Result:

@@ -8,7 +8,7 @@ import importlib.util
 import logging
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ else:
 LOG = log.getLogger(__name__)
 
 _RUNNER = "ingot.drivers.ansible.playbook_runner"
+_DEPLOY_PLAYBOOK = "ansible_deploy_playbook"
 _PAUSE, _TURN = 2.0, 10.0
 _UNTIL = "until"
 
@@ -60,7 +61,7 @@ class AnsibleDeploy(DirectDeploy):
             "ansible_username": "User of the ramdisk that logs in. Optional.",
             "ansible_key_file": "Path of a private key on the conductor's host. Optional: else one is made.",
             "ansible_python_interpreter": "Path of Python in the ramdisk. Optional.",
-            driver_info.PATH: "Directory of playbooks on the conductor's host. Optional.",
+            driver_info.PATH: "Directory of playbooks in [ansible] playbooks_path. Optional.",
             **dict.fromkeys(driver_info.FILES, "Name of a file in it. Optional."),
         }
 
@@ -89,8 +90,15 @@ class AnsibleDeploy(DirectDeploy):
 
     # Deployments
 
-    def _put_image(self, task: Task, image: instance_image.ReadyImage) -> results.Result:
-        return _play(task, "ansible_deploy_playbook", build=lambda: _build_image_variables(task, image))
+    def _put_image(self, task: Task) -> results.Result:
+        """Run the playbook with the image, for which a registry is asked once: it may give a token of its own."""
+        child = children.find(task, _RUNNER)
+        if child is not None:
+            return _watch(task, _DEPLOY_PLAYBOOK, child)
+        image = self._examine(task)
+        if isinstance(image, results.PollAfter):
+            return image
+        return _begin(task, _DEPLOY_PLAYBOOK, [], lambda: _build_image_variables(task, image))
 
     def _find_partitions(self, task: Task) -> Mapping[str, object]:
         """Return nothing: the agent has not written the image, and finds the system partition itself."""
@@ -164,17 +172,17 @@ def _build_image_variables(task: Task, image: instance_image.ReadyImage) -> dict
     return {"variables": variables, "configdrive": task.configdrive()}
 
 
-def _play(
-    task: Task, key: str, tags: list[str] | None = None, build: Callable[[], dict[str, Any]] = dict
-) -> results.Result:
+def _play(task: Task, key: str, tags: Sequence[str] = ()) -> results.Result:
     """Run a playbook; to be called again until it answers done.
 
-    :param key: of driver_info that names it. :param build: returns more of its job, called when it begins.
+    :param key: of driver_info that names it.
     :raises StepFailed: it has failed, or took too long; the message names task and reason.
     """
     child = children.find(task, _RUNNER)
-    if child is None:
-        return _begin(task, key, tags or [], build)
+    return _begin(task, key, tags) if child is None else _watch(task, key, child)
+
+
+def _watch(task: Task, key: str, child: children.Child) -> results.Result:
     code = child.poll()
     if code is None:
         return _wait(task, child.said())
@@ -186,7 +194,8 @@ def _play(
     return results.DONE
 
 
-def _begin(task: Task, key: str, tags: list[str], build: Callable[[], dict[str, Any]]) -> results.Result:
+def _begin(task: Task, key: str, tags: Sequence[str], build: Callable[[], dict[str, Any]] = dict) -> results.Result:
+    """Start a playbook; ``build`` returns more of its job."""
     options, playbook = task.conf.ansible, driver_info.find_file(task, key)
 
     def begin() -> children.Child:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from oslo_config import cfg
+
 from ingot.common import errors, fetching, glance
 from ingot.common.json_types import Json
 from ingot.drivers.images import contents, fetches, formats, glance_images, oci
@@ -66,6 +68,11 @@ def find_source(image: str) -> Source:
     return next(source for source in _SOURCES if source.matches(image))
 
 
+def read_verify(conf: cfg.ConfigOpts, image: str) -> bool | str:
+    """Return what verifies the server that an image is fetched from, as :func:`fetching.read_verify` does."""
+    return fetching.read_verify(conf, conf.oci.verify_ca if image.startswith(oci.SCHEME) else None)
+
+
 def _identify(opened: "contextlib.AbstractContextManager[formats.Content]") -> formats.Found:
     with opened as content:
         return formats.identify(content)
@@ -81,7 +88,7 @@ def _check_web(task: Task, source: str) -> Json:
 
 
 def _look_web(task: Task, source: str, _requested: str | None) -> tuple[Look, float]:
-    networks, verify = fetches.read_networks(task), fetching.read_verify(task.conf)
+    networks, verify = fetches.read_networks(task), read_verify(task.conf, source)
     seconds = min(_SHORT, task.conf.webserver_connection_timeout)
 
     def look() -> Looked:
@@ -212,7 +219,7 @@ def _read_pull_secret(task: Task) -> tuple[str, str] | None:
 def _look_registry(task: Task, source: str, requested: str | None) -> tuple[Look, float]:
     reference, options, own = _parse_reference(task, source), task.conf.oci, _read_pull_secret(task)
     networks, seconds = fetches.read_networks(task), task.conf.webserver_connection_timeout
-    verify = fetching.read_verify(task.conf, options.verify_ca)
+    verify = read_verify(task.conf, source)
     looks, architecture = not task.conf.conductor.disable_deep_image_inspection, task.node.properties.get("cpu_arch")
 
     def look() -> Looked:
