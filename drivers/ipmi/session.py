@@ -160,6 +160,8 @@ async def _resolve(address: Address, deadline: float) -> list[pyghmi_session.Soc
                 found = await look_up(host, port, family=family, type=socket.SOCK_DGRAM, flags=mapped)
         except TimeoutError:
             raise socket.gaierror("name servers did not answer in time") from None
+    except UnicodeError as exc:
+        raise socket.gaierror(f"that is no name ({exc})") from None
     return [place[-1] for place in found]
 
 

@@ -3,7 +3,7 @@
 import os
 import ssl
 import urllib.parse
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from oslo_config import cfg
 from oslo_utils import strutils
@@ -12,6 +12,11 @@ from ingot.common import errors
 from ingot.common.json_types import Json
 
 AUTH_TYPES = ("auto", "session", "basic")
+
+PORTS = {"http": 80, "https": 443}
+"""The usual ports."""
+
+_LONGEST_PATH = 1024
 
 _NO_SYSTEM = ("", "/redfish/v1", "/redfish/v1/")  # the path of an address that names only the BMC
 
@@ -93,8 +98,7 @@ class Address(NamedTuple):
     @property
     def authority(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        usual = {"http": 80, "https": 443}[self.scheme]
-        return host if self.port == usual else f"{host}:{self.port}"
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
 
 def read_address(driver_info: Json, conf: cfg.ConfigOpts) -> Address:
@@ -128,37 +132,43 @@ def _refuse(key: str, value: object, allowed: str) -> errors.Invalid:
     return errors.Invalid(field=f"driver_info.{key}", value=value, allowed=allowed)
 
 
+def _is_word(value: object) -> TypeGuard[str]:
+    """Return whether a value can be part of a line of HTTP; what parses URLs drops line ends."""
+    return isinstance(value, str) and value.isprintable() and " " not in value
+
+
 def _read_url(value: object) -> tuple[str, str, int, str]:
     """Return scheme, host, port and path of the service root."""
     allowed = "A host, host:port or URL of http or https, without user, query and fragment."
     refused = _refuse("redfish_address", value, allowed)
-    if not isinstance(value, str) or any(character.isspace() or not character.isprintable() for character in value):
+    if not _is_word(value):
         raise refused
-    text = (
-        value if "://" in value else f"https://{f'[{value}]' if value.count(':') > 1 and '[' not in value else value}"
-    )
     try:
-        parts = urllib.parse.urlsplit(text)
-        port = parts.port
-    except ValueError:
+        parts = urllib.parse.urlsplit(_add_scheme(value))
+        host, usual = parts.hostname or "", PORTS[parts.scheme]
+        port = usual if parts.port is None else parts.port
+        host.encode("idna")  # as those do who look it up
+    except (KeyError, ValueError):
         raise refused from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+    if not host or not port or "@" in parts.netloc or parts.query or parts.fragment:
         raise refused
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise refused
-    path = parts.path.rstrip("/")
-    root = path if path.endswith("/redfish/v1") else f"{path}/redfish/v1"
-    return parts.scheme, parts.hostname, port or {"http": 80, "https": 443}[parts.scheme], f"{root}/"
+    path = parts.path.rstrip("/").removesuffix("/redfish/v1")
+    return parts.scheme, host, port, f"{path}/redfish/v1/"
+
+
+def _add_scheme(address: str) -> str:
+    if "://" in address:
+        return address
+    is_bare_ipv6 = address.count(":") > 1 and "[" not in address
+    return f"https://[{address}]" if is_bare_ipv6 else f"https://{address}"
 
 
 def _read_system(value: object) -> str | None:
     if value is None or value in _NO_SYSTEM:
         return None
-    usable = isinstance(value, str) and value.startswith("/") and value.isprintable() and len(value) <= 1024
-    if not usable or any(character in str(value) for character in "?# "):
+    if not _is_word(value) or not value.startswith("/") or "?" in value or "#" in value or len(value) > _LONGEST_PATH:
         raise _refuse("redfish_system_id", value, "A path that begins with /, as /redfish/v1/Systems/1.")
-    path = str(value).rstrip("/")
-    return urllib.parse.quote(path, safe="/%:@!$&'()*+,;=~") or None
+    return urllib.parse.quote(value.rstrip("/"), safe="/%:@!$&'()*+,;=~") or None
 
 
 def _read_text(driver_info: Json, key: str) -> str | None:

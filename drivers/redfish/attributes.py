@@ -115,23 +115,10 @@ def _parse(value: object, current: object, about: Json) -> object:
     if about.get("ReadOnly"):
         raise ValueError("it can only be read.")
     kind = fields.text(about, "Type") or {bool: "Boolean", int: "Integer"}.get(type(current), "String")
-    if kind == "Boolean":
-        return _parse_boolean(value)
-    if kind == "Integer":
-        return _parse_integer(value, about)
-    text = str(show(value) or "")
-    allowed = _list_values(about)
-    if kind == "Enumeration" and allowed and text not in allowed:
-        raise ValueError(f"it can be {', '.join(allowed)}.")
-    shortest, longest = fields.number(about, "MinLength"), fields.number(about, "MaxLength")
-    if (shortest is not None and len(text) < shortest) or (longest is not None and len(text) > longest):
-        raise ValueError(
-            f"it must have {shortest or 0} to {'any number of' if longest is None else longest} characters."
-        )
-    return text
+    return _PARSERS.get(kind, _parse_text)(value, about)
 
 
-def _parse_boolean(value: object) -> bool:
+def _parse_boolean(value: object, about: Json) -> bool:
     found = {"true": True, "false": False}.get(str(value).lower())
     if found is None:
         raise ValueError("it can be true or false.")
@@ -139,13 +126,39 @@ def _parse_boolean(value: object) -> bool:
 
 
 def _parse_integer(value: object, about: Json) -> int:
-    low, high = (value if _is_number(value, 65) else None for value in map(about.get, ("LowerBound", "UpperBound")))
     try:
-        number = int(str(value))
+        number = None if isinstance(value, bool | float) else int(str(value))
     except ValueError:
         number = None
-    if number is None or isinstance(value, bool | float):
+    if number is None:
         raise ValueError("it must be an integer.")
-    if (low is not None and number < low) or (high is not None and number > high):
-        raise ValueError(f"it must be {low if low is not None else 'any'} to {high if high is not None else 'any'}.")
+    _check_bounds(number, about, ("LowerBound", "UpperBound"), "it must be {}.")
     return number
+
+
+def _parse_choice(value: object, about: Json) -> str:
+    text, allowed = show(value) or "", _list_values(about)
+    if allowed and text not in allowed:
+        raise ValueError(f"it can be {', '.join(allowed)}.")
+    return text
+
+
+def _parse_text(value: object, about: Json) -> str:
+    text = show(value) or ""
+    _check_bounds(len(text), about, ("MinLength", "MaxLength"), "it must have {} characters.")
+    return text
+
+
+_PARSERS: dict[str, Callable[[object, Json], object]] = {
+    "Boolean": _parse_boolean,
+    "Integer": _parse_integer,
+    "Enumeration": _parse_choice,
+}
+"""By type; all others are texts."""
+
+
+def _check_bounds(number: int, about: Json, names: tuple[str, str], message: str) -> None:
+    low, high = (bound if _is_number(bound, 65) else None for bound in map(about.get, names))
+    if (low is not None and number < low) or (high is not None and number > high):
+        bounds = [("at least", low), ("at most", high)]
+        raise ValueError(message.format(" and ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)))

@@ -19,7 +19,7 @@ from oslo_log import log
 
 from ingot.common import errors
 from ingot.drivers.redfish import fields
-from ingot.drivers.redfish.address import Address
+from ingot.drivers.redfish.address import PORTS, Address
 from ingot.drivers.redfish.http import LARGEST, Connection, Dropped, NotHttp, Response
 
 LOG = log.getLogger(__name__)
@@ -32,7 +32,6 @@ _REDIRECTS = 3
 _MESSAGES = 5  # of an answer that are read
 _LARGEST_ROOT = 2**17  # bytes; the root is kept for each BMC, and has two thousand
 _IN_PATHS = "/%:@!$&'()*+,;=~"  # characters that need no quoting
-_PORTS = {"http": 80, "https": 443}
 
 _REFUSED, _FORBIDDEN, _NO_ETAG_MATCH = 401, 403, (412, 428)
 _BUSY = frozenset((429, 503))
@@ -207,7 +206,7 @@ class Operation:
         address = self.session.address
         try:
             parts = urllib.parse.urlsplit(target if isinstance(target, str) else "")
-            own = not parts.netloc or (parts.hostname, parts.port or _PORTS.get(parts.scheme)) == (
+            own = not parts.netloc or (parts.hostname, parts.port or PORTS.get(parts.scheme)) == (
                 address.host.lower(), address.port
             )  # fmt: skip
         except ValueError:

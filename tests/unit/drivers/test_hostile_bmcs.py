@@ -96,6 +96,12 @@ class HostileTest(testtools.TestCase):
             self.assertNotIsInstance(error, errors.HardwareUnreachable, reply)
             self.assertIn("is a BMC there?", error.message)
 
+    def test_a_name_that_is_none_has_no_address(self) -> None:
+        for name in ("bmc..example", f"{'b' * 64}.example"):
+            address = session.Address(name, 623, "admin", "password")
+            error = self.assertRaises(errors.HardwareUnreachable, session.call, address, 3, STATUS)
+            self.assertIn("has no address", error.message)
+
     def test_an_answer_may_be_too_short(self) -> None:
         self.useFixture(fixtures.MonkeyPatch("ingot.drivers.ipmi.session._open", Terse))
         address = session.Address("127.0.0.1", 623, "admin", "password")

@@ -53,11 +53,16 @@ class AddressTest(testtools.TestCase):
     def test_what_cannot_be_used_is_refused_with_key_value_and_what_is_allowed(self) -> None:
         for key, value, allowed in (
             ("redfish_address", "ftp://bmc", "http or https"),
+            ("redfish_address", "ftp://bmc:443", "http or https"),
             ("redfish_address", "https://user:x@bmc", "without user"),
             ("redfish_address", "https://bmc:99999", "URL"),
             ("redfish_address", "https://bmc/?a=b", "query"),
             ("redfish_address", "bmc\r\nHost: other", "URL"),
             ("redfish_address", 7, "URL"),
+            ("redfish_address", "https://:443", "URL"),
+            ("redfish_address", "https://bmc:0", "URL"),
+            ("redfish_address", "bmc..example", "URL"),
+            ("redfish_address", f"{'b' * 64}.example", "URL"),
             ("redfish_system_id", "Systems/1", "begins with /"),
             ("redfish_system_id", "/redfish/v1/Systems/1 HTTP/1.1\r\n", "begins with /"),
             ("redfish_username", 7, "string"),
