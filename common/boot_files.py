@@ -35,6 +35,11 @@ def parse_url(url: str) -> Place | None:
     return Place(parts.scheme, parts.netloc, parts.path[1:] + query)
 
 
+def suits_grub(arguments: str) -> bool:
+    """Return whether GRUB hands on a kernel's command line as it is: it changes apostrophes and backslashes."""
+    return split_arguments(arguments) is not None and not set(arguments) & {"'", "\\"}
+
+
 def split_arguments(arguments: str) -> list[str] | None:
     """Return the words of a kernel's command line, as the kernel reads them: quotation marks keep spaces together.
 

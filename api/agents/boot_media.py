@@ -15,6 +15,7 @@ from oslo_log import log
 from werkzeug.datastructures import Headers, Range
 from werkzeug.http import parse_range_header
 
+from ingot.api.agents import boot_scripts
 from ingot.api.agents.media import fat, iso, loaders, settings, sources
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
@@ -29,7 +30,6 @@ _BOOT_LABEL, _SECOND_LABEL = "VMEDIA_BOOT_ISO", "ir-vfd-dev"
 """Labels by which the agent finds media that have no network_data."""
 
 _KERNEL, _RAMDISK = "/boot/kernel", "/boot/ramdisk"
-_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%^[]!~")
 _MOST_KEPT = 64
 _LARGEST_KEPT = 4 * 1024 * 1024
 """Bytes of a second medium: a larger one is unpacked again for each request."""
@@ -183,9 +183,5 @@ def _write_token(config: MediaConfig) -> str:
 
 def _write_configuration(arguments: str) -> str:
     """Return what tells GRUB to start the kernel at once."""
-    quoted = " ".join(_quote(word) for word in arguments.split())
+    quoted = boot_scripts.quote_arguments(arguments)
     return f"set timeout=0\nlinux {_KERNEL} {quoted}\ninitrd {_RAMDISK}\nboot\n"
-
-
-def _quote(word: str) -> str:
-    return word if _SAFE.issuperset(word) else "'" + word.replace("'", "'\\''") + "'"

@@ -55,14 +55,13 @@ def _fill_in(arguments: str, mac: str) -> str:
     return arguments.replace(boot_files.OWN_MAC, mac)
 
 
-def _quote_arguments(arguments: str, mac: str) -> str:
+def quote_arguments(arguments: str) -> str:
     """Return kernel arguments as words of GRUB's shell.
 
     It puts quotation marks around those with spaces, so that the kernel reads them as they were given.
     """
-    text = _fill_in(arguments, mac)
-    words = boot_files.split_arguments(text)
-    return " ".join(map(_quote, text.split() if words is None else words))
+    words = boot_files.split_arguments(arguments)
+    return " ".join(map(_quote, arguments.split() if words is None else words))
 
 
 def _write_label(kernel: str) -> str:
@@ -93,7 +92,7 @@ LOADERS = {
         disk=_GRUB_DISK,
         template="linux {kernel} {arguments}\ninitrd {initrd}\nboot\n",
         write_file=_write_device,
-        write_arguments=_quote_arguments,
+        write_arguments=lambda arguments, mac: quote_arguments(_fill_in(arguments, mac)),
     ),
     "pxelinux": Loader(
         disk="DEFAULT disk\nPROMPT 0\nTIMEOUT 1\nLABEL disk\nLOCALBOOT -1\n",

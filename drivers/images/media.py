@@ -11,7 +11,7 @@ from oslo_utils import strutils
 from ingot.common import errors
 from ingot.common.conf import opts
 from ingot.common.json_types import MediaConfig
-from ingot.drivers.images import glance_images
+from ingot.drivers.images import glance_images, ramdisks
 from ingot.drivers.interfaces.task import Task
 
 _TICKET_BYTES = 16  # some BMCs take short URLs only
@@ -127,12 +127,13 @@ def build(task: Task, kernel: str, ramdisk: str, arguments: list[str], of_user: 
     """Return what is on a medium that boots a kernel.
 
     :param of_user: which of the two a user names.
+    :raises Invalid: GRUB would change the arguments.
     """
     loader, is_own = find_bootloader(task)
     media: MediaConfig = {
         "kernel": kernel,
         "ramdisk": ramdisk,
-        "arguments": " ".join(arguments),
+        "arguments": ramdisks.check_arguments_of_grub("kernel_append_params", " ".join(arguments)),
         "architecture": find_architecture(task),
         "of_user": [*of_user, *(["bootloader"] if is_own else [])],
     }

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from oslo_log import log
 
-from ingot.common import errors, fetching, masking
+from ingot.common import boot_files, errors, fetching, masking
 from ingot.drivers.images import fetches, glance_images
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.base import get_interface
@@ -19,6 +19,17 @@ RAMDISK_KEYS = ("deploy_kernel", "deploy_ramdisk")
 RESCUE_KEYS = ("rescue_kernel", "rescue_ramdisk")
 _PERSISTENCY = "force_persistent_boot_device"
 _PERSISTENT: Mapping[str, bool | None] = {"Always": True, "True": True, "Never": False, "Default": None, "False": None}
+
+
+def check_arguments_of_grub(name: str, text: str) -> str:
+    """Return kernel arguments that GRUB hands on as they are.
+
+    :raises Invalid: it would change them.
+    """
+    if not boot_files.suits_grub(text):
+        allowed = "GRUB hands on no apostrophes and backslashes; a quotation mark needs another one."
+        raise errors.Invalid(field=name, value=text, allowed=allowed)
+    return text
 
 
 class RamdiskBoot(BootInterface):

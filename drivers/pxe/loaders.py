@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ingot.common import boot_files, errors
 from ingot.common.conf import opts
-from ingot.drivers.images import glance_images
+from ingot.drivers.images import glance_images, ramdisks
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
@@ -64,10 +64,7 @@ class PXEBoot(_FileBoot):
     schemes = ("http", "tftp")
 
     def check_arguments(self, text: str) -> str:
-        if boot_files.split_arguments(text) is None or set(text) & {"'", "\\"}:
-            allowed = "GRUB hands on no apostrophes and backslashes; a quotation mark needs another one."
-            raise errors.Invalid(field=network.ARGUMENTS, value=text, allowed=allowed)
-        return text
+        return ramdisks.check_arguments_of_grub(network.ARGUMENTS, text)
 
 
 class PetitbootBoot(_FileBoot):

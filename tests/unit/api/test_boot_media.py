@@ -88,13 +88,13 @@ class BootMedia(api_case.ApiCase):
         authorities = self.directory / "ca.pem"
         authorities.write_text("an authority")
         self.conf.set_override("api_ca_file", str(authorities), group="agent")
-        image = self.read(self.link(NETWORK_DATA, arguments="ipa-api-url=http://api:1 x=$y boot_method=vmedia"))
+        image = self.read(self.link(NETWORK_DATA, arguments='ipa-api-url=http://api:1 x=$y a="b c"'))
         self.assertEqual((KERNEL, RAMDISK), tuple(read_file(image, f"/boot/{name}") for name in ("kernel", "ramdisk")))
         self.assertEqual(NETWORK_DATA, json.loads(read_file(image, "/openstack/latest/network_data.json")))
         self.assertEqual(b"an authority", read_file(image, "/etc/ironic-python-agent/ironic.crt"))
         for place in ("/EFI/debian", "/EFI/BOOT", "/boot/grub"):
             script = read_file(image, f"{place}/grub.cfg").decode()
-            self.assertIn("linux /boot/kernel ipa-api-url=http://api:1 'x=$y' boot_method=vmedia\n", script)
+            self.assertIn("linux /boot/kernel 'ipa-api-url=http://api:1' 'x=$y' 'a=b c'\n", script)
             self.assertIn("initrd /boot/ramdisk\n", script)
         found = self.run_program("isoinfo", "-d", "-i", self.write("boot.iso", image)).decode()
         self.assertIn("Volume id: config-2\n", found)
@@ -106,7 +106,7 @@ class BootMedia(api_case.ApiCase):
         authorities.write_text("an authority")
         self.conf.set_override("api_ca_file", str(authorities), group="agent")
         image = self.read(self.link(arguments="a=b", token="a-token"))
-        self.assertIn("linux /boot/kernel a=b\n", read_file(image, "/boot/grub/grub.cfg").decode())
+        self.assertIn("linux /boot/kernel 'a=b'\n", read_file(image, "/boot/grub/grub.cfg").decode())
         options = read_file(image, "/etc/ironic-python-agent.d/ingot.conf")
         expected = {"agent_token": "a-token", "cafile": "/etc/ironic-python-agent/ironic.crt"}
         self.assertEqual(expected, self.parse(options))

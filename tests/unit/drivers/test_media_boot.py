@@ -64,6 +64,12 @@ class MediaBoot(fakes.DriverTestCase):
             found = task.driver.boot._describe_ramdisk(task, {})["arguments"].split()
             self.assertEqual([expected], [one for one in found if one in ("quiet", "debug")])
 
+    def test_parameters_that_its_loader_would_change_are_refused(self) -> None:
+        for own in ("a='b'", "a=\\b", 'a="b'):
+            task = self.boots({**FILES, "kernel_append_params": own})
+            refused = self.assertRaises(errors.Invalid, task.driver.boot._describe_ramdisk, task, {})
+            self.assertIn("kernel_append_params", str(refused))
+
     def test_where_bmcs_reach_the_api_is_the_nodes_the_options_or_the_agents_address(self) -> None:
         task = self.boots({**FILES, "external_http_url": "https://node/"})
         task.conf.set_override("external_http_url", "http://option:80/api/", group="deploy")
