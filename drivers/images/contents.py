@@ -44,7 +44,7 @@ def open_web(
             raise errors.ImageError("it is empty")
         if answer.status_code not in (requests.codes.ok, requests.codes.partial_content):
             raise fetching.FetchError(f"it answers HTTP {answer.status_code}")
-        size = _read_size(answer.status_code, answer.headers)
+        size = read_size(answer.status_code, answer.headers)
         yield Content(fetching.read_on(answer), size, read_end)
 
 
@@ -62,7 +62,7 @@ def open_glance(image: glance.Image) -> Iterator[Content]:
             return _join(fetching.read_on(end), length)
 
     with image.content({"Range": _FIRST["Range"]}) as answer:
-        size = _read_size(answer.status_code, answer.headers)
+        size = read_size(answer.status_code, answer.headers)
         yield Content(fetching.read_on(answer), size, read_end)
 
 
@@ -87,7 +87,8 @@ def open_file(path: Path) -> Iterator[Content]:
         raise errors.ImageError(f"{path} cannot be read: {exc.strerror}") from exc
 
 
-def _read_size(status: int, headers: Mapping[str, str]) -> int | None:
+def read_size(status: int, headers: Mapping[str, str]) -> int | None:
+    """Return the bytes of what an answer is the whole of, or a part; None: its server does not say."""
     if status == requests.codes.partial_content:
         found = _WHOLE.fullmatch(headers.get("Content-Range", ""))
         return int(found[1]) if found else None

@@ -20,14 +20,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import requests
 
 from ingot.common import errors, fetching
 from ingot.common.networks import Networks
-from ingot.drivers.images import formats
+from ingot.drivers.images import contents, formats
 
 _CHUNK = 1024 * 1024
 _RESERVE = 512 * _CHUNK
@@ -63,7 +62,7 @@ class Job:
     disk_format: str | None
     algorithm: str
     checksum: str
-    authorization: str | None
+    authorization: str | None = dataclasses.field(repr=False)
     verify: bool | str
     denied: list[str]
     allowed: list[str]
@@ -71,7 +70,7 @@ class Job:
     target: str
     initiator: str
     username: str
-    password: str
+    password: str = dataclasses.field(repr=False)
     sparse: bool
     attempts: int
 
@@ -131,8 +130,8 @@ def _fetch(job: Job, path: Path) -> str:
         if answer.status_code != requests.codes.ok:
             raise WriteError(f"the image cannot be fetched: HTTP {answer.status_code}")
         digest, done = hashlib.new(job.algorithm), 0
-        progress = _Progress("fetches the image", int(answer.headers.get("Content-Length", 0)))
-        for data in _chunks(answer):
+        progress = _Progress("fetches the image", contents.read_size(answer.status_code, answer.headers) or 0)
+        for data in fetching.read_on(answer):
             if done % (64 * _CHUNK) < len(data) and shutil.disk_usage(job.scratch).free < _RESERVE + len(data):
                 raise WriteError(f"there is no room for the image at {path.parent.parent} ([iscsi] images_path)")
             digest.update(data)
@@ -142,26 +141,12 @@ def _fetch(job: Job, path: Path) -> str:
     return digest.hexdigest()
 
 
-def _chunks(answer: requests.Response) -> Iterator[bytes]:
-    try:
-        yield from answer.iter_content(_CHUNK)
-    except requests.RequestException as exc:
-        raise WriteError(f"the image cannot be fetched: its server ended or paused: {type(exc).__name__}") from exc
-
-
 def _check(path: Path, disk_format: str | None) -> str:
     """Return as what qemu-img is to read an image; refuse one that is not what it is called, or that is not safe."""
     if disk_format == "raw":
         return "raw"  # it is written as it is, whatever it may look like
-    with path.open("rb") as file:
-        size = path.stat().st_size
-
-        def read_end(length: int) -> bytes:
-            file.seek(max(0, size - length))
-            return file.read(length)
-
-        found = formats.identify(formats.Content(iter(lambda: file.read(_CHUNK), b""), size, read_end))
-    name = "raw" if found.is_copied else formats.CONVERTED[found.formats[0]]
+    with contents.open_file(path) as content:
+        name = formats.identify(content).written_as
     if disk_format not in (None, name):
         raise WriteError(f"the image is {name}; image_disk_format says {disk_format}")
     return name

@@ -72,6 +72,11 @@ class Found(NamedTuple):
         """Whether it is written as it is."""
         return set(self.formats) <= COPIED
 
+    @property
+    def written_as(self) -> str:
+        """What whatever writes it is to call it, as qemu-img does."""
+        return "raw" if self.is_copied else CONVERTED[self.formats[0]]
+
 
 def identify(content: Content) -> Found:
     """Find out what an image is.
@@ -186,7 +191,7 @@ def choose_format(conf: cfg.ConfigOpts, found: Found, declared: str | None) -> s
         raise errors.ImageError(
             f"it is {names} of {found.size / units.Gi:.0f} GiB on a disk; [deploy] max_image_size allows {most}"
         )
-    return "raw" if found.is_copied else CONVERTED[found.formats[0]]
+    return found.written_as
 
 
 def list_permitted(conf: cfg.ConfigOpts) -> frozenset[str]:

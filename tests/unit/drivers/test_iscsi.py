@@ -1,17 +1,21 @@
 """Deploy interface ``iscsi``: what a machine says does not decide where is written, and a registry is asked once."""
 
 import json
+import subprocess
+import sys
 from typing import Any, ClassVar
 
 import fixtures
+import testtools
 
 from ingot.common import errors
 from ingot.drivers.agent import iscsi
 from ingot.drivers.images import instance_image
 from ingot.drivers.interfaces import children, results
 from ingot.rack import ports
-from tests import disk_images
+from tests import disk_images, http_handler
 from tests.unit.drivers import fakes
+from tests.unit.drivers.file_server import HandledServer
 from tests.unit.drivers.test_agent_deploy import SUCCEEDED, AgentDeployTestCase
 from tests.unit.drivers.test_oci import Registry
 
@@ -99,3 +103,31 @@ class IscsiTest(AgentDeployTestCase):
         task.node.instance_info = {"image_source": source, "image_checksum": "0" * 64}
         image = instance_image.ReadyImage(source, "raw", "sha256", "0" * 64, url)
         return iscsi._describe_image(task, image)["verify"]
+
+
+class WriterTest(testtools.TestCase):
+    """The program that writes, up to where it would connect to a disk."""
+
+    def failed(self, length: str) -> str:
+        """Return why an image of three bytes is not written."""
+
+        class Handler(http_handler.Handler):
+            def do_GET(self) -> None:
+                self.close_connection = True
+                self.answer(200, b"abc", **{"Content-Length": length})
+
+        server = HandledServer(Handler)
+        self.addCleanup(server.stop)
+        image = {"urls": [server.url], "path": "", "disk_format": "qcow2", "algorithm": "sha256", "checksum": "0" * 64}
+        fetched = {"scratch": self.useFixture(fixtures.TempDir()).path, "authorization": None, "verify": True}
+        target = dict.fromkeys(("portal", "target", "initiator", "username", "password"), "")
+        job = {**image, **fetched, **target, "denied": [], "allowed": [], "sparse": False, "attempts": 1}
+        command = [sys.executable, "-P", "-m", "ingot.drivers.images.disk_writer"]
+        run = subprocess.run(command, input=json.dumps(job).encode(), capture_output=True, check=False)
+        self.assertEqual((1, b""), (run.returncode, run.stderr))
+        failed: str = json.loads(run.stdout.splitlines()[-1])["failed"]
+        return failed
+
+    def test_what_servers_say_of_lengths(self) -> None:
+        for length, said in (("3", "the sha256 of the image is"), ("x", "the sha256 of"), ("9", "breaks off")):
+            self.assertIn(said, self.failed(length))
