@@ -92,9 +92,9 @@ class RedfishBIOS(RedfishInterface, BIOSInterface):
     @base.clean_step(priority=0, argsinfo=_SETTINGS, requires_ramdisk=False)
     def apply_configuration(self, task: Task, settings: list[Json]) -> results.Result:
         memory = task.memory
+        reboot.note_power(task, memory)
         if "requested" not in memory:
             memory["requested"] = connection.call(task, lambda machine: _check(machine, settings), _FACTOR)
-            reboot.note_power(task, memory)
         requested: Json = memory["requested"]
         if not requested:
             self.cache_bios_settings(task)

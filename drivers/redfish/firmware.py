@@ -132,11 +132,11 @@ class RedfishFirmware(RedfishInterface, FirmwareInterface):
     @base.clean_step(priority=0, argsinfo=_UPDATES, requires_ramdisk=False)
     def update(self, task: Task, settings: list[Json]) -> results.Result:
         memory = task.memory
+        reboot.note_power(task, memory)
         if "updates" not in memory:
             found = connection.call(task, _read_components, _FACTOR)
             versions = {one["component"]: one["current_version"] for one in found}
             updates = _parse(settings, list(versions))
-            reboot.note_power(task, memory)
             memory["updates"] = [{**one, "job": {"version": versions[one["component"]]}} for one in updates]
         phases = [partial(self._update_one, update=update) for update in memory["updates"]]
         return results.run_phases(task, *phases, partial(reboot.restore_power, memory=memory))
@@ -163,7 +163,7 @@ class RedfishFirmware(RedfishInterface, FirmwareInterface):
     def _settle(self, task: Task, update: Json) -> results.Result:
         """Wait until the BMC shows the version that runs, and keep it.
 
-        :raises StepFailed: the BMC has forgotten the task, and runs what it did before.
+        :raises StepFailed: the BMC has forgotten the task, and runs what it did before, or shows no version anymore.
         """
         component, job = update["component"], update["job"]
         began = task.memory.setdefault("began", time.time())
@@ -179,6 +179,10 @@ class RedfishFirmware(RedfishInterface, FirmwareInterface):
             raise errors.StepFailed(
                 f"update of {component}: the BMC has forgotten the task {job['place']}, and shows version {version} as "
                 "before"
+            )
+        if version is None and waited >= limit:
+            raise errors.StepFailed(
+                f"update of {component}: the BMC shows no version of it after {limit} s ([redfish] bmc_restart_timeout)"
             )
         if version is None or (version == job["version"] and waited < _FAREWELL):
             return results.PollAfter(min(1.0 + waited / 4, 10.0), waits_for=Wait.HARDWARE, until=began + limit)

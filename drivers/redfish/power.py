@@ -1,5 +1,6 @@
 """Power over Redfish."""
 
+import contextlib
 from concurrent import futures
 
 from ingot.common import errors, states
@@ -9,11 +10,14 @@ from ingot.drivers.redfish import boot_device, connection, fields
 from ingot.drivers.redfish.address import read_address
 from ingot.drivers.redfish.base import RedfishInterface
 
+_BUTTON = "PushPowerButton"
+"""Does the opposite when it is sent twice."""
+
 _RESETS: dict[str, tuple[str, ...]] = {
-    states.POWER_ON: ("On", "ForceOn", "PushPowerButton"),
+    states.POWER_ON: ("On", "ForceOn", _BUTTON),
     states.POWER_OFF: ("ForceOff",),
     states.REBOOT: ("ForceRestart", "PowerCycle"),
-    states.SOFT_POWER_OFF: ("GracefulShutdown", "PushPowerButton"),
+    states.SOFT_POWER_OFF: ("GracefulShutdown", _BUTTON),
 }
 """Target -> types of reset that bring the machine there, the best first; not every BMC has all of them."""
 
@@ -71,7 +75,7 @@ def _reset(machine: connection.Machine, target: str) -> None:
             reason=f"the BMC has {', '.join(sorted(allowed)) or 'no resets'}, of which none does that",
         )
     try:
-        with machine.repeating():
+        with contextlib.nullcontext() if reset == _BUTTON else machine.repeating():
             system.reset_system(machine.constant("ResetType", reset))
     except machine.refusals:
         # "It is on already" is refused by some, in many words; what counts is where the machine is now.

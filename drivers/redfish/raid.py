@@ -99,12 +99,12 @@ class RedfishRAID(RedfishInterface, RAIDInterface):
     def _run(self, task: Task, disks: list[Json], deletes: bool) -> results.Result:
         """Delete, then build: planned before anything is deleted, so that what cannot be built destroys nothing."""
         memory = task.memory
+        reboot.note_power(task, memory)
         if "create" not in memory:
             storages = connection.call(task, volumes.read_storages, _FACTOR)
             doomed = [(one["@odata.id"], storage.apply_time) for storage in storages for one in storage.volumes]
             memory["create"] = list(volumes.plan(storages, disks, ignores_volumes=deletes))
             memory["delete"] = [{"path": path, "time": at, "job": {}} for path, at in doomed] if deletes else []
-            reboot.note_power(task, memory)
         deletions = [
             tasks.Job(f"deletion of {one['path']}", partial(_delete, path=one["path"], apply_time=one["time"]),
                       one["job"], partial(_is_gone, path=one["path"]))

@@ -15,8 +15,9 @@ def reboot(task: Task) -> results.Result:
 
 
 def note_power(task: Task, memory: dict[str, object]) -> None:
-    """Note whether the machine is on, before the reboot."""
-    memory.setdefault("was_off", power_control.read_power_state(task) == states.POWER_OFF)
+    """Note whether the machine is on, before the reboot. Safe to repeat."""
+    if "was_off" not in memory:
+        memory["was_off"] = power_control.read_power_state(task) == states.POWER_OFF
 
 
 def restore_power(task: Task, memory: dict[str, object]) -> results.Result:

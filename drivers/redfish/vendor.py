@@ -53,8 +53,7 @@ class RedfishVendor(RedfishInterface, ReadsSensors):
         Protocol: str = "Redfish", HttpHeaders: list[Json] | None = None,
     ) -> Json:  # fmt: skip
         """Have the BMC send its events to a URL; return the subscription."""
-        parts = urllib.parse.urlsplit(Destination) if isinstance(Destination, str) else None
-        if parts is None or not parts.scheme or not parts.netloc:
+        if not isinstance(Destination, str) or not virtual_media.read_scheme(Destination):
             raise errors.Invalid(field="Destination", value=Destination, allowed="A URL.")
         if Protocol not in _PROTOCOLS:
             raise errors.Invalid(field="Protocol", value=Protocol, allowed=f"One of {', '.join(_PROTOCOLS)}.")
@@ -95,6 +94,6 @@ def _list_subscriptions(machine: connection.Machine) -> Json:
 
 
 def _find_member(collection: str, identity: object) -> str:
-    if not isinstance(identity, str) or not identity:
+    if not isinstance(identity, str) or not identity.strip("."):
         raise errors.Invalid(field="id", value=identity, allowed="The Id of a subscription.")
     return f"{collection.rstrip('/')}/{urllib.parse.quote(identity, safe='')}"

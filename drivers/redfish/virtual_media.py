@@ -38,12 +38,20 @@ def describe_drives(machine: connection.Machine) -> list[Json]:
     ]
 
 
+def read_scheme(url: str) -> str:
+    """Return the scheme of a URL in small letters; an empty text for what is no URL with a host."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return ""
+    return parts.scheme if parts.hostname else ""
+
+
 def check_url(image_url: str) -> None:
     """
     :raises Invalid: the BMC could not fetch it.
     """
-    parts = urllib.parse.urlsplit(image_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if read_scheme(image_url) not in ("http", "https"):
         raise errors.Invalid(
             field="image_url", value=image_url, allowed="A URL of http or https: the BMC fetches the image itself."
         )

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import fixtures
 
 from ingot.common import errors, states
+from ingot.drivers.interfaces import results
 from ingot.drivers.redfish import connection
 from tests import patience
 from tests.unit.drivers import fakes, http_agent, redfish_bmc
@@ -302,7 +303,58 @@ class TLSTest(RedfishTest):
         self.assertIn("TLS", self.fail(self.node(redfish_address=bmc.host)).message)
 
 
+class StepTest(RedfishTest):
+    def test_urls_that_are_none_are_refused(self) -> None:
+        task = self.node(self.start())
+        management, vendor = task.driver.management, task.driver.vendor
+        for call, field in (
+            (lambda: management.attach_virtual_media(task, "cdrom", "http://[bmc/a.iso", None), "image_url"),
+            (lambda: vendor.create_subscription(task, "https://[listener"), "Destination"),
+        ):
+            self.assertIn(field, self.assertRaises(errors.Invalid, call).message)
+
+    def test_the_power_before_a_reboot_is_noted_when_its_first_reading_fails(self) -> None:
+        bios = f"{SYSTEM}/Bios"
+        bmc = self.start(Bios={"@odata.id": bios})
+        bmc.documents[bios] = {"@odata.id": bios, "Attributes": {"Speed": "Low"}}
+        task = self.node(bmc)
+        unreachable = errors.HardwareUnreachable(what="BMC", reason="it is away")
+        settings = [{"name": "Speed", "value": "High"}]
+        with fixtures.MonkeyPatch("ingot.drivers.interfaces.power_control.read_power_state", _Failing(unreachable)):
+            self.assertRaises(errors.HardwareUnreachable, task.driver.bios.apply_configuration, task, settings)
+        task.driver.bios.apply_configuration(task, settings)
+        self.assertIs(True, task.memory.get("was_off"))
+
+    def test_an_update_after_which_no_version_is_shown_ends(self) -> None:
+        bmc = self.start()
+        task = self.node(bmc)
+        update = {"component": "bios", "job": {"version": "1", "sure": True, "place": None}}
+        manager = "/redfish/v1/Managers/1"
+        bmc.system["Links"] = {"ManagedBy": [{"@odata.id": manager}]}
+        bmc.documents[manager] = {"@odata.id": manager, "Id": "1"}
+        self.assertIsInstance(task.driver.firmware._settle(task, update), results.PollAfter)
+        task.memory["began"] -= task.conf.redfish.bmc_restart_timeout
+        failed = self.assertRaises(errors.StepFailed, task.driver.firmware._settle, task, update)
+        self.assertIn("bios", failed.message)
+
+
+class _Failing:
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __call__(self, *_args: object) -> None:
+        raise self._error
+
+
 class QuirkTest(RedfishTest):
+    def test_a_button_is_pressed_once(self) -> None:
+        reset = {"target": RESET, "ResetType@Redfish.AllowableValues": ["PushPowerButton"]}
+        bmc = self.start(Actions={"#ComputerSystem.Reset": reset})
+        task = self.node(bmc)
+        bmc.order("POST", RESET, Fault(500, served=True))
+        task.driver.power.start_power_change(task, states.POWER_ON)
+        self.assertEqual(["PushPowerButton"], bmc.resets)
+
     def test_a_bmc_that_keeps_no_boot_device_gets_it_before_each_boot(self) -> None:
         bmc = self.start()
         task = self.node(bmc)
