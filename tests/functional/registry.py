@@ -1,14 +1,10 @@
 """Debian's docker-registry, a registry of containers that is no part of this project, in a process of its own."""
 
 import base64
-import datetime
-import hashlib
-import http.server
-import ipaddress
 import json
 import pathlib
+import ssl
 import subprocess
-import threading
 import time
 import urllib.parse
 from typing import Any
@@ -16,13 +12,14 @@ from typing import Any
 import bcrypt
 import fixtures
 import requests
-from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, utils
-from cryptography.x509.oid import NameOID
 
 from ingot.rack import ports
 from tests import http_handler, patience
+from tests.unit.drivers import http_agent
+from tests.unit.drivers.file_server import HandledServer
+from tests.unit.drivers.registry import digest
 
 PROGRAM = "docker-registry"
 USER, PASSWORD = "ada", "correct:horse"
@@ -47,16 +44,14 @@ class Registry(fixtures.Fixture):
 
     def _setUp(self) -> None:
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._certificate = _sign_oneself(self._key)
+        certificate, key = http_agent.certificate()
         self.ca_file = self.directory / "ca.pem"
-        self.ca_file.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
-        key = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        (self.directory / "key.pem").write_bytes(self._key.private_bytes(*key))
+        self.ca_file.write_text(certificate)
+        (self.directory / "key.pem").write_text(key)
         port = ports.tcp()
         self.host = f"127.0.0.1:{port}"
         self.url = f"{'https' if self._tls else 'http'}://{self.host}"
-        self.tokens = self.useFixture(_Tokens(self._key, self._certificate)) if self._login == "bearer" else None
+        self.tokens = self.useFixture(_Tokens(certificate, key)) if self._login == "bearer" else None
         config = self.directory / "config.yml"
         config.write_text(json.dumps(self._configuration(port)))  # JSON is YAML, too
         self.log = self.directory / "registry.log"
@@ -112,16 +107,16 @@ class Registry(fixtures.Fixture):
             "layers": [{"mediaType": "application/octet-stream", **layer}],
         }
         content = json.dumps(manifest).encode()
-        self._put(f"{name}/manifests/{_digest(content)}", content, _MANIFEST)
-        return {"mediaType": _MANIFEST, "digest": _digest(content), "size": len(content)}
+        self._put(f"{name}/manifests/{digest(content)}", content, _MANIFEST)
+        return {"mediaType": _MANIFEST, "digest": digest(content), "size": len(content)}
 
     def _push_blob(self, name: str, content: bytes) -> dict[str, Any]:
         begun = self._ask("POST", f"{self.url}/v2/{name}/blobs/uploads/", name)
         place = urllib.parse.urljoin(self.url, begun.headers["Location"])
         sign = "&" if "?" in place else "?"
-        url = f"{place}{sign}digest={urllib.parse.quote(_digest(content))}"
+        url = f"{place}{sign}digest={urllib.parse.quote(digest(content))}"
         self._ask("PUT", url, name, data=content, headers={"Content-Type": "application/octet-stream"})
-        return {"digest": _digest(content), "size": len(content)}
+        return {"digest": digest(content), "size": len(content)}
 
     def _put(self, path: str, content: bytes, media: str) -> None:
         name = path.partition("/manifests/")[0]
@@ -145,10 +140,12 @@ class _Tokens(fixtures.Fixture):
     :ivar asked: the parameters of each request.
     """
 
-    def __init__(self, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> None:
+    def __init__(self, certificate: str, key: str) -> None:
         super().__init__()
-        self._key = key
-        self._certificate = certificate
+        loaded = serialization.load_pem_private_key(key.encode(), None)
+        assert isinstance(loaded, ec.EllipticCurvePrivateKey)
+        self._key = loaded
+        self._certificate = ssl.PEM_cert_to_DER_cert(certificate)
         self.asked: list[dict[str, list[str]]] = []
 
     def _setUp(self) -> None:
@@ -164,16 +161,14 @@ class _Tokens(fixtures.Fixture):
                 _kind, name, actions = asked["scope"][0].split(":")
                 return self.answer(200, {"token": tokens.issue(name, actions.split(",")), "expires_in": 60})
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{server.server_address[1]}"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = HandledServer(Handler)
+        self.addCleanup(server.stop)
+        self.url = server.url
 
     def issue(self, name: str, actions: list[str]) -> str:
         """Return a token as the registry's documentation describes them."""
         now = int(time.time())
-        chain = [base64.b64encode(self._certificate.public_bytes(serialization.Encoding.DER)).decode()]
+        chain = [base64.b64encode(self._certificate).decode()]
         access = [{"type": "repository", "name": name, "actions": actions}]
         claims = {"iss": "tests", "sub": USER, "aud": "registry", "access": access, "jti": str(now)}
         times = {"iat": now, "nbf": now - 5, "exp": now + 60}
@@ -185,26 +180,3 @@ class _Tokens(fixtures.Fixture):
 
 def _encode(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
-
-
-def _digest(content: bytes) -> str:
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def _sign_oneself(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
-    """Return a certificate of this host that verifies itself."""
-
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "registry")])
-    now = datetime.datetime.now(datetime.UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )

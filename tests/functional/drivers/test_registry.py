@@ -7,7 +7,6 @@ import requests
 
 from ingot.common import errors
 from ingot.drivers.images import instance_image
-from ingot.drivers.interfaces import results
 from tests import disk_images
 from tests.functional import registry
 from tests.unit.drivers import fakes
@@ -32,11 +31,8 @@ class RegistryTest(fakes.DriverTestCase):
         return task
 
     def ready(self, task: fakes.MemoryTask) -> instance_image.ReadyImage:
-        for _ in range(30):
-            image = instance_image.examine(task)
-            if not isinstance(image, results.PollAfter):
-                return image
-        raise AssertionError("it never ended")
+        image: instance_image.ReadyImage = self.poll(lambda: instance_image.examine(task))
+        return image
 
     def fetched(self, task: fakes.MemoryTask, source: registry.Registry) -> bytes:
         """Return what an agent fetches with what it is given."""

@@ -114,9 +114,13 @@ class DriverTestCase(testtools.TestCase):
         return MemoryTask(conf, node(**{**self.columns, **columns}))
 
     def run_to_end(self, call: Any, limit: int = 50) -> Any:
-        """Call again while the answer is to poll; the memory of the task carries over."""
+        """Call a step again while the answer is to poll; the memory of the task carries over."""
+        return self.poll(lambda: results.parse_result(call(), "under test"), limit)
+
+    def poll(self, call: Any, limit: int = 50) -> Any:
+        """Call again while the answer is to poll."""
         for _ in range(limit):
-            answer = results.parse_result(call(), "under test")
+            answer = call()
             if not isinstance(answer, results.PollAfter):
                 return answer
         raise AssertionError("it never ended")

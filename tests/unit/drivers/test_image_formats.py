@@ -80,12 +80,6 @@ class ImageCase(fakes.DriverTestCase):
         image = self.poll(lambda: instance_image.examine(task))
         return instance_image.build_image_info(task, image)["disk_format"]
 
-    def poll(self, call: Any) -> Any:
-        for _ in range(30):
-            if not isinstance(found := call(), results.PollAfter):
-                return found
-        raise AssertionError("it never ended")
-
     def refused(self, task: fakes.MemoryTask) -> str:
         """Return why a deployment ends before its machine is touched."""
         error = self.assertRaises(errors.ImageError, self.run_to_end, lambda: task.driver.deploy.prepare(task))

@@ -13,11 +13,11 @@ from ingot.drivers.agent import iscsi
 from ingot.drivers.images import instance_image
 from ingot.drivers.interfaces import children, results
 from ingot.rack import ports
-from tests import disk_images, http_handler
+from tests import http_handler
 from tests.unit.drivers import fakes
 from tests.unit.drivers.file_server import HandledServer
+from tests.unit.drivers.registry import IMAGE, Registry
 from tests.unit.drivers.test_agent_deploy import SUCCEEDED, AgentDeployTestCase
-from tests.unit.drivers.test_oci import Registry
 
 START = "iscsi.start_iscsi_target"
 
@@ -33,7 +33,7 @@ class IscsiTest(AgentDeployTestCase):
         super().setUp()
         self.registry = Registry("Bearer")
         self.addCleanup(self.registry.stop)
-        self.registry.tags["latest"] = json.dumps(self.registry.manifest(disk_images.gpt_image())).encode()
+        self.registry.tags["latest"] = json.dumps(self.registry.manifest(IMAGE)).encode()
 
     def deploying(self) -> fakes.MemoryTask:
         """Return a node whose agent runs; nothing listens where it would export its disk."""
