@@ -19,7 +19,7 @@ from ingot.drivers.interfaces import children, results
 from ingot.rack import ports
 from tests import patience
 from tests.functional.deployment.lab import FileServer
-from tests.unit.drivers import fakes, http_agent
+from tests.unit.drivers import fakes, http_agent, registry
 
 IMAGE = bytes(range(256)) * 4096
 SECRET = "token-of-the-registry"
@@ -196,6 +196,16 @@ class AnsibleTest(fakes.DriverTestCase):
         self.deploy(task)
         self.assertNotEqual(first, (self.place / "authorized_keys").read_text())
         self.assertNotIn("PRIVATE", self.log.output)
+
+    def test_a_registry_is_asked_once(self) -> None:
+        source = registry.Registry("Bearer")
+        self.addCleanup(source.stop)
+        source.tags["latest"] = json.dumps(source.manifest(IMAGE)).encode()
+        task = self.machine(options={"oci__permit_fallback_to_http_transport": True})
+        task.node.instance_info = {"image_source": f"oci://{source.host}/some/os"}
+        self.assertEqual(results.DONE, self.deploy(task))
+        self.assertEqual(IMAGE, self.device.read_bytes()[: len(IMAGE)])
+        self.assertEqual(1, sum(path.startswith("/token") for path, _authorization in source.asked))
 
     def test_a_state_path_of_any_length_will_do(self) -> None:
         long = 107 - len("/s.") - 16 - len("/ansible/host/tmp12345678")
