@@ -5,6 +5,7 @@ more, as after an abort or a takeover, is killed, too. It is known only to the p
 finds none it begins anew.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -77,7 +78,8 @@ class Child:
             raise errors.StepFailed(f"no process can be started: {exc}") from exc
         finally:
             os.close(lease)
-        with self._process.stdin as pipe:  # type: ignore[union-attr]
+        # One that has ended before it has read its job says itself why, when it is polled.
+        with contextlib.suppress(BrokenPipeError), self._process.stdin as pipe:  # type: ignore[union-attr]
             pipe.write(json.dumps({**job, "scratch": scratch}).encode())
 
     def poll(self) -> int | None:

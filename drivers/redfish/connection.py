@@ -37,6 +37,8 @@ LOG = log.getLogger(__name__)
 # It warns of whatever a BMC leaves out, at each reading; what matters is in the errors that it raises.
 logging.getLogger("sushy").setLevel(logging.ERROR)
 
+_MOST_PAGES = 20  # of a collection
+
 Answer = TypeVar("Answer")
 
 Resource = Any
@@ -257,11 +259,22 @@ class Machine:
     def read_members(self, path: str) -> list[Json]:
         """Return the documents of a collection's members; what the BMC refuses is left out."""
         found = []
-        for member in fields.parts(self.read_optional(path), "Members"):
+        for member in self.list_members(path):
             place = fields.link(member)
             if place is not None:
                 found.append(member if len(member) > 1 else self.read_optional(place))
         return [member for member in found if member]
+
+    def list_members(self, path: str) -> list[Json]:
+        """Return what a collection shows of its members: links, or their documents."""
+        found, page = [], self.read_optional(path)
+        for _ in range(_MOST_PAGES):
+            found += fields.parts(page, "Members")
+            following = fields.next_page(page)
+            if following is None:
+                break
+            page = self.read_optional(following)
+        return found
 
     def act(self, path: str, document: Json, action: str, data: Json, repeatable: bool = False) -> Response:
         """Have a resource do something.

@@ -72,6 +72,11 @@ def link(document: Json, *names: str) -> str | None:
     return path(part(document, *names), "@odata.id")
 
 
+def next_page(collection: Json) -> str | None:
+    """Return where a collection goes on, of which BMCs show some dozens of members at a time."""
+    return path(collection, "Members@odata.nextLink")
+
+
 def find_name(document: Json, *formats: str) -> str | None:
     """Return the name in one of some formats that a disk has for good, as operating systems write it."""
     named = (one for one in parts(document, "Identifiers") if one.get("DurableNameFormat") in formats)

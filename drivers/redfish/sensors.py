@@ -110,10 +110,13 @@ class _Reader:
         if path is None:
             return
         whole = self.read(path + _EXPANDED) if self._expands and "?" not in path else {}
-        for member in fields.parts(whole or self.read(path), "Members"):
-            place = fields.link(member)
-            if place is not None:
-                yield place, member if len(member) > 1 else self.read(place)
+        page = whole or self.read(path)
+        while page:
+            for member in fields.parts(page, "Members"):
+                place = fields.link(member)
+                if place is not None:
+                    yield place, member if len(member) > 1 else self.read(place)
+            page = self.read(fields.next_page(page))
 
 
 def read(machine: connection.Machine) -> list[Sensor]:

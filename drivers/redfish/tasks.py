@@ -78,7 +78,8 @@ def read(machine: connection.Machine, place: str) -> Progress:
 def list_paths(machine: connection.Machine) -> list[str]:
     """Return the paths of the BMC's tasks; none if it has no list of them."""
     place = find_list(machine)
-    return fields.links(machine.read_optional(place), "Members") if place else []
+    members = machine.list_members(place) if place else []
+    return [path for path in map(fields.link, members) if path]
 
 
 def find_list(machine: connection.Machine) -> str | None:

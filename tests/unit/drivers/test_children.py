@@ -68,6 +68,11 @@ class ChildrenTest(fakes.DriverTestCase):
             child = self.start(name)
             self.assertIn(words, child.explain_failure(self.wait(child)))
 
+    def test_it_may_fail_before_it_has_read_its_job(self) -> None:
+        child = children.Child("child_breaks", self.place / "scratch", {"long": "x" * 2**20}, children.Limits(60, 512))
+        self.addCleanup(child.close)
+        self.assertIn("ValueError: broken", child.explain_failure(self.wait(child)))
+
     def test_its_time_ends_with_all_that_it_has_started(self) -> None:
         child = self.start("forks", seconds=2)
         self.assertEqual(keeper.TOO_LATE, self.wait(child))

@@ -11,7 +11,7 @@ import fixtures
 
 from ingot.common import errors, states
 from ingot.drivers.interfaces import results
-from ingot.drivers.redfish import connection
+from ingot.drivers.redfish import connection, tasks
 from tests import patience
 from tests.unit.drivers import fakes, http_agent, redfish_bmc
 from tests.unit.drivers.redfish_bmc import SESSIONS, SYSTEM, Fault
@@ -324,6 +324,20 @@ class StepTest(RedfishTest):
             self.assertRaises(errors.HardwareUnreachable, task.driver.bios.apply_configuration, task, settings)
         task.driver.bios.apply_configuration(task, settings)
         self.assertIs(True, task.memory.get("was_off"))
+
+    def test_the_tasks_of_a_bmc_may_come_in_pages(self) -> None:
+        place = "/redfish/v1/TaskService/Tasks"
+        bmc = self.start()
+        bmc.documents |= {
+            "/redfish/v1/TaskService": {"Tasks": {"@odata.id": place}},
+            place: {"Members": [{"@odata.id": f"{place}/1"}], "Members@odata.nextLink": f"{place}?page=2"},
+            f"{place}?page=2": {"Members": [{"@odata.id": f"{place}/2"}], "Members@odata.nextLink": place},
+        }
+        root = {**bmc.root(), "Tasks": {"@odata.id": "/redfish/v1/TaskService"}}
+        bmc.root = lambda: root  # type: ignore[method-assign]
+        found = connection.call(self.node(bmc), tasks.list_paths)
+        self.assertEqual({f"{place}/1", f"{place}/2"}, set(found))
+        self.assertLess(bmc.count("GET", place), 50)
 
     def test_an_update_after_which_no_version_is_shown_ends(self) -> None:
         bmc = self.start()

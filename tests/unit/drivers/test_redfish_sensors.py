@@ -47,9 +47,32 @@ class SensorsTest(RedfishTest):
         self.assertEqual(("power_supply", "Critical", ["UnavailableOffline"]),
                          (found["PSU"]["kind"], found["PSU"]["health"], found["PSU"]["states"]))  # fmt: skip
 
+    def test_a_collection_may_come_in_pages(self) -> None:
+        bmc = self.start(Links={"Chassis": [link(CHASSIS)]})
+        sensors = f"{CHASSIS}/Sensors"
+        bmc.documents |= {
+            CHASSIS: {"Sensors": link(sensors)},
+            sensors: {"Members": [link(f"{sensors}/0")], "Members@odata.nextLink": f"{sensors}?$skip=1"},
+            f"{sensors}?$skip=1": {"Members": [link(f"{sensors}/1")]},
+            **{f"{sensors}/{n}": {"Name": f"Fan {n}", "ReadingUnits": "RPM", "Reading": n} for n in range(2)},
+        }
+        task = self.node(bmc)
+        self.assertEqual(["Fan 0", "Fan 1"], [one["name"] for one in task.driver.management.get_sensors(task)])
+
     def test_requests_are_bounded(self) -> None:
         bmc = self.start(Links={"Chassis": [link(f"{CHASSIS}{n}") for n in range(2 * sensors.MOST_REQUESTS)]})
         task = self.node(bmc)
         self.assertEqual([], task.driver.management.get_sensors(task))
         asked = [path for method, path in bmc.requests if path.startswith(CHASSIS)]
         self.assertEqual(sensors.MOST_REQUESTS, len(asked))
+
+    def test_pages_without_end_are_bounded(self) -> None:
+        bmc = self.start(Links={"Chassis": [link(CHASSIS)]})
+        endless = f"{CHASSIS}/Sensors"
+        bmc.documents |= {
+            CHASSIS: {"Sensors": link(endless)},
+            endless: {"Members": [], "Members@odata.nextLink": endless},
+        }
+        task = self.node(bmc)
+        self.assertEqual([], task.driver.management.get_sensors(task))
+        self.assertLessEqual(bmc.count("GET", endless), sensors.MOST_REQUESTS)
