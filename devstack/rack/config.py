@@ -24,7 +24,7 @@ import json
 import re
 import tomllib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,6 +39,19 @@ DISK_KINDS = ("ata", "nvme")
 DISK_STATES = ("normal", "unsupported", "frozen", "failing", "read-only")
 STEP_INTERFACES = ("bios", "deploy", "firmware", "management", "power", "raid", "vendor")
 
+_LIMITS = {
+    "machines": (1, MAX_MACHINES),
+    "nics": (1, 16),
+    "disks": (1, 16),
+    "memory": (1, 2**26),
+    "cpus": (1, 64),
+}
+_CHOICES: dict[str, Collection[str]] = {
+    "machine_kind": MACHINE_KINDS,
+    "boot_loader": LOADERS,
+    "redfish_vendor": VENDORS,
+}
+
 _SIZE = re.compile(r"^(\d+)([KMGT]?)(?:i?B)?$", re.IGNORECASE)
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _NAMESPACE = uuid.UUID("6f2c1d0e-7c5b-4b8e-9a55-0d9a4c1f7b11")
@@ -46,6 +59,11 @@ _NAMESPACE = uuid.UUID("6f2c1d0e-7c5b-4b8e-9a55-0d9a4c1f7b11")
 
 class ConfigError(ValueError):
     """A setting is unknown or has a value that cannot work."""
+
+
+def _check_choice(name: str, value: str, choices: Collection[str]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{name}: {value!r} is not one of {', '.join(choices)}")
 
 
 def parse_size(value: str | int) -> int:
@@ -96,6 +114,10 @@ class MachineOverride:
     disk_kinds: tuple[str, ...] | None = None
     boot_delay: float | None = None
     redfish_vendor: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.redfish_vendor is not None:
+            _check_choice("redfish_vendor", self.redfish_vendor, VENDORS)
 
 
 @dataclass(frozen=True)
@@ -183,24 +205,13 @@ class RackConfig:
         object.__setattr__(self, "state_dir", Path(self.state_dir).absolute())
         object.__setattr__(self, "tftp_root", self.tftp_root and Path(self.tftp_root).absolute())
         object.__setattr__(self, "disk_size", parse_size(self.disk_size))
-        limits = {
-            "machines": (1, MAX_MACHINES),
-            "nics": (1, 16),
-            "disks": (1, 16),
-            "memory": (1, 2**26),
-            "cpus": (1, 64),
-        }
-        for name, (low, high) in limits.items():
+        for name, (low, high) in _LIMITS.items():
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name}: {getattr(self, name)} is not between {low} and {high}")
-        for name, choices in (("machine_kind", MACHINE_KINDS), ("boot_loader", LOADERS)):
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name}: {getattr(self, name)!r} is not one of {', '.join(choices)}")
+        for name, choices in _CHOICES.items():
+            _check_choice(name, getattr(self, name), choices)
         if len(self.username.encode()) > 16 or len(self.password.encode()) > 20:
             raise ConfigError("username, password: IPMI 2.0 allows at most 16 and 20 bytes")
-        for vendor in (self.redfish_vendor, *(one.redfish_vendor for one in self.machine)):
-            if vendor is not None and vendor not in VENDORS:
-                raise ConfigError(f"redfish_vendor: {vendor!r} is not one of {', '.join(VENDORS)}")
         if self.forwarded_ports and (self.machines, self.machine_kind) != (1, "qemu"):
             raise ConfigError(f"forwarded_ports: {list(self.forwarded_ports)} can be those of one QEMU machine only")
         if len(self.machine) > self.machines:
