@@ -21,6 +21,7 @@ from oslo_log import log
 
 from ingot.api.app import Answer, collect
 from ingot.api.web import streams
+from ingot.common import errors
 
 LOG = log.getLogger(__name__)
 
@@ -218,7 +219,7 @@ class Bridge:
                     async with asyncio.timeout(self._patience):
                         await send({"type": "http.response.body", "body": block, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
-        except OSError as exc:  # also that the client does not take it in time
+        except (OSError, errors.IngotError) as exc:  # the client does not take it in time, or a source fails
             LOG.warning("%s %s was not answered to its end: %r", scope["method"], scope["path"], exc)
             connection.abort()
         finally:

@@ -4,11 +4,14 @@ Nothing of an image lies on any disk, and every process of the API makes the sam
 of them a BMC asks, or which conductor takes care of the node. BMCs read block by block, with ranges.
 """
 
+import asyncio
 import base64
 import collections
+import contextlib
 import gzip
 import hmac
 import threading
+from collections.abc import Callable, Iterator
 
 from oslo_config import cfg
 from oslo_log import log
@@ -34,16 +37,25 @@ _MOST_KEPT = 64
 _LARGEST_KEPT = 4 * 1024 * 1024
 """Bytes of a second medium: a larger one is unpacked again for each request."""
 
+_MOST_MAKING = 2
+
 _guard = threading.Lock()
-_images: collections.OrderedDict[tuple[str, str], "iso.Image | _Finished"] = collections.OrderedDict()
+_making: collections.Counter[str] = collections.Counter()
 
 
-class _Finished:
-    """An image that a user has made."""
+class _Medium:
+    """A medium as it is read.
 
-    def __init__(self, source: sources.Source) -> None:
-        self.read = source.read
-        self.size = source.measure()
+    :ivar turn: of its readers: a slow server of its files keeps one thread from others, however many read.
+    """
+
+    def __init__(self, read: Callable[[int, int], Iterator[bytes]], size: int) -> None:
+        self.read = read
+        self.size = size
+        self.turn = asyncio.Lock()
+
+
+_images: collections.OrderedDict[tuple[str, str], _Medium] = collections.OrderedDict()
 
 
 @operation(answer=Answer(shows=Plain({"type": "string", "format": "binary"}), media="application/octet-stream"))
@@ -65,19 +77,19 @@ def second(call: Call, node: str, ticket: str) -> Reply:
     return _send(call, found, "second boot medium", _prepare_second(call, found))
 
 
-def _send(call: Call, found: models.Node, what: str, own: "iso.Image | _Finished") -> Reply:
+def _send(call: Call, found: models.Node, what: str, own: _Medium) -> Reply:
     headers = {"Accept-Ranges": "bytes"}
     asked = _read_range(call.headers)
     if asked is None:
         LOG.info("Node %s: its %s, %d bytes, is read from %s", found.uuid, what, own.size, call.where)
-        return Reply(Reading(own.read(0, own.size)), 200, {**headers, "Content-Length": str(own.size)})
+        return Reply(Reading(own.read(0, own.size), own.turn), 200, {**headers, "Content-Length": str(own.size)})
     place = asked.range_for_length(own.size)
     if place is None:
         nothing = {"Content-Range": f"bytes */{own.size}", "Content-Length": "0"}
-        return Reply(Reading(iter(())), 416, headers | nothing)
+        return Reply(Reading(iter(()), own.turn), 416, headers | nothing)
     start, end = place
     part = {"Content-Range": f"bytes {start}-{end - 1}/{own.size}", "Content-Length": str(end - start)}
-    return Reply(Reading(own.read(start, end - start)), 206, headers | part)
+    return Reply(Reading(own.read(start, end - start), own.turn), 206, headers | part)
 
 
 def _not_there_error() -> errors.NotFound:
@@ -105,7 +117,7 @@ def _read_range(headers: Headers) -> Range | None:
     return found if found is not None and found.units == "bytes" and len(found.ranges) == 1 else None
 
 
-def _prepare(call: Call, node: models.Node) -> "iso.Image | _Finished":
+def _prepare(call: Call, node: models.Node) -> _Medium:
     """Return the image of a node, made anew if this process has not been asked for it lately.
 
     :raises ServiceUnavailable: it cannot be made.
@@ -113,20 +125,40 @@ def _prepare(call: Call, node: models.Node) -> "iso.Image | _Finished":
     config = node.boot_config["media"]
     if known := _recall(config, "boot"):
         return known
-    try:
-        made = _make(call.conf, node)
-    except errors.IngotError as exc:
-        LOG.warning("Node %s: its boot medium cannot be made: %s", node.uuid, exc.message)
-        raise errors.ServiceUnavailable(what="The boot medium", reason=exc.message) from exc
+    with _limit_making(config["ticket"]):
+        try:
+            made = _make(call.conf, node)
+        except errors.IngotError as exc:
+            LOG.warning("Node %s: its boot medium cannot be made: %s", node.uuid, exc.message)
+            raise errors.ServiceUnavailable(what="The boot medium", reason=exc.message) from exc
     if node.boot_config.get("target") != "trial":
         boots.note_script(call.db, node)
     _keep(config, "boot", made)
     return made
 
 
-def _prepare_second(call: Call, node: models.Node) -> "_Finished":
+@contextlib.contextmanager
+def _limit_making(ticket: str) -> Iterator[None]:
+    """Make a medium in a few threads at most, although all that have its link may ask for it at once.
+
+    :raises ServiceUnavailable: so many make it already.
+    """
+    with _guard:
+        if _making[ticket] >= _MOST_MAKING:
+            raise errors.ServiceUnavailable(what="The boot medium", reason=f"{_MOST_MAKING} others wait for it already")
+        _making[ticket] += 1
+    try:
+        yield
+    finally:
+        with _guard:
+            _making[ticket] -= 1
+            if not _making[ticket]:
+                del _making[ticket]
+
+
+def _prepare_second(call: Call, node: models.Node) -> _Medium:
     config = node.boot_config["media"]
-    if isinstance(known := _recall(config, "second"), _Finished):
+    if known := _recall(config, "second"):
         return known
     if config["second"] == "configdrive":
         content = gzip.decompress(base64.b64decode(node.configdrive or ""))
@@ -135,13 +167,13 @@ def _prepare_second(call: Call, node: models.Node) -> "_Finished":
         words = f"{config.get('arguments', '')} {_write_token(config)}"
         files = settings.build(call.conf, node.network_data, words)
         content = fat.build({**files, settings.PARAMETERS: "\n".join(words.split()).encode()}, label)
-    made = _Finished(sources.Content(content))
+    made = _Medium(sources.Content(content).read, len(content))
     if made.size <= _LARGEST_KEPT:
         _keep(config, "second", made)
     return made
 
 
-def _recall(config: MediaConfig, which: str) -> "iso.Image | _Finished | None":
+def _recall(config: MediaConfig, which: str) -> _Medium | None:
     with _guard:
         key = config["ticket"], which
         if key in _images:
@@ -149,14 +181,14 @@ def _recall(config: MediaConfig, which: str) -> "iso.Image | _Finished | None":
         return _images.get(key)
 
 
-def _keep(config: MediaConfig, which: str, made: "iso.Image | _Finished") -> None:
+def _keep(config: MediaConfig, which: str, made: _Medium) -> None:
     with _guard:
         _images[config["ticket"], which] = made
         while len(_images) > _MOST_KEPT:
             _images.popitem(last=False)
 
 
-def _make(conf: cfg.ConfigOpts, node: models.Node) -> "iso.Image | _Finished":
+def _make(conf: cfg.ConfigOpts, node: models.Node) -> _Medium:
     config = node.boot_config["media"]
     users = config.get("of_user", [])
 
@@ -164,7 +196,8 @@ def _make(conf: cfg.ConfigOpts, node: models.Node) -> "iso.Image | _Finished":
         return sources.find(conf, name, given, name in users)
 
     if given := config.get("image"):
-        return _Finished(find("image", given))
+        source = find("image", given)
+        return _Medium(source.read, source.measure())
     script = _write_configuration(config.get("arguments", "")).encode()
     files: dict[str, sources.Source] = {_KERNEL: find("kernel", config["kernel"])}
     files[_RAMDISK] = find("ramdisk", config["ramdisk"])
@@ -173,7 +206,8 @@ def _make(conf: cfg.ConfigOpts, node: models.Node) -> "iso.Image | _Finished":
     files |= {f"/{path}": sources.Content(content) for path, content in own.items()}
     loader = config.get("bootloader")
     esp = find("bootloader", loader) if loader else loaders.read_esp(conf, config.get("architecture", "x86_64"))
-    return iso.lay_out(files, esp, settings.WITH_METADATA if node.network_data else _BOOT_LABEL)
+    laid_out = iso.lay_out(files, esp, settings.WITH_METADATA if node.network_data else _BOOT_LABEL)
+    return _Medium(laid_out.read, laid_out.size)
 
 
 def _write_token(config: MediaConfig) -> str:

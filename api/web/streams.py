@@ -341,18 +341,31 @@ class Reading:
     """What is made while it is sent.
 
     :param chunks: its parts; they may wait for other servers.
+    :param turn: held while a part is made, also when its client has gone: those that share one keep a single thread.
     """
 
-    def __init__(self, chunks: Iterator[bytes]) -> None:
+    def __init__(self, chunks: Iterator[bytes], turn: asyncio.Lock) -> None:
         self._chunks = chunks
+        self._turn = turn
 
     def __iter__(self) -> Iterator[bytes]:
         return self._chunks
 
     async def blocks(self) -> AsyncGenerator[bytes, None]:
         """See :meth:`Lasting.blocks`: a thread works only while a part is made."""
-        while chunk := await asyncio.to_thread(next, self._chunks, b""):
+        while chunk := await self._make():
             yield chunk
+
+    async def _make(self) -> bytes:
+        await self._turn.acquire()
+        part = asyncio.ensure_future(asyncio.to_thread(next, self._chunks, b""))
+        part.add_done_callback(self._end_turn)
+        return await asyncio.shield(part)
+
+    def _end_turn(self, part: "asyncio.Future[bytes]") -> None:
+        self._turn.release()
+        if not part.cancelled():
+            part.exception()  # its client may have gone: then it is nobody's, and nothing to complain about
 
     def close(self) -> None:
         """End it; safe to repeat. A part that is being made is the last one."""

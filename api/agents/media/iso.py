@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
 from ingot.api.agents.media.sources import Content, Source
-from ingot.common import later
+from ingot.common import errors, later
 
 if TYPE_CHECKING:
     import pycdlib
@@ -20,6 +20,8 @@ _PIECE = 1024 * 1024
 _ESP = "/boot/esp.img"
 _CATALOG = "/boot/boot.cat"
 _EFI = 0xEF
+_LARGEST = 2**32 - _BLOCK
+"""Bytes of a file, whose length such a file system knows in 32 bits; no server may have more laid out."""
 
 
 class _Part(NamedTuple):
@@ -129,10 +131,13 @@ def lay_out(files: Mapping[str, Source], esp: Source | None, label: str) -> Imag
     """Return an image with files, given by their paths.
 
     :param esp: the file system with the loader that firmware starts; None: the image boots nothing.
-    :raises IngotError: a file cannot be measured.
+    :raises IngotError: a file cannot be measured, or is too large.
     """
     contents = {**files, **({_ESP: esp} if esp is not None else {})}
     sizes = {path: source.measure() for path, source in contents.items()}
+    for path, size in sizes.items():
+        if size > _LARGEST:
+            raise errors.ImageError(f"{path} has {size} bytes; a file on a boot medium has at most {_LARGEST}")
     disk = pycdlib.PyCdlib()
     disk.new(interchange_level=4, joliet=3, rock_ridge="1.09", vol_ident=label)
     try:

@@ -27,7 +27,8 @@ else:
 _CHUNK = 256 * 1024
 _AHEAD = 1024 * 1024
 _FILE = "file://"
-_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
+_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
+_SIZE = re.compile(r"\d{1,18}", re.ASCII)
 
 
 class Source(Protocol):
@@ -95,10 +96,13 @@ class _Remote:
     """What a server sends; those that know no ranges send all, and what is not needed is thrown away.
 
     BMCs read an image in small blocks, one after the other: a part of the file that was read last is kept for the next.
+
+    :param seconds: within which each part of it has to be there, however slowly its bytes arrive.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, seconds: float) -> None:
         self._name = name
+        self._seconds = seconds
         self._size: int | None = None
         self._guard = threading.Lock()
         self._kept = (0, b"")
@@ -120,7 +124,7 @@ class _Remote:
             if found := _RANGE.fullmatch(answer.headers.get("Content-Range", "")):
                 return int(found[2])
             size = answer.headers.get("Content-Length", "")
-            if answer.status_code != requests.codes.ok or not size.isdigit():
+            if answer.status_code != requests.codes.ok or not _SIZE.fullmatch(size):
                 raise errors.ImageError(f"{self._name}: its server does not say how large it is")
             return int(size)
 
@@ -141,7 +145,8 @@ class _Remote:
         with self._guard:
             first, kept = self._kept
             if first != start or not kept:
-                kept = b"".join(self._fetch(start, min(_AHEAD, self.measure() - start)))
+                with fetching.limit(self._seconds):
+                    kept = b"".join(self._fetch(start, min(_AHEAD, self.measure() - start)))
                 self._kept = (start, kept)
             return kept
 
@@ -149,27 +154,32 @@ class _Remote:
         with contextlib.closing(self._ask(f"bytes={start}-{start + length - 1}")) as answer:
             found = _RANGE.fullmatch(answer.headers.get("Content-Range", ""))
             surplus = start - (int(found[1]) if found else 0)
-            try:
-                for chunk in answer.iter_content(_CHUNK):
-                    part = chunk[surplus : surplus + length] if surplus < len(chunk) else b""
-                    surplus = max(0, surplus - len(chunk))
-                    length -= len(part)
-                    if part:
-                        yield part
-                    if not length:
-                        return
-            except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as exc:
-                raise errors.ImageError(f"{self._name}: {type(exc).__name__} while it was read") from exc
+            if surplus < 0:
+                raise errors.ImageError(f"{self._name}: its server sends another part than it is asked for")
+            while length and (chunk := self._take(answer)):
+                part = chunk[surplus : surplus + length] if surplus < len(chunk) else b""
+                surplus = max(0, surplus - len(chunk))
+                length -= len(part)
+                if part:
+                    yield part
         _check_end(self._name, length)
+
+    def _take(self, answer: "requests.Response") -> bytes:
+        """Return the next bytes of an answer as they were sent: unpacked, they could be of any size."""
+        try:
+            with fetching.limit(self._seconds):
+                return bytes(answer.raw.read(_CHUNK, decode_content=False))
+        except (urllib3.exceptions.HTTPError, OSError) as exc:
+            raise errors.ImageError(f"{self._name}: {type(exc).__name__} while it was read") from exc
 
 
 class _Web(_Remote):
     def __init__(self, conf: cfg.ConfigOpts, name: str, url: str, networks: Networks) -> None:
-        super().__init__(name)
+        super().__init__(name, conf.webserver_connection_timeout)
         self._conf, self._url, self._networks = conf, url, networks
 
     def _ask(self, part: str) -> "requests.Response":
-        verify, seconds = fetching.read_verify(self._conf), self._conf.webserver_connection_timeout
+        verify, seconds = fetching.read_verify(self._conf), self._seconds
         try:
             answer = fetching.open_stream(self._url, seconds, self._networks, verify, {"Range": part})
         except fetching.FetchError as exc:
@@ -180,7 +190,7 @@ class _Web(_Remote):
 
 class _Glance(_Remote):
     def __init__(self, conf: cfg.ConfigOpts, name: str, ident: str) -> None:
-        super().__init__(name)
+        super().__init__(name, conf.webserver_connection_timeout)
         self._image = glance.Image(conf, name, ident)
 
     def _ask(self, part: str) -> "requests.Response":

@@ -41,7 +41,7 @@ def read_file(image: bytes, path: str) -> bytes:
     return content.getvalue()
 
 
-class BootMedia(api_case.ApiCase):
+class MediaCase(api_case.ApiCase):
     def configure(self) -> None:
         self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         for name, content in (LOADERS | {"files/kernel": KERNEL, "files/ramdisk": RAMDISK}).items():
@@ -84,6 +84,8 @@ class BootMedia(api_case.ApiCase):
         self.assertEqual(str(len(content)), answer.headers["Content-Length"])
         return content
 
+
+class BootMedia(MediaCase):
     def test_an_image_has_what_boots_the_agent_and_where_its_loader_finds_it(self) -> None:
         authorities = self.directory / "ca.pem"
         authorities.write_text("an authority")
