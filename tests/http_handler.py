@@ -2,7 +2,11 @@
 
 import http.server
 import json
+import threading
+from collections.abc import Callable
 from typing import Any
+
+import fixtures
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -29,3 +33,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Drop the log of requests, to keep the test's output readable."""
+
+
+class FunctionServer(fixtures.Fixture):
+    """A server whose answers a function writes.
+
+    :ivar url: of something on it.
+    """
+
+    def __init__(self, answer: Callable[[Handler], None]) -> None:
+        super().__init__()
+        self._handler = type("FunctionHandler", (Handler,), {"do_GET": lambda handler: answer(handler)})
+
+    def _setUp(self) -> None:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler)
+        server.daemon_threads = True
+        server.handle_error = lambda *_given: None  # type: ignore[method-assign]  # clients may go away
+        self.url = f"http://127.0.0.1:{server.server_port}/file"
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)

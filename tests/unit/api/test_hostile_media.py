@@ -3,7 +3,6 @@
 import asyncio
 import concurrent.futures
 import gzip
-import http.server
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,58 +12,26 @@ import testtools
 
 from ingot.api.web.streams import Reading
 from ingot.common import errors
-from tests import patience
+from tests import http_handler, patience
 from tests.unit.api import test_boot_media
 
 MIB = 1024 * 1024
 
 
-class Server(http.server.ThreadingHTTPServer):
-    """Answers as it is made to.
-
-    :param answer: writes the answer to a request.
-    """
-
-    daemon_threads = True
-
-    def __init__(self, answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> None:
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                answer(self)
-
-            def log_message(self, *_given: object) -> None:
-                """Say nothing."""
-
-        super().__init__(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server_port}/image"
-
-    def handle_error(self, *_given: object) -> None:
-        """Say nothing: the client goes away."""
-
-
-def write_head(handler: http.server.BaseHTTPRequestHandler, status: int, **headers: str) -> None:
-    handler.send_response(status)
-    for name, value in headers.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.end_headers()
-
-
 class HostileMedia(test_boot_media.MediaCase):
     sizes: ClassVar[tuple[str, ...]] = ("9" * 5000, "\xb2", "-1", "")
 
-    def serve(self, answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> str:
-        server = Server(answer)
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        return server.url
+    def serve(self, answer: Callable[[http_handler.Handler], None]) -> str:
+        return self.useFixture(http_handler.FunctionServer(answer)).url
 
-    def drip(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+    def drip(self, handler: http_handler.Handler) -> None:
         """Answer the question for the size at once, and then byte by byte."""
         first, _, last = handler.headers["Range"].removeprefix("bytes=").partition("-")
-        write_head(handler, 206, Content_Range=f"bytes {first}-{last}/{4 * MIB}")
-        for _ in range(int(first), int(last) + 1):
+        length = int(last) + 1 - int(first)
+        handler.answer(206, **{"Content-Length": str(length), "Content-Range": f"bytes {first}-{last}/{4 * MIB}"})
+        for _ in range(length):
             handler.wfile.write(b"x")
+            handler.wfile.flush()
             time.sleep(0.05)
 
     def test_what_arrives_byte_by_byte_is_not_read_for_ever(self) -> None:
@@ -79,27 +46,26 @@ class HostileMedia(test_boot_media.MediaCase):
     def test_what_is_packed_stays_so(self) -> None:
         packed = gzip.compress(bytes(MIB))
 
-        def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
-            write_head(handler, 200, Content_Length=str(len(packed)), Content_Encoding="gzip")
-            handler.wfile.write(packed)
+        def answer(handler: http_handler.Handler) -> None:
+            handler.answer(200, packed, **{"Content-Encoding": "gzip"})
 
         self.assertEqual(packed, self.read(self.link(image=self.serve(answer))))
 
     def test_a_size_that_there_is_not_is_an_error_of_its_server(self) -> None:
         for size in self.sizes:
-            for status, headers in ((206, {"Content_Range": f"bytes 0-0/{size}"}), (200, {"Content_Length": size})):
+            for status, headers in ((206, {"Content-Range": f"bytes 0-0/{size}"}), (200, {"Content-Length": size})):
 
                 def answer(
-                    handler: http.server.BaseHTTPRequestHandler, status: int = status, headers: dict[str, str] = headers
+                    handler: http_handler.Handler, status: int = status, headers: dict[str, str] = headers
                 ) -> None:
-                    write_head(handler, status, **headers)
+                    handler.answer(status, **headers)
 
                 found = self.api("GET", self.link(image=self.serve(answer)))
                 self.assertEqual(503, found.status, (status, size))
                 self.assertIn("does not say how large it is", found.message)
 
     def test_no_more_is_laid_out_than_a_medium_holds(self) -> None:
-        url = self.serve(lambda handler: write_head(handler, 206, Content_Range=f"bytes 0-0/{10**15}"))
+        url = self.serve(lambda handler: handler.answer(206, **{"Content-Range": f"bytes 0-0/{10**15}"}))
         found = self.api("GET", self.link(kernel=url))
         self.assertEqual(503, found.status)
         self.assertIn("/boot/kernel has 1000000000000000 bytes", found.message)
@@ -108,10 +74,10 @@ class HostileMedia(test_boot_media.MediaCase):
         goes_on, asked = threading.Event(), threading.Semaphore(0)
         self.addCleanup(goes_on.set)
 
-        def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        def answer(handler: http_handler.Handler) -> None:
             asked.release()
             goes_on.wait(patience.seconds(30))
-            write_head(handler, 206, Content_Range="bytes 0-0/1000")
+            handler.answer(206, **{"Content-Range": "bytes 0-0/1000"})
 
         path = self.link(image=self.serve(answer))
         with concurrent.futures.ThreadPoolExecutor(2) as clients:
