@@ -17,7 +17,7 @@ import fixtures
 from ingot.common import clock, errors, states
 from ingot.drivers.interfaces import children, results
 from ingot.rack import ports
-from tests import patience
+from tests import http_handler, patience
 from tests.functional.deployment.lab import FileServer
 from tests.unit.drivers import fakes, http_agent, registry
 
@@ -44,6 +44,17 @@ SHOW = """\
   gather_facts: false
   tasks:
     - copy: {{content: "{{{{ ironic | to_json }}}}", dest: "{said}"}}
+"""
+FETCH = """\
+- hosts: ironic
+  gather_facts: false
+  tasks:
+    - write_image:
+        device: "{{{{ ironic.root_device }}}}"
+        url: "{url}"
+        disk_format: raw
+        checksum: "sha256:{checksum}"
+        authorization: "Bearer {secret}"
 """
 STEPS = """\
 - name: {name}
@@ -212,6 +223,26 @@ class AnsibleTest(fakes.DriverTestCase):
         for length in (long - 1, long, long + 1, 150):
             task = self.machine(options={"state_path": f"{self.place}/".ljust(length, "x"), "host": "host"})
             self.assertEqual(results.DONE, self.deploy(task), length)
+
+    def test_a_registrys_token_does_not_go_where_it_redirects_to(self) -> None:
+        """Registries keep images elsewhere, and a hostile one names any place."""
+        asked = []
+
+        def send(handler: http_handler.Handler) -> None:
+            asked.append(handler.headers["Authorization"])
+            handler.answer(200, IMAGE)
+
+        def lead_on(handler: http_handler.Handler) -> None:
+            asked.append(handler.headers["Authorization"])
+            handler.answer(302, Location=elsewhere)
+
+        elsewhere = self.useFixture(http_handler.FunctionServer(send)).url
+        first = self.useFixture(http_handler.FunctionServer(lead_on)).url
+        checksum = hashlib.sha256(IMAGE).hexdigest()
+        directory = self.playbooks(deploy=FETCH.format(url=first, checksum=checksum, secret=SECRET))
+        self.deploy(self.machine(ansible_playbooks_path=directory))
+        self.assertEqual(IMAGE, self.device.read_bytes()[: len(IMAGE)])
+        self.assertEqual([f"Bearer {SECRET}", None], asked)
 
     def test_what_is_not_the_image_is_not_left_on_the_disk(self) -> None:
         task = self.machine()

@@ -55,6 +55,7 @@ def _fetch(module: AnsibleModule, write: Callable[[bytes], object]) -> None:
     answer = open_url(
         options["url"],
         headers=headers,
+        unredirected_headers=list(headers),  # a registry's token is for no other server
         timeout=_TIMEOUT,
         use_proxy=False,
         validate_certs=options["validate_certs"],
