@@ -97,11 +97,11 @@ def fetch(task: Task, field: str, url: str, most: int) -> bytes | results.PollAf
     key = (task.node.uuid, str(task.node.run_id), field, url)
     seconds, verify = task.conf.webserver_connection_timeout, fetching.read_verify(task.conf)
     networks = read_networks(task)
-    content = _ask(task, key, seconds, lambda: fetching.fetch(url, most, seconds, networks, verify))
-    if content is None:
-        return _POLL
-    _forget(key)
     try:
+        content = _ask(task, key, seconds, lambda: fetching.fetch(url, most, seconds, networks, verify))
+        if content is None:
+            return _POLL
+        _forget(key)
         return content.result()
     except fetching.FetchError as exc:
         raise errors.ImageError(f"{field}: {masking.mask_text(url)}: {exc.message}") from None

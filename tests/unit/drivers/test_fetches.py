@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import socket
 import threading
 from typing import Any
 
@@ -58,19 +59,36 @@ class FetchesTest(fakes.DriverTestCase):
         self.assertEqual(SHA, image.checksum)
         self.assertEqual("/SUM", asked[0])
 
+    def failed(self, task: fakes.MemoryTask) -> str:
+        def fails() -> str | None:
+            try:
+                instance_image.examine(task)
+            except errors.IngotError as exc:
+                return exc.message
+            return None
+
+        message: str = conductor_case.eventually(fails, "it fails")
+        return message
+
+    def test_a_name_that_is_never_resolved(self) -> None:
+        ended = threading.Event()
+
+        def resolve(*_given: Any, **_more: Any) -> None:
+            ended.wait(60)
+            raise socket.gaierror
+
+        self.patch(socket, "getaddrinfo", resolve)
+        self.addCleanup(ended.set)
+        self.patch(fetches, "_GRACE", 0.0)
+        message = self.failed(self.with_checksum("http://sums/SUM", webserver_connection_timeout=1))
+        self.assertEqual("instance_info.image_checksum: http://sums/SUM: it was not there within 1 s", message)
+
     def test_one_that_never_ends_fails_in_time(self) -> None:
         server = SlowServer()
         self.addCleanup(server.stop)
         task = self.with_checksum(f"{server.url}/?X-Signature=hush", webserver_connection_timeout=1)
 
-        def fails() -> str | None:
-            try:
-                instance_image.examine(task)
-            except errors.ImageError as exc:
-                return exc.message
-            return None
-
-        message = conductor_case.eventually(fails, "it fails")
+        message = self.failed(task)
         for part in ("instance_info.image_checksum", server.url, "not there within 1 s"):
             self.assertIn(part, message)
         self.assertNotIn("hush", message)
