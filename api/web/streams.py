@@ -365,7 +365,7 @@ class Reading:
     def _end_turn(self, part: "asyncio.Future[bytes]") -> None:
         self._turn.release()
         if not part.cancelled():
-            part.exception()  # its client may have gone: then it is nobody's, and nothing to complain about
+            part.exception()  # its client may have gone: then no caller sees it, and that is nothing to log
 
     def close(self) -> None:
         """End it; safe to repeat. A part that is being made is the last one."""
