@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from ingot.rack import sensors
 
 OK = 0x00
-OUT_OF_RANGE = 0xC9
 NOT_PRESENT = 0xCB
 INVALID_FIELD = 0xCC
 _CANCELED = 0xC5

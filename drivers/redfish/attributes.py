@@ -160,5 +160,10 @@ _PARSERS: dict[str, Callable[[object, Json], object]] = {
 def _check_bounds(number: int, about: Json, names: tuple[str, str], message: str) -> None:
     low, high = (bound if _is_number(bound, 65) else None for bound in map(about.get, names))
     if (low is not None and number < low) or (high is not None and number > high):
-        bounds = [("at least", low), ("at most", high)]
-        raise ValueError(message.format(" and ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)))
+        raise ValueError(message.format(_name_range(low, high)))
+
+
+def _name_range(low: object, high: object) -> str:
+    if high is None:
+        return f"at least {low}"
+    return f"at most {high}" if low is None else f"{low} to {high}"

@@ -39,7 +39,7 @@ class AttributesTest(testtools.TestCase):
             (1.5, 1, {}, "A: it must be an integer."),
             (True, 1, {}, "A: it must be an integer."),
             (5, 1, {"LowerBound": 6}, "A: it must be at least 6."),
-            (5, 1, {"LowerBound": 1, "UpperBound": 4}, "A: it must be at least 1 and at most 4."),
+            (5, 1, {"LowerBound": 1, "UpperBound": 4}, "A: it must be 1 to 4."),
             ("abc", "x", {"MinLength": 4, "MaxLength": "no"}, "A: it must have at least 4 characters."),
             ("abc", "x", {"MaxLength": 2}, "A: it must have at most 2 characters."),
             (
