@@ -182,6 +182,11 @@ class Session(simplesession.Session):
         self._add_request_entry((_APPLICATION + 1, self.seqlun, _SEND_MESSAGE))
         return message
 
+    @property
+    def servers(self) -> tuple[int, ...]:
+        """Addresses of the controllers whose sensors this session reaches: the BMC, or the last of the route."""
+        return (_BMC, *(hop.address for hop in self._route[-1:]))
+
     def extend(self, seconds: float) -> None:
         """Have the session go on until ``seconds`` from now, for work that has no end of its own."""
         now = time.monotonic()

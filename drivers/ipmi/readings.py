@@ -140,10 +140,12 @@ def _name_health(value: int) -> str:
 
 
 def read_sensors(session: Session) -> list[Sensor]:
-    """Return the machine's sensors with what they read; one that the BMC does not read now is left out."""
+    """Return the machine's sensors with what they read; one that this BMC does not read, or not now, is left out."""
     command = _Command(session)
     known = _Records(command).sensors.values()
-    found = (_read_sensor(session, command, one) for one in known if one.readable)
+    # Another controller, or logical unit, has other sensors of the same numbers.
+    own = [one for one in known if one.readable and one.sensor_owner in session.servers and not one.sensor_lun]
+    found = (_read_sensor(session, command, one) for one in own)
     return [one for one in found if one is not None]
 
 

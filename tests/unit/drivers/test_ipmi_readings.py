@@ -28,6 +28,7 @@ class Session(pyghmi_session.Session):  # type: ignore[misc]
     def __init__(self, lacks: tuple[int, int] = (0, 0)) -> None:
         self._commands = bmc_commands.Extras(Chassis())
         self._lacks = lacks
+        self._route = ()
 
     def request(self, netfn: int, command: int, data: Sequence[int]) -> dict[str, Any]:
         if (netfn, command) == self._lacks:
@@ -71,6 +72,11 @@ class ReadingsTest(testtools.TestCase):
         other_version = fan[:2] + b"\x99" + fan[3:]
         for strange in (bytes(unknown_unit), other_version, fan[:4] + b"\x01\x20"):
             self.assertEqual(["Inlet Temp"], list(self.read(strange, inlet)), strange)
+
+    def test_sensors_of_other_controllers_are_not_looked_for_at_the_bmc(self) -> None:
+        inlet, fan = sensors.RECORDS[:2]
+        for owner, unit in ((0x2C, 0), (0x20, 1)):
+            self.assertEqual(["Inlet Temp"], list(self.read(fan[:5] + bytes((owner, unit)) + fan[7:], inlet)))
 
     def test_records_of_one_bmc_are_not_taken_for_those_of_another(self) -> None:
         self.assertEqual(["Inlet Temp"], list(self.read(sensors.RECORDS[0])))
