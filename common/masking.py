@@ -39,6 +39,8 @@ _URL_PASSWORD = re.compile(
     re.IGNORECASE,
 )
 _URL_PARAMETER = re.compile(r"(?P<before>[?&;#](?P<name>[^=&?;#\s\"'<>]{1,100})=)[^&\s\"'<>]+")
+# Links to what machines and BMCs fetch: who knows one reads what is there, tokens of agents too.
+_TICKET = re.compile(r"(?P<before>/boot/(?:images|media|volumes)/[^/\s]{1,100}/)[^/\s\"'<>]+")
 _SIGNATURE = re.compile(r"signature|(?:_|^)sig", re.IGNORECASE)
 
 
@@ -79,7 +81,9 @@ def mask(value: Any) -> Any:
 
 
 def mask_text(text: str) -> str:
-    """Return a text with the secrets of its URLs masked: passwords, and parameters that sign or authorize a request."""
+    """Return a text with the secrets of its URLs masked: passwords, tickets, parameters that authorize."""
+    if "/boot/" in text:
+        text = _TICKET.sub(rf"\g<before>{MASK}", text)
     if "=" not in text and not ("@" in text and "://" in text):  # nearly all texts
         return text
     return _URL_PARAMETER.sub(_mask_parameter, _URL_PASSWORD.sub(rf"\g<before>{MASK}", text))

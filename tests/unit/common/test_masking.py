@@ -83,6 +83,8 @@ class Urls(testtools.TestCase):
             ("http://o'ada:it's\"s3cret\"<@h/x", "http://o'ada:******@h/x"),
             ("http://ada:s3/c?r#et@h/x: not a port", "http://ada:******@h/x: not a port"),
             (f"http://{'a' * 250}:{'s3cret' * 300}@h/", f"http://{'a' * 250}:******@h/"),
+            ("http://h/api/boot/media/n0de/s3cret/boot.iso x", "http://h/api/boot/media/n0de/******/boot.iso x"),
+            ("'/boot/images/n0de/s3cret/ident'", "'/boot/images/n0de/******/ident'"),
             ("/v1/commands/?agent_token=s3cret HTTP/1.1", "/v1/commands/?agent_token=****** HTTP/1.1"),
         ):
             self.assertEqual(shown, masking.mask_text(url))
@@ -92,6 +94,7 @@ class Urls(testtools.TestCase):
         for url in (
             *("http://host:8080/a@b", "http://[::1]:8080/a@b", "'http://host:8080', a@b", "http://host:/a@b"),
             *("https://host/x?a=1", "https://host/x?design=1", "file:///images/a.raw", "rabbit://me@host/", "a:b@c"),
+            *("http://h/boot/grub/grub.cfg-01-aa", "/boot/media/<node>/<ticket>/boot.iso", "http://files/boot/media/a"),
         ):
             self.assertEqual(url, masking.mask_text(url))
 
