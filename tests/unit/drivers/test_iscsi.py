@@ -1,5 +1,6 @@
 """Deploy interface ``iscsi``: what a machine says does not decide where is written, and a registry is asked once."""
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -108,7 +109,7 @@ class IscsiTest(AgentDeployTestCase):
 class WriterTest(testtools.TestCase):
     """The program that writes, up to where it would connect to a disk."""
 
-    def failed(self, length: str) -> str:
+    def failed(self, length: str, checksum: str = "0" * 64) -> str:
         """Return why an image of three bytes is not written."""
 
         class Handler(http_handler.Handler):
@@ -118,7 +119,7 @@ class WriterTest(testtools.TestCase):
 
         server = HandledServer(Handler)
         self.addCleanup(server.stop)
-        image = {"urls": [server.url], "path": "", "disk_format": "qcow2", "algorithm": "sha256", "checksum": "0" * 64}
+        image = {"urls": [server.url], "path": "", "disk_format": "qcow2", "algorithm": "sha256", "checksum": checksum}
         fetched = {"scratch": self.useFixture(fixtures.TempDir()).path, "authorization": None, "verify": True}
         target = dict.fromkeys(("portal", "target", "initiator", "username", "password"), "")
         job = {**image, **fetched, **target, "denied": [], "allowed": [], "sparse": False, "attempts": 1}
@@ -131,3 +132,7 @@ class WriterTest(testtools.TestCase):
     def test_what_servers_say_of_lengths(self) -> None:
         for length, said in (("3", "the sha256 of the image is"), ("x", "the sha256 of"), ("9", "breaks off")):
             self.assertIn(said, self.failed(length))
+
+    def test_what_is_not_what_it_is_called(self) -> None:
+        checksum = hashlib.sha256(b"abc").hexdigest()
+        self.assertEqual("the image is raw; image_disk_format says qcow2", self.failed("3", checksum))
