@@ -11,7 +11,7 @@ from oslo_log import log
 from ingot.common import errors, fetching
 from ingot.common.conf import opts
 from ingot.common.json_types import MediaConfig
-from ingot.drivers.images import fetches, media, ramdisks
+from ingot.drivers.images import configdrive, fetches, media, ramdisks
 from ingot.drivers.interfaces import boot, results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.management import ManagementInterface
@@ -145,19 +145,30 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
     def prepare_instance(self, task: Task) -> None:
         """Boot a deployed image from disk; a user's image or ramdisk, in ``instance_info``, as the agent is booted."""
         info = task.node.instance_info
-        second: MediaConfig = {"second": "configdrive"} if task.configdrive() else {}
         if info.get("boot_iso"):
-            self._boot(task, "instance", {"image": str(info["boot_iso"]), "of_user": ["image"], **second})
+            self._boot(
+                task, "instance", {"image": str(info["boot_iso"]), "of_user": ["image"], **self._offer_drive(task)}
+            )
         elif info.get("kernel") and info.get("ramdisk"):
             arguments = self.build_arguments(task, "instance", {})
             own = media.build(task, info["kernel"], info["ramdisk"], arguments, ["kernel", "ramdisk"])
-            self._boot(task, "instance", {**own, **second})
+            self._boot(task, "instance", {**own, **self._offer_drive(task)})
         elif get_interface(task, StorageInterface).should_write_image(task):
             self._withdraw(task)
             task.set(boot_config={"target": "disk"})
             self.set_boot_device(task, "disk", persistent=True)
         else:
             raise self.not_supported("boot of a volume")
+
+    @staticmethod
+    def _offer_drive(task: Task) -> MediaConfig:
+        """Return what lets a user's image find its config drive, which is stored as the API is to send it."""
+        drive = configdrive.read(task)
+        if drive is None:
+            return {}
+        if drive != task.configdrive():
+            task.set(configdrive=drive)
+        return {"second": "configdrive"}
 
     def clean_up_instance(self, task: Task) -> None:
         if task.node.boot_config.get("target") in ("instance", "disk"):

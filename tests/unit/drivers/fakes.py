@@ -75,6 +75,7 @@ class MemoryTask:
         self.saved = 0
 
     def set(self, **columns: Any) -> None:
+        self.drive = columns.pop("configdrive", self.drive)
         for name, value in columns.items():
             if not hasattr(self.node, name):
                 raise AttributeError(f"the node has no column {name}")

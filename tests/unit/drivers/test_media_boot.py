@@ -1,6 +1,10 @@
 """What the conductor notes for a boot without a network: checked before, and given to the BMC as a link."""
 
+import base64
+import gzip
+import json
 from typing import Any, ClassVar
+from unittest import mock
 
 from ingot.common import errors
 from ingot.drivers.images import media
@@ -101,6 +105,14 @@ class MediaBoot(fakes.DriverTestCase):
             task = self.boots(info)
             self.assertIs(expected, task.driver.boot.brings_token(task), info)
         self.assertFalse((task := self.boots(boot_interface="ipxe")).driver.boot.brings_token(task))
+
+    def test_the_config_drive_of_a_live_image_is_stored_as_it_is_sent(self) -> None:
+        task = self.boots(deploy_interface="custom-agent", instance_info={"boot_iso": "http://files/live.iso"})
+        task.drive = json.dumps({"meta_data": {"name": "live"}})  # as steps of that interface take it
+        with mock.patch.object(task.driver.boot, "_boot") as booted:
+            task.driver.boot.prepare_instance(task)
+        self.assertEqual("configdrive", booted.call_args.args[2]["second"])
+        self.assertIn(b'"name": "live"', gzip.decompress(base64.b64decode(task.drive)))
 
     def test_a_live_image_needs_a_boot_interface_that_boots_images(self) -> None:
         info = {"boot_iso": "http://files/live.iso"}
