@@ -111,6 +111,7 @@ class Session(simplesession.Session):
     :param route: the controllers that requests are bridged through; the last one serves them. Empty: the BMC does.
     :param addresses: where the BMC may be; the one that the first answer comes from is the BMC's.
     :param deadline: on the clock of ``time.monotonic``.
+    :ivar place: name, port and route, which tell one controller from another.
     :raises Unresponsive: also from all methods.
     :raises LoginError: the BMC refuses the log-in.
     """
@@ -129,6 +130,7 @@ class Session(simplesession.Session):
     ) -> None:
         privilege, self._suites = terms
         self._route = route
+        self.place = (login[0], login[3], route)
         self._bridges = False
         self._deadline = deadline
         self._addresses = addresses

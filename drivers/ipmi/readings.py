@@ -23,6 +23,9 @@ FACTOR = 3  # times [ipmi] command_retry_timeout: a BMC has hundreds of records
 
 _MOST_PACKETS = 20_000  # each record takes two or three
 
+_MOST_KEPT = 50
+"""BMCs whose records are kept: those of one are some hundred KiB."""
+
 _CANCELED, _TOO_LONG = 0xC5, 0xCA
 """Refusals upon which pyghmi asks for less of a record, or for a new reservation."""
 
@@ -114,7 +117,13 @@ def _decode_name(name: bytes) -> str:
 
 
 class _Records(sdr.SDR):
-    """The records of one BMC."""
+    """The records of one BMC, which are kept until it says that they have changed."""
+
+    device_id: object
+
+    def __init__(self, command: _Command, session: Session) -> None:
+        self._place = session.place
+        super().__init__(command)
 
     def make_sdr_entry(self, record: Sequence[int]) -> _Record:
         return _Record(record, event_constants, False, self.mfg_id, self.prod_id)
@@ -127,12 +136,11 @@ class _Records(sdr.SDR):
             LOG.debug("A record of a sensor is left out (%r): %s", exc, bytes(record).hex(" "))
 
     def get_sdr(self) -> None:
-        """Read the records; pyghmi would take those of a BMC with the same version and time."""
-        self.device_id = object()
-        try:
-            super().get_sdr()
-        finally:
-            sdr.shared_sdrs.clear()
+        """Read the records, unless they are known; pyghmi would take those of any BMC of the same version and time."""
+        self.device_id = (self._place, self.device_id)
+        super().get_sdr()
+        for oldest in list(sdr.shared_sdrs)[:-_MOST_KEPT]:
+            del sdr.shared_sdrs[oldest]
 
 
 def _name_health(value: int) -> str:
@@ -142,7 +150,7 @@ def _name_health(value: int) -> str:
 def read_sensors(session: Session) -> list[Sensor]:
     """Return the machine's sensors with what they read; one that this BMC does not read, or not now, is left out."""
     command = _Command(session)
-    known = _Records(command).sensors.values()
+    known = _Records(command, session).sensors.values()
     # Another controller, or logical unit, has other sensors of the same numbers.
     own = [one for one in known if one.readable and one.sensor_owner in session.servers and not one.sensor_lun]
     found = (_read_sensor(session, command, one) for one in own)
@@ -200,7 +208,7 @@ def _read_thresholds(session: Session, command: _Command, record: _Record) -> di
 def read_log(session: Session) -> list[Json]:
     """Return the events in the BMC's log, the oldest first."""
     command = _Command(session)
-    records = _Records(command)
+    records = _Records(command, session)
     entries = events.EventHandler(records, command).fetch_sel(command)
     return [
         {

@@ -25,10 +25,11 @@ class Chassis:
 class Session(pyghmi_session.Session):  # type: ignore[misc]
     """A session with the rack's BMC, without packets."""
 
-    def __init__(self, lacks: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, lacks: tuple[int, int] = (0, 0), place: object = None) -> None:
         self._commands = bmc_commands.Extras(Chassis())
         self._lacks = lacks
         self._route = ()
+        self.place = place or object()
 
     def request(self, netfn: int, command: int, data: Sequence[int]) -> dict[str, Any]:
         if (netfn, command) == self._lacks:
@@ -41,10 +42,10 @@ class Session(pyghmi_session.Session):  # type: ignore[misc]
 
 
 class ReadingsTest(testtools.TestCase):
-    def read(self, *records: bytes) -> dict[str, Any]:
+    def read(self, *records: bytes, place: object = None) -> dict[str, Any]:
         numbered = [struct.pack("<H", number) + record[2:] for number, record in enumerate(records, 1)]
         with fixtures.MonkeyPatch("ingot.rack.sensors.RECORDS", numbered):
-            return {one["name"]: one for one in readings.read_sensors(Session())}
+            return {one["name"]: one for one in readings.read_sensors(Session(place=place))}
 
     def test_a_name_may_be_packed(self) -> None:
         letters = [ord(letter) - 0x20 for letter in "12V AUX."]
@@ -79,8 +80,12 @@ class ReadingsTest(testtools.TestCase):
             self.assertEqual(["Inlet Temp"], list(self.read(fan[:5] + bytes((owner, unit)) + fan[7:], inlet)))
 
     def test_records_of_one_bmc_are_not_taken_for_those_of_another(self) -> None:
-        self.assertEqual(["Inlet Temp"], list(self.read(sensors.RECORDS[0])))
-        self.assertEqual(["Fan 1"], list(self.read(sensors.RECORDS[1])))
+        self.assertEqual(["Inlet Temp"], list(self.read(sensors.RECORDS[0], place="one")))
+        self.assertEqual(["Fan 1"], list(self.read(sensors.RECORDS[1], place="another")))
+        self.assertEqual(["Inlet Temp"], list(self.read(place="one")), "its records are read again")
+        for other in range(100):
+            self.read(sensors.RECORDS[1], place=other)
+        self.assertEqual(["Fan 1"], list(self.read(sensors.RECORDS[1], place="one")), "all are kept for ever")
 
     def test_a_refusal_names_the_request(self) -> None:
         for read, netfn, command in (
