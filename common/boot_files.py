@@ -1,4 +1,4 @@
-"""What a boot loader reads: addresses of files and kernel arguments (drivers check them, the API renders them)."""
+"""What boot loaders and BMCs read: addresses of files, kernel arguments; drivers check them, the API renders them."""
 
 import re
 import urllib.parse
@@ -33,6 +33,15 @@ def parse_url(url: str) -> Place | None:
         return None
     query = f"?{parts.query}" if parts.query else ""
     return Place(parts.scheme, parts.netloc, parts.path[1:] + query)
+
+
+def read_scheme(url: str) -> str:
+    """Return the scheme of a URL in small letters; an empty text for what is no URL with a host."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return ""
+    return parts.scheme if parts.hostname else ""
 
 
 def suits_grub(arguments: str) -> bool:

@@ -4,11 +4,10 @@ The link has a ticket in it, which ends with the boot: when the next medium repl
 """
 
 import secrets
-import urllib.parse
 
 from oslo_utils import strutils
 
-from ingot.common import errors
+from ingot.common import boot_files, errors
 from ingot.common.conf import opts
 from ingot.common.json_types import MediaConfig
 from ingot.drivers.images import glance_images, ramdisks
@@ -70,10 +69,8 @@ def check_place(task: Task) -> None:
     """
     info = task.node.driver_info
     place = info.get("external_http_url")
-    if place is not None:
-        parts = urllib.parse.urlsplit(str(place))
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise errors.Invalid(field="driver_info.external_http_url", value=place, allowed="An http or https URL.")
+    if place is not None and boot_files.read_scheme(str(place)) not in ("http", "https"):
+        raise errors.Invalid(field="driver_info.external_http_url", value=place, allowed="An http or https URL.")
     source = info.get("ramdisk_image_download_source")
     if source is not None and source not in _SOURCES:
         raise errors.Invalid(

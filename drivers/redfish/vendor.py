@@ -2,7 +2,7 @@
 
 import urllib.parse
 
-from ingot.common import errors
+from ingot.common import boot_files, errors
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces.sensors import ReadsSensors
 from ingot.drivers.interfaces.task import Task
@@ -53,7 +53,7 @@ class RedfishVendor(RedfishInterface, ReadsSensors):
         Protocol: str = "Redfish", HttpHeaders: list[Json] | None = None,
     ) -> Json:  # fmt: skip
         """Have the BMC send its events to a URL; return the subscription."""
-        if not isinstance(Destination, str) or not virtual_media.read_scheme(Destination):
+        if not isinstance(Destination, str) or not boot_files.read_scheme(Destination):
             raise errors.Invalid(field="Destination", value=Destination, allowed="A URL.")
         if Protocol not in _PROTOCOLS:
             raise errors.Invalid(field="Protocol", value=Protocol, allowed=f"One of {', '.join(_PROTOCOLS)}.")

@@ -1,9 +1,8 @@
 """Virtual media: drives of a machine whose media the BMC fetches from a URL."""
 
 import asyncio
-import urllib.parse
 
-from ingot.common import errors, masking
+from ingot.common import boot_files, errors, masking
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces import bmc_loop
 from ingot.drivers.redfish import connection
@@ -38,20 +37,11 @@ def describe_drives(machine: connection.Machine) -> list[Json]:
     ]
 
 
-def read_scheme(url: str) -> str:
-    """Return the scheme of a URL in small letters; an empty text for what is no URL with a host."""
-    try:
-        parts = urllib.parse.urlsplit(url)
-    except ValueError:
-        return ""
-    return parts.scheme if parts.hostname else ""
-
-
 def check_url(image_url: str) -> None:
     """
     :raises Invalid: the BMC could not fetch it.
     """
-    if read_scheme(image_url) not in ("http", "https"):
+    if boot_files.read_scheme(image_url) not in ("http", "https"):
         raise errors.Invalid(
             field="image_url", value=image_url, allowed="A URL of http or https: the BMC fetches the image itself."
         )

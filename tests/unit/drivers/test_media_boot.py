@@ -40,6 +40,7 @@ class MediaBoot(fakes.DriverTestCase):
     def test_what_cannot_be_used_is_named(self) -> None:
         for key, value in (
             ("external_http_url", "api"),
+            ("external_http_url", "http://[api"),
             ("ramdisk_image_download_source", "swift"),
             ("deploy_iso", "agent.iso"),
             ("rescue_iso", "http://files/a b"),
