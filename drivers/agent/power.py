@@ -58,6 +58,7 @@ class AgentPower(PowerInterface):
             raise errors.HardwareError(what="Restarting the machine", reason=f"no agent runs on it, and {_BY_HAND}")
         memory["known"] = len(_list_restarts(client.AgentClient(task)))
         memory["asked_at"] = time.time()
+        task.set(boot_address=None)
         return results.PollAfter(0.0, waits_for=Wait.AGENT)  # written down before it is asked
 
     def _ask_once(self, task: Task) -> results.Result:
@@ -79,7 +80,7 @@ class AgentPower(PowerInterface):
             if command["command_status"] not in (client.RUNNING, client.SUCCEEDED):
                 raise errors.AgentError(what=f"Agent command {_RESTART}", reason=client.error_text(command))
         session.drop(task)
-        task.set(power_state=states.POWER_ON, boot_address=None)
+        task.set(power_state=states.POWER_ON)
         return results.DONE
 
 

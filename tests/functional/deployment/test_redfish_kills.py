@@ -7,6 +7,7 @@ from typing import Any
 
 import testtools
 
+from tests import patience
 from tests.functional.deployment import lab
 
 KILLS = 8
@@ -61,7 +62,7 @@ class KillsTest(testtools.TestCase):
             given = {"interface": interface, "step": step, "args": _fill(args, bench.files.url)}
             bench.user.provision(node, "clean", clean_steps=[given], disable_ramdisk=True)
             for _kill in range(KILLS):
-                time.sleep(chance.uniform(0.05, 0.7))
+                time.sleep(patience.seconds(chance.uniform(0.05, 0.7)))  # five kills without progress end a flow
                 bench.process.stop(signal.SIGKILL)
                 bench.process.start()
                 bench.wait_until_served()

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import time
+import tty
 from collections.abc import Awaitable, Iterator
 from typing import Any, ClassVar, TypeVar
 
@@ -65,6 +66,7 @@ class SerialOverLanTest(DriverRackTest):
     def ipmitool_console(self) -> Iterator[int]:
         """Open the console with ipmitool; yield the terminal that it runs in."""
         ours, theirs = pty.openpty()
+        tty.setraw(theirs)  # which ipmitool does only after it has said that the session works
         port = str(self.rack.machines[0]["bmc_port"])
         command = ["ipmitool", "-I", "lanplus", "-H", "127.0.0.1", "-p", port, "-U", "admin", "-P", "password"]
         with subprocess.Popen([*command, "sol", "activate"], stdin=theirs, stdout=theirs, stderr=theirs) as process:

@@ -1,6 +1,7 @@
 """Power is level-triggered: each call looks, and nothing waits."""
 
 from typing import Any
+from unittest import mock
 
 from ingot.common import errors, states
 from ingot.drivers.interfaces import power_control, results
@@ -66,6 +67,24 @@ class PowerControlTest(fakes.DriverTestCase):
         self.subject.set(boot_address="192.0.2.7", disable_power_off=True)
         power_control.power_on(self.subject)
         self.assertIsNone(self.subject.node.boot_address)
+
+    def test_what_a_fast_machine_is_given_as_it_boots_is_not_taken_back(self) -> None:
+        for config, before in (({"target": "volume"}, 1), ({"target": "disk"}, 0)):
+            self.power = self.subject.driver.power = SlowPower(self.subject.conf, "slow")
+            self.power.state = states.POWER_OFF
+            self.subject.set(boot_config=config)
+            self.subject.saved = 0
+            self.subject.memory.clear()
+            written: list[int] = []
+            send = self.power.start_power_change
+
+            def start(task: Any, target: str, written: list[int] = written, send: Any = send) -> None:
+                written.append(task.saved)
+                send(task, target)
+
+            with mock.patch.object(self.power, "start_power_change", start):
+                power_control.power_on(self.subject)
+            self.assertEqual([before], written)
 
     def test_a_state_that_is_there_needs_no_command(self) -> None:
         self.assertEqual(results.DONE, power_control.power_on(self.subject))
