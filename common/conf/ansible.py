@@ -6,8 +6,8 @@ ANSIBLE: list[cfg.Opt] = [
     cfg.StrOpt(
         "playbooks_path",
         default="",
-        help="Directory of playbooks, with their roles and a folder library. driver_info.ansible_playbooks_path may name "
-        "one in it, and nothing outside of it. Empty: those that come with Ingot.",
+        help="Directory of playbooks, with their roles and a folder library. driver_info.ansible_playbooks_path may "
+        "name one in it, and nothing outside of it. Empty: those that come with Ingot.",
     ),
     cfg.StrOpt("default_deploy_playbook", default="deploy.yaml", help="The playbook in it that deploys."),
     cfg.StrOpt(
