@@ -18,8 +18,8 @@ extensions = [
 ]  # graphviz: Debian's package has the program dot
 graphviz_output_format = "svg"
 root_doc = "index"
-html_theme = "alabaster"
-html_theme_options = {"description": "Bare-metal machines behind an API", "fixed_sidebar": True}
+html_theme = "furo"
+html_title = f"Ingot {release}"
 nitpicky = True
 html_static_path = ["_static"]
 html_css_files = ["tables.css"]
