@@ -19,12 +19,14 @@ from werkzeug.datastructures import Headers, Range
 from werkzeug.http import parse_range_header
 
 from ingot.api.agents import boot_scripts
-from ingot.api.agents.media import fat, iso, loaders, settings, sources
+from ingot.api.agents.media import settings, signed_loader, sources
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
 from ingot.api.web.streams import Reading
 from ingot.common import errors
 from ingot.common.json_types import MediaConfig
+from ingot.common.media import fat, iso, loaders
+from ingot.common.media.content import Content, Source
 from ingot.db import boots, models, nodes
 
 LOG = log.getLogger(__name__)
@@ -167,7 +169,7 @@ def _prepare_second(call: Call, node: models.Node) -> _Medium:
         words = f"{config.get('arguments', '')} {_write_token(config)}"
         files = settings.build(call.conf, node.network_data, words)
         content = fat.build({**files, settings.PARAMETERS: "\n".join(words.split()).encode()}, label)
-    made = _Medium(sources.Content(content).read, len(content))
+    made = _Medium(Content(content).read, len(content))
     if made.size <= _LARGEST_KEPT:
         _keep(config, "second", made)
     return made
@@ -192,20 +194,20 @@ def _make(conf: cfg.ConfigOpts, node: models.Node) -> _Medium:
     config = node.boot_config["media"]
     users = config.get("of_user", [])
 
-    def find(name: str, given: str) -> sources.Source:
+    def find(name: str, given: str) -> Source:
         return sources.find(conf, name, given, name in users)
 
     if given := config.get("image"):
         source = find("image", given)
         return _Medium(source.read, source.measure())
     script = _write_configuration(config.get("arguments", "")).encode()
-    files: dict[str, sources.Source] = {_KERNEL: find("kernel", config["kernel"])}
+    files: dict[str, Source] = {_KERNEL: find("kernel", config["kernel"])}
     files[_RAMDISK] = find("ramdisk", config["ramdisk"])
-    files |= dict.fromkeys(loaders.CONFIGURATIONS, sources.Content(script))
+    files |= dict.fromkeys(loaders.CONFIGURATIONS, Content(script))
     own = settings.build(conf, node.network_data, _write_token(config))
-    files |= {f"/{path}": sources.Content(content) for path, content in own.items()}
+    files |= {f"/{path}": Content(content) for path, content in own.items()}
     loader = config.get("bootloader")
-    esp = find("bootloader", loader) if loader else loaders.read_esp(conf, config.get("architecture", "x86_64"))
+    esp = find("bootloader", loader) if loader else signed_loader.read_esp(conf, config.get("architecture", "x86_64"))
     laid_out = iso.lay_out(files, esp, settings.WITH_METADATA if node.network_data else _BOOT_LABEL)
     return _Medium(laid_out.read, laid_out.size)
 

@@ -7,11 +7,12 @@ import threading
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
 from ingot.common import errors, later, masking
+from ingot.common.media.content import CHUNK, LocalFile, Source, check_end
 from ingot.common.networks import ANYWHERE, Networks
 
 if TYPE_CHECKING:
@@ -24,72 +25,10 @@ else:
     urllib3 = later.Module("urllib3")
     fetching, glance = later.Module("ingot.common.fetching"), later.Module("ingot.common.glance")
 
-_CHUNK = 256 * 1024
 _AHEAD = 1024 * 1024
 _FILE = "file://"
 _RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18})", re.ASCII)
 _SIZE = re.compile(r"\d{1,18}", re.ASCII)
-
-
-class Source(Protocol):
-    """A file that an image has in it."""
-
-    def measure(self) -> int:
-        """Return how many bytes it has.
-
-        :raises IngotError: it cannot be read.
-        """
-
-    def read(self, start: int, length: int) -> Iterator[bytes]:
-        """Yield some of its bytes; closing the iterator ends the connection.
-
-        :raises IngotError: it cannot be read, or ends too early.
-        """
-
-
-class Content:
-    """Bytes that are there already."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-
-    def measure(self) -> int:
-        return len(self._content)
-
-    def read(self, start: int, length: int) -> Iterator[bytes]:
-        view = memoryview(self._content)[start : start + length]
-        for at in range(0, len(view), _CHUNK):
-            yield bytes(view[at : at + _CHUNK])
-
-
-class _File:
-    def __init__(self, conf: cfg.ConfigOpts, name: str, url: str) -> None:
-        self._name = name
-        allowed = [os.path.realpath(place) for place in conf.deploy.file_url_allowed_paths]
-        given = urllib.parse.unquote(url.removeprefix(_FILE))
-        self._path = Path(os.path.realpath(given.replace("\0", "")))
-        if "\0" in given or not any(self._path.is_relative_to(place) for place in allowed):
-            raise errors.Invalid(field=name, value=url, allowed="A file in [deploy] file_url_allowed_paths.")
-
-    def measure(self) -> int:
-        try:
-            return self._path.stat().st_size
-        except OSError as exc:
-            raise self._unreadable_error(exc) from exc
-
-    def read(self, start: int, length: int) -> Iterator[bytes]:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(start)
-                while length and (chunk := file.read(min(_CHUNK, length))):
-                    length -= len(chunk)
-                    yield chunk
-        except OSError as exc:
-            raise self._unreadable_error(exc) from exc
-        _check_end(self._name, length)
-
-    def _unreadable_error(self, exc: OSError) -> errors.ImageError:
-        return errors.ImageError(f"{self._name}: {self._path} of this host of the API: {exc.strerror}")
 
 
 class _Remote:
@@ -135,7 +74,7 @@ class _Remote:
         while length:
             part = self._read_ahead(start)[start % _AHEAD :][:length]
             if not part:
-                _check_end(self._name, length)
+                check_end(self._name, length)
             yield part
             start, length = start + len(part), length - len(part)
 
@@ -162,13 +101,13 @@ class _Remote:
                 length -= len(part)
                 if part:
                     yield part
-        _check_end(self._name, length)
+        check_end(self._name, length)
 
     def _take(self, answer: "requests.Response") -> bytes:
         """Return the next bytes of an answer as they were sent: unpacked, they could be of any size."""
         try:
             with fetching.limit(self._seconds):
-                return bytes(answer.raw.read(_CHUNK, decode_content=False))
+                return bytes(answer.raw.read(CHUNK, decode_content=False))
         except (urllib3.exceptions.HTTPError, OSError) as exc:
             raise errors.ImageError(f"{self._name}: {type(exc).__name__} while it was read") from exc
 
@@ -208,7 +147,7 @@ def find(conf: cfg.ConfigOpts, name: str, given: str, of_user: bool) -> Source:
     :raises Invalid: nothing of this host may be read there, or Glance is not configured.
     """
     if given.startswith(_FILE):
-        return _File(conf, name, given)
+        return _find_file(conf, name, given)
     if not given.startswith(("http://", "https://")):
         return _Glance(conf, name, given)
     options = conf.deploy
@@ -216,9 +155,13 @@ def find(conf: cfg.ConfigOpts, name: str, given: str, of_user: bool) -> Source:
     return _Web(conf, name, given, own)
 
 
-def _check_end(name: str, missing: int) -> None:
-    if missing:
-        raise errors.ImageError(f"{name}: it ends {missing} bytes too early")
+def _find_file(conf: cfg.ConfigOpts, name: str, url: str) -> LocalFile:
+    allowed = [os.path.realpath(place) for place in conf.deploy.file_url_allowed_paths]
+    given = urllib.parse.unquote(url.removeprefix(_FILE))
+    path = Path(os.path.realpath(given.replace("\0", "")))
+    if "\0" in given or not any(path.is_relative_to(place) for place in allowed):
+        raise errors.Invalid(field=name, value=url, allowed="A file in [deploy] file_url_allowed_paths.")
+    return LocalFile(name, path, "of this host of the API")
 
 
 def _check_status(what: str, answer: "requests.Response") -> None:

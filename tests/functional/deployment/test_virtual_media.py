@@ -10,8 +10,8 @@ from typing import Any
 import fixtures
 import testtools
 
-from ingot.api.agents.media import iso
-from ingot.api.agents.media.sources import Content
+from ingot.common.media import iso
+from ingot.common.media.content import Content
 from tests.functional import redfish_emulator
 from tests.functional.deployment import lab
 

@@ -8,8 +8,8 @@ from typing import Any
 import fixtures
 import testtools
 
-from ingot.api.agents.media import fat, iso
-from ingot.api.agents.media.sources import Content
+from ingot.common.media import fat, iso
+from ingot.common.media.content import Content
 from tests.functional.deployment import lab
 from tests.functional.metal3 import operator, schemes
 

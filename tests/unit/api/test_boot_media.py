@@ -15,8 +15,8 @@ import pycdlib
 from oslo_config import cfg
 
 from ingot.api.agents import boot_media
-from ingot.api.agents.media import fat
 from ingot.common import fetching
+from ingot.common.media import fat
 from ingot.db import nodes
 from ingot.rack import fat as rack_fat
 from tests import api_case, database, image_service

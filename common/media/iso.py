@@ -7,8 +7,8 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 
-from ingot.api.agents.media.sources import Content, Source
 from ingot.common import errors, later
+from ingot.common.media.content import Content, Source
 
 if TYPE_CHECKING:
     import pycdlib
