@@ -6,6 +6,7 @@ import hashlib
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -68,6 +69,26 @@ def make(place: pathlib.Path, *requirements: str | pathlib.Path) -> pathlib.Path
     venv.create(place, clear=True, with_pip=True)
     run(place / "bin" / "python", "-m", "pip", "install", "-q", *requirements, timeout=BUILD_TIMEOUT_S)
     return place / "bin"
+
+
+def tracked_files() -> list[pathlib.PurePosixPath]:
+    """Return what git tracks and the checkout still has, relative to the root."""
+    names = run("git", "-C", ROOT, "ls-files", "-z").split("\0")
+    return [pathlib.PurePosixPath(name) for name in names if name and os.path.lexists(ROOT / name)]
+
+
+def build_wheel(place: pathlib.Path) -> pathlib.Path:
+    """Build the wheel from a source distribution, itself made from a copy of all that git tracks.
+
+    :param place: a directory for it.
+    """
+    source = place / "source"
+    for name in tracked_files():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, source / name, follow_symlinks=False)
+    run(sys.executable, "-m", "build", "--outdir", place / "dist", source, timeout=BUILD_TIMEOUT_S)
+    (wheel,) = (place / "dist").glob("*.whl")
+    return wheel
 
 
 def _identify(requirement: str) -> str:

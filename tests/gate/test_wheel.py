@@ -4,15 +4,14 @@ import configparser
 import json
 import os
 import pathlib
-import shutil
-import sys
 import tempfile
 import zipfile
 from typing import ClassVar
 
 import testtools
 
-from tests.gate.environments import BUILD_TIMEOUT_S, ROOT, make, run
+from tests.gate import environments
+from tests.gate.environments import ROOT, make, run
 
 NOT_IMPORTABLE = {
     # Alembic runs this file in the middle of a migration; on its own it has no configuration to import with.
@@ -36,12 +35,6 @@ print(json.dumps(failures))
 """
 
 
-def tracked_files() -> list[pathlib.PurePosixPath]:
-    """Return what git tracks and the checkout still has, relative to the root."""
-    names = run("git", "-C", ROOT, "ls-files", "-z").split("\0")
-    return [pathlib.PurePosixPath(name) for name in names if name and os.path.lexists(ROOT / name)]
-
-
 class WheelTest(testtools.TestCase):
     """One wheel and one environment serve all tests: making them takes most of a minute."""
 
@@ -56,19 +49,8 @@ class WheelTest(testtools.TestCase):
         cls.work = pathlib.Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="ingot-wheel-")))
         cls.setup_cfg = configparser.ConfigParser(interpolation=None, delimiters=("=",))
         cls.setup_cfg.read(ROOT / "setup.cfg")
-        cls.wheel = cls.build()
+        cls.wheel = environments.build_wheel(cls.work)
         cls.programs = cls.install()
-
-    @classmethod
-    def build(cls) -> pathlib.Path:
-        """Build the wheel from a source distribution, itself made from a copy of all that git tracks."""
-        source = cls.work / "source"
-        for name in tracked_files():
-            (source / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, source / name, follow_symlinks=False)
-        run(sys.executable, "-m", "build", "--outdir", cls.work / "dist", source, timeout=BUILD_TIMEOUT_S)
-        (wheel,) = (cls.work / "dist").glob("*.whl")
-        return wheel
 
     @classmethod
     def install(cls) -> pathlib.Path:
@@ -86,7 +68,7 @@ class WheelTest(testtools.TestCase):
         folders = {folder.strip(): name.strip() for name, folder in (line.split("=") for line in lines)}
         return {
             f"{name.replace('.', '/')}/{path.relative_to(folder)}"
-            for path in tracked_files()
+            for path in environments.tracked_files()
             for folder, name in folders.items()
             if path.is_relative_to(folder)
         }

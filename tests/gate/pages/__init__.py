@@ -1,0 +1,1 @@
+"""Types what the guides tell their readers to type; ``doc/README.md`` says how pages are written for it."""

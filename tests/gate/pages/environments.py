@@ -1,0 +1,144 @@
+"""The environments in which the commands of pages are typed; ``doc/README.md`` has a table of them."""
+
+import abc
+import pathlib
+import sys
+from typing import Any
+
+import fixtures
+import requests
+
+from tests import patience
+from tests.functional.deployment import lab
+from tests.gate import client, environments
+from tests.gate.pages.shell import Shell
+
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SITE_SHELL = pathlib.Path(__file__).with_name("site.bash")
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "DEFAULT": {
+        "enabled_hardware_types": "ipmi,redfish,fake-hardware",
+        "enabled_boot_interfaces": "ipxe,fake",
+        "enabled_deploy_interfaces": "direct,ramdisk,fake",
+        "enabled_power_interfaces": "ipmitool,redfish,fake",
+        "enabled_management_interfaces": "ipmitool,redfish,noop,fake",
+        "enabled_vendor_interfaces": "ipmitool,redfish,no-vendor,fake",
+        "enabled_raid_interfaces": "no-raid,agent,fake",
+        "enabled_rescue_interfaces": "no-rescue,agent,fake",
+        "enabled_inspect_interfaces": "no-inspect,agent,redfish,fake",
+        "enabled_bios_interfaces": "no-bios,redfish,fake",
+        "default_inspect_interface": "",
+        "use_stderr": "false",
+    },
+}
+_MACHINES = 3
+
+
+class Environment(fixtures.Fixture, abc.ABC):
+    """A place to type in; :meth:`open` once for each page."""
+
+    @abc.abstractmethod
+    def open(self, directory: pathlib.Path) -> Shell:
+        """Return a shell, not started yet.
+
+        :param directory: empty, of this page alone.
+        """
+
+
+class Site(Environment):
+    """A running Ingot, a rack of three machines and the client of its users. Nodes go with the page that made them."""
+
+    def _setUp(self) -> None:
+        options = {group: {k: v for k, v in values.items() if v != ""} for group, values in _OPTIONS.items()}
+        rack = {"redfish_base_port": 0, "redfish_port": 0}
+        self._lab = self.useFixture(lab.Lab(machines=_MACHINES, rack=rack, options=options))
+        self._client = environments.cached("client", *client.REQUIREMENTS)
+
+    def open(self, directory: pathlib.Path) -> Shell:
+        home = directory / "home"
+        (home / ".ingot").mkdir(parents=True)
+        (config,) = (path for path in self._lab.directory.glob("*.conf") if path.stem == self._lab.names[0])
+        (home / ".ingot" / "ingot.conf").write_text(config.read_text())
+        shell = Shell(directory, self._variables(home), start=("env", "--chdir", str(home)), first=f". {_SITE_SHELL}")
+        shell.addCleanup(self._forget_all)
+        return shell
+
+    def _variables(self, home: pathlib.Path) -> dict[str, str]:
+        machines: dict[str, str] = {}
+        for number, machine in enumerate(self._lab.rack.machines):
+            machines |= {
+                f"IPMI_PORT_{number}": str(machine["bmc_port"]),
+                f"MAC_{number}": machine["macs"][0],
+                f"REDFISH_ADDRESS_{number}": machine["redfish"]["address"],
+                f"REDFISH_SYSTEM_{number}": machine["redfish"]["system"],
+                f"MACHINE_{number}": machine["name"],
+            }
+        return {
+            **machines,
+            "API": self._lab.url,
+            "HOME": str(home),
+            "IMAGE_SHA256": self._lab.checksum,
+            "IMAGE_URL": f"{self._lab.files.url}/image.raw",
+            "LC_ALL": "C.UTF-8",
+            "NO_PROXY": "*",
+            "OS_AUTH_TYPE": "none",
+            "OS_ENDPOINT": self._lab.url,
+            "PATH": f"{self._client}:{pathlib.Path(sys.executable).parent}:{_PATH}",
+            "RACK": self._lab.rack.description["control_url"],
+            "REDFISH_CA": self._lab.rack.description["redfish_ca_file"],
+        }
+
+    def _forget_all(self) -> None:
+        """Delete what a page has made."""
+        ask = requests.Session()
+        ask.trust_env = False
+        ask.headers["X-OpenStack-Ironic-API-Version"] = "latest"
+        for machine in self._lab.rack.machines:
+            self._lab.rack.control.clear_faults(machine["name"])
+        for kind in ("allocations", "deploy_templates", "runbooks", "inspection_rules"):
+            for one in ask.get(f"{self._lab.url}/v1/{kind}").json()[kind]:
+                ask.delete(f"{self._lab.url}/v1/{kind}/{one['uuid']}").raise_for_status()
+        for node in ask.get(f"{self._lab.url}/v1/nodes").json()["nodes"]:
+            self._lab.eventually(lambda node=node: self._delete(ask, node["uuid"]), f"{node['uuid']} is deleted")
+
+    def _delete(self, ask: requests.Session, uuid: str) -> bool:
+        url = f"{self._lab.url}/v1/nodes/{uuid}"
+        ask.put(f"{url}/maintenance", json={"reason": "the page has ended"})
+        return ask.delete(url).status_code in (204, 404)
+
+
+class Laptop(Environment):
+    """An empty directory, a Python, and Ingot's wheel."""
+
+    def _setUp(self) -> None:
+        self._work = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self._wheel = environments.build_wheel(self._work)
+
+    def open(self, directory: pathlib.Path) -> Shell:
+        home = directory / "home"
+        home.mkdir()
+        (home / self._wheel.name).symlink_to(self._wheel)
+        variables = {
+            "HOME": str(home),
+            "PATH": f"{self._python(directory)}:{_PATH}",
+            "LC_ALL": "C.UTF-8",
+            "NO_PROXY": "*",
+        }
+        shell = Shell(directory, variables, start=("env", "--chdir", str(home)))
+        return shell
+
+    def _python(self, directory: pathlib.Path) -> pathlib.Path:
+        """Return a directory that has the Python of the tests as ``python3``."""
+        programs = directory / "python"
+        programs.mkdir()
+        (programs / "python3").symlink_to(pathlib.Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}"))
+        return programs
+
+
+ENVIRONMENTS: dict[str, type[Environment]] = {"site": Site, "laptop": Laptop}
+"""By the names that pages use. Those of ``hardware`` are not typed: the comment says why."""
+
+MOST_HARDWARE_BLOCKS = 6
+"""How many sections of all pages may say that they need real hardware."""
+
+PAGE_LIMIT_S = patience.seconds(180)

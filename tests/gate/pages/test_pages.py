@@ -1,0 +1,91 @@
+"""Each page of the guides whose commands are typed is a test."""
+
+import atexit
+import collections
+import functools
+import pathlib
+import re
+from typing import Any
+
+import fixtures
+import testtools
+
+from tests.gate.environments import ROOT
+from tests.gate.pages import shown, typed
+from tests.gate.pages.environments import ENVIRONMENTS, MOST_HARDWARE_BLOCKS, Environment
+
+SOURCE = ROOT / "doc" / "source"
+HARDWARE = "hardware"
+
+
+def pages() -> list[pathlib.Path]:
+    """Return the pages that have commands."""
+    return [page for page in sorted(SOURCE.rglob("*.rst")) if typed.count_blocks(page.read_text())]
+
+
+@functools.cache
+def environment(name: str) -> Environment:
+    """Return an environment of this process, which ends with it."""
+    made = ENVIRONMENTS[name]()
+    made.setUp()
+    atexit.register(made.cleanUp)
+    return made
+
+
+class PagesTest(testtools.TestCase):
+    """What a page says is what happens. There is a method for each page."""
+
+    def type(self, page: pathlib.Path) -> None:
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for number, section in enumerate(typed.read(page.read_text())):
+            if section.environment == HARDWARE:
+                continue
+            place = directory / f"{number}-{section.environment}"
+            place.mkdir()
+            with environment(section.environment).open(place) as shell:
+                for command in section.commands:
+                    self._check(page, command, *shell.run(command.text))
+
+    def _check(self, page: pathlib.Path, command: typed.Command, status: int | None, printed: str) -> None:
+        where = f"{page.relative_to(ROOT)}:{command.line}: {command.text}"
+        if status != command.status:
+            said = "did not end" if status is None else f"ended with {status} instead of {command.status}"
+            self.fail(f"{where}\n{said}:\n{printed}")
+        if missing := shown.find_difference(command.shown, printed):
+            self.fail(f"{where}\nthe page shows, and this did not come:\n{missing}\nbut:\n{printed}")
+
+
+class AllPagesTest(testtools.TestCase):
+    def test_each_page_says_where_its_commands_are_typed(self) -> None:
+        wrong = []
+        for page in sorted(SOURCE.rglob("*.rst")):
+            try:
+                names = {section.environment for section in typed.read(page.read_text())}
+            except typed.PageError as exc:
+                wrong.append(f"{page.relative_to(ROOT)}: {exc}")
+            else:
+                wrong += [f"{page.relative_to(ROOT)}: {name}" for name in names - {HARDWARE, *ENVIRONMENTS}]
+        self.assertEqual([], wrong)
+
+    def test_few_commands_need_real_hardware_and_each_says_why(self) -> None:
+        found = collections.Counter(
+            section.reason
+            for page in pages()
+            for section in typed.read(page.read_text())
+            if section.environment == HARDWARE
+        )
+        self.assertNotIn(None, found)
+        self.assertLessEqual(found.total(), MOST_HARDWARE_BLOCKS, found)
+
+
+def _add_tests() -> None:
+    for page in pages():
+        name = "test_" + re.sub(r"\W+", "_", str(page.relative_to(SOURCE).with_suffix("")))
+
+        def test(self: Any, page: pathlib.Path = page) -> None:
+            self.type(page)
+
+        setattr(PagesTest, name, test)
+
+
+_add_tests()
