@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import prometheus_client
-from prometheus_client import Counter, Gauge, Histogram, Metric, core
+from prometheus_client import Counter, Gauge, Histogram, Metric, core, exposition, process_collector
 
 
 class Part(enum.Flag):
@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 Samples = Iterable[tuple[Sequence[str], float]]
-"""Values of a collected metric, each with those of its labels."""
+"""Values of a scraped gauge, each with those of its labels."""
 
 TABLE: dict[str, Row] = {}
 """All metrics by name."""
@@ -76,8 +76,8 @@ OTHER = "other"
 """Stands for all values of a label that are not known."""
 
 
-class Collected:
-    """A metric whose values are asked for when they are served."""
+class ScrapedGauge:
+    """A gauge whose values are read when they are served."""
 
     def __init__(self, row: Row) -> None:
         self.row = row
@@ -109,7 +109,7 @@ class Known:
 
     def bound(self, value: str | None) -> str:
         """Return a value if it is known."""
-        return value if value in self._values else OTHER  # type: ignore[return-value]
+        return value if value is not None and value in self._values else OTHER
 
 
 def _add(name: str, kind: str, text: str, labels: Sequence[str], part: Part, buckets: Sequence[float] = ()) -> Row:
@@ -136,9 +136,9 @@ def histogram(part: Part, name: str, text: str, *labels: str, buckets: Sequence[
     return Histogram(name, text, labels, registry=REGISTRY, buckets=buckets)
 
 
-def collected(part: Part, name: str, text: str, *labels: str) -> Collected:
+def scraped_gauge(part: Part, name: str, text: str, *labels: str) -> ScrapedGauge:
     """Declare a gauge whose values :func:`ask` gets."""
-    return Collected(_add(name, "gauge", text, labels, part))
+    return ScrapedGauge(_add(name, "gauge", text, labels, part))
 
 
 class _Asked:
@@ -157,7 +157,7 @@ REGISTRY.register(_ASKED)
 
 
 def ask(name: str, source: Callable[[], Iterable[Metric]]) -> None:
-    """Have a function asked for the values of collected metrics.
+    """Have a function asked for the values of scraped gauges.
 
     :param name: of the source; another one of the same name takes its place.
     :param source: returns families, as ``[NODES(samples), ...]``. It must be fast: Prometheus waits. An error of it
@@ -165,6 +165,29 @@ def ask(name: str, source: Callable[[], Iterable[Metric]]) -> None:
     """
     _ASKED.sources[name] = source
 
+
+class _Part:
+    """The metrics of some processes, as the library expects a registry.
+
+    :param part: whose metrics.
+    """
+
+    def __init__(self, part: Part) -> None:
+        self._others = {name.removesuffix("_total") for name, row in TABLE.items() if not part & row.part}
+
+    def collect(self) -> Iterator[Metric]:
+        return (family for family in REGISTRY.collect() if family.name not in self._others)
+
+
+CONTENT_TYPE = exposition.CONTENT_TYPE_PLAIN_0_0_4
+
+
+def render(part: Part) -> bytes:
+    """Return the metrics of a part of Ingot in the text format of Prometheus, version 0.0.4."""
+    return exposition.generate_latest(_Part(part))  # type: ignore[arg-type]
+
+
+process_collector.ProcessCollector(registry=REGISTRY)
 
 # The API
 
@@ -176,28 +199,28 @@ API_REQUEST_SECONDS = histogram(
     Part.API, "ingot_api_request_duration_seconds", "Time from the arrival of a request to the start of its answer.",
     "method", "route", buckets=_QUICK,
 )  # fmt: skip
-API_CONNECTIONS = collected(Part.API, "ingot_api_connections", "Connections that clients have open.")
-API_THREADS = collected(
+API_CONNECTIONS = scraped_gauge(Part.API, "ingot_api_connections", "Connections that clients have open.")
+API_THREADS = scraped_gauge(
     Part.API, "ingot_api_threads", "Threads that answer requests: those at work, and all there may be.", "state"
 )
-API_WAITING = collected(Part.API, "ingot_api_requests_waiting", "Requests that have arrived and wait for a thread.")
+API_WAITING = scraped_gauge(Part.API, "ingot_api_requests_waiting", "Requests that have arrived and wait for a thread.")
 
 # The site, as the database knows it
 
-NODES = collected(
+NODES = scraped_gauge(
     Part.API, "ingot_nodes", "Nodes, by provision state and whether they are in maintenance.",
     "provision_state", "maintenance",
 )  # fmt: skip
-NODES_FAULTY = collected(Part.API, "ingot_nodes_faulty", "Nodes that have a fault, by its kind.", "fault")
-NODES_LOCKED = collected(Part.API, "ingot_nodes_locked", "Nodes that are locked.")
-NODES_OVERDUE = collected(
+NODES_FAULTY = scraped_gauge(Part.API, "ingot_nodes_faulty", "Nodes that have a fault, by its kind.", "fault")
+NODES_LOCKED = scraped_gauge(Part.API, "ingot_nodes_locked", "Nodes that are locked.")
+NODES_OVERDUE = scraped_gauge(
     Part.API, "ingot_nodes_overdue", "Nodes in a state for longer than [conductor] state_time_limits allows.",
     "provision_state",
 )  # fmt: skip
-NODES_READ = collected(
+NODES_READ = scraped_gauge(
     Part.API, "ingot_nodes_read_timestamp_seconds", "When the nodes were counted last, in seconds since the epoch."
 )
-CONDUCTORS_ONLINE = collected(
+CONDUCTORS_ONLINE = scraped_gauge(
     Part.API, "ingot_conductor_online", "1 for a conductor whose heartbeats arrive, 0 for one that is missing.",
     "conductor",
 )  # fmt: skip
@@ -217,23 +240,23 @@ WAKEUPS = counter(
 
 # The conductor
 
-CONDUCTOR_HEARTBEAT = collected(
+CONDUCTOR_HEARTBEAT = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_heartbeat_timestamp_seconds",
     "When the database took the last heartbeat of this conductor, in seconds since the epoch.",
 )  # fmt: skip
-CONDUCTOR_DRAINED = collected(
+CONDUCTOR_DRAINED = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_drained", "1 while this conductor hands over its nodes and begins nothing."
 )
-RING_MEMBERS = collected(
+RING_MEMBERS = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_ring_members", "Conductors in the hash rings of this conductor's nodes."
 )
-NODES_WITH_WORK = collected(
+NODES_WITH_WORK = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_nodes_with_work", "Nodes that a thread works on, or that wait for one."
 )
-JOBS_WAITING = collected(
+JOBS_WAITING = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_jobs_waiting", "Jobs in the queues of nodes that have not begun."
 )
-WORKERS = collected(
+WORKERS = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_workers", "Threads that work on nodes: those at work, and all there may be.",
     "pool", "state",
 )  # fmt: skip
@@ -285,7 +308,9 @@ BMC_CALL_SECONDS = histogram(
     Part.CONDUCTOR, "ingot_bmc_call_duration_seconds", "Time that an operation on a BMC took.", "protocol",
     buckets=_REMOTE,
 )  # fmt: skip
-CIRCUITS_OPEN = collected(Part.CONDUCTOR, "ingot_bmc_circuit_breakers_open", "BMCs that did not answer the last call.")
+CIRCUITS_OPEN = scraped_gauge(
+    Part.CONDUCTOR, "ingot_bmc_circuit_breakers_open", "BMCs that did not answer the last call."
+)
 
 # The database
 
@@ -297,11 +322,13 @@ DB_ERRORS = counter(
     Part.ALL, "ingot_db_errors_total", "Uses of the database that failed because it was away, or for a deadlock.",
     "kind",
 )  # fmt: skip
-DB_CONNECTIONS = collected(
+DB_CONNECTIONS = scraped_gauge(
     Part.ALL, "ingot_db_connections", "Connections to the database: in use, idle, and all there may be.", "state"
 )
 
 # Every process
 
-BUILD = collected(Part.ALL, "ingot_build_info", "1, with the release that runs.", "version")
-READY = collected(Part.ALL, "ingot_ready", "1 for each check of readiness that passes, 0 for one that fails.", "check")
+BUILD = scraped_gauge(Part.ALL, "ingot_build_info", "1, with the release that runs.", "version")
+READY = scraped_gauge(
+    Part.ALL, "ingot_ready", "1 for each check of readiness that passes, 0 for one that fails.", "check"
+)

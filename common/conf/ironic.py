@@ -57,6 +57,7 @@ _NO_NOVA = "Ingot does not notify Nova of power states: Nova reads them itself, 
 _NO_RPC = "Ingot has no JSON RPC: several hosts share a database and RabbitMQ (rpc_transport = oslo)."
 _IPMI = "Ingot speaks IPMI itself, without ipmitool."
 _TLS_AGENT = "Agents make a certificate of their own at each boot, which Ingot pins."
+_STATSD = "Ingot sends nothing to statsd: Prometheus reads its metrics, see [metrics] api_port and conductor_port."
 _WORK = "Work that waits takes no thread in Ingot, and the database carries it."
 
 GROUPS: Mapping[str, tuple[Verdict, str]] = {
@@ -81,8 +82,7 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "ironic_networking_json_rpc": (_NO, _NOT_CONNECTED),
     "json_rpc": (_IGNORED, _NO_RPC),
     "mdns": (_NO, "Ingot does not announce itself by mDNS; ramdisks get its address as a kernel parameter."),
-    "metrics": (_NO, "Ingot collects no such metrics."),
-    "metrics_statsd": (_NO, "Ingot collects no such metrics."),
+    "metrics_statsd": (_NO, _STATSD),
     "neutron": (_NO, _NOT_CONNECTED),
     "nfs": (_IGNORED, _MEDIA),
     "nova": (_NO, _NO_NOVA),
@@ -259,6 +259,9 @@ _ROWS = (
     _Row("pxe", "images_path instance_master_path image_cache_size image_cache_ttl", _IGNORED, _FILES),
     _Row("pxe", "default_ephemeral_format", _NO, "Ingot makes no ephemeral partitions."),
     _Row("pxe", "ipxe_use_swift", _NO, _SWIFT),
+    _Row("metrics", "backend prepend_host prepend_host_reverse prepend_uuid global_prefix", _NO, _STATSD),
+    _Row("metrics", "agent_backend agent_prepend_host agent_prepend_host_reverse agent_prepend_uuid "
+         "agent_global_prefix", _NO, "Agents are given no place to send metrics to."),
     # Other services
     _Row("glance", "swift_account swift_account_prefix swift_api_version swift_container swift_endpoint_url "
          "swift_store_multiple_containers_seed swift_temp_url_cache_enabled swift_temp_url_duration "

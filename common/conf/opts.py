@@ -12,7 +12,20 @@ from oslo_log import log
 from oslo_utils import netutils
 
 from ingot.common import errors, later
-from ingot.common.conf import ansible, api, conductor, default, deploy, iscsi, oci, redfish, secrets
+from ingot.common.conf import (
+    ansible,
+    api,
+    boot_services,
+    conductor,
+    default,
+    deploy,
+    iscsi,
+    metrics,
+    notifications,
+    oci,
+    redfish,
+    secrets,
+)
 from ingot.common.conf import files as config_files
 
 if TYPE_CHECKING:
@@ -39,7 +52,7 @@ _STAND_INS: Mapping[tuple[str, str], object] = {("database", "connection"): _SQL
 """Instead of defaults that are set later, or that name another option."""
 
 GROUPS: dict[str, list[cfg.Opt]] = {
-    "DEFAULT": default.DEFAULT,
+    "DEFAULT": [*default.DEFAULT, *notifications.NOTIFICATIONS],
     "api": api.API,
     "oslo_middleware": api.OSLO_MIDDLEWARE,
     "service_catalog": api.SERVICE_CATALOG,
@@ -48,12 +61,18 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "agent": deploy.AGENT,
     "inspector": deploy.INSPECTOR,
     "pxe": deploy.PXE,
+    "boot_services": boot_services.BOOT_SERVICES,
+    "auto_discovery": boot_services.AUTO_DISCOVERY,
+    "dhcp": boot_services.DHCP,
+    "dnsmasq": boot_services.DNSMASQ,
     "ipmi": deploy.IPMI,
     "oci": oci.OCI,
     "redfish": redfish.REDFISH,
     "iscsi": iscsi.ISCSI,
+    "metrics": metrics.METRICS,
     "ansible": ansible.ANSIBLE,
     "secrets": secrets.SECRETS,
+    "sensor_data": notifications.SENSOR_DATA,
 }
 """All but those of services, which are registered if they are used: :func:`use_glance`, :func:`use_introspection`."""
 
