@@ -57,3 +57,17 @@ def split_arguments(arguments: str) -> list[str] | None:
     if arguments.count('"') % 2:
         return None
     return [word.replace('"', "") for word in _WORD.findall(arguments)]
+
+
+def quote_for_grub(text: str) -> str:
+    """Return a text as one word of GRUB's shell."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def quote_arguments(arguments: str) -> str:
+    """Return kernel arguments as words of GRUB's shell.
+
+    It puts quotation marks around those with spaces, so that the kernel reads them as they were given.
+    """
+    words = split_arguments(arguments)
+    return " ".join(map(quote_for_grub, arguments.split() if words is None else words))

@@ -18,14 +18,13 @@ from oslo_log import log
 from werkzeug.datastructures import Headers, Range
 from werkzeug.http import parse_range_header
 
-from ingot.api.agents import boot_scripts
 from ingot.api.agents.media import settings, signed_loader, sources
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
 from ingot.api.web.streams import Reading
 from ingot.common import errors
 from ingot.common.json_types import MediaConfig
-from ingot.common.media import fat, iso, loaders
+from ingot.common.media import boot_medium, fat, iso
 from ingot.common.media.content import Content, Source
 from ingot.db import boots, models, nodes
 
@@ -34,7 +33,6 @@ LOG = log.getLogger(__name__)
 _BOOT_LABEL, _SECOND_LABEL = "VMEDIA_BOOT_ISO", "ir-vfd-dev"
 """Labels by which the agent finds media that have no network_data."""
 
-_KERNEL, _RAMDISK = "/boot/kernel", "/boot/ramdisk"
 _MOST_KEPT = 64
 _LARGEST_KEPT = 4 * 1024 * 1024
 """Bytes of a second medium: a larger one is unpacked again for each request."""
@@ -200,10 +198,8 @@ def _make(conf: cfg.ConfigOpts, node: models.Node) -> _Medium:
     if given := config.get("image"):
         source = find("image", given)
         return _Medium(source.read, source.measure())
-    script = _write_configuration(config.get("arguments", "")).encode()
-    files: dict[str, Source] = {_KERNEL: find("kernel", config["kernel"])}
-    files[_RAMDISK] = find("ramdisk", config["ramdisk"])
-    files |= dict.fromkeys(loaders.CONFIGURATIONS, Content(script))
+    kernel, ramdisk = find("kernel", config["kernel"]), find("ramdisk", config["ramdisk"])
+    files = boot_medium.list_files(kernel, ramdisk, config.get("arguments", ""))
     own = settings.build(conf, node.network_data, _write_token(config))
     files |= {f"/{path}": Content(content) for path, content in own.items()}
     loader = config.get("bootloader")
@@ -215,9 +211,3 @@ def _make(conf: cfg.ConfigOpts, node: models.Node) -> _Medium:
 def _write_token(config: MediaConfig) -> str:
     """Return the agent's token as a kernel argument, which it is not: kernels show theirs on consoles and in logs."""
     return f"ipa-agent-token={config['token']}" if "token" in config else ""
-
-
-def _write_configuration(arguments: str) -> str:
-    """Return what tells GRUB to start the kernel at once."""
-    quoted = boot_scripts.quote_arguments(arguments)
-    return f"set timeout=0\nlinux {_KERNEL} {quoted}\ninitrd {_RAMDISK}\nboot\n"

@@ -40,28 +40,14 @@ def _strip(url: str) -> str:
     return "".join(url.split())
 
 
-def _quote(text: str) -> str:
-    """Return a text as one word of GRUB's shell."""
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
 def _write_device(url: str) -> str:
     """Return a URL as GRUB writes it: (http,server:port)/path."""
     place = boot_files.parse_url(url)
-    return _quote(f"({place.scheme},{place.server})/{place.path}" if place else url)
+    return boot_files.quote_for_grub(f"({place.scheme},{place.server})/{place.path}" if place else url)
 
 
 def _fill_in(arguments: str, mac: str) -> str:
     return arguments.replace(boot_files.OWN_MAC, mac)
-
-
-def quote_arguments(arguments: str) -> str:
-    """Return kernel arguments as words of GRUB's shell.
-
-    It puts quotation marks around those with spaces, so that the kernel reads them as they were given.
-    """
-    words = boot_files.split_arguments(arguments)
-    return " ".join(map(_quote, arguments.split() if words is None else words))
 
 
 def _write_label(kernel: str) -> str:
@@ -92,7 +78,7 @@ LOADERS = {
         disk=_GRUB_DISK,
         template="linux {kernel} {arguments}\ninitrd {initrd}\nboot\n",
         write_file=_write_device,
-        write_arguments=lambda arguments, mac: quote_arguments(_fill_in(arguments, mac)),
+        write_arguments=lambda arguments, mac: boot_files.quote_arguments(_fill_in(arguments, mac)),
     ),
     "pxelinux": Loader(
         disk="DEFAULT disk\nPROMPT 0\nTIMEOUT 1\nLABEL disk\nLOCALBOOT -1\n",
