@@ -1,5 +1,7 @@
 """Puts an API together that is a process of its own, for whatever web server serves it."""
 
+import socket
+
 import flask
 from oslo_config import cfg
 
@@ -11,12 +13,13 @@ from ingot.db.engine import Database
 from ingot.rpcapi import client, transport, versions
 
 
-def check(begun: start.Start, own_server: bool = True) -> None:
+def check(begun: start.Start, own_server: bool = True, given: socket.socket | None = None) -> None:
     """Find out what an API cannot start with.
 
-    :param own_server: whether [api] host_ip says where it listens.
+    :param own_server: whether it listens itself, as [api] host_ip says.
+    :param given: a socket of systemd's on which it listens instead.
     """
-    safety.check_api(begun, own_server)
+    safety.check_api(begun, own_server, given)
     begun.attempt(safety.check_transport, begun.conf)
     begun.attempt(broker.address, begun.conf)
     begun.attempt(versions.pinned_release, begun.conf)  # one that is not known is refused now, not by each request

@@ -9,7 +9,7 @@ from typing import NoReturn
 from oslo_config import cfg
 
 from ingot.api import assembly, server
-from ingot.common import signals, workers
+from ingot.common import signals, systemd, workers
 from ingot.common.conf import start
 
 _DESCRIPTION = (
@@ -35,30 +35,33 @@ def main() -> int:
 def _run() -> int:
     stopped = threading.Event()
     begun = start.Start("ingot-api", into=cfg.CONF, description=_DESCRIPTION)
-    assembly.check(begun)
-    begun.attempt(server.check, begun.conf)
+    given = begun.attempt(systemd.take_socket)
+    assembly.check(begun, given=given)
+    begun.attempt(server.check, begun.conf, given)
     conf = begun.finish()
     count = conf.api.api_workers or min(os.cpu_count() or 1, _MOST_BY_DEFAULT)
     if count > 1:
-        _supervise(conf, count)
+        _supervise(conf, count, given)
     web = server.Server(conf, assembly.build(conf))
-    web.start(_read_shared_socket())
-    code = signals.wait_for_stop(stopped, conf, web.reload)
+    web.start(_read_shared_socket() or given)
+    code = signals.wait_for_stop(stopped, conf, web.reload, {"event loop of the API": web.turned_at})
     web.stop()
     return code
 
 
-def _supervise(conf: cfg.ConfigOpts, count: int) -> NoReturn:
+def _supervise(conf: cfg.ConfigOpts, count: int, given: socket.socket | None) -> NoReturn:
     """Become the supervisor of several processes that share one address.
 
+    :param given: the socket of systemd's, if there is one, which keeps those who connect while this service restarts.
     :raises IngotError: none of them could start.
     """
     assembly.check_services(conf)
-    listener = server.listen(conf).detach()
+    listener = (given or server.listen(conf)).detach()
     memory = {name: os.environ.get(name, usual) for name, usual in _ALLOCATOR.items()}
     own = {**memory, "OS_API__API_WORKERS": "1", _SOCKET: str(listener)}
     names = map(str, range(1, count + 1))
-    workers.supervise("API process", dict.fromkeys(names, own), sys.argv, server.SHUTDOWN_SECONDS, listener)
+    shared = workers.Shared(listener, lasts=given is not None)
+    workers.supervise("API process", dict.fromkeys(names, own), sys.argv, server.SHUTDOWN_SECONDS, shared)
 
 
 def _read_shared_socket() -> socket.socket | None:

@@ -66,12 +66,14 @@ class _Uvicorn(uvicorn.Server):
         super().__init__(config)
         self._guests = guests
         self._stopping = asyncio.Event()
+        self.turned_at = time.monotonic()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def main_loop(self) -> None:
         """Wait for the stop. The Date of answers follows the clock meanwhile, for which once a second is enough."""
         self._loop = asyncio.get_running_loop()
         while not await self.on_tick(0):
+            self.turned_at = time.monotonic()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), _TICK_S)
 
@@ -138,14 +140,18 @@ class Server:
     def start(self, listener: socket.socket | None = None) -> None:
         """Start to listen; return when requests are accepted.
 
-        :param listener: a socket that listens already, which others may share.
+        :param listener: a socket that listens already, which others may share, and which outlives this server.
         :raises ConfigurationError: the address cannot be used.
         """
         self._is_alone = listener is None
         self._listener = listener or listen(self._conf)
         self._bridge.start()
         self._thread.start()
-        LOG.info("The API listens on %s", describe_address(self._conf))
+        LOG.info("The API listens on %s", describe_address(self._listener, bool(self._tls)))
+
+    def turned_at(self) -> float:
+        """Return when the event loop turned last, by the monotonic clock: it does so each second."""
+        return self._server.turned_at
 
     def _serve(self) -> None:
         uvloop.run(self._run())
@@ -187,25 +193,26 @@ def _raise_file_limit() -> int:
     return files
 
 
-def describe_address(conf: cfg.ConfigOpts) -> str:
+def describe_address(listener: socket.socket, has_tls: bool) -> str:
     """Return where the API listens, for messages."""
-    if conf.api.unix_socket:
-        return str(conf.api.unix_socket)
-    host = str(conf.api.host_ip)
-    scheme = "https" if conf.api.enable_ssl_api else "http"
-    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{conf.api.port}"
+    if listener.family == socket.AF_UNIX:
+        return str(listener.getsockname())
+    host, port, *_ = listener.getsockname()
+    return f"{'https' if has_tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def check(conf: cfg.ConfigOpts) -> None:
+def check(conf: cfg.ConfigOpts, given: socket.socket | None = None) -> None:
     """Refuse TLS and an address that cannot be used. One that is in use may be free when it is needed.
 
+    :param given: a socket that listens already.
     :raises ConfigurationError: one of them, or both.
     """
     refusals = errors.Refusals()
     with refusals.collect():
         _load_tls(conf)
-    with refusals.collect(), contextlib.suppress(errors.Occupied):
-        listen(conf).close()
+    if given is None:
+        with refusals.collect(), contextlib.suppress(errors.Occupied):
+            listen(conf).close()
     refusals.finish()
 
 

@@ -10,6 +10,8 @@ from typing import NoReturn
 
 from oslo_config import cfg
 
+from ingot.common import systemd
+
 LOG = logging.getLogger(__name__)
 
 _LEAVE_TIME = 10.0
@@ -25,12 +27,19 @@ def end_start() -> None:
     gc.freeze()
 
 
-def wait_for_stop(stopped: threading.Event, conf: cfg.ConfigOpts, reload: Callable[[], object] | None = None) -> int:
+def wait_for_stop(
+    stopped: threading.Event,
+    conf: cfg.ConfigOpts,
+    reload: Callable[[], object] | None = None,
+    parts: systemd.Parts | None = None,
+) -> int:
     """Wait for SIGTERM or SIGINT, or until the event is set. Must be called on the main thread.
 
-    Meanwhile SIGHUP reads the configuration files again, for the options that may change while a service runs.
+    Meanwhile SIGHUP reads the configuration files again, for the options that may change while a service runs, and
+    systemd, if it has started the service, learns that it is ready, lives, reads files again, and stops.
 
     :param reload: reads what else may have changed by then.
+    :param parts: what must turn for the service to live.
     :returns: the exit code: 0 after a signal; 1 for a stop without a signal, which is a failure to its supervisor.
     """
     signalled = threading.Event()
@@ -40,18 +49,19 @@ def wait_for_stop(stopped: threading.Event, conf: cfg.ConfigOpts, reload: Callab
         stopped.set()
 
     def read_again(_number: int, _frame: object) -> None:
-        try:
-            conf.mutate_config_files()
-        except (cfg.Error, OSError):
-            LOG.exception("The configuration could not be read again and stays as it was")
-        if reload:
-            reload()
+        with systemd.announce_reload():
+            try:
+                conf.mutate_config_files()
+            except (cfg.Error, OSError):
+                LOG.exception("The configuration could not be read again and stays as it was")
+            if reload:
+                reload()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     signal.signal(signal.SIGHUP, read_again)
     end_start()
-    stopped.wait()
+    systemd.wait(stopped, parts or {})
     return 0 if signalled.is_set() else 1
 
 

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from oslo_config import cfg
 from oslo_log import log
 
+from ingot.common import systemd
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.dispatcher import Dispatcher
 from ingot.conductor.endpoint import Endpoint
+from ingot.conductor.inspection.hooks import loading
 from ingot.conductor.membership import Membership
 from ingot.conductor.periodic import Fleet, Sweeper, Timer, TimerPool
 from ingot.conductor.power import PowerSynchronizer
@@ -29,6 +31,9 @@ LOG = log.getLogger(__name__)
 
 _RETENTION_INTERVAL = 3600
 
+_TURNS_WITHIN_S = 90
+"""Seconds after which a part that has not turned makes a conductor unready. A database that hangs keeps it for 30."""
+
 
 class Conductor:
     """Owns nodes by the hash ring and does what the database says should happen to them.
@@ -42,6 +47,7 @@ class Conductor:
         self.conf = conf
         self.services = services = task_manager.Services(conf, db, hardware or factory.Hardware(conf))
         services.notify = self._notify_if_owned
+        services.inspection_hooks = loading.Hooks(conf)
         self.membership = Membership(services)
         self.dispatcher = Dispatcher(services, self.membership)
         self.queues = self.dispatcher.queues
@@ -50,6 +56,7 @@ class Conductor:
         self.synchronizer = PowerSynchronizer(services, self.membership.owns)
         self.sweeper = Sweeper(services, self.membership, self.queues, self.allocator)
         self._keepalive: TimerPool | None = None
+        self._sweeps: TimerPool | None = None
         self._periodics: list[TimerPool] = []
         self._watch = threading.Thread(target=self.sweeper.watch, name="watch", daemon=True)
 
@@ -75,7 +82,7 @@ class Conductor:
         self.dispatcher.delayed_wakeups.start()
         # A heartbeat must not wait for anything else, so it has a worker of its own.
         self._keepalive = TimerPool([Timer("keepalive", self.membership.keepalive, options.heartbeat_interval)])
-        self._every(self.sweeper.sweep, options.sweep_interval, immediately=True)
+        self._sweeps = self._every(self.sweeper.sweep, options.sweep_interval, immediately=True)
         self._watch.start()
         self._every(self.synchronizer.sync_power, options.sync_power_state_interval)
         self._every(self.sweeper.collect_events, options.sweep_interval)
@@ -91,9 +98,30 @@ class Conductor:
     def _run_periodic(self, method: PeriodicMethod) -> None:
         method.run(Fleet(self.services, self.queues, self.membership.owns, method.interface))
 
-    def _every(self, work: Callable[[], None], interval: float, immediately: bool = False) -> None:
-        if interval:
-            self._periodics.append(TimerPool([Timer(work.__name__, work, interval, immediately)]))
+    def _every(self, work: Callable[[], None], interval: float, immediately: bool = False) -> TimerPool | None:
+        if not interval:
+            return None
+        pool = TimerPool([Timer(work.__name__, work, interval, immediately)])
+        self._periodics.append(pool)
+        return pool
+
+    def list_parts(self) -> systemd.Parts:
+        """Return the parts that turn as long as this conductor lives, whether or not the database answers."""
+        pools = {"heartbeat of the conductor": self._keepalive, "sweep": self._sweeps}
+        return {name: pool.turned_at for name, pool in pools.items() if pool}
+
+    def list_lacks(self) -> list[str]:
+        """Return what keeps this conductor from its work now, for probes; empty: it is ready."""
+        services = self.services
+        lacks = []
+        if not self.membership.is_registered:
+            lacks.append("it is not registered")
+        elif not services.lease.covers(services.lease.now()):
+            lacks.append("its heartbeat could not be written in time")
+        if services.leaving.is_set():
+            lacks.append("it is drained, or stops")
+        stuck = systemd.list_stuck(self.list_parts(), _TURNS_WITHIN_S)
+        return lacks + [f"no {name} for {_TURNS_WITHIN_S} s" for name in stuck]
 
     def leave(self) -> None:
         """Begin an orderly stop: others own the nodes at once, and nothing is begun here anymore.

@@ -171,6 +171,11 @@ class Membership:
         self._others_or_end.wait(at_most)
         return not self._stopping
 
+    @property
+    def is_registered(self) -> bool:
+        """Whether this conductor has an entry in the database."""
+        return self._entry is not None
+
     def find_others(self) -> bool:
         """Find out which other conductors are online, and return whether one that was is not any more."""
         online = conductors.online_hosts(self._db, self._services.heartbeat_timeout)

@@ -178,11 +178,16 @@ class TimerPool:
         self._changed = threading.Condition()
         self._running = 0
         self._stopped = False
+        self._turned_at = time.monotonic()
         self._worker = periodics.PeriodicWorker(
             [(self._guard(timer), (), {}) for timer in timers],
             executor_factory=lambda: futurist.ThreadPoolExecutor(max_workers=threads),
         )
         threading.Thread(target=self._worker.start, kwargs={"allow_empty": True}, name="timers", daemon=True).start()
+
+    def turned_at(self) -> float:
+        """Return when the last call ended, well or badly, by the monotonic clock."""
+        return self._turned_at
 
     def stop(self) -> None:
         """Begin no call anymore."""
@@ -211,6 +216,7 @@ class TimerPool:
             except BaseException:  # the edge of a timer, and perhaps code of a plug-in's
                 LOG.exception("%s failed unexpectedly", timer.name)
             finally:
+                self._turned_at = time.monotonic()
                 with self._changed:
                     self._running -= 1
                     self._changed.notify_all()

@@ -1,6 +1,7 @@
 """Refuses options that would leave doors open, or let machines end up where their users do not expect them."""
 
 import ipaddress
+import socket
 import urllib.parse
 
 from oslo_config import cfg
@@ -18,13 +19,14 @@ _HOW_TO_LOG_IN = (
 )
 
 
-def check_api(start: Start, own_server: bool = True) -> None:
+def check_api(start: Start, own_server: bool = True, given: socket.socket | None = None) -> None:
     """Refuse to serve an API to strangers unless the operator says so.
 
-    :param own_server: whether [api] host_ip says where the API listens.
+    :param own_server: whether the API listens itself, as [api] host_ip says.
+    :param given: a socket of systemd's on which it listens instead.
     """
     conf = start.conf
-    is_local = own_server and (conf.api.unix_socket or is_loopback(str(conf.api.host_ip)))
+    is_local = own_server and _is_private(conf, given)
     if conf.auth_strategy is None:
         if start.has_set("keystone_authtoken", "auth_url", "auth_type", "auth_section", "www_authenticate_uri"):
             message = "auth_strategy is not set, but [keystone_authtoken] is. Write auth_strategy = keystone."
@@ -38,6 +40,12 @@ def check_api(start: Start, own_server: bool = True) -> None:
             "auth_strategy = noauth, and the API listens for more than this host: every client that reaches it is an "
             "administrator of all machines. Only a closed network makes that safe."
         )
+
+
+def _is_private(conf: cfg.ConfigOpts, given: socket.socket | None) -> bool:
+    if given is None:
+        return bool(conf.api.unix_socket) or is_loopback(str(conf.api.host_ip))
+    return given.family == socket.AF_UNIX or is_loopback(given.getsockname()[0])
 
 
 def check_hardware(start: Start) -> None:

@@ -4,7 +4,7 @@ import threading
 
 from ingot.api import app, server
 from ingot.api.auth import identity
-from ingot.common import errors, signals
+from ingot.common import errors, signals, systemd
 from ingot.common.conf import safety, start
 from ingot.conductor import manager
 from ingot.db import migrate, secrets
@@ -29,10 +29,11 @@ def main() -> int:
 
 def _run() -> int:
     begun = start.Start("ingot", description=_DESCRIPTION)
-    safety.check_api(begun)
+    given = begun.attempt(systemd.take_socket)
+    safety.check_api(begun, given=given)
     safety.check_hardware(begun)
     hardware, db = begun.attempt(factory.Hardware, begun.conf), begun.attempt(Database, begun.conf)
-    begun.attempt(server.check, begun.conf)
+    begun.attempt(server.check, begun.conf, given)
     begun.complete(identity.check_strategy, begun.conf)
     conf = begun.finish()
     assert hardware is not None and db is not None  # noqa: S101 - or something was refused
@@ -47,11 +48,12 @@ def _run() -> int:
     bus.serve(conf.host, conductor.endpoint)
     conductor.start()
     try:
-        web.start()
+        web.start(given)
     except errors.IngotError:
         conductor.stop()
         raise
-    code = signals.wait_for_stop(stopped, conf, web.reload)
+    parts = {"event loop of the API": web.turned_at, **conductor.list_parts()}
+    code = signals.wait_for_stop(stopped, conf, web.reload, parts)
     signals.limit_stop(server.SHUTDOWN_SECONDS + conf.conductor.graceful_shutdown_timeout, code)
     web.stop()
     if not conductor.stop():

@@ -91,7 +91,7 @@ def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> in
     listening.start()
     if reachable:
         listening.join(_LISTENS_WITHIN)
-    code = signals.wait_for_stop(stopped, conf)
+    code = signals.wait_for_stop(stopped, conf, parts=conductor.list_parts())
     patience = conf.hash_ring_reset_interval + _IN_TRANSIT  # with APIs that remember the ring of before
     signals.limit_stop(patience + conf.conductor.graceful_shutdown_timeout, code)
     conductor.leave()
