@@ -54,7 +54,7 @@ _CONDITIONS = frozenset(("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"))
 _FIRST_PAUSE_S = 0.05
 
 _NO_STATE = "/v1/nodes/<node>/states/<name>"
-_QUIET = frozenset(("/", "/v1", "/v1/heartbeat/<node>"))
+_QUIET = frozenset(("/", "/v1", "/healthcheck", "/v1/heartbeat/<node>"))
 """Routes of probes and of agents, whose requests are many and say nothing unless they are refused."""
 
 Environ = dict[str, Any]

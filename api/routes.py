@@ -12,6 +12,7 @@ from ingot.api.resources import (
     conductors,
     drivers,
     events,
+    health,
     inspection_rules,
     ports,
     root,
@@ -119,6 +120,7 @@ def _build_routes(
 ROUTES: tuple[Route, ...] = (
     serve("/", {"GET": root.service}, public=True),
     serve("/v1", {"GET": root.version_1}, public=True),
+    serve("/healthcheck", {"GET": health.show}, public=True),
     # requests of machines and their agents
     serve_machines("/boot/ipxe/<mac>", {"GET": boot.ipxe}),
     serve_machines("/boot/grub/grub.cfg-01-<mac>", {"GET": boot.grub}),

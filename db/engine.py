@@ -23,7 +23,7 @@ from oslo_db.sqlalchemy import exc_filters
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
-from ingot.common import errors, keyring
+from ingot.common import errors, keyring, metrics, probes
 from ingot.db import drivers, models
 
 LOG = logging.getLogger(__name__)
@@ -88,6 +88,7 @@ class Database:
     :raises ConfigurationError: the URL names an SQLite database that cannot be used.
     """
 
+    :ivar probe: whether the database answers.
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.url = drivers.parse_url(conf.database.connection).update_query_string(conf.database.connection_parameters)
         if self.url.get_backend_name() == "sqlite":
@@ -101,6 +102,7 @@ class Database:
         _databases.add(self)
 
     @contextlib.contextmanager
+        self.probe = probes.Probe(lambda: self.read_column(sa.select(sa.literal(1))))
     def single(self) -> Iterator[sa.Connection]:
         """Open a connection on which each statement stands for itself.
 

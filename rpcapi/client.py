@@ -220,6 +220,10 @@ class ConductorClient:
     def owner(self, node: models.Node) -> str | None:
         """Return the hostname of the conductor that owns a node; None if no online one of its group has its driver."""
         try:
+    def bus_trouble(self) -> str | None:
+        """Return why the last wake-up could not be sent; None: it was."""
+        return self._bus.trouble
+
             return self._rings.owner(node.uuid, node.conductor_group, node.driver)
         except errors.NoConductor:
             return None

@@ -127,10 +127,13 @@ class Transport(Protocol):
 
     ``call`` returns the envelope of the answer and raises ConductorAway when none came; ``cast`` raises
     ServiceUnavailable when it is clear already that the message cannot be handed over. ``version`` is the highest one
-    that every conductor serves that may be asked.
+    that every conductor serves that may be asked. ``trouble`` is why the last message could not be sent.
     """
 
     def call(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> Json: ...
+
+    @property
+    def trouble(self) -> str | None: ...
 
     def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None: ...
 
@@ -141,6 +144,7 @@ class LocalTransport:
     patience: float = PATIENCE_S
 
     def __init__(self) -> None:
+    trouble: str | None = None
         self._endpoints: dict[str, object] = {}
 
     def serve(self, host: str, endpoint: object) -> None:
@@ -181,12 +185,14 @@ class Wakeups:
     :param send: sends wake-ups to a conductor; raises ServiceUnavailable where that is not possible.
     """
 
+    :ivar trouble: why the last one could not be sent; None: it was.
     def __init__(self, send: Callable[[str, list[Wakeup]], None], most_waiting: int = _MOST_WAITING) -> None:
         self._send = send
         self._most_waiting = most_waiting
         self._sender = futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="wake-ups")
         self._lock = threading.Lock()
         self._waiting: dict[str, dict[tuple[str, str], Wakeup]] = {}  # by host, then by method and uuid
+        self.trouble: str | None = None
 
     def add(self, host: str, wakeup: Wakeup) -> None:
         """Have a wake-up sent soon. One that cannot be sent is lost; the sweep finds its work.
@@ -215,7 +221,10 @@ class Wakeups:
             self._send(host, wakeups)
         except errors.ServiceUnavailable as exc:
             for wakeup in wakeups:
+            self.trouble = None
                 wakeup.ctx.update_store()
+            self.trouble = exc.message
+            _LOST.inc(len(wakeups))
                 LOG.warning("Wake-up not sent, the sweep will find its work: %s", exc.message)
         except Exception:  # the edge of a worker
             LOG.exception("Sending %d wake-ups failed unexpectedly", len(wakeups))
@@ -361,4 +370,9 @@ class OsloTransport:
     def close(self) -> None:
         """Close the connections; wake-ups that have not been sent are lost."""
         self._wakeups.close()
+    @property
+    def trouble(self) -> str | None:
+        """Why the last wake-up could not be sent."""
+        return self._wakeups.trouble
+
         self._bus.cleanup()

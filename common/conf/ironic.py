@@ -75,7 +75,6 @@ GROUPS: Mapping[str, tuple[Verdict, str]] = {
     "drac": (_NO, "Ingot has no hardware type idrac."),
     "errors": (_IGNORED, "An option for Ironic's tests."),
     "fake": (_NO, "Ingot's fake interfaces take no time."),
-    "healthcheck": (_NO, "Ask GET / instead of /healthcheck; it needs no login."),
     "inspection_rules": (_NO, "Rules are made through the API."),
     "inventory": (_IGNORED, "Ingot keeps inventories in its database."),
     "ironic_networking": (_NO, _NOT_CONNECTED),
@@ -262,6 +261,9 @@ _ROWS = (
     _Row("metrics", "backend prepend_host prepend_host_reverse prepend_uuid global_prefix", _NO, _STATSD),
     _Row("metrics", "agent_backend agent_prepend_host agent_prepend_host_reverse agent_prepend_uuid "
          "agent_global_prefix", _NO, "Agents are given no place to send metrics to."),
+    _Row("healthcheck", "path", _NO, "The path is /healthcheck."),
+    _Row("healthcheck", "backends disable_by_file_paths enable_by_file_paths allowed_source_ranges "
+         "ignore_proxied_requests", _NO, "The database is what it asks; disable_by_file_path names one file."),
     # Other services
     _Row("glance", "swift_account swift_account_prefix swift_api_version swift_container swift_endpoint_url "
          "swift_store_multiple_containers_seed swift_temp_url_cache_enabled swift_temp_url_duration "

@@ -19,6 +19,8 @@ from ingot.common.conf import (
     conductor,
     default,
     deploy,
+    healthcheck,
+    inspector,
     iscsi,
     metrics,
     notifications,
@@ -72,6 +74,7 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "metrics": metrics.METRICS,
     "ansible": ansible.ANSIBLE,
     "secrets": secrets.SECRETS,
+    "healthcheck": healthcheck.HEALTHCHECK,
     "sensor_data": notifications.SENSOR_DATA,
 }
 """All but those of services, which are registered if they are used: :func:`use_glance`, :func:`use_introspection`."""

@@ -1,0 +1,34 @@
+"""``GET /healthcheck``: whether this API can serve requests, for balancers and probes."""
+
+import pathlib
+
+from ingot.api.web import fields
+from ingot.api.web.call import Call, Reply
+from ingot.api.web.operations import Answer, Plain, operation
+from ingot.common import errors, telemetry
+
+_WHAT = "This API"
+
+
+@operation(answer=Answer(shows=Plain(fields.TEXT_SCHEMA), media="text/plain"))
+def show(call: Call) -> Reply:
+    """Answer 200 while the API can serve requests.
+
+    A broker that is away does not count: requests are accepted, and their work is found by searches.
+
+    :raises NotFound: the operator has switched it off.
+    :raises ServiceUnavailable: the API is not ready, or the operator wants no requests for it.
+    """
+    options = call.conf.healthcheck
+    if not options.enabled:
+        raise errors.NotFound("There is no /healthcheck here: [healthcheck] enabled is off.")
+    if options.disable_by_file_path and pathlib.Path(options.disable_by_file_path).exists():
+        raise errors.ServiceUnavailable(what=_WHAT, reason="its operator sends requests elsewhere")
+    parts = {"database": call.db.probe.read(), **telemetry.read_health()}
+    lacks = [f"{name} ({why})" if options.detailed else name for name, why in parts.items() if why is not None]
+    if lacks:
+        raise errors.ServiceUnavailable(what=_WHAT, reason=f"not ready: {', '.join(lacks)}")
+    bus = call.client.bus_trouble()
+    states = {**dict.fromkeys(parts, "OK"), "message bus": f"degraded: {bus}" if bus else "OK"}
+    lines = [f"{name}: {state}\n" for name, state in states.items()] if options.detailed else []
+    return Reply("".join(["OK\n", *lines]))

@@ -1,0 +1,103 @@
+"""``GET /healthcheck``, which balancers and probes ask."""
+
+import pathlib
+import threading
+
+import fixtures
+import sqlalchemy as sa
+import testtools
+
+from ingot.common import errors, probes, telemetry
+from tests import api_case, patience
+
+
+class Healthcheck(api_case.ApiCase):
+    def configure(self) -> None:
+        super().configure()
+        self.useFixture(fixtures.MonkeyPatch("ingot.common.telemetry._checks", {}))  # what other tests have left
+
+    def ask(self, method: str = "GET") -> api_case.Answer:
+        """Ask as a balancer does: it knows no versions and no password."""
+        return api_case.Answer(self.http.open("/healthcheck", method=method))
+
+    def set(self, **options: object) -> None:
+        for name, value in options.items():
+            self.conf.set_override(name, value, group="healthcheck")
+
+    def fail_statements(self) -> None:
+        def fail(*_about: object) -> None:
+            raise sa.exc.OperationalError("a statement", {}, Exception("connection to 10.0.0.7 refused"))
+
+        sa.event.listen(self.db.engine, "before_cursor_execute", fail)
+        self.addCleanup(sa.event.remove, self.db.engine, "before_cursor_execute", fail)
+
+    def test_it_answers_ok(self) -> None:
+        answer = self.ask()
+        self.assertEqual((200, "OK\n"), (answer.status, answer.text))
+        self.assertIn("text/plain", answer.headers["Content-Type"])
+        self.assertEqual((200, ""), (self.ask("HEAD").status, self.ask("HEAD").text))
+
+    def test_it_needs_no_login(self) -> None:
+        self.conf.set_override("auth_strategy", "http_basic")
+        users = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "htpasswd")
+        users.write_text("")
+        self.conf.set_override("http_basic_auth_user_file", str(users))
+        http = self.application().test_client()
+        self.assertEqual([401, 200], [http.get(path).status_code for path in ("/v1/nodes", "/healthcheck")])
+
+    def test_without_database_it_is_unavailable_and_names_no_host(self) -> None:
+        self.fail_statements()
+        answer = self.ask()
+        self.assertEqual(503, answer.status)
+        self.assertIn("not ready: database", answer.message)
+        self.assertNotIn("10.0.0.7", answer.text)
+
+    def test_details_name_each_part(self) -> None:
+        self.set(detailed=True)
+        self.assertEqual(["OK", "database: OK", "message bus: OK"], self.ask().text.splitlines())
+        self.fail_statements()
+        self.db.probe = probes.Probe(self.db.dispose)
+        self.assertEqual(200, self.ask().status)
+
+    def test_a_part_of_the_process_that_is_not_ready_is_named(self) -> None:
+        telemetry.add_check("conductor", lambda: "it is not registered")
+        self.assertEqual((503, True), (self.ask().status, "not ready: conductor" in self.ask().message))
+
+    def test_a_file_takes_it_out_of_service(self) -> None:
+        file = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "away")
+        self.set(disable_by_file_path=str(file))
+        self.assertEqual(200, self.ask().status)
+        file.touch()
+        self.assertEqual(503, self.ask().status)
+        file.unlink()
+        self.assertEqual(200, self.ask().status)
+
+    def test_it_can_be_switched_off(self) -> None:
+        self.set(enabled=False)
+        self.assertEqual(404, self.ask().status)
+
+
+class Probes(testtools.TestCase):
+    def test_many_who_ask_at_once_take_one_thread(self) -> None:
+        asked, go_on, began = [], threading.Event(), threading.Event()
+
+        def ask() -> None:
+            asked.append(1)
+            began.set()
+            go_on.wait(patience.seconds(60))
+            raise errors.ServiceUnavailable(what="The database", reason="it is away")
+
+        probe = probes.Probe(ask)
+        first = threading.Thread(target=probe.read)
+        first.start()
+        began.wait(patience.seconds(60))
+        self.assertEqual([None] * 5, [probe.read() for _ in range(5)], "what was known last")
+        go_on.set()
+        first.join()
+        self.assertEqual(1, len(asked))
+        self.assertIn("it is away", str(probe.read()))
+
+    def test_an_unexpected_error_ends_no_probe(self) -> None:
+        probe = probes.Probe(lambda: 1 // 0)
+        self.assertRaises(ZeroDivisionError, probe.read)
+        self.assertIn("unexpectedly", str(probe.read()))
