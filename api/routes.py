@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from ingot.api.agents import agents, boot, boot_media
+from ingot.api.agents import agents, boot, boot_entry, boot_media
 from ingot.api.auth.rules import RULES
 from ingot.api.nodes import bulk, history, inventory, maintenance, management, node_states, nodes, provision
 from ingot.api.resources import (
@@ -122,6 +122,9 @@ ROUTES: tuple[Route, ...] = (
     serve("/v1", {"GET": root.version_1}, public=True),
     serve("/healthcheck", {"GET": health.show}, public=True),
     # requests of machines and their agents
+    serve_machines("/boot.ipxe", {"GET": boot_entry.first_script}),
+    serve_machines("/boot/loaders/<name>", {"GET": boot_entry.loader}),
+    serve_machines("/boot/settings.cpio", {"GET": boot_entry.agent_settings}),
     serve_machines("/boot/ipxe/<mac>", {"GET": boot.ipxe}),
     serve_machines("/boot/grub/grub.cfg-01-<mac>", {"GET": boot.grub}),
     serve_machines("/boot/pxelinux/pxelinux.cfg/01-<mac>", {"GET": boot.pxelinux}),

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 
 from oslo_log import log
 
-from ingot.api.agents import boot_scripts
+from ingot.api.agents import boot_kernel, boot_scripts, discovery
 from ingot.api.web import fields
 from ingot.api.web.call import Call, Reply
-from ingot.api.web.operations import Answer, Plain, operation
+from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors, iscsi
 from ingot.db import boots, models, nodes, ports, volumes
 
@@ -32,9 +32,12 @@ _ANOTHER_ADDRESS = (
 )
 
 
-@operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
+@operation(Param("arch", fields.parse_text), answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))
 def ipxe(call: Call, mac: str) -> Reply:
-    """Show the script for the machine that has a MAC address; unknown machines boot from their disk."""
+    """Show the script for the machine that has a MAC address; unknown machines boot from their disk, or are discovered.
+
+    iPXE says in ``arch`` what it was made for.
+    """
     node = _find_node(call, mac)
     target = node.boot_config.get("target", "") if node is not None else ""
     if node is not None and target in _BY_IPXE:
@@ -62,10 +65,6 @@ def petitboot(call: Call, mac: str) -> Reply:
 
 def _find_node(call: Call, mac: str) -> models.Node | None:
     node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
-    if node is None:
-        LOG.info(
-            "No port with pxe_enabled has MAC address %.40r: the machine at %s boots from its disk", mac, call.where
-        )
     return node
 
 
@@ -87,15 +86,24 @@ def _show_file(call: Call, loader: str, mac: str) -> Reply:
 
 def _show(call: Call, loader: str, node: models.Node | None, mac: str) -> Reply:
     """Show what a loader is to do: boot what the conductor has noted, or the machine's disk."""
-    words = boot_scripts.LOADERS[loader]
     if node is None:
-        return Reply(words.disk)
+        return Reply(_show_unknown(call, loader, mac))
     config = node.boot_config
     boots.note_script(call.db, node)
     _log_script(call, node)
     if config.get("target") not in ("ramdisk", "instance") or not config.get("kernel"):
-        return Reply(words.disk)
-    return Reply(words.render(config, mac.replace(":", "-").lower()))
+        return Reply(boot_scripts.LOADERS[loader].disk)
+    return Reply(boot_kernel.render(call.conf, loader, config, mac))
+
+
+def _show_unknown(call: Call, loader: str, mac: str) -> str:
+    """Return what a machine is to do that is no node's."""
+    found = discovery.choose(call.conf, call.query.get("arch", "")) if _MAC.fullmatch(mac) else None
+    if found is not None:
+        LOG.info("No port has MAC address %.40r: the machine at %s is discovered", mac, call.where)
+        return boot_kernel.render(call.conf, loader, found, mac)
+    LOG.info("No port with pxe_enabled has MAC address %.40r: the machine at %s boots from its disk", mac, call.where)
+    return boot_kernel.render_unknown(call.conf, loader)
 
 
 @operation(answer=Answer(shows=Plain({"type": "string"}), media="text/plain"))

@@ -1,23 +1,8 @@
-"""Options of [deploy], [agent], [inspector], [pxe] and [ipmi]: how machines are booted, inspected and written."""
+"""Options of [deploy], [agent], [pxe] and [ipmi]: how machines are booted and written."""
 
 from oslo_config import cfg, types
 
 from ingot.common import networks
-
-INSPECTION_HOOKS = ("ramdisk-error", "validate-interfaces", "ports", "architecture", "memory", "boot-mode")
-"""What can be made of an inventory, each by a function of ``conductor/inspection/process.py``."""
-
-
-class _Hooks(types.List):
-    """Names of hooks; all that are unknown are refused at once."""
-
-    def __call__(self, value: object) -> list[str]:
-        names: list[str] = super().__call__(value)
-        # $default_hooks is replaced before the value counts.
-        if unknown := [name for name in names if name not in INSPECTION_HOOKS and not name.startswith("$")]:
-            raise ValueError(f"Ingot has no hooks {', '.join(unknown)}; it has {', '.join(INSPECTION_HOOKS)}")
-        return names
-
 
 DEPLOY: list[cfg.Opt] = [
     cfg.IntOpt(
@@ -254,70 +239,6 @@ AGENT: list[cfg.Opt] = [
     cfg.IntOpt("deploy_logs_max_per_node", default=3, min=1, help="How many archives of logs a node keeps."),
 ]
 
-INSPECTOR: list[cfg.Opt] = [
-    cfg.StrOpt(
-        "default_hooks",
-        default="ramdisk-error,validate-interfaces,ports,architecture,memory",
-        help="What $default_hooks stands for in hooks, so that hooks can be added before and after these.",
-    ),
-    cfg.Opt(
-        "hooks",
-        type=_Hooks(),
-        default="$default_hooks",
-        help="What is made of the inventory of a machine, in this order, before the rules: ramdisk-error fails where "
-        "the agent reports an error, validate-interfaces where no network card can be used, ports creates and updates "
-        "the ports of the node, architecture sets the properties cpu_arch and cpus, memory sets memory_mb, boot-mode "
-        "the capability boot_mode.",
-    ),
-    cfg.StrOpt(
-        "add_ports",
-        default="pxe",
-        choices=[
-            ("all", "for every network card"),
-            ("active", "for the cards that have an address"),
-            ("pxe", "for the card that the machine has booted from; as active where that is not known"),
-            ("disabled", "for none"),
-        ],
-        help="For which network cards found by an inspection ports are created.",
-    ),
-    cfg.IntOpt(
-        "max_ports",
-        default=128,
-        min=1,
-        help="Most ports that an inspection may create; it fails where an inventory has more network cards that would "
-        "get one. Inventories come without credentials.",
-    ),
-    cfg.BoolOpt(
-        "update_pxe_enabled",
-        default=True,
-        help="Set pxe_enabled of the node's ports by the network card that the machine has booted from, where that is "
-        "known.",
-    ),
-    cfg.ListOpt(
-        "collectors",
-        default=["default", "logs"],
-        help="What the agent collects (kernel parameter ipa-inspection-collectors).",
-    ),
-    cfg.BoolOpt(
-        "require_managed_boot",
-        default=False,
-        help="With the inspect interface inspector: refuse nodes whose boot interface cannot boot the agent, instead "
-        "of leaving boot and power of their machines to the service. The interface agent always needs that.",
-    ),
-    cfg.IntOpt(
-        "status_check_period",
-        default=10,
-        min=1,
-        help="With the inspect interface inspector: seconds between two questions to the service whether it is done.",
-    ),
-    cfg.URIOpt(
-        "callback_endpoint_override",
-        schemes=["http", "https"],
-        help="With the inspect interface inspector: address of the service as machines reach it, where that is not its "
-        "endpoint. Agents send what they find to /v1/continue there.",
-    ),
-]
-
 PXE: list[cfg.Opt] = [
     cfg.StrOpt(
         "kernel_append_params",
@@ -330,6 +251,29 @@ PXE: list[cfg.Opt] = [
         default=True,
         help="Ask, before a machine boots the agent, for the first byte of kernel and ramdisk. Where their server "
         "answers 404 or 410, the flow fails at once. False where machines get another answer than conductors.",
+    ),
+    cfg.StrOpt(
+        "ipxe_config_template",
+        help="File of each host of the API with a template of Jinja for the scripts by which iPXE boots a kernel. It "
+        "gets pxe_options with deployment_aki_path, deployment_ari_path, pxe_append_params and other names that "
+        "templates of Ironic use. Scripts for disks, volumes and images are not made by it. Unset: Ingot's own.",
+    ),
+    cfg.StrOpt(
+        "ipxe_fallback_script",
+        help="What machines boot that are no node's and are not discovered: URL of a script of iPXE, or name of a file "
+        "in [deploy] http_root. Unset: their disk.",
+    ),
+    cfg.IntOpt(
+        "boot_retry_timeout",
+        min=60,
+        help="Seconds after which a machine is restarted that was to boot the agent from the network, and whose agent "
+        "has not called. Unset: never; the flow fails when its time is over.",
+    ),
+    cfg.IntOpt(
+        "boot_retry_check_interval",
+        default=90,
+        min=1,
+        help="Seconds between two searches for such machines.",
     ),
 ]
 

@@ -61,7 +61,7 @@ GROUPS: dict[str, list[cfg.Opt]] = {
     "conductor": conductor.CONDUCTOR,
     "deploy": deploy.DEPLOY,
     "agent": deploy.AGENT,
-    "inspector": deploy.INSPECTOR,
+    "inspector": inspector.INSPECTOR,
     "pxe": deploy.PXE,
     "boot_services": boot_services.BOOT_SERVICES,
     "auto_discovery": boot_services.AUTO_DISCOVERY,

@@ -1,0 +1,140 @@
+"""The command ingot-boot, which answers DHCP and TFTP of machines, or says what another DHCP server has to.
+
+    ingot-boot [run]            answers until it is stopped; SIGHUP has it read its options again
+    ingot-boot check            finds out whether it could, and says what is wrong
+    ingot-boot print dnsmasq    prints lines for an operator's own DHCP server: dnsmasq, kea or dhcpd
+
+Exit status as that of services: 0 after an orderly stop, 78 when something in the configuration is to be corrected.
+"""
+
+import sys
+import threading
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot.boot import dnsmasq, handover, server, settings
+from ingot.boot.machines import Machines
+from ingot.common import boot_loaders, errors, signals
+from ingot.common.conf import start
+from ingot.db import schema
+from ingot.db.engine import Database
+
+LOG = log.getLogger(__name__)
+
+_DESCRIPTION = (
+    "Boot services of Ingot: DHCP and TFTP for machines that boot from the network, by a dnsmasq of its own. print has "
+    "the lines for a DHCP server of yours instead."
+)
+
+_OPTIONS = (
+    cfg.StrOpt(
+        "command",
+        positional=True,
+        required=False,
+        default="run",
+        choices=["run", "check", "print"],
+        help="run (default): answer DHCP and TFTP. check: find out whether that works. print: show lines for another "
+        "DHCP server.",
+    ),
+    cfg.StrOpt(
+        "server",
+        positional=True,
+        required=False,
+        default="dnsmasq",
+        choices=list(handover.FORMS),
+        help="For print: the DHCP server that the lines are for; dnsmasq by default.",
+    ),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    :returns: the exit status, as the module's first lines say.
+    """
+
+    def run() -> int:
+        begun = start.Start("ingot-boot", arguments, cli_opts=_OPTIONS, description=_DESCRIPTION)
+        conf = begun.finish(quiet=begun.conf.command != "run")
+        if conf.command == "print":
+            sys.stdout.write(handover.FORMS[conf.server](settings.read(conf, needs_networks=False)))
+            return 0
+        service = _Service(conf)
+        if conf.command == "check":
+            print("ingot-boot can run with this configuration.")
+            return 0
+        return service.run()
+
+    return start.run("ingot-boot", run)
+
+
+class _Service:
+    """What runs.
+
+    :raises ConfigurationError: it cannot run with these options.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._conf = conf
+        self._settings, command = _prepare(conf)
+        self._server = server.Server(command)
+        db = Database(conf)
+        schema.require_current(db)
+        self._machines = Machines(db, self._settings.directory / "machines")
+        self._stopped = threading.Event()
+
+    def run(self) -> int:
+        """Answer until a signal says stop; return the exit status."""
+        self._follow()
+        self._server.start()
+        follower = threading.Thread(target=self._keep_following, name="follow", daemon=True)
+        follower.start()
+        LOG.info("DHCP and TFTP are answered on %s", ", ".join(self._settings.interfaces))
+        code = signals.wait_for_stop(self._stopped, self._conf, self._reload)
+        self._server.stop()
+        return code
+
+    def _keep_following(self) -> None:
+        while not self._stopped.wait(self._conf.boot_services.refresh_interval):
+            self._follow()
+
+    def _follow(self) -> None:
+        try:
+            if self._machines.follow():
+                self._server.read_again()
+        except errors.ServiceUnavailable as exc:
+            LOG.warning("Which machines are enrolled cannot be read now; DHCP goes on with those of before: %s", exc)
+        except Exception:  # the edge of a thread
+            LOG.exception("Following which machines are enrolled failed unexpectedly")
+
+    def _reload(self) -> None:
+        """Read the options again; what cannot be used changes nothing."""
+        try:
+            if not self._conf.reload_config_files():
+                return
+            self._settings, _command = _prepare(self._conf)
+        except errors.IngotError as exc:
+            LOG.warning("DHCP goes on as before: %s", exc.message)
+            return
+        self._server.restart()
+
+
+def _prepare(conf: cfg.ConfigOpts) -> tuple[settings.Settings, list[str]]:
+    """Write the files of dnsmasq, and have it check them; return what it is started with."""
+    found = settings.read(conf)
+    others = dnsmasq.list_others(found.chain)
+    loaders = boot_loaders.find(conf, dnsmasq.list_needed(found.chain), others)
+    if missing := [name for name in others if name not in loaders]:
+        LOG.info(
+            "%s They are for other machines than these options are for.", boot_loaders.describe_missing(conf, missing)
+        )
+    command = server.build_command(found)
+    server.prepare(found, loaders)
+    server.check(command)
+    return found, command
+
+
+if __name__ == "__main__":
+    sys.exit(main())
