@@ -31,16 +31,17 @@ _URLS = (
 Options = dict[str, Any]
 
 
-def parse_url(text: str) -> sa.URL:
+def parse_url(text: str, option: str = "[database] connection") -> sa.URL:
     """Return the address of a database.
 
+    :param option: where it stands, for messages.
     :raises ConfigurationError: it is none, of a kind that Ingot does not know, or for a driver that is not installed.
     """
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError) as exc:
         # The text may hold a password, and what is wrong with it hides where.
-        raise errors.ConfigurationError(option="[database] connection", value="***", allowed=_URLS) from exc
+        raise errors.ConfigurationError(option=option, value="***", allowed=_URLS) from exc
     # oslo.db knows a MariaDB's errors (a deadlock, a duplicate) only under the name mysql.
     url = url.set(drivername=url.drivername.replace("mariadb", "mysql", 1))
     try:
@@ -49,13 +50,13 @@ def parse_url(text: str) -> sa.URL:
         known = False
     if not known:
         raise errors.ConfigurationError(
-            option="[database] connection", value=url.render_as_string(hide_password=True), allowed=_URLS
+            option=option, value=url.render_as_string(hide_password=True), allowed=_URLS
         )
     try:
         url.get_dialect().import_dbapi()
     except ImportError as exc:
         raise errors.ConfigurationError(
-            option="[database] connection",
+            option=option,
             value=url.drivername,
             allowed=f"Its driver is not installed ({exc}). {_URLS} Ingot's extras mysql, mysqlclient and postgresql "
             "install those.",

@@ -5,6 +5,7 @@
     ingot-dbsync add_key
     ingot-dbsync contract
     ingot-dbsync version | stamp REVISION | revision MESSAGE
+    ingot-dbsync import-ironic --from ADDRESS | export-ironic --to ADDRESS
 
 Exit status: 0 it is done; 1 it failed, and the message says why; 75 the database is away; 78 the configuration is
 to be corrected. Of ``online_data_migrations``: 0 nothing is left to
@@ -24,6 +25,7 @@ from oslo_config import cfg
 from ingot.common import errors
 from ingot.common.conf import start
 from ingot.db import conductors, migrate, schema, secrets
+from ingot.db.cmd import moving
 from ingot.db.engine import Database
 
 LOG = logging.getLogger(__name__)
@@ -198,6 +200,7 @@ def _add_parsers(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     add("add_key", "Add a key for secrets to [secrets] key_file: the first one, or one more to change keys.")
     online = add("online_data_migrations", "Move data to its new places while services run.")
     online.add_argument("--max-count", type=_parse_rows, metavar="ROWS", help="move at most so many rows, then stop")
+    moving.add_parsers(add)
 
 
 _DESCRIPTION = "Creates, upgrades and describes the schema of the database."
@@ -213,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def run() -> int:
         begun = start.Start("ingot-dbsync", arguments, cli_opts=[command], description=_DESCRIPTION)
         conf = begun.finish(quiet=True)
-        return _run(Database(conf), conf)
+        return moving.COMMANDS.get(conf.command.name, _run)(Database(conf), conf)
 
     return start.run("ingot-dbsync", run)
 

@@ -1,0 +1,171 @@
+"""The way back: making an Ironic's database say what Ingot's says.
+
+Nodes are changed where they differ, so that Ironic finds what only its own code understands. Of all else the rows are
+replaced: they have the same ids and uuids in both databases.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ingot.common import clock, errors, keyring
+from ingot.db import models
+from ingot.db.engine import Database
+from ingot.db.moving import nodes, peer, rows, schema
+from ingot.db.moving.report import Report
+
+_BATCH = 500
+_EXAMPLES = 5
+
+_NODES = models.table(models.Node)
+_AGENT = ("agent_token", "agent_version", "agent_url", "agent_last_heartbeat", "configdrive")
+"""Columns of a node that Ironic keeps in JSON."""
+
+_MOST_BYTES = 65_535
+"""Of a text in Ironic's databases on MySQL."""
+
+
+class Giver:
+    """Makes rows of Ironic from those of Ingot.
+
+    :param target: Ironic's database.
+    :param replaced: what the import was told to replace.
+    :param report: gets what Ironic's release has no place for.
+    """
+
+    def __init__(self, target: peer.Peer, replaced: nodes.Replacements, report: Report) -> None:
+        self._target = target
+        self._replaced = replaced
+        self.report = report
+
+    def give(self, noun: schema.Noun, batch: Sequence[Mapping[str, Any]]) -> list[rows.Row]:
+        """Return the rows of Ironic for some of Ingot that are no nodes."""
+        table = self._target.table(noun)
+        return [self._place(noun, table, _read(noun, row)) for row in batch]
+
+    def give_nodes(self, noun: schema.Noun, batch: Sequence[Mapping[str, Any]]) -> Iterator[tuple[rows.Row, bool]]:
+        """Yield the nodes of Ironic that are to be written, and whether each is new there."""
+        table = self._target.table(noun)
+        uuids = [row["uuid"] for row in batch]
+        found = self._target.connection.execute(sa.select(table).where(table.c.uuid.in_(uuids))).mappings()
+        there = {row["uuid"]: row for row in found}
+        for row in batch:
+            theirs = there.get(row["uuid"])
+            if theirs is not None and theirs["id"] != row["id"]:
+                raise errors.Conflict(
+                    reason=f"Node {row['uuid']} has id {theirs['id']} in Ironic's database and {row['id']} in Ingot's: "
+                    "nothing was changed. Name the database that was imported."
+                )
+            own = _read(noun, row) | {name: row[name] for name in _AGENT}
+            node = self._place(noun, table, nodes.give(own, theirs, self._replaced))
+            if theirs is None or any(_fit(theirs[name]) != node[name] for name in node if name != "version"):
+                yield node, theirs is None
+
+    def _place(self, noun: schema.Noun, table: sa.TableClause, row: rows.Row) -> rows.Row:
+        """Return a row with the columns that this release of Ironic has."""
+        for name in row.keys() - table.c.keys():
+            if row[name] != rows.fill(noun.columns[name]):
+                self.report.add("no place", f"{table.name}.{name}", str(row.get("uuid") or row.get("id")))
+        placed = {name: _fit(value) for name, value in row.items() if name in table.c}
+        if "version" in table.c:
+            placed["version"] = noun.version(self._target.release)
+        if placed.get("created_at") is None and "created_at" in table.c:
+            placed["created_at"] = clock.now().replace(microsecond=0)
+        return placed
+
+
+def _read(noun: schema.Noun, row: Mapping[str, Any]) -> rows.Row:
+    """Return a row under the names of Ironic's columns, with its secrets in plain, as Ironic keeps them."""
+    return {name: keyring.open_all(row[column.name]) for name, column in noun.columns.items()}
+
+
+def _fit(value: Any) -> Any:
+    """Return a value as Ironic's column can hold it: whole seconds, texts that are not too long."""
+    if hasattr(value, "microsecond"):
+        return value.replace(microsecond=0)
+    if isinstance(value, str) and len(value.encode()) > _MOST_BYTES:
+        return value.encode()[:_MOST_BYTES].decode(errors="ignore")
+    return value
+
+
+def give_back(db: Database, target: peer.Peer, giver: Giver, deletes: bool, writes: bool) -> int:
+    """Write all rows of Ingot into Ironic's database; the caller commits.
+
+    :param deletes: whether nodes may be deleted there that are not here any more.
+    :param writes: False: only find out what would be done.
+    :returns: how many nodes are new, different or gone.
+    :raises Conflict: nodes would be deleted and may not.
+    """
+    (of_nodes,) = (noun for noun in schema.NOUNS if noun.table is _NODES)
+    others = [noun for noun in schema.NOUNS if noun is not of_nodes and target.has(noun)]
+    with db.own_connection() as source:
+        gone = _find_gone(source, target.connection, target.table(of_nodes), deletes)
+        if writes:
+            _make_room(target, others, gone)
+        changed = len(gone)
+        for batch in _read_batches(source, _NODES):
+            giver.report.rows[of_nodes.name] += len(batch)
+            changed += _write_nodes(target, of_nodes, list(giver.give_nodes(of_nodes, batch)), writes)
+        for noun in others:
+            for batch in _read_batches(source, noun.table):
+                found = giver.give(noun, batch)
+                giver.report.rows[noun.name] += len(found)
+                if writes:
+                    target.connection.execute(sa.insert(target.table(noun)), found)
+        source.rollback()
+    if writes:
+        _link_allocations(target)
+    return changed
+
+
+def _read_batches(source: sa.Connection, table: sa.Table) -> Iterator[Sequence[sa.RowMapping]]:
+    result = source.execute(sa.select(table).order_by(*table.primary_key), execution_options={"yield_per": _BATCH})
+    yield from result.mappings().partitions()
+
+
+def _find_gone(source: sa.Connection, target: sa.Connection, table: sa.TableClause, deletes: bool) -> list[str]:
+    here = set(source.execute(sa.select(_NODES.c.uuid)).scalars())
+    gone = sorted(set(target.execute(sa.select(table.c.uuid)).scalars()) - here)
+    if gone and not deletes:
+        raise errors.Conflict(
+            reason=f"Ironic's database has {len(gone)} nodes that Ingot has not: {', '.join(gone[:_EXAMPLES])}. "
+            "Nothing was changed. If they were deleted in Ingot, say --delete, and they are deleted there, too; "
+            "otherwise this is another fleet's database."
+        )
+    return gone
+
+
+def _make_room(target: peer.Peer, others: Sequence[schema.Noun], gone: Sequence[str]) -> None:
+    """Delete what is written anew, and the nodes that are gone."""
+    connection = target.connection
+    if connection.dialect.name == "mysql":
+        # Nodes refer to rows that are back under the same ids before this transaction ends.
+        connection.exec_driver_sql("SET SESSION foreign_key_checks = 0")
+    for noun in reversed(others):
+        connection.execute(sa.delete(target.table(noun)))
+    table = sa.table("nodes", sa.column("uuid"))
+    for start in range(0, len(gone), _BATCH):
+        connection.execute(sa.delete(table).where(table.c.uuid.in_(gone[start : start + _BATCH])))
+
+
+def _write_nodes(target: peer.Peer, noun: schema.Noun, found: Sequence[tuple[rows.Row, bool]], writes: bool) -> int:
+    """Write nodes that are new or different, and return how many these are."""
+    table = target.table(noun)
+    new, other = [node for node, is_new in found if is_new], [node for node, is_new in found if not is_new]
+    if writes and new:
+        target.connection.execute(sa.insert(table), new)
+    if writes and other:
+        values = {name: sa.bindparam(f"new_{name}") for name in other[0] if name not in ("id", "uuid")}
+        own = table.c.uuid == sa.bindparam("new_uuid")
+        given = [{f"new_{name}": value for name, value in node.items()} for node in other]
+        target.connection.execute(sa.update(table).where(own).values(values), given)
+    return len(found)
+
+
+def _link_allocations(target: peer.Peer) -> None:
+    """Have each node of Ironic name its allocation."""
+    table = sa.table("nodes", sa.column("id"), sa.column("allocation_id"))
+    allocations = sa.table("allocations", sa.column("id"), sa.column("node_id"))
+    own = sa.select(sa.func.max(allocations.c.id)).where(allocations.c.node_id == table.c.id).scalar_subquery()
+    target.connection.execute(sa.update(table).values(allocation_id=own))

@@ -1,0 +1,180 @@
+"""Ironic's database: opening it, and refusing one that is not what it should be."""
+
+import contextlib
+import datetime
+import pathlib
+from collections.abc import Iterator, Sequence
+
+import sqlalchemy as sa
+
+from ingot.common import clock, errors, masking
+from ingot.common.conf import files
+from ingot.db import drivers, models
+from ingot.db.moving import schema
+
+_BATCH = 500
+"""Rows that are in memory at a time."""
+
+_PLACE = "Ironic's database"
+
+_BEGIN = {
+    ("mysql", False): "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+    ("mysql", True): "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+    ("sqlite", False): "BEGIN",
+    ("sqlite", True): "BEGIN IMMEDIATE",
+}
+"""By backend, and whether it is written to, what begins the transaction that everything is read in."""
+
+_HEARTBEAT = 60
+"""Seconds for which a conductor of Ironic counts as running, as Ironic's [conductor] heartbeat_timeout has it."""
+
+
+class Peer:
+    """Ironic's database in one transaction.
+
+    :param connection: is in that transaction.
+    :ivar release: the newest release of Ironic that has this schema.
+    :raises Conflict: it is no database of Ironic, or of a release that is not known.
+    """
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self.connection = connection
+        self._inspector = sa.inspect(connection)
+        self._tables = frozenset(self._inspector.get_table_names())
+        self.release = schema.RELEASES[self._read_revision()][-1]
+
+    def _read_revision(self) -> str:
+        known = "; ".join(f"{', '.join(map(str, of))}: {name}" for name, of in schema.RELEASES.items())
+        if not {"alembic_version", "nodes", "conductors"} <= self._tables:
+            raise errors.Conflict(reason=f"{_PLACE} has no tables of Ironic. Name the database that Ironic used.")
+        if "removed_nodes" in self._tables:
+            raise errors.Conflict(reason="This is a database of Ingot. Name the database that Ironic used.")
+        revision = self.connection.execute(sa.select(schema.REVISION)).scalar()
+        if revision not in schema.RELEASES:
+            raise errors.Conflict(
+                reason=f"{_PLACE} has revision {revision}, which is that of no release known here ({known}). Upgrade "
+                "Ironic to one of these first: install it and run its ironic-dbsync upgrade."
+            )
+        return str(revision)
+
+    def list_running(self) -> list[str]:
+        """Return the conductors that have written a heartbeat a moment ago, each with its age."""
+        found = []
+        for row in self.connection.execute(sa.select(schema.CONDUCTORS)):
+            age = (clock.now() - (row.updated_at or datetime.datetime.min)).total_seconds()
+            if row.online and age < _HEARTBEAT:
+                found.append(f"{row.hostname} ({max(0, round(age))} s ago)")
+        return found
+
+    def table(self, noun: schema.Noun) -> sa.TableClause:
+        """Return Ironic's table, with the columns that Ingot has too and this release has."""
+        there = {column["name"] for column in self._inspector.get_columns(noun.theirs)}
+        columns = {name: _their_type(column) for name, column in noun.columns.items()}
+        also = {"id": sa.Integer(), "version": sa.String(), "created_at": sa.DateTime(), "updated_at": sa.DateTime()}
+        also |= {"driver_internal_info": models.JsonText(dict), "scope": sa.String()}
+        also |= {"reservation": sa.String(), "allocation_id": sa.Integer()}
+        return sa.table(
+            noun.theirs, *(sa.column(name, kind) for name, kind in {**also, **columns}.items() if name in there)
+        )
+
+    def has(self, noun: schema.Noun) -> bool:
+        """Return whether this release has the table."""
+        return noun.theirs in self._tables
+
+    def read(self, noun: schema.Noun) -> Iterator[Sequence[sa.RowMapping]]:
+        """Yield the rows of a table in batches, by one statement, in the order of their keys.
+
+        :raises Conflict: a row holds JSON that is none.
+        """
+        table = self.table(noun)
+        keys = ("id",) if "id" in table.c else noun.key
+        statement = sa.select(table).order_by(*(table.c[name] for name in keys))
+        if noun.newest:
+            last = sa.select(sa.func.max(table.c[noun.newest])).group_by(*(table.c[name] for name in noun.key))
+            statement = statement.where(table.c[noun.newest].in_(last))
+        try:
+            result = self.connection.execute(statement, execution_options={"yield_per": _BATCH})
+            yield from result.mappings().partitions()
+        except ValueError as exc:
+            raise errors.Conflict(reason=f"{_PLACE}: a row of {noun.theirs} holds what is no JSON: {exc}.") from exc
+
+
+def _their_type(column: sa.Column[object]) -> sa.types.TypeEngine[object]:
+    """Return the type of Ironic's column: all its secrets stand there in plain."""
+    kind = column.type
+    return models.JsonText(kind.empty) if isinstance(kind, models.SecretJson) else kind
+
+
+def read_address(text: str) -> str:
+    """Return the address of a database, as it is given or as a configuration file of Ironic has it.
+
+    :raises ConfigurationError: the file cannot be read, or names no database.
+    """
+    if "://" in text:
+        return text
+    mistakes: list[str] = []
+    found = [one.value for one in files.read(text, mistakes) if (one.group, one.name) == ("database", "connection")]
+    if found:
+        return found[-1]
+    reason = mistakes[0] if mistakes else f"{text} has no [database] connection."
+    allowed = f"{reason} Name the address of the database, or a configuration file of Ironic that has it."
+    raise errors.ConfigurationError(option="address of Ironic's database", value=text, allowed=allowed)
+
+
+@contextlib.contextmanager
+def opened(text: str, writes: bool = False) -> Iterator[Peer]:
+    """Open Ironic's database in one transaction, which is rolled back unless the caller commits it.
+
+    :param text: its address, or a configuration file of Ironic.
+    :param writes: whether it is to be written; otherwise the database itself refuses that.
+    :raises ConfigurationError: the address is none, or of a kind that Ironic does not have.
+    :raises ServiceUnavailable: the database does not answer or refuses the login.
+    :raises Conflict: as :class:`Peer`.
+    """
+    url = _parse(read_address(text))
+    backend = url.get_backend_name()
+    engine = _make_engine(url, writes)
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(_BEGIN[backend, writes])
+            yield Peer(connection)
+            connection.rollback()
+    except (sa.exc.IntegrityError, sa.exc.DataError) as exc:
+        reason = f"{_PLACE} refuses a row, and nothing was changed there: {masking.mask_text(str(exc.orig))}"
+        raise errors.Conflict(reason=reason) from exc
+    except sa.exc.DBAPIError as exc:
+        said = masking.mask_text(str(exc.orig))
+        shown = url.render_as_string(hide_password=True)
+        raise errors.ServiceUnavailable(what=f"{_PLACE} {shown}", reason=said) from exc
+    finally:
+        engine.dispose()
+
+
+def _parse(text: str) -> sa.URL:
+    url = drivers.parse_url(text, "address of Ironic's database")
+    if url.get_backend_name() == "postgresql":
+        raise errors.ConfigurationError(
+            option="address of Ironic's database",
+            value=url.render_as_string(hide_password=True),
+            allowed="Ironic does not work with PostgreSQL: name a MariaDB, MySQL or SQLite database.",
+        )
+    return url
+
+
+def _make_engine(url: sa.URL, writes: bool) -> sa.Engine:
+    options: dict[str, object] = {"hide_parameters": True, "poolclass": sa.pool.NullPool}
+    if url.get_backend_name() == "sqlite":
+        path = pathlib.Path(url.database or "")
+        if not path.is_file():
+            raise errors.ConfigurationError(
+                option="address of Ironic's database", value=str(url), allowed="There is no such file."
+            )
+        mode = "rw" if writes else "ro"
+        url = url.set(database=f"file:{path.absolute()}", query={"mode": mode, "uri": "true"})
+        engine = sa.create_engine(url, **options)
+        # The driver opens transactions of its own otherwise.
+        sa.event.listen(engine, "connect", lambda connection, _record: setattr(connection, "isolation_level", None))
+        return engine
+    # What Ironic keeps may need more bytes for a character than the address that Ironic has asks for.
+    url = url.update_query_dict({"charset": "utf8mb4"})
+    return sa.create_engine(url, connect_args={"connect_timeout": drivers.CONNECT_S}, **options)
