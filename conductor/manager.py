@@ -12,10 +12,11 @@ from collections.abc import Callable
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import systemd
+from ingot.common import systemd, telemetry
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.dispatcher import Dispatcher
 from ingot.conductor.endpoint import Endpoint
+from ingot.conductor.gauges import Gauges
 from ingot.conductor.inspection.hooks import loading
 from ingot.conductor.membership import Membership
 from ingot.conductor.periodic import Fleet, Sweeper, Timer, TimerPool
@@ -55,6 +56,7 @@ class Conductor:
         self.endpoint = Endpoint(services, self.queues, self.allocator)
         self.synchronizer = PowerSynchronizer(services, self.membership.owns)
         self.sweeper = Sweeper(services, self.membership, self.queues, self.allocator)
+        self._gauges = Gauges(services, self.membership, self.queues, self.synchronizer)
         self._keepalive: TimerPool | None = None
         self._sweeps: TimerPool | None = None
         self._periodics: list[TimerPool] = []
@@ -79,6 +81,8 @@ class Conductor:
         stale = nodes.release_stale(services.db, services.host)
         if stale:
             LOG.warning("%d nodes were locked by an earlier process of %s; their work continues", stale, services.host)
+        self._gauges.serve()
+        telemetry.add_check("conductor", lambda: "; ".join(self.list_lacks()) or None)
         self.dispatcher.delayed_wakeups.start()
         # A heartbeat must not wait for anything else, so it has a worker of its own.
         self._keepalive = TimerPool([Timer("keepalive", self.membership.keepalive, options.heartbeat_interval)])
@@ -155,5 +159,6 @@ class Conductor:
         if self._keepalive is not None:
             self._keepalive.stop()
             self._keepalive.wait(self.conf.conductor.heartbeat_interval)
+        self.services.notifier.close()
         self.membership.unregister()
         return ended

@@ -71,15 +71,18 @@ def write_plugin_data(node_id: int, plugin_data: Mapping[str, object]) -> nodes.
 
 
 def write_conclusion(
-    node_id: int, found_ports: Iterable[Mapping[str, object]], traits: Collection[str]
+    node_id: int, found_ports: Iterable[Mapping[str, object]], removed_ports: Collection[int], traits: Collection[str]
 ) -> nodes.ExtraWrite:
     """Return the write of what an inventory says of ports and traits, for the transaction that ends the step.
 
     :param found_ports: those that are new, without id, and those that are changed, with it.
+    :param removed_ports: the ids of those that are deleted.
     :param traits: all that the node has afterwards.
     """
 
     def write(connection: sa.Connection) -> None:
+        if removed_ports:
+            connection.execute(sa.delete(_PORTS).where(_PORTS.c.id.in_(removed_ports)))
         for port in found_ports:
             values = {name: value for name, value in port.items() if name != "id"}
             if "id" in port:

@@ -4,10 +4,11 @@ import threading
 
 from ingot.api import app, server
 from ingot.api.auth import identity
-from ingot.common import errors, signals, systemd
+from ingot.common import errors, metrics, signals, systemd, telemetry
 from ingot.common.conf import safety, start
 from ingot.conductor import manager
-from ingot.db import migrate, secrets
+from ingot.conductor.inspection.hooks import loading
+from ingot.db import census, migrate, secrets
 from ingot.db.engine import Database
 from ingot.drivers.loading import factory
 from ingot.rpcapi import client, transport
@@ -33,7 +34,9 @@ def _run() -> int:
     safety.check_api(begun, given=given)
     safety.check_hardware(begun)
     hardware, db = begun.attempt(factory.Hardware, begun.conf), begun.attempt(Database, begun.conf)
+    begun.attempt(loading.Hooks, begun.conf)
     begun.attempt(server.check, begun.conf, given)
+    begun.attempt(telemetry.check, begun.conf, "api_port")
     begun.complete(identity.check_strategy, begun.conf)
     conf = begun.finish()
     assert hardware is not None and db is not None  # noqa: S101 - or something was refused
@@ -46,8 +49,12 @@ def _run() -> int:
     conductor.membership.on_name_conflict = stopped.set
     conductor.membership.claim_name()
     bus.serve(conf.host, conductor.endpoint)
+    db.serve_gauges()
+    census.Census(db, conf).serve()
+    watched = telemetry.Server(conf, metrics.Part.ALL, "api_port")
     conductor.start()
     try:
+        watched.start()
         web.start(given)
     except errors.IngotError:
         conductor.stop()
@@ -56,6 +63,7 @@ def _run() -> int:
     code = signals.wait_for_stop(stopped, conf, web.reload, parts)
     signals.limit_stop(server.SHUTDOWN_SECONDS + conf.conductor.graceful_shutdown_timeout, code)
     web.stop()
+    watched.stop()
     if not conductor.stop():
         signals.cut_off(code)
     return code

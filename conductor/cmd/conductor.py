@@ -7,11 +7,12 @@ import time
 
 from oslo_config import cfg
 
-from ingot.common import errors, signals
+from ingot.common import errors, metrics, signals, telemetry
 from ingot.common.conf import broker, safety, start
 from ingot.conductor import manager
 from ingot.conductor.cmd import drain, workers
 from ingot.conductor.cmd.witness import Witness
+from ingot.conductor.inspection.hooks import loading
 from ingot.conductor.membership import identify_process
 from ingot.db import schema, secrets
 from ingot.db.engine import Database
@@ -23,6 +24,9 @@ _IN_TRANSIT = 1.0
 
 _LISTENS_WITHIN = 30.0
 """Seconds in which a broker that was there a moment ago takes what a conductor listens with; it may have gone since."""
+
+_PORT = "conductor_port"
+"""The option that says where this process serves metrics."""
 
 _DESCRIPTION = (
     "A conductor of Ingot, bare-metal provisioning: works on machines, as the API (ingot-api) has written into the "
@@ -49,6 +53,8 @@ def _run() -> int:
     begun.attempt(safety.check_transport, begun.conf)
     begun.attempt(broker.address, begun.conf)
     hardware, db = begun.attempt(factory.Hardware, begun.conf), begun.attempt(Database, begun.conf)
+    begun.attempt(loading.Hooks, begun.conf)
+    begun.attempt(telemetry.check, begun.conf, _PORT)
     conf = begun.finish()
     assert hardware is not None and db is not None  # noqa: S101 - or something was refused
     if conf.conductor.workers > 1:
@@ -75,16 +81,19 @@ def _serve(conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> in
     """
     witness = Witness(identify_process(os.getpid()), sys.argv[1:])
     stopped = threading.Event()
+    watched = telemetry.Server(conf, metrics.Part.CONDUCTOR, _PORT)
     try:
         reachable = _check_services(conf, db)
         conductor = manager.Conductor(conf, db, hardware)
         conductor.membership.on_name_conflict = stopped.set
         conductor.membership.claim_name()
+        watched.start()
     except errors.IngotError:
         witness.dismiss()
         raise
     bus = transport.OsloTransport(conf)
     server = bus.server(conf.host, conductor.endpoint)
+    db.serve_gauges()
     conductor.start()
     # Without a broker it tries for ever. Work that users have requested is found by sweeps meanwhile.
     listening = threading.Thread(target=server.start, name="rpc", daemon=True)

@@ -48,6 +48,7 @@ class Draft:
     :ivar traits: its traits.
     :ivar inventory: what was found. It stays as it is.
     :ivar plugin_data: what else the ramdisk sent, and what hooks and rules add to it.
+    :ivar serials_before: the disks that the inspection before has found; None if there was none.
     """
 
     def __init__(self, task: Task, found: models.NodeInventory) -> None:
@@ -58,6 +59,8 @@ class Draft:
         self.traits = set(task.traits)
         self.inventory: Json = found.inventory
         self.plugin_data: Json = copy.deepcopy(found.plugin_data)
+        self.serials_before: list[str] | None = task.node.request.get("serials_before")
+        self._removed: list[int] = []
         self._before = {port["id"]: copy.deepcopy(port) for port in self.ports}
 
     def hand_over(self) -> None:
@@ -72,7 +75,13 @@ class Draft:
             elif port != old:
                 written.append({"id": port["id"]} | {name: port[name] for name in PORT if port[name] != old[name]})
         self.task.add_extra_write(inventory.write_plugin_data(before.id, self.plugin_data))
-        self.task.add_extra_write(inventory.write_conclusion(before.id, written, self.traits))
+        self.task.add_extra_write(inventory.write_conclusion(before.id, written, self._removed, self.traits))
+
+    def remove_port(self, port: Json) -> None:
+        """Remove one of the ports."""
+        self.ports.remove(port)
+        if "id" in port:
+            self._removed.append(port["id"])
 
     def port(self, ident: str) -> Json:
         """Return a port by its MAC address or UUID.

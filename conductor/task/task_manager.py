@@ -10,12 +10,12 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TypedDict
+from typing import Any, Protocol, TypedDict
 
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import clock, context, errors
+from ingot.common import clock, context, errors, metrics
 from ingot.common.json_types import Json
 from ingot.common.steps import PlannedStep
 from ingot.db import facts, inventory, maintenance, models, node_refusals, nodes, ports, volumes
@@ -23,6 +23,7 @@ from ingot.db.engine import Database
 from ingot.drivers.interfaces.circuit_breakers import CircuitBreakers
 from ingot.drivers.interfaces.task import BareDriver
 from ingot.drivers.loading import factory
+from ingot.notifications import notifier
 from ingot.rpcapi import versions
 
 LOG = log.getLogger(__name__)
@@ -31,6 +32,8 @@ MOST_LOST_ATTEMPTS = 5
 """What takes its conductor down with it must not take down one after the other for ever."""
 
 _DATABASE_PATIENCE_S = 120.0
+
+_LOCKS, _REFUSED_LOCKS, _LOST_LOCKS = map(metrics.LOCKS.labels, ("taken", "refused", "lost"))
 
 Rows = Sequence[Mapping[str, object]]
 
@@ -83,10 +86,21 @@ class Lease:
         self._span = (moment if is_broken else began, moment)
         return gap if is_broken else 0.0
 
+    def read_silence(self) -> float | None:
+        """Return the seconds since the last heartbeat; None before the first."""
+        span = self._span
+        return None if span is None else self.now() - span[1]
+
     def covers(self, moment: float) -> bool:
         """Return whether the lease has lasted without a break from a moment until now."""
         span = self._span
         return span is not None and span[0] <= moment and self.now() - span[1] <= self._seconds
+
+
+class InspectionHook(Protocol):
+    """See :class:`ingot.conductor.inspection.hooks.base.InspectionHook`."""
+
+    def run(self, draft: Any) -> None: ...
 
 
 class Services:
@@ -102,7 +116,9 @@ class Services:
         and handed over before the next step.
     :ivar log_slots: one for each agent that may be asked for its logs at a time: a few of the workers at most wait for
         agents that hang.
+    :ivar notifier: tells other services what happens to nodes.
     :ivar circuit_breakers: which BMCs do not answer.
+    :ivar inspection_hooks: what is made of the inventories of machines, in this order.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, db: Database, hardware: factory.Hardware) -> None:
@@ -118,6 +134,8 @@ class Services:
         first, longest = conf.conductor.sync_power_state_interval, conf.conductor.silent_bmc_longest_pause
         self.circuit_breakers = CircuitBreakers(first, longest)
         self.leaving = threading.Event()
+        self.notifier = notifier.Notifier(conf, notifier.CONDUCTOR)
+        self.inspection_hooks: Iterable[InspectionHook] = ()
         self.log_slots = threading.BoundedSemaphore(max(1, conf.conductor.workers_pool_size // 4))
 
     def serves(self, node: models.Node) -> bool:
@@ -288,8 +306,21 @@ class Task:
         ]
         values = {**self._dirty, **more}
         nodes.write_locked(self.db, self.node, values, step_runs, history, events, self._extra_writes)
+        before, self._written = self._written, self.node.as_dict()
         self._dirty, self._new_events, self._extra_writes = {}, [], []
-        self._written = self.node.as_dict()
+        self.services.notifier.tell_transitions(self.context, before, self._written, self.read_traits)
+
+    def describe(self) -> Mapping[str, object]:
+        """Return the node as notifications show it."""
+        return {**vars(self.node), **self.read_traits()}
+
+    def read_traits(self) -> Mapping[str, object]:
+        """Return the traits, for a notification, which goes without them where the database has gone away."""
+        try:
+            return {"traits": self.traits}
+        except errors.ServiceUnavailable as exc:
+            LOG.warning("Node %s: a notification does not have its traits: %s", self.node.uuid, exc.message)
+            return {}
 
     def build_history_entry(
         self, event_type: str, severity: str, message: str, seconds: float | None = None
@@ -347,11 +378,17 @@ def acquire(
         yield Task(services, ctx, nodes.get(services.db, ident))
         return
     locked_at = services.lease.now()
-    node = nodes.lock(services.db, ident, services.host, purpose, (services.host, *steal_from), if_due)
+    try:
+        node = nodes.lock(services.db, ident, services.host, purpose, (services.host, *steal_from), if_due)
+    except errors.NodeLocked:
+        _REFUSED_LOCKS.inc()
+        raise
     task = Task(services, ctx, node, locked_at)
+    _LOCKS.inc()
     try:
         try:
-            yield task
+            with metrics.LOCKS_HELD.track_inprogress(), metrics.LOCK_SECONDS.time():
+                yield task
         except BaseException:
             task.discard()  # half a transition must not be written with the release
             raise
@@ -359,4 +396,5 @@ def acquire(
             if not task.released:
                 task.release()
     except errors.LockLost as exc:
+        _LOST_LOCKS.inc()
         LOG.warning("%s What this task was doing goes on elsewhere.", exc)
