@@ -6,12 +6,10 @@ Order: route, method, user, version, query, body, handler. Every refusal on the 
 
 import contextlib
 import hashlib
-import logging
 import pathlib
 import re
 import threading
 import time
-import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -26,17 +24,18 @@ from ingot.api import routes
 from ingot.api.auth import identity
 from ingot.api.auth.access import Access
 from ingot.api.auth.rules import RULES
-from ingot.api.web import faults, fields, operations, preconditions, proxies, streams, versions
+from ingot.api.web import access_log, faults, fields, operations, preconditions, proxies, streams, versions
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Route
 from ingot.api.web.preconditions import Preconditions
 from ingot.api.web.streams import Downloads, Feed
+from ingot.api.web.tallies import TALLIES
 from ingot.common import context, errors, masking, networks
 from ingot.db.engine import Database
+from ingot.notifications import notifier
 from ingot.rpcapi.client import ConductorClient
 
 LOG = log.getLogger(__name__)
-ACCESS = logging.getLogger("ingot.api.access")
 
 _GLOBAL_REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _JSON = "application/json"
@@ -46,8 +45,6 @@ _BODY_SIZES = {
     "/continue_inspection": "max_json_body_size_inspection",
 }
 
-_UNUSUAL = re.compile(r"[^\w/:@!$&'()*+,;=\[\]<>.~-]+", re.ASCII)
-_LONGEST_PATH = 500  # characters, in the access log
 _LONGEST_NAME = 255  # of a user, in the history of a node
 _EVERYTHING = Access()
 _CONDITIONS = frozenset(("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"))
@@ -63,6 +60,9 @@ _ROOTS = frozenset(route.path.split("/")[1] for route in routes.ROUTES)
 
 FEED = "ingot.feed"
 """The extension of the application that the web server closes when it stops."""
+
+NOTIFIER = "ingot.notifier"
+"""The extension of the application that sends notifications, and is closed when the web server has stopped."""
 
 BODY_LIMIT = "ingot.body_limit"
 """The extension of the application that returns how many bytes the body of a request to a path may have."""
@@ -88,6 +88,7 @@ class _Application(flask.Flask):
         self._api = api
         self._headers = headers
         self.extensions[FEED] = api.feed
+        self.extensions[NOTIFIER] = api.notifier
         self.extensions[BODY_LIMIT] = api.body_limit
         # Without methods of its own a rule matches all of them: the table of routes says which are allowed.
         rules = [routing.Rule(path, endpoint=path, methods=None) for path in (_NO_STATE, *api.routes)]
@@ -215,6 +216,7 @@ class Api:
         self.feed = Feed(conf, db)
         self._waiting_slots = threading.Semaphore(max(1, conf.api.api_threads // 4))
         self._downloads = Downloads(conf)
+        self.notifier = notifier.Notifier(conf, notifier.API)
         # As with Ironic: proxies that say how clients see the API know it better.
         fixed = None if conf.oslo_middleware.enable_proxy_headers_parsing else conf.api.public_endpoint
         self._public_endpoint = (fixed or "").rstrip("/")
@@ -319,6 +321,7 @@ class Api:
             rule=operation.rule,
             feed=self.feed,
             downloads=self._downloads,
+            notifier=self.notifier,
             headers=request.headers,
             minor=minor,
             address=exchange.address,
@@ -327,6 +330,7 @@ class Api:
             query=operations.read_query(operation.query, request.args, minor) if request.query_string else {},
             body=operation.body.check(self._read_body(request), minor) if operation.body else None,
             preconditions=None if exchange.method == "GET" else conditions,
+            changes=exchange.method != "GET",
         )
 
     def body_limit(self, path: str) -> int:
@@ -461,35 +465,18 @@ def _sign(exchange: Exchange, status: int) -> Mapping[str, str]:
         spoken = {versions.HEADER: f"1.{exchange.minor}", "Vary": f"{versions.HEADER}, OpenStack-API-Version"}
         signs |= versions.RANGE | spoken
     path, ticket = exchange.path, exchange.named.get("ticket")
-    log_access(
+    seconds = time.monotonic() - exchange.environ.get(streams.ARRIVED, exchange.began)
+    counted, timed = TALLIES[exchange.method, exchange.endpoint, status // 100]
+    counted.inc()
+    timed.observe(seconds)
+    access_log.write(
         exchange.request.method,
         path.replace(ticket, masking.MASK) if ticket else path,
         status,
-        time.monotonic() - exchange.environ.get(streams.ARRIVED, exchange.began),
+        seconds,
         quiet=exchange.endpoint in _QUIET,
         address=exchange.request.remote_addr,
         user=exchange.ctx.user_id,
         request_id=own_id,
     )
     return signs
-
-
-def log_access(method: str, path: str, status: int, seconds: float, *, quiet: bool = False, **who: str | None) -> None:
-    """Write the line of a request into the access log, also of one that is refused, whatever server the API runs in.
-
-    :param seconds: from its arrival to the beginning of its answer.
-    :param quiet: whether it is one of many that say nothing, unless it is refused.
-    :param who: address, user and request id, as far as they are known.
-    """
-    level = logging.DEBUG if quiet and status < 400 else logging.INFO
-    if ACCESS.isEnabledFor(level):
-        address, user, ident = (_quote(who.get(name) or "-") for name in ("address", "user", "request_id"))
-        asked = _quote(method), _quote(path[:_LONGEST_PATH])
-        ACCESS.log(
-            level, "%s %s %d %.1f ms, user %s, from %s, %s", *asked, status, seconds * 1000, user, address, ident
-        )
-
-
-def _quote(text: str) -> str:
-    """Return a text in which nothing can pass for another line, or another word of this one."""
-    return _UNUSUAL.sub(lambda found: urllib.parse.quote(found[0], safe=""), text)

@@ -18,9 +18,8 @@ from oslo_log import log
 from uvicorn.protocols.http import httptools_impl
 
 from ingot.api import bridge
-from ingot.api.app import log_access
-from ingot.api.web import faults
-from ingot.common import errors, networks
+from ingot.api.web import access_log, faults
+from ingot.common import errors, metrics, networks
 
 LOG = log.getLogger(__name__)
 
@@ -420,7 +419,8 @@ class Connection(httptools_impl.HttpToolsProtocol):
         """Answer what is no request that could be served, and close the connection."""
         LOG.debug("%s is refused: %s", self.address, error.message)
         method, path = (self.scope.get("method"), self.url.decode("latin-1")) if self._arriving else (None, "")
-        log_access(method or "-", path.partition("?")[0] or "-", error.code, 0, address=self.address)
+        access_log.write(method or "-", path.partition("?")[0] or "-", error.code, 0, address=self.address)
+        metrics.API_REQUESTS.labels(metrics.OTHER, "none", f"{error.code // 100}xx").inc()
         if self._is_served and not self.cycle.more_body:  # the request before it is answered yet
             self.cycle.keep_alive = False
             self.flow.pause_reading()

@@ -24,10 +24,10 @@ import uvloop
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.api.app import BODY_LIMIT, FEED
+from ingot.api.app import BODY_LIMIT, FEED, NOTIFIER
 from ingot.api.bridge import Bridge
 from ingot.api.connections import Connection, Guests, Limits
-from ingot.common import errors, workers
+from ingot.common import errors, metrics, workers
 
 LOG = log.getLogger(__name__)
 
@@ -147,7 +147,16 @@ class Server:
         self._listener = listener or listen(self._conf)
         self._bridge.start()
         self._thread.start()
+        metrics.ask("api", self._collect)
         LOG.info("The API listens on %s", describe_address(self._listener, bool(self._tls)))
+
+    def _collect(self) -> list[metrics.Metric]:
+        busy, most, waiting = self._bridge.read_load()
+        return [
+            metrics.API_THREADS([(("busy",), busy), (("most",), most)]),
+            metrics.API_WAITING([((), waiting)]),
+            metrics.API_CONNECTIONS([((), len(self._guests))]),
+        ]
 
     def turned_at(self) -> float:
         """Return when the event loop turned last, by the monotonic clock: it does so each second."""
@@ -180,6 +189,7 @@ class Server:
         if self._thread.is_alive():
             self._thread.join(_GRACE_S + SHUTDOWN_SECONDS + 1)
         self._bridge.stop()
+        self._app.extensions[NOTIFIER].close()
 
 
 def _raise_file_limit() -> int:

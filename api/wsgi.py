@@ -4,14 +4,15 @@ Configuration files are named in the environment variable INGOT_CONFIG_FILES, se
 searched in the usual places, as ingot-api does.
 """
 
+import atexit
 import os
 import sys
 
 import flask
 from oslo_config import cfg
 
-from ingot.api import assembly
-from ingot.common import errors, signals
+from ingot.api import app, assembly
+from ingot.common import errors, metrics, signals, telemetry
 from ingot.common.conf import start
 
 
@@ -21,10 +22,14 @@ def _build() -> flask.Flask:
     try:
         begun = start.Start("ingot-api", [], named or None, into=cfg.CONF)
         assembly.check(begun, own_server=False)
-        built = assembly.build(begun.finish())
+        begun.attempt(telemetry.check, begun.conf, "api_port")
+        conf = begun.finish()
+        built = assembly.build(conf)
+        telemetry.Server(conf, metrics.Part.API, "api_port").start_anywhere()
     except errors.IngotError as exc:
         sys.exit(start.report("ingot-api", exc))
     signals.end_start()
+    atexit.register(built.extensions[app.NOTIFIER].close)
     return built
 
 

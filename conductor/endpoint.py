@@ -155,8 +155,9 @@ class Endpoint:
     def set_console(self, task: Task, enabled: bool) -> None:
         """Start or stop the console; one that should run already is started again, as it may have died."""
         console = _get_valid(task, ConsoleInterface)
-        (console.start_console if enabled else console.stop_console)(task)
-        task.set(console_enabled=enabled)
+        with self._services.notifier.action(task.context, "console_set", task.describe):
+            (console.start_console if enabled else console.stop_console)(task)
+            task.set(console_enabled=enabled)
 
     # How the machine boots
 

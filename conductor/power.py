@@ -15,6 +15,7 @@ from ingot.db import maintenance, models, node_lists, nodes
 from ingot.drivers.agent import session
 from ingot.drivers.interfaces import power_control, results
 from ingot.drivers.interfaces.power import Reading
+from ingot.notifications import notifier
 
 LOG = log.getLogger(__name__)
 
@@ -85,11 +86,13 @@ class PowerSynchronizer:
     :param owns: whether a node is this conductor's.
     :ivar running: UUIDs of the nodes that are being read.
     :ivar failures: how many readings in a row have failed, by the node's UUID.
+    :ivar owned: how many nodes of this conductor's there were to read in the last round.
     """
 
     def __init__(self, services: Services, owns: Callable[[models.Node], bool]) -> None:
         self.running: set[str] = set()
         self.failures: dict[str, int] = {}
+        self.owned = 0
         self._services = services
         self._owns = owns
         self._executor = futurist.ThreadPoolExecutor(max_workers=services.conf.conductor.sync_power_state_workers)
@@ -100,7 +103,9 @@ class PowerSynchronizer:
         """Read the power states of this conductor's machines."""
         services = self._services
         candidates = node_lists.list_for_power_sync(services.db, services.group, services.hardware.drivers)
-        self.read(node.uuid for node in candidates if self._owns(node))
+        own = [node.uuid for node in candidates if self._owns(node)]
+        self.owned = len(own)
+        self.read(own)
         # By what exists and is owned: a candidate of one round may be locked in the next, and goes on failing.
         if failing := frozenset(self.failures):
             known = node_lists.list_ring_keys(services.db, failing)
@@ -168,7 +173,8 @@ class PowerSynchronizer:
     def _end(self, task: Task, result: Callable[[], Reading]) -> None:
         node = task.node
         try:
-            with self._services.circuit_breakers.observe_call(node.uuid, task.driver.power.bmc(task)):
+            bmc = task.driver.power.bmc(task)
+            with self._services.circuit_breakers.observe_call(node.uuid, bmc, node.driver):
                 reading = result()
             self._note(task, reading)
         except errors.HardwareError as exc:
@@ -227,5 +233,14 @@ class PowerSynchronizer:
         entries = [task.build_history_entry("power", severity, message) for severity, message in messages]
         try:
             nodes.compare_and_set(self._services.db, node, changes, entries)
+            if "power_state" in changes:
+                self._tell_correction(task, changes)
         except (errors.NodeLocked, errors.ChangedMeanwhile, errors.NotFound) as exc:
             LOG.info("The next round reads node %s again: %s", node.uuid, exc.message)
+
+    def _tell_correction(self, task: Task, changes: Mapping[str, object]) -> None:
+        notices, node = self._services.notifier, task.node
+        if notices.is_on:
+            notices.tell(
+                task.context, "node", notifier.find_correction(node.power_state), {**task.describe(), **changes}
+            )

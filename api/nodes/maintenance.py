@@ -9,6 +9,7 @@ from ingot.api.web.operations import Answer, Plain, operation
 from ingot.common import errors
 from ingot.common.json_types import Hold
 from ingot.db import maintenance
+from ingot.db import nodes as rows
 
 _SHOWN = fields.complete_schema(
     {
@@ -65,8 +66,12 @@ def clear_flag(call: Call, node: str) -> Reply:
 @calls.repeat_if_changed
 def _write(call: Call, node: str, change: maintenance.Change) -> None:
     found = nodes.read(call, node, "uuid", "revision")
-    if not call.dry_run:
+    if call.dry_run:
+        return
+    with call.notifier.change(call.ctx, "node", "maintenance_set", found) as tell:
         maintenance.write_holds(call.db, found.uuid, change, found.revision if call.preconditions else None)
+        if call.notifier.is_on:
+            tell(rows.get(call.db, found.uuid, call.notifier.node_columns))
 
 
 def _find_hold(call: Call, node: str, name: str) -> Hold:

@@ -13,7 +13,7 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Operation, Param, Plain, operation
 from ingot.api.web.tables import Selection
 from ingot.common import errors, interfaces, states
-from ingot.common.json_types import Json, Requester
+from ingot.common.json_types import Requester
 from ingot.db import allocations, listing, models, node_crud, node_lists, nodes
 from ingot.db.nodes import ShownNode
 
@@ -86,7 +86,8 @@ def read(
     :raises PreconditionFailed: the request is about to write to it, and it is not as the client knows it.
     """
     ident = fields.parse_node_ident(call, node)
-    needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()))
+    told = call.notifier.node_columns if call.changes else ()
+    needed = ("id", *columns, "owner", "lessee", *(preconditions.NODE if call.preconditions else ()), *told)
     found = nodes.get(call.db, ident, dict.fromkeys(needed), kept)
     if call.access.limited:
         call.access.require_seen(rule or call.rule, access.build_node_target(found), "Node", ident)
@@ -121,6 +122,7 @@ def accept(call: Call, node: models.Node, values: Mapping[str, object], why: str
         nodes.set_always(call.db, node.uuid, values, node.revision if call.preconditions else None)
     else:
         nodes.compare_and_set(call.db, node, values)
+    call.notifier.tell_transitions(call.ctx, vars(node), values)
     if why:
         call.client.notify(call.ctx, node, why=why)
 
@@ -202,7 +204,10 @@ def create(call: Call) -> Reply:
     values["owner"] = _choose_owner(call, values["owner"])
     values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
     values["provision_state"] = states.ENROLL if call.minor >= 11 else states.AVAILABLE
-    made = node_crud.create(call.db, node_rules.build_row(call, values), values["chassis_uuid"])
+    row = node_rules.build_row(call, values)
+    with call.notifier.change(call.ctx, "node", "create", {**values, **row}) as tell:
+        made = node_crud.create(call.db, row, values["chassis_uuid"])
+        tell(made)
     return calls.created_reply(call, collection.show(call, NODES, made), f"/v1/nodes/{made.uuid}", made.version)
 
 
@@ -232,12 +237,14 @@ def update(call: Call, node: str) -> Reply:
     node_rules.refuse_unpermitted(call, found, changes)
     node_rules.refuse_update(found, call.body, changes)
     values = node_rules.build_changes(call, found, changes)
-    if "instance_uuid" in changes and changes["instance_uuid"] is None:
-        allocations.detach(call.db, found, values)
-    else:
-        nodes.compare_and_set(call.db, found, values)
-    body, version = _show_written(call, found.uuid)
-    return Reply(body, version=version)
+    with call.notifier.change(call.ctx, "node", "update", {**vars(found), **values}) as tell:
+        if "instance_uuid" in changes and changes["instance_uuid"] is None:
+            allocations.detach(call.db, found, values)
+        else:
+            nodes.compare_and_set(call.db, found, values)
+        written = _read_written(call, found.uuid)
+        tell(written)
+    return Reply(collection.show(call, NODES, written), version=written.version)
 
 
 @operation(answer=operations.EMPTY_204)
@@ -248,16 +255,16 @@ def delete(call: Call, node: str) -> Reply:
     own = call.conf.api.project_admin_can_manage_own_nodes and call.access.permits(own_rule, target)
     call.access.require(own_rule if own else call.rule, target)
     node_rules.refuse_delete(found)
-    node_crud.delete(call.db, found)
+    with call.notifier.change(call.ctx, "node", "delete", found):
+        node_crud.delete(call.db, found)
     return calls.NO_CONTENT
 
 
-def _show_written(call: Call, uuid: str) -> tuple[Json, str]:
-    """Return a node that was just written, and its version."""
+def _read_written(call: Call, uuid: str) -> ShownNode:
+    """Return a node that was just written."""
     selection = TABLE.select(call.minor)
-    columns = dict.fromkeys(("id", *selection.columns, *preconditions.NODE))
-    found = nodes.get(call.db, uuid, columns, selection.kept)
-    return collection.show(call, NODES, found), found.version
+    columns = dict.fromkeys(("id", *selection.columns, *preconditions.NODE, *call.notifier.node_columns))
+    return nodes.get(call.db, uuid, columns, selection.kept)
 
 
 def _show_traits(call: Call, node: str) -> Reply:
@@ -276,8 +283,11 @@ def _change_traits(call: Call, node: str, added: Collection[str], removed: Colle
     for name in removed or ():
         if name not in nodes.traits_by_node(call.db, [found.id]).get(found.id, []):
             raise errors.NotFound(f"Node {found.uuid} doesn't have a trait '{name[:255]}'")
-    # Requests that add and that remove do not undo each other's work: only conditions compare the revision.
-    node_crud.change_traits(call.db, found, added, removed, found.revision if call.preconditions else None)
+    with call.notifier.change(call.ctx, "node", "update", found) as tell:
+        # Requests that add and that remove do not undo each other's work: only conditions compare the revision.
+        node_crud.change_traits(call.db, found, added, removed, found.revision if call.preconditions else None)
+        if call.notifier.is_on:
+            tell(nodes.get(call.db, found.uuid, call.notifier.node_columns))
     return found.uuid
 
 

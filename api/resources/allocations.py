@@ -102,11 +102,13 @@ def create(call: Call) -> Reply:
     values["owner"] = _check_owner(call, values["owner"])
     node = values.pop("node")
     values["candidate_nodes"] = _read_candidates(call, values["candidate_nodes"])
-    if node is None:
-        _create_to_search(call, values)
-    else:
-        values["uuid"] = _backfill(call, values, node)
-    record = CRUD.read(call, values["uuid"])
+    with call.notifier.change(call.ctx, "allocation", "create", {**values, "state": rows.ALLOCATING}) as tell:
+        if node is None:
+            _create_to_search(call, values)
+        else:
+            values["uuid"] = _backfill(call, values, node)
+        record = CRUD.read(call, values["uuid"])
+        tell(record)
     shown = collection.show(call, ALLOCATIONS, record)
     if node is None:
         call.client.notify_of_allocation(call.ctx, record.uuid)
@@ -190,7 +192,8 @@ def delete_of_node(call: Call, node: str) -> Reply:
     found = _read_of_node(call, node, node_links.find_node(call, fields.parse_node_ident(call, node)))
     if call.preconditions:
         call.preconditions.check("Allocation", found)
-    rows.delete(call.db, found)
+    with call.notifier.change(call.ctx, "allocation", "delete", found):
+        rows.delete(call.db, found)
     return calls.NO_CONTENT
 
 

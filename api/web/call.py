@@ -15,6 +15,7 @@ from ingot.api.web.streams import Downloads, Feed
 from ingot.common import context, errors
 from ingot.common.json_types import Json
 from ingot.db.engine import Database
+from ingot.notifications.notifier import Notifier
 from ingot.rpcapi.client import ConductorClient
 
 _UNKNOWN_ADDRESS = "an unknown address"
@@ -29,6 +30,7 @@ class Call:
     :param minor: the API version it speaks.
     :param feed: the events of the database.
     :param downloads: of images.
+    :param notifier: tells other services what changes.
     :param headers: those of the request, for the few handlers that need one.
     :param address: network address of the client; empty if it is not known.
     :param base: scheme and host for links, without a slash at the end.
@@ -36,6 +38,7 @@ class Call:
     :param query: parsed parameters that were given.
     :param body: parsed body, a list for a patch; None when the operation takes none.
     :param preconditions: what must hold for the object that a writing request names; None for no conditions.
+    :param changes: whether the request may change something.
     :param dry_run: whether the request ends where it would be accepted; see :func:`ingot.api.nodes.nodes.accept`.
     """
 
@@ -47,6 +50,7 @@ class Call:
     rule: str
     feed: Feed
     downloads: Downloads
+    notifier: Notifier
     headers: Headers
     minor: int
     address: str
@@ -55,6 +59,7 @@ class Call:
     query: Mapping[str, Any]
     body: Any = None
     preconditions: Preconditions | None = None
+    changes: bool = False
     dry_run: bool = False
 
     @property

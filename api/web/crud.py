@@ -14,6 +14,13 @@ from ingot.db import listing, models
 from ingot.db.engine import Database
 from ingot.db.rows import AnyRow
 
+_TOLD_AS = {
+    **{"Allocation": "allocation", "Chassis": "chassis", "Deploy template": "deploytemplate", "Port": "port"},
+    **{"Portgroup": "portgroup", "Rule": "inspectionrule", "Runbook": "runbook"},
+    **{"Volume connector": "volumeconnector", "Volume target": "volumetarget"},
+}
+"""What notifications call the resources that they tell of, by noun."""
+
 _Row = TypeVar("_Row", bound=models.Row, contravariant=True)
 
 
@@ -51,6 +58,7 @@ class Crud(Generic[AnyRow]):
         self._described = described
         self._store = store
         self._ident = ident
+        self._told_as = _TOLD_AS.get(described.source.noun)
         self._prepare = prepare
         self._refuse_update = refuse_update
         shown, created = (operations.Answer(status, described.one) for status in (200, 201))
@@ -93,26 +101,37 @@ class Crud(Generic[AnyRow]):
         return Reply(self._render(call, record), version=record.version)
 
     def _create(self, call: Call) -> Reply:
-        values = self._prepare(call, collection.build_row(self._described.table, call.body), None)
+        given = collection.build_row(self._described.table, call.body)
+        values = self._prepare(call, given, None)
         values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
-        self._store.create(call.db, values)
-        record = self.read(call, values["uuid"])
+        with call.notifier.change(call.ctx, self._told_as, "create", {**given, **values}) as tell:
+            self._store.create(call.db, values)
+            record = self.read(call, values["uuid"])
+            tell(record)
         path = f"{call.path.rstrip('/')}/{values['uuid']}"
         return calls.created_reply(call, self._render(call, record), path, record.version)
 
     def _update(self, call: Call, ident: str) -> Reply:
-        return self._show(call, self._change(call, ident))
+        record = self._change(call, ident)
+        return Reply(self._render(call, record), version=record.version)
 
     @calls.repeat_if_changed
-    def _change(self, call: Call, ident: str) -> str:
+    def _change(self, call: Call, ident: str) -> AnyRow:
         record = self.read_to_write(call, ident)
         changes = collection.read_changes(call, self._described, record)
         self._refuse_update(call, record, changes)
-        if changes:
-            self._store.update(call.db, record, self._prepare(call, changes, record))
-        return record.uuid
+        if not changes:
+            return self.read(call, record.uuid)
+        values = self._prepare(call, changes, record)
+        with call.notifier.change(call.ctx, self._told_as, "update", {**vars(record), **changes, **values}) as tell:
+            self._store.update(call.db, record, values)
+            written = self.read(call, record.uuid)
+            tell(written)
+        return written
 
     @calls.repeat_if_changed
     def _delete(self, call: Call, ident: str) -> Reply:
-        self._store.delete(call.db, self.read_to_write(call, ident))
+        record = self.read_to_write(call, ident)
+        with call.notifier.change(call.ctx, self._told_as, "delete", record):
+            self._store.delete(call.db, record)
         return calls.NO_CONTENT

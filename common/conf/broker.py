@@ -14,6 +14,13 @@ from ingot.common import errors
 
 GROUP = "oslo_messaging_rabbit"
 
+NOTIFICATIONS = "oslo_messaging_notifications"
+
+_FORM = (
+    "Use rabbit://LOGIN@HOST:PORT/VIRTUAL_HOST, with user:password as LOGIN, $$ for each $ in it, and a comma between "
+    "several LOGIN@HOST:PORT."
+)
+
 _DRIVERS = ("rabbit", "kombu", "fake")
 """How the addresses of brokers begin; there is none behind a fake one."""
 
@@ -51,10 +58,29 @@ def address(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
         raise errors.ConfigurationError(
             option="transport_url",
             value="***",  # there may be a password in it
-            allowed="Use rabbit://LOGIN@HOST:PORT/VIRTUAL_HOST, with user:password as LOGIN, $$ for each $ in it, and "
-            "a comma between several LOGIN@HOST:PORT.",
+            allowed=_FORM,
         ) from exc
     return url
+
+
+def notification_address(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
+    """Return the address of the brokers that notifications are sent to: by default those of RPC.
+
+    :raises ConfigurationError: it is no address.
+    """
+    conf.register_opts(dict(opts.list_opts())[NOTIFICATIONS], group=NOTIFICATIONS)
+    given = conf[NOTIFICATIONS].transport_url
+    try:
+        return oslo_messaging.TransportURL.parse(conf, given)
+    except (oslo_messaging.InvalidTransportURL, ValueError) as exc:
+        option = f"[{NOTIFICATIONS}] transport_url" if given else "transport_url"
+        raise errors.ConfigurationError(option=option, value="***", allowed=_FORM) from exc
+
+
+def is_default(conf: cfg.ConfigOpts, name: str, group: str | None = None) -> bool:
+    """Return whether an option has a default, its own or Ingot's: nobody has set it."""
+    location = conf.get_location(name, group)
+    return location is None or not location.location.is_user_controlled
 
 
 def find_problems(conf: cfg.ConfigOpts) -> Iterator[str]:

@@ -1,0 +1,163 @@
+"""Sends notifications by oslo.messaging, on a thread of its own: nothing that happens to a node waits for a broker."""
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import oslo_messaging
+from oslo_config import cfg
+from oslo_log import log
+
+from ingot.common import context
+from ingot.common.conf import broker
+from ingot.common.json_types import Json
+
+LOG = log.getLogger(__name__)
+
+EXCHANGE = "ironic"
+"""Where consumers of Ironic's notifications listen, unless ``[DEFAULT] control_exchange`` names another exchange."""
+
+_CLASSIC = {"rabbit_quorum_queue": "false", "rabbit_transient_quorum_queue": "false"}
+"""Queues of notifications are none of RPC: consumers declare them, too, and must agree on their type."""
+
+MOST_WAITING = 2000
+"""Notifications that wait for a broker at most, some 10 MB; what comes after them is lost."""
+
+PATIENCE_S = 5.0
+"""How long the end of a process waits for notifications to be sent."""
+
+_SUMMARY_S = 10.0
+
+
+class Message(NamedTuple):
+    """A notification.
+
+    :param ctx: of the request that it is about.
+    :param priority: ``debug``, ``info``, ``warning``, ``error`` or ``critical``.
+    :param is_sensor_data: whether it goes to the topics of oslo.messaging's own option, as meters do.
+    """
+
+    ctx: context.RequestContext
+    publisher: str
+    event_type: str
+    priority: str
+    payload: Json
+    is_sensor_data: bool = False
+
+
+class Outbound:
+    """The thread that sends notifications. It begins with the first one, which may come after a server has forked.
+
+    :param send: sends one; may wait for as long as a broker is away.
+    :ivar sent: how many were handed to oslo.messaging's drivers.
+    :ivar lost: how many were not, since too many waited or the process ended.
+    """
+
+    def __init__(self, send: Callable[[Message], None], most_waiting: int = MOST_WAITING) -> None:
+        self._send = send
+        self._waiting: queue.Queue[Message | None] = queue.Queue(most_waiting)
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._unlogged = 0
+        self._logged_at = -_SUMMARY_S
+        self.sent = self.lost = 0
+
+    def add(self, message: Message) -> None:
+        """Have a notification sent soon. It never waits: where too many do already, the notification is lost."""
+        with self._lock:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="notifications", daemon=True)
+                self._thread.start()
+            try:
+                if self._closed:
+                    raise queue.Full
+                self._waiting.put_nowait(message)
+            except queue.Full:
+                self._lose(message)
+
+    def _lose(self, message: Message) -> None:
+        """Count a notification that is not sent, and log it; of many at once, one line in ten seconds."""
+        self.lost += 1
+        self._unlogged += 1
+        if time.monotonic() - self._logged_at >= _SUMMARY_S:
+            LOG.error(
+                "%d notifications lost (%d in all): %d wait for the broker already. The last was %s",
+                *(self._unlogged, self.lost, self._waiting.qsize(), message.event_type),
+            )
+            self._unlogged, self._logged_at = 0, time.monotonic()
+
+    def close(self, patience: float = PATIENCE_S) -> None:
+        """Send what waits, for at most so many seconds, and end the thread. What is left then is lost, and counted."""
+        with self._lock:
+            was_open, self._closed = not self._closed, True
+            thread = self._thread
+        if thread is None or not was_open:
+            return
+        until = time.monotonic() + patience
+        with contextlib.suppress(queue.Full):  # the thread waits for the broker
+            self._waiting.put(None, timeout=patience)
+        thread.join(max(until - time.monotonic(), 0))
+        if thread.is_alive():
+            left = self._waiting.qsize()
+            self.lost += left
+            LOG.error("%d notifications lost: the broker did not take them before this process ended", left)
+
+    def _run(self) -> None:
+        while (message := self._waiting.get()) is not None:
+            message.ctx.update_store()
+            try:
+                self._send(message)
+                self.sent += 1
+            except Exception:  # the edge of a thread
+                self.lost += 1
+                LOG.exception("Sending the notification %s failed unexpectedly", message.event_type)
+
+
+class _Contexts(oslo_messaging.NoOpSerializer):  # type: ignore[misc]  # it has no types
+    """Has the ids and the user of a request cross the bus; oslo.messaging has taken the token away before."""
+
+    def serialize_context(self, ctxt: context.RequestContext) -> Json:
+        return ctxt.to_dict()
+
+
+def connect(conf: cfg.ConfigOpts) -> Callable[[Message], None]:
+    """Return what sends a notification by the drivers of ``[oslo_messaging_notifications]``.
+
+    No connection is opened before the first one.
+
+    :raises ConfigurationError: an address of brokers cannot be used.
+    """
+    transport = _open_transport(conf)
+    versioned = oslo_messaging.Notifier(transport, serializer=_Contexts(), topics=conf.versioned_notifications_topics)
+    sensors = oslo_messaging.Notifier(transport, serializer=_Contexts())
+    if not conf.oslo_messaging_notifications.driver:
+        LOG.warning("[oslo_messaging_notifications] driver is not set, so no notification is sent: set messagingv2")
+
+    def send(message: Message) -> None:
+        notifier = (sensors if message.is_sensor_data else versioned).prepare(publisher_id=message.publisher)
+        getattr(notifier, message.priority)(message.ctx, message.event_type, message.payload)
+
+    return send
+
+
+def _open_transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
+    """Return the transport of notifications, whose exchange and queues are declared as Ironic declares them.
+
+    What an operator has set counts.
+    """
+    broker.register(conf)
+    url = broker.notification_address(conf)
+    if broker.is_default(conf, "rabbit_quorum_queue", broker.GROUP):
+        url.query = {**_CLASSIC, **(url.query or {})}
+    uses_own = broker.is_default(conf, "control_exchange")
+    if uses_own:
+        conf.set_override("control_exchange", EXCHANGE)  # read while the transport is made
+    try:
+        return oslo_messaging.get_notification_transport(conf, url)
+    finally:
+        if uses_own:
+            conf.clear_override("control_exchange")

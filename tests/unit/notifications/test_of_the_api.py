@@ -1,0 +1,128 @@
+"""The API tells of each change: that it begins, and how it has ended."""
+
+from typing import Any
+
+from ingot.api import app
+from ingot.common import states
+from ingot.db import nodes
+from tests import api_case, notices, world
+from tests.sql_counter import counting
+
+
+class ToldTest(api_case.ApiCase):
+    level: str | None = "info"
+
+    def configure(self) -> None:
+        notices.switch_on(self.conf, self.level)
+
+    def take(self) -> list[dict[str, Any]]:
+        return notices.take(self.http.application.extensions[app.NOTIFIER])
+
+    def take_types(self) -> list[str]:
+        return [message["event_type"] for message in self.take()]
+
+
+class ChangesTest(ToldTest):
+    def test_a_node_is_created(self) -> None:
+        node = self.node(name="n", driver_info={"ipmi_password": "hunter2"}, extra={"a": 1})
+        start, end = self.take()
+        self.assertEqual(("baremetal.node.create.start", "INFO"), (start["event_type"], start["priority"]))
+        self.assertEqual(f"ironic-api.{self.conf.host}", end["publisher_id"])
+        self.assertEqual("NodeCRUDPayload", end["payload"]["ironic_object.name"])
+        told = notices.data(end)
+        self.assertEqual({"ipmi_password": "******"}, told["driver_info"])
+        self.assertEqual(None, notices.data(start)["created_at"])
+        for name in set(told) & set(node) - {"created_at", "driver_info", "updated_at", "traits"}:
+            self.assertEqual(node[name], told[name], name)
+
+    def test_each_resource_is_told_of(self) -> None:
+        node = self.node(name="n")["uuid"]
+        nodes.set_always(self.db, node, {"power_state": states.POWER_OFF})  # or volumes stay as they are
+        for path, body in world.created(node).items():
+            one = self.good("POST", path, body)
+            name, value = ("description", "a") if "rules" in path else ("extra", {"a": 1})
+            self.unchecked("PATCH", f"{path}/{one['uuid']}", [{"op": "add", "path": f"/{name}", "value": value}])
+            self.unchecked("DELETE", f"{path}/{one['uuid']}")
+        told = self.take_types()
+        nouns = ("allocation", "chassis", "deploytemplate", "inspectionrule", "port", "portgroup", "runbook")
+        for noun in (*nouns, "volumeconnector", "volumetarget"):
+            for event in ("create.start", "create.end", "update.start", "delete.start"):
+                self.assertIn(f"baremetal.{noun}.{event}", told)
+            self.assertTrue({f"baremetal.{noun}.update.{end}" for end in ("end", "error")}.intersection(told), noun)
+
+    def test_what_is_refused_by_the_database_ends_in_an_error(self) -> None:
+        self.node(name="n")
+        self.refused(409, "POST", "/v1/nodes", {"driver": "fake-hardware", "name": "n"})
+        last = self.take()[-1]
+        self.assertEqual(("baremetal.node.create.error", "ERROR"), (last["event_type"], last["priority"]))
+
+    def test_updates_of_a_node(self) -> None:
+        node = self.node(name="n")["uuid"]
+        self.good("PATCH", f"/v1/nodes/{node}", [{"op": "replace", "path": "/name", "value": "m"}])
+        self.good("PUT", f"/v1/nodes/{node}/traits", {"traits": ["CUSTOM_A"]})
+        self.good("PUT", f"/v1/nodes/{node}/maintenance", {"reason": "because"})
+        self.good("DELETE", f"/v1/nodes/{node}")
+        told = self.take()[2:]
+        self.assertEqual(
+            [
+                f"baremetal.node.{action}.{status}"
+                for action in ("update", "update", "maintenance_set", "delete")
+                for status in ("start", "end")
+            ],
+            [message["event_type"] for message in told],
+        )
+        names = [notices.data(message)["name"] for message in told]
+        self.assertEqual(["m"] * 8, names)
+        self.assertEqual(["CUSTOM_A"], notices.data(told[3])["traits"])
+        self.assertEqual("because", notices.data(told[5])["maintenance_reason"])
+
+    def test_accepted_work(self) -> None:
+        node = self.node(name="n")["uuid"]
+        self.good("PUT", f"/v1/nodes/{node}/states/power", {"target": "rebooting"})
+        self.good("PUT", f"/v1/nodes/{node}/states/provision", {"target": "manage"})
+        power, provision = self.take()[2:]
+        self.assertEqual("baremetal.node.power_set.start", power["event_type"])
+        self.assertEqual("rebooting", notices.data(power)["to_power"])
+        self.assertEqual("baremetal.node.provision_set.start", provision["event_type"])
+        told = notices.data(provision)
+        self.assertEqual(
+            ["manage", "enroll", "verifying", "manageable"],
+            [told[name] for name in ("event", "previous_provision_state", "provision_state", "target_provision_state")],
+        )
+
+
+class ErrorsOnlyTest(ToldTest):
+    level = "error"
+
+    def test_only_failures_are_told(self) -> None:
+        self.node(name="n")
+        self.refused(409, "POST", "/v1/nodes", {"driver": "fake-hardware", "name": "n"})
+        self.assertEqual(["baremetal.node.create.error"], self.take_types())
+
+
+class OffTest(ToldTest):
+    level = None
+
+    def test_nothing_is_told(self) -> None:
+        self.node(name="n")
+        self.assertEqual([], self.take_types())
+
+
+class StatementsTest(api_case.ApiCase):
+    """A change costs as many statements with notifications as without, but for what reads the end of some."""
+
+    def test_they_are_the_same(self) -> None:
+        counts = []
+        for level in (None, None, "info"):  # the first fills caches
+            if level:
+                notices.switch_on(self.conf)
+                self.http = self.application().test_client()
+            node = self.node()["uuid"]
+            with counting(self.db) as counted:
+                self.node()
+                self.good("PATCH", f"/v1/nodes/{node}", [{"op": "add", "path": "/extra/a", "value": "m"}])
+                self.good("PUT", f"/v1/nodes/{node}/states/provision", {"target": "manage"})
+                self.good("PUT", f"/v1/nodes/{node}/maintenance", {})
+                self.good("DELETE", f"/v1/nodes/{node}")
+            counts.append(len(counted))
+        self.assertEqual(counts[1] + 1, counts[2])  # the end of maintenance_set
