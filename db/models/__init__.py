@@ -25,6 +25,7 @@ from ingot.db.models.history import AgentLog as AgentLog
 from ingot.db.models.history import Event as Event
 from ingot.db.models.history import NodeHistory as NodeHistory
 from ingot.db.models.history import StepRun as StepRun
+from ingot.db.models.inbox import InboxEntry as InboxEntry
 from ingot.db.models.inspection import BiosSetting as BiosSetting
 from ingot.db.models.inspection import FirmwareComponent as FirmwareComponent
 from ingot.db.models.inspection import InspectionRule as InspectionRule
