@@ -8,7 +8,7 @@ from oslo_config import cfg
 from ingot.api import app
 from ingot.api.auth import identity
 from ingot.common.conf import broker, safety, start
-from ingot.db import drivers, schema, secrets
+from ingot.db import census, drivers, schema, secrets
 from ingot.db.engine import Database
 from ingot.rpcapi import client, transport, versions
 
@@ -51,5 +51,7 @@ def build(conf: cfg.ConfigOpts) -> flask.Flask:
     :raises IngotError: the database has no schema, or one of another release.
     """
     db = _open_database(conf)
+    db.serve_gauges()
+    census.Census(db, conf).serve()
     transport.check_brokers(conf)
     return app.create_app(conf, db, client.ConductorClient(conf, db, transport.OsloTransport(conf)))

@@ -107,6 +107,10 @@ class Bridge:
             for n, desk in enumerate(self._idle)
         ]
 
+    def read_load(self) -> tuple[int, int, int]:
+        """Return how many threads are at work, how many there are, and how many requests wait for one."""
+        return len(self._threads) - len(self._idle), len(self._threads), sum(map(len, self._waiting.values()))
+
     def start(self) -> None:
         for thread in self._threads:
             thread.start()

@@ -9,7 +9,7 @@ from typing import NoReturn
 from oslo_config import cfg
 
 from ingot.api import assembly, server
-from ingot.common import signals, systemd, workers
+from ingot.common import metrics, signals, systemd, telemetry, workers
 from ingot.common.conf import start
 
 _DESCRIPTION = (
@@ -17,8 +17,8 @@ _DESCRIPTION = (
     "RabbitMQ and a shared database; the command ingot is all in one process, without."
 )
 
-_MOST_BY_DEFAULT = 4
-"""Processes where [api] api_workers leaves it to the number of CPUs."""
+_PORT = "api_port"
+"""The option that says where this process serves metrics."""
 
 _SOCKET = "INGOT_API_SOCKET"
 """The environment variable with the descriptor of a socket that several processes share."""
@@ -38,14 +38,17 @@ def _run() -> int:
     given = begun.attempt(systemd.take_socket)
     assembly.check(begun, given=given)
     begun.attempt(server.check, begun.conf, given)
+    begun.attempt(telemetry.check, begun.conf, _PORT)
     conf = begun.finish()
-    count = conf.api.api_workers or min(os.cpu_count() or 1, _MOST_BY_DEFAULT)
-    if count > 1:
+    if (count := telemetry.count_api_processes(conf)) > 1:
         _supervise(conf, count, given)
     web = server.Server(conf, assembly.build(conf))
+    watched = telemetry.Server(conf, metrics.Part.API, _PORT)
+    watched.start()
     web.start(_read_shared_socket() or given)
     code = signals.wait_for_stop(stopped, conf, web.reload, {"event loop of the API": web.turned_at})
     web.stop()
+    watched.stop()
     return code
 
 
@@ -59,9 +62,9 @@ def _supervise(conf: cfg.ConfigOpts, count: int, given: socket.socket | None) ->
     listener = (given or server.listen(conf)).detach()
     memory = {name: os.environ.get(name, usual) for name, usual in _ALLOCATOR.items()}
     own = {**memory, "OS_API__API_WORKERS": "1", _SOCKET: str(listener)}
-    names = map(str, range(1, count + 1))
+    each = {str(number + 1): {**own, **telemetry.describe_worker(conf, _PORT, number)} for number in range(count)}
     shared = workers.Shared(listener, lasts=given is not None)
-    workers.supervise("API process", dict.fromkeys(names, own), sys.argv, server.SHUTDOWN_SECONDS, shared)
+    workers.supervise("API process", each, sys.argv, server.SHUTDOWN_SECONDS, shared)
 
 
 def _read_shared_socket() -> socket.socket | None:

@@ -90,26 +90,25 @@ class ScrapedGauge:
         return family
 
 
-class Known:
-    """The values that a label may have, of which others become :data:`OTHER`.
+class Known(dict[str, str]):
+    """The values that a label may have; any other becomes :data:`OTHER`: ``metrics.STEP_NAMES[step.step]``.
 
-    :param most: how many are taken at most: more than there are in any site that makes sense.
+    :param most: how many there are at most: more than in any site that makes sense.
     """
 
-    def __init__(self, values: Iterable[str] = (), most: int = 500) -> None:
+    def __init__(self, values: Iterable[str] = (), most: int = 300) -> None:
+        super().__init__()
         self._most = most
-        self._values: set[str] = set()
         self.add(values)
 
     def add(self, values: Iterable[str]) -> None:
         """Take more values, as those of drivers that were loaded."""
         for value in sorted(values):
-            if len(self._values) < self._most:
-                self._values.add(value)
+            if len(self) < self._most:
+                self[value] = value
 
-    def bound(self, value: str | None) -> str:
-        """Return a value if it is known."""
-        return value if value is not None and value in self._values else OTHER
+    def __missing__(self, value: str) -> str:
+        return OTHER
 
 
 def _add(name: str, kind: str, text: str, labels: Sequence[str], part: Part, buckets: Sequence[float] = ()) -> Row:
@@ -214,7 +213,7 @@ NODES = scraped_gauge(
 NODES_FAULTY = scraped_gauge(Part.API, "ingot_nodes_faulty", "Nodes that have a fault, by its kind.", "fault")
 NODES_LOCKED = scraped_gauge(Part.API, "ingot_nodes_locked", "Nodes that are locked.")
 NODES_OVERDUE = scraped_gauge(
-    Part.API, "ingot_nodes_overdue", "Nodes in a state for longer than [conductor] state_time_limits allows.",
+    Part.API, "ingot_nodes_overdue", "Nodes in a state for longer than [metrics] state_time_limits allows.",
     "provision_state",
 )  # fmt: skip
 NODES_READ = scraped_gauge(
@@ -250,6 +249,10 @@ CONDUCTOR_DRAINED = scraped_gauge(
 RING_MEMBERS = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_ring_members", "Conductors in the hash rings of this conductor's nodes."
 )
+NODES_OWNED = scraped_gauge(
+    Part.CONDUCTOR, "ingot_conductor_nodes_owned",
+    "Nodes of this conductor, without those that were locked or in maintenance when power states were read last.",
+)  # fmt: skip
 NODES_WITH_WORK = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_nodes_with_work", "Nodes that a thread works on, or that wait for one."
 )
@@ -258,7 +261,7 @@ JOBS_WAITING = scraped_gauge(
 )
 WORKERS = scraped_gauge(
     Part.CONDUCTOR, "ingot_conductor_workers", "Threads that work on nodes: those at work, and all there may be.",
-    "pool", "state",
+    "state",
 )  # fmt: skip
 QUEUE_SECONDS = histogram(
     Part.CONDUCTOR, "ingot_conductor_queue_duration_seconds", "Time that a job waited in the queue of its node.",
@@ -294,6 +297,9 @@ STEPS = counter(
     Part.CONDUCTOR, "ingot_steps_total", "Attempts of steps that ended, by outcome.",
     "flow", "interface", "step", "outcome",
 )  # fmt: skip
+STEP_NAMES = Known()
+"""Names of steps that a conductor knows: those of its drivers, and those that agents have as they come."""
+
 STEP_SECONDS = histogram(
     Part.CONDUCTOR, "ingot_step_duration_seconds", "Time that an attempt of a step took.",
     "flow", "interface", "step", buckets=_LONG,
@@ -302,8 +308,9 @@ STEP_SECONDS = histogram(
 # Hardware
 
 BMC_CALLS = counter(
-    Part.CONDUCTOR, "ingot_bmc_calls_total", "Operations on BMCs, by protocol and outcome.", "protocol", "outcome"
-)
+    Part.CONDUCTOR, "ingot_bmc_calls_total", "Operations on BMCs, by driver of the node and outcome.",
+    "driver", "outcome",
+)  # fmt: skip
 BMC_CALL_SECONDS = histogram(
     Part.CONDUCTOR, "ingot_bmc_call_duration_seconds", "Time that an operation on a BMC took.", "protocol",
     buckets=_REMOTE,

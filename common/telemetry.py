@@ -30,6 +30,9 @@ _MOST_AT_A_TIME = 8
 
 _PORTS_TO_TRY = 64
 
+_MOST_API_PROCESSES = 4
+"""Where [api] api_workers leaves it to the number of CPUs."""
+
 Check = Callable[[], str | None]
 """Returns why a process is not ready; None: it is. It must be fast, and ask nobody who may be away."""
 
@@ -59,10 +62,25 @@ def _collect_health() -> list[metrics.prometheus_client.Metric]:
     return [metrics.READY(((name,), float(why is None)) for name, why in read_health().items())]
 
 
+def count_api_processes(conf: cfg.ConfigOpts) -> int:
+    """Return how many processes ingot-api has."""
+    return int(conf.api.api_workers or min(os.cpu_count() or 1, _MOST_API_PROCESSES))
+
+
+def describe_worker(conf: cfg.ConfigOpts, option: str, number: int) -> Mapping[str, str]:
+    """Return what the environment of one of several processes says of its port.
+
+    :param option: ``api_port`` or ``conductor_port``.
+    :param number: of the process, from 0.
+    """
+    first: int = conf.metrics[option]
+    return {f"OS_METRICS__{option.upper()}": str(first + number)} if first else {}
+
+
 def count_ports(conf: cfg.ConfigOpts) -> Mapping[str, range]:
     """Return the ports that each service of a configuration takes, by the name of its option."""
     processes = {
-        "api_port": conf.api.api_workers or os.cpu_count() or 1,
+        "api_port": count_api_processes(conf),
         "conductor_port": conf.conductor.workers,
     }
     return {

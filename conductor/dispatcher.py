@@ -10,12 +10,12 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent import futures
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import futurist
 from oslo_log import log
 
-from ingot.common import context, errors
+from ingot.common import context, errors, metrics
 from ingot.conductor import power
 from ingot.conductor.flows import FLOWS
 from ingot.conductor.membership import Membership
@@ -88,6 +88,19 @@ _Job = Callable[[bool], None]
 """What stands in a queue: run with True, or with False where its turn does not come anymore."""
 
 
+class Load(NamedTuple):
+    """How much work there is.
+
+    :param nodes: that have some.
+    :param jobs: that have not begun.
+    :param threads: at work.
+    """
+
+    nodes: int
+    jobs: int
+    threads: int
+
+
 class NodeQueues:
     """One queue for each node that has work now, and the threads that empty them.
 
@@ -103,7 +116,8 @@ class NodeQueues:
         self._sizes = (workers, max(2, workers // 4))
         self._executor, self._slow_executor = map(_make_executor, self._sizes)
         self._lock = threading.Lock()
-        self._waiting: dict[str, collections.deque[_Job]] = {}
+        self._waiting: dict[str, collections.deque[tuple[_Job, float]]] = {}  # with the moment since which they wait
+        self._at_work = 0
         self._reasons: dict[str, tuple[str, context.RequestContext]] = {}
         self._stopped = False
         self._idle = threading.Condition(self._lock)
@@ -146,6 +160,16 @@ class NodeQueues:
         with self._lock:
             return uuid in self._waiting
 
+    def read_load(self) -> Load:
+        """Return how much work there is now."""
+        with self._lock:
+            return Load(len(self._waiting), sum(map(len, self._waiting.values())), self._at_work)
+
+    @property
+    def most_threads(self) -> int:
+        """How many threads there may be."""
+        return sum(self._sizes)
+
     def stop(self, timeout: float) -> bool:
         """Begin nothing and wait for what runs.
 
@@ -156,7 +180,7 @@ class NodeQueues:
         """
         with self._lock:
             self._stopped = True
-            refused = [job for jobs in self._waiting.values() for job in jobs]
+            refused = [job for jobs in self._waiting.values() for job, _since in jobs]
             for jobs in self._waiting.values():
                 jobs.clear()
         for job in refused:
@@ -183,22 +207,27 @@ class NodeQueues:
     def _enqueue(self, uuid: str, job: _Job) -> None:
         if self._stopped:
             return
+        waiting = job, time.monotonic()
         if uuid in self._waiting:
-            self._waiting[uuid].append(job)
+            self._waiting[uuid].append(waiting)
         else:
-            self._waiting[uuid] = collections.deque((job,))
+            self._waiting[uuid] = collections.deque((waiting,))
             executor = self._slow_executor if self._is_slow(uuid) else self._executor
             executor.submit(self._drain, uuid)
 
     def _drain(self, uuid: str) -> None:
         """Run the jobs of one node, one after the other, until there is none."""
+        with self._lock:
+            self._at_work += 1
         while True:
             with self._lock:
                 if not self._waiting[uuid]:
                     del self._waiting[uuid]
+                    self._at_work -= 1
                     self._idle.notify_all()
                     return
-                job = self._waiting[uuid].popleft()
+                job, since = self._waiting[uuid].popleft()
+            metrics.QUEUE_SECONDS.observe(time.monotonic() - since)
             job(True)
 
     def _process(self, uuid: str) -> None:

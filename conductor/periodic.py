@@ -11,7 +11,7 @@ import futurist
 from futurist import periodics
 from oslo_log import log
 
-from ingot.common import clock, context, errors, interfaces
+from ingot.common import clock, context, errors, interfaces, metrics
 from ingot.conductor.allocations import Allocator
 from ingot.conductor.dispatcher import NodeQueues
 from ingot.conductor.membership import Membership
@@ -210,10 +210,14 @@ class TimerPool:
                 self._running += 1
             context.admin().update_store()
             try:
-                timer.work()
+                with metrics.TIMER_SECONDS.labels(timer.name).time():
+                    timer.work()
+                metrics.TIMER_ENDED.labels(timer.name).set_to_current_time()
             except errors.ServiceUnavailable as exc:
+                metrics.TIMER_FAILURES.labels(timer.name).inc()
                 LOG.warning("%s was put off: %s", timer.name, exc.message)
             except BaseException:  # the edge of a timer, and perhaps code of a plug-in's
+                metrics.TIMER_FAILURES.labels(timer.name).inc()
                 LOG.exception("%s failed unexpectedly", timer.name)
             finally:
                 self._turned_at = time.monotonic()

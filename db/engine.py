@@ -36,6 +36,9 @@ _MOST_ATTEMPTS = 10
 _CACHED_STATEMENTS = 200
 """Statements whose text is kept for the next time; one that reads a node takes 200 KiB."""
 
+_SINGLE, _TRANSACTION = map(metrics.DB_SECONDS.labels, ("statements", "transaction"))
+_DEADLOCKS, _OUTAGES = map(metrics.DB_ERRORS.labels, ("deadlock", "unavailable"))
+
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
 _Record = TypeVar("_Record", bound=models.Record)
@@ -85,10 +88,10 @@ class Database:
 
     :param conf: its [database] group gives URL and pool sizes (oslo.db's options).
     :ivar keyring: what secrets are encrypted with.
+    :ivar probe: whether the database answers.
     :raises ConfigurationError: the URL names an SQLite database that cannot be used.
     """
 
-    :ivar probe: whether the database answers.
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         self.url = drivers.parse_url(conf.database.connection).update_query_string(conf.database.connection_parameters)
         if self.url.get_backend_name() == "sqlite":
@@ -99,16 +102,16 @@ class Database:
         self._begin = "BEGIN IMMEDIATE" if self.url.get_backend_name() == "sqlite" else "BEGIN"
         self.engine = self._make(isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True)
         self._trouble = ""
+        self.probe = probes.Probe(lambda: self.read_column(sa.select(sa.literal(1))))
         _databases.add(self)
 
     @contextlib.contextmanager
-        self.probe = probes.Probe(lambda: self.read_column(sa.select(sa.literal(1))))
     def single(self) -> Iterator[sa.Connection]:
         """Open a connection on which each statement stands for itself.
 
         :raises ServiceUnavailable: the database is away.
         """
-        with self._translate_errors(), self.engine.connect() as connection:
+        with _SINGLE.time(), self._translate_errors(), self.engine.connect() as connection:
             yield connection
 
     def read_first(self, model: type[_Record], statement: sa.Select[Any], **values: object) -> _Record | None:
@@ -152,7 +155,7 @@ class Database:
 
         :raises ServiceUnavailable: the database is away.
         """
-        with self._translate_errors(), self.engine.connect() as connection:
+        with _TRANSACTION.time(), self._translate_errors(), self.engine.connect() as connection:
             try:
                 connection.exec_driver_sql(self._begin)
                 yield connection
@@ -185,6 +188,7 @@ class Database:
         try:
             yield
         except db_exc.DBDeadlock as exc:
+            _DEADLOCKS.inc()
             raise Deadlock(what="The database", reason="other transactions write the same") from exc
         except (
             db_exc.DBConnectionError,
@@ -192,6 +196,7 @@ class Database:
             sa.exc.OperationalError,
             sa.exc.TimeoutError,
         ) as exc:
+            _OUTAGES.inc()
             before, self._trouble = self._trouble, str(exc).splitlines()[0]
             level = logging.DEBUG if self._trouble == before else logging.ERROR
             LOG.log(level, "Database unavailable: %s", self._trouble)
@@ -199,6 +204,21 @@ class Database:
                 raise errors.AccessRefused(what="The database", reason=errors.SEE_LOG) from exc
             raise errors.ServiceUnavailable(what="The database", reason=errors.SEE_LOG) from exc
         self._trouble = ""
+
+    def serve_gauges(self) -> None:
+        """Have Prometheus find how many connections there are."""
+        metrics.ask("database", self._count_connections)
+
+    def _count_connections(self) -> list[metrics.Metric]:
+        pool, group = self.engine.pool, self._group
+        if not isinstance(pool, sa.QueuePool):
+            return []
+        counts = {
+            "busy": pool.checkedout(),
+            "idle": pool.checkedin(),
+            "most": (group.max_pool_size or 5) + (group.max_overflow or 0),
+        }
+        return [metrics.DB_CONNECTIONS(((state,), count) for state, count in counts.items())]
 
     def dispose(self) -> None:
         """Close the pooled connections."""

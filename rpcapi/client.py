@@ -17,7 +17,7 @@ from oslo_config import cfg
 from oslo_log import log
 from tooz import hashring
 
-from ingot.common import context, errors
+from ingot.common import context, errors, metrics
 from ingot.db import conductors, models
 from ingot.db.engine import Database
 from ingot.rpcapi import transport, versions
@@ -195,6 +195,9 @@ class Patience:
             LOG.info("Conductor %s answers again", host)
 
 
+_SENT, _LOST = map(metrics.WAKEUPS.labels, ("sent", "lost"))
+
+
 class ConductorClient:
     """What the API (and a conductor that asks another one) uses.
 
@@ -217,13 +220,13 @@ class ConductorClient:
         self._patience = Patience(max(1, conf.api.api_threads // 4))
         self.lost_wakeups = 0
 
-    def owner(self, node: models.Node) -> str | None:
-        """Return the hostname of the conductor that owns a node; None if no online one of its group has its driver."""
-        try:
     def bus_trouble(self) -> str | None:
         """Return why the last wake-up could not be sent; None: it was."""
         return self._bus.trouble
 
+    def owner(self, node: models.Node) -> str | None:
+        """Return the hostname of the conductor that owns a node; None if no online one of its group has its driver."""
+        try:
             return self._rings.owner(node.uuid, node.conductor_group, node.driver)
         except errors.NoConductor:
             return None
@@ -251,8 +254,10 @@ class ConductorClient:
         try:
             host = self._required_owner(node)
             self._bus.cast(host, "advance", self._version("advance"), ctx, {"node_uuid": node.uuid, "why": why})
+            _SENT.inc()
         except (errors.ServiceUnavailable, errors.NoConductor) as exc:
             self.lost_wakeups += 1
+            _LOST.inc()
             LOG.warning("Wake-up for node %s (%s) not sent, the sweep will find it: %s", node.uuid, why, exc)
 
     def notify_of_allocation(self, ctx: context.RequestContext, allocation_uuid: str) -> None:
@@ -263,8 +268,10 @@ class ConductorClient:
             host = choose_host(allocation_uuid, hosts_serving(self._db, self._timeout, method))
             if host is not None:
                 self._bus.cast(host, method, version, ctx, {"allocation_uuid": allocation_uuid})
+                _SENT.inc()
         except errors.ServiceUnavailable as exc:
             self.lost_wakeups += 1
+            _LOST.inc()
             LOG.warning("Wake-up for allocation %s not sent, a sweep will find it: %s", allocation_uuid, exc)
 
     def call(self, ctx: context.RequestContext, node: models.Node, method: str, **args: Any) -> Any:
@@ -280,8 +287,13 @@ class ConductorClient:
     def call_host(self, ctx: context.RequestContext, host: str, method: str, **args: Any) -> Any:
         """Call a method of a conductor by its hostname; errors as in :meth:`call`."""
         version = self._version(method)
-        with self._patience.wait_for(host):
-            envelope = self._bus.call(host, method, version, ctx, args)
+        outcome = "unanswered"
+        try:
+            with metrics.RPC_CALL_SECONDS.labels(method).time(), self._patience.wait_for(host):
+                envelope = self._bus.call(host, method, version, ctx, args)
+            outcome = "refused" if "error" in envelope else "answered"
+        finally:
+            metrics.RPC_CALLS.labels(method, outcome).inc()
         return transport.unpack(envelope)
 
     def _version(self, method: str) -> str:

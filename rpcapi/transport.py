@@ -22,7 +22,7 @@ from oslo_log import log
 from oslo_messaging._drivers import amqpdriver
 from oslo_messaging.rpc import server as rpc_server
 
-from ingot.common import context, errors
+from ingot.common import context, errors, metrics
 from ingot.common.conf import broker
 from ingot.common.json_types import Json
 from ingot.rpcapi import versions
@@ -52,6 +52,8 @@ _AWAY = (oslo_messaging.MessagingException, kombu_exceptions.OperationalError)
 # What takes messages looks 1, 2, 4 ... ms after each one for others to acknowledge, of which RPC has none. That is a
 # private name of oslo.messaging: without it a deployment takes a tenth more processor time, and nothing else changes.
 amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MIN = 0.02
+
+_LOST = metrics.WAKEUPS.labels("lost")
 
 _PROBE_S = 5
 _MOST_WAITING = 1000
@@ -130,10 +132,10 @@ class Transport(Protocol):
     that every conductor serves that may be asked. ``trouble`` is why the last message could not be sent.
     """
 
-    def call(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> Json: ...
-
     @property
     def trouble(self) -> str | None: ...
+
+    def call(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> Json: ...
 
     def cast(self, host: str, method: str, version: str, ctx: context.RequestContext, args: Json) -> None: ...
 
@@ -142,9 +144,9 @@ class LocalTransport:
     """API and conductor in one process: the endpoint is called on the caller's thread, through the same JSON."""
 
     patience: float = PATIENCE_S
+    trouble: str | None = None
 
     def __init__(self) -> None:
-    trouble: str | None = None
         self._endpoints: dict[str, object] = {}
 
     def serve(self, host: str, endpoint: object) -> None:
@@ -183,16 +185,16 @@ class Wakeups:
     thread begins with the first wake-up, which may come after a WSGI server has forked.
 
     :param send: sends wake-ups to a conductor; raises ServiceUnavailable where that is not possible.
+    :ivar trouble: why the last one could not be sent; None: it was.
     """
 
-    :ivar trouble: why the last one could not be sent; None: it was.
     def __init__(self, send: Callable[[str, list[Wakeup]], None], most_waiting: int = _MOST_WAITING) -> None:
         self._send = send
         self._most_waiting = most_waiting
         self._sender = futures.ThreadPoolExecutor(max_workers=1, thread_name_prefix="wake-ups")
+        self.trouble: str | None = None
         self._lock = threading.Lock()
         self._waiting: dict[str, dict[tuple[str, str], Wakeup]] = {}  # by host, then by method and uuid
-        self.trouble: str | None = None
 
     def add(self, host: str, wakeup: Wakeup) -> None:
         """Have a wake-up sent soon. One that cannot be sent is lost; the sweep finds its work.
@@ -219,14 +221,15 @@ class Wakeups:
         wakeups[0].ctx.update_store()
         try:
             self._send(host, wakeups)
-        except errors.ServiceUnavailable as exc:
-            for wakeup in wakeups:
             self.trouble = None
-                wakeup.ctx.update_store()
+        except errors.ServiceUnavailable as exc:
             self.trouble = exc.message
             _LOST.inc(len(wakeups))
+            for wakeup in wakeups:
+                wakeup.ctx.update_store()
                 LOG.warning("Wake-up not sent, the sweep will find its work: %s", exc.message)
         except Exception:  # the edge of a worker
+            _LOST.inc(len(wakeups))
             LOG.exception("Sending %d wake-ups failed unexpectedly", len(wakeups))
 
 
@@ -367,12 +370,12 @@ class OsloTransport:
         except _AWAY as exc:
             raise errors.ServiceUnavailable(what="The message bus", reason=str(exc)) from exc
 
-    def close(self) -> None:
-        """Close the connections; wake-ups that have not been sent are lost."""
-        self._wakeups.close()
     @property
     def trouble(self) -> str | None:
         """Why the last wake-up could not be sent."""
         return self._wakeups.trouble
 
+    def close(self) -> None:
+        """Close the connections; wake-ups that have not been sent are lost."""
+        self._wakeups.close()
         self._bus.cleanup()

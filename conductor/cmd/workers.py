@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from oslo_config import cfg
 
-from ingot.common import workers
+from ingot.common import telemetry, workers
 
 
 def names(conf: cfg.ConfigOpts) -> list[str]:
@@ -18,6 +18,13 @@ def supervise(conf: cfg.ConfigOpts, command: Sequence[str]) -> NoReturn:
 
     :param command: starts one of them; its name and number are in the environment.
     """
-    own = {name: {"OS_DEFAULT__HOST": name, "OS_CONDUCTOR__WORKERS": "1"} for name in names(conf)}
+    own = {
+        name: {
+            "OS_DEFAULT__HOST": name,
+            "OS_CONDUCTOR__WORKERS": "1",
+            **telemetry.describe_worker(conf, "conductor_port", number),
+        }
+        for number, name in enumerate(names(conf))
+    }
     limits = conf.conductor.graceful_shutdown_timeout + conf.hash_ring_reset_interval
     workers.supervise("Conductor", own, command, limits)

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 from oslo_log import log
 from oslo_utils import uuidutils
 
-from ingot.common import clock, errors, masking, states
+from ingot.common import clock, errors, masking, metrics, states
 from ingot.common.json_types import Json, Requester
 from ingot.common.states import StepState
 from ingot.common.steps import STEP_INDEX, STEPS, PlannedStep, Runner, read_plan
@@ -226,7 +226,7 @@ class FlowCursor:
         flow.on_done(self._task)
         self._enter(states.next_state(str(flow.running), flow.done_event))
         aborted = node.request.get("aborted")
-        entries = self._list_entries("INFO", aborted or f"{flow.title} completed.")
+        entries = self._list_entries("INFO", aborted or f"{flow.title} completed.", "aborted" if aborted else "done")
         asked_by = {name: value for name, value in node.request.items() if name == "asked_by"}
         self._task.set(**_AT_REST, **_ENDED, driver_internal_info=self._list_other_facts())
         is_lent = flow.running is None  # and keeps what was wrong with it before
@@ -241,13 +241,16 @@ class FlowCursor:
             self._release(entries)
         LOG.info("Node %s: %s completed", node.uuid, flow.title)
 
-    def write_failure(self, message: str) -> None:
-        """Write the bad end of the flow. The step that it ended in stays visible."""
+    def write_failure(self, message: str, outcome: str) -> None:
+        """Write the bad end of the flow. The step that it ended in stays visible.
+
+        :param outcome: ``failed`` or ``aborted``.
+        """
         state = self._task.node.provision_state
         # Of the states in which a flow is held, some know an abort only.
         self._enter(states.next_state(state, "fail") or states.next_state(state, "abort"))
         self._task.set(**_AT_REST, last_error=message)
-        entries = self._list_entries("ERROR", message)
+        entries = self._list_entries("ERROR", message, outcome)
         self._task.set(**_ENDED)
         if self._task.node.power_request:
             self._task.set(due_at=clock.after(POWER_AFTER))
@@ -288,6 +291,9 @@ class FlowCursor:
         attempt["finished_at"], attempt["error"] = clock.now(), error and make_storable(error)
         self._attempts.append(attempt)
         self._unwritten.append(attempt)
+        step = self._flow.name, attempt["interface"], metrics.STEP_NAMES[attempt["step"]]
+        metrics.STEPS.labels(*step, state).inc()
+        metrics.STEP_SECONDS.labels(*step).observe((attempt["finished_at"] - attempt["started_at"]).total_seconds())
 
     def close_replaced(self, replaced: Flow, run_id: str | None) -> None:
         """Note the end of a run that waited for something when this flow was requested instead.
@@ -300,7 +306,7 @@ class FlowCursor:
             reason = f"{self._flow.title} was requested"
             before.note_end("aborted", reason)
             message = f"{replaced.title} was ended in step {before.label}: {reason}."
-            self._entries += before._list_entries("ERROR", message)
+            self._entries += before._list_entries("ERROR", message, "aborted")
             self._unwritten += before._unwritten
 
     def _build_attempt(self, state: str) -> StepAttempt:
@@ -324,7 +330,7 @@ class FlowCursor:
             "global_request_id": asked_by.get("global_request_id"),
         }
 
-    def _list_entries(self, severity: str, message: str) -> list[HistoryEntry]:
+    def _list_entries(self, severity: str, message: str, outcome: str) -> list[HistoryEntry]:
         """Return what the history says of the run: each step that it has tried, and how the flow ended."""
         node = self._task.node
         attempts: list[Any] = list(self._attempts)
@@ -335,6 +341,8 @@ class FlowCursor:
             ]
         started = attempts[0]["started_at"] if attempts else self.called_at
         seconds = (clock.now() - started).total_seconds()
+        metrics.FLOWS.labels(self._flow.name, outcome).inc()
+        metrics.FLOW_SECONDS.labels(self._flow.name, outcome).observe(seconds)
         entry = self._task.build_history_entry("provisioning", severity, message, seconds)
         return [*build_step_entries(self._task, attempts), entry]
 

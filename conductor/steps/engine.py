@@ -415,7 +415,7 @@ class Run:
             if node.run_id:
                 cursor.note_end(state, exc.message)
         if self.task.lost_conductors > MOST_LOST_ATTEMPTS:  # the last one with this: what was done here was deadly too
-            cursor.write_failure(f"{message.rstrip('.')}. Nothing was cleaned up. {flow.advice}")
+            cursor.write_failure(f"{message.rstrip('.')}. Nothing was cleaned up. {flow.advice}", state)
             return
         if not isinstance(exc, errors.AgentUnreachable | errors.AgentGone):  # it would not answer this either
             self._collect_logs(has_failed=True)
@@ -425,7 +425,7 @@ class Run:
             raise
         except BaseException:  # whatever becomes of the flow's own remedy, the flow ends
             LOG.exception("Node %s: cleaning up after the failure failed too", node.uuid)
-        cursor.write_failure(f"{message.rstrip('.')}. {flow.advice}")
+        cursor.write_failure(f"{message.rstrip('.')}. {flow.advice}", state)
 
     def _describe_end(self, what: str, reason: str) -> str:
         step = self.cursor.step

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ingot.common import errors
+from ingot.common import errors, metrics
 
 
 class _Pause(NamedTuple):
@@ -34,22 +34,33 @@ class CircuitBreakers:
         self._bmcs: dict[str, str] = {}
 
     @contextlib.contextmanager
-    def observe_call(self, node: str, bmc: str) -> Iterator[None]:
+    def observe_call(self, node: str, bmc: str, driver: str) -> Iterator[None]:
         """Note whether the BMC of a node answers a call, which runs inside.
 
         :param node: its uuid.
         :param bmc: names the BMC; nodes that share one give the same name.
+        :param driver: that of the node, for the count of calls.
         """
+        outcome = "answered"
         try:
             yield
         except errors.HardwareUnreachable:
+            outcome = "unanswered"
             self._open(node, bmc)
             raise
         except errors.HardwareError:  # a refusal is an answer
+            outcome = "refused"
             self._close(node, bmc)
             raise
         else:
             self._close(node, bmc)
+        finally:
+            metrics.BMC_CALLS.labels(driver, outcome).inc()
+
+    def count_open(self) -> int:
+        """Return how many BMCs did not answer the last call."""
+        with self._lock:
+            return len(self._pauses)
 
     def is_unresponsive(self, node: str) -> bool:
         """Return whether the last call to the BMC of a node was not answered."""

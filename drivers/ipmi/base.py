@@ -144,7 +144,7 @@ def _read_port(value: int | str | None) -> int:
 def call(task: Task, *requests: Request) -> list[bytes]:
     """Send requests to a node's BMC; return the data of each answer, as :func:`ingot.drivers.ipmi.session.call`."""
     bmc = read_address(task.node.driver_info, task.conf)
-    with task.circuit_breakers.observe_call(task.node.uuid, bmc.where):
+    with task.circuit_breakers.observe_call(task.node.uuid, bmc.where, task.node.driver):
         return session.call(bmc, task.conf.ipmi.command_retry_timeout, *requests)
 
 
@@ -154,7 +154,7 @@ def converse(task: Task, work: Callable[[pyghmi_session.Session], Answer], facto
     :param factor: how many times ``[ipmi] command_retry_timeout`` it may take.
     """
     bmc = read_address(task.node.driver_info, task.conf)
-    with task.circuit_breakers.observe_call(task.node.uuid, bmc.where):
+    with task.circuit_breakers.observe_call(task.node.uuid, bmc.where, task.node.driver):
         return session.converse(bmc, task.conf.ipmi.command_retry_timeout * factor, work)
 
 

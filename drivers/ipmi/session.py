@@ -12,7 +12,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from ingot.common import errors
+from ingot.common import errors, metrics
 from ingot.drivers.interfaces import bmc_loop
 from ingot.drivers.ipmi import pyghmi_session
 
@@ -22,6 +22,8 @@ been lost, or this process was stopped in between."""
 
 # Completion codes of IPMI 2.0 table 5-2: busy; took too long; cannot answer at this moment
 _TRY_LATER = frozenset((0xC0, 0xC3, 0xCE))
+
+_SECONDS = metrics.BMC_CALL_SECONDS.labels("ipmi")
 
 _FAREWELL = 2.0  # seconds for the end of a session that goes on
 
@@ -110,7 +112,7 @@ def converse(address: Address, timeout: float, work: Callable[[pyghmi_session.Se
 
 async def _converse(address: Address, timeout: float, work: Callable[[pyghmi_session.Session], Answer]) -> Answer:
     deadline = time.monotonic() + timeout
-    with _translate_errors(address, timeout):
+    with _SECONDS.time(), _translate_errors(address, timeout):
         async with _hold_lock(address, deadline):
             places = await _resolve(address, deadline)
 

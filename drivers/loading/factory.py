@@ -68,6 +68,10 @@ class Hardware:
             for name in links
         ]
 
+    def list_interfaces(self) -> list[BaseInterface]:
+        """Return all interfaces that are enabled, or that drivers without hardware types have."""
+        return [*self._singletons.values()]
+
     def default(self, hardware_type: str, interface_type: str) -> str:
         """Return the interface that a node gets when its record names none."""
         return self._defaults[hardware_type, interface_type]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from oslo_config import cfg
 from oslo_log import log
 
-from ingot.common import errors, later
+from ingot.common import errors, later, metrics
 from ingot.common.json_types import Json
 from ingot.drivers.interfaces import bmc_loop
 from ingot.drivers.interfaces.task import Task
@@ -36,6 +36,8 @@ LOG = log.getLogger(__name__)
 
 # It warns of whatever a BMC leaves out, at each reading; what matters is in the errors that it raises.
 logging.getLogger("sushy").setLevel(logging.ERROR)
+
+_SECONDS = metrics.BMC_CALL_SECONDS.labels("redfish")
 
 _MOST_PAGES = 20  # of a collection
 
@@ -321,8 +323,11 @@ async def call_async(address: Address, conf: cfg.ConfigOpts, work: Callable[[Mac
     limits = _choose_limits(conf, factor)
     doing = "waiting for other operations on it"
     try:
-        async with asyncio.timeout(limits.total):
-            async with session.open_operation(address, limits, conf.redfish.connection_cache_size) as operation:
+        with _SECONDS.time():
+            async with (
+                asyncio.timeout(limits.total),
+                session.open_operation(address, limits, conf.redfish.connection_cache_size) as operation,
+            ):
                 with _translate_errors(address, operation):
                     try:
                         return await bmc_loop.run_in_loop(lambda: work(Machine(address, operation)))
@@ -344,7 +349,7 @@ def call(task: Task, work: Callable[[Machine], Answer], factor: float = 1) -> An
     :raises HardwareError: it refuses the log-in or a request.
     """
     address = read_address(task.node.driver_info, task.conf)
-    with task.circuit_breakers.observe_call(task.node.uuid, address.where):
+    with task.circuit_breakers.observe_call(task.node.uuid, address.where, task.node.driver):
         return submit(address, task.conf, work, factor).result()
 
 

@@ -203,7 +203,7 @@ class TestSilentBMCs(SyncCase):
         for _minute in range(4):
             self.round()
         self.assertFalse(self.services.circuit_breakers.can_call(node.uuid))
-        with self.services.circuit_breakers.observe_call(node.uuid, node.uuid):
+        with self.services.circuit_breakers.observe_call(node.uuid, node.uuid, node.driver):
             """The BMC answers."""
         self.answers(lambda _task: Reading(states.POWER_OFF))
         self.round()

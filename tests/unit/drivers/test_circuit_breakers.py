@@ -18,7 +18,7 @@ class TestCircuitBreakers(testtools.TestCase):
     def call(self, error: Exception | None = None, node: str = "a node", bmc: str = "a BMC") -> None:
         """Call a BMC; the call ends with this error."""
         try:
-            with self.circuit_breakers.observe_call(node, bmc):
+            with self.circuit_breakers.observe_call(node, bmc, "fake-hardware"):
                 if error is not None:
                     raise error
         except errors.HardwareError as exc:
@@ -63,7 +63,7 @@ class TestCircuitBreakers(testtools.TestCase):
         self.assertTrue(self.circuit_breakers.is_unresponsive("a node"))
 
     def _breaks(self) -> None:
-        with self.circuit_breakers.observe_call("a node", "a BMC"):
+        with self.circuit_breakers.observe_call("a node", "a BMC", "fake-hardware"):
             raise KeyError
 
     def test_machines_of_one_chassis_are_unresponsive_together(self) -> None:
