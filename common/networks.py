@@ -2,6 +2,7 @@
 
 import ipaddress
 import socket
+import urllib.parse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -65,6 +66,19 @@ def _is_in(networks: Sequence[Network], address: _Address) -> bool:
     """Return whether an address is in one of the networks; one of IPv4 may be written as one of IPv6."""
     plain = address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address
     return any(plain in network for network in networks)
+
+
+def read_address(place: str) -> _Address | None:
+    """Return the address in a host, in a host with a port, or in a URL; None where that has a name."""
+    try:
+        host = urllib.parse.urlsplit(place if "://" in place else f"//{place}").hostname or place
+        return ipaddress.ip_address(host)
+    except ValueError:
+        pass
+    try:
+        return ipaddress.ip_address(place)  # of IPv6, without brackets
+    except ValueError:
+        return None
 
 
 ANYWHERE = Networks()

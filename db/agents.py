@@ -44,6 +44,25 @@ def look_up(db: Database, node_uuid: str | None, addresses: Collection[str]) -> 
     return found[0] if len(found) == 1 else None
 
 
+def look_up_by_bmc(db: Database, addresses: Collection[str]) -> models.Node | None:
+    """Return the node that has one of the addresses for its BMC and is inspected by an agent that Ingot did not boot.
+
+    :returns: None if there is none, or if several have.
+    """
+    found = [
+        node
+        for node in db.read_all(models.Node, _UNDER_INSPECTION)
+        if not set(addresses).isdisjoint(node.driver_internal_info.get(BMC_ADDRESSES, ()))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+BMC_ADDRESSES = "inspected_bmc_addresses"
+"""Key of ``driver_internal_info``: addresses of the BMC, while an agent inspects that Ingot did not boot."""
+
+_UNDER_INSPECTION = _FOR_LOOKUP.where(_NODES.c.provision_state.in_((states.INSPECTING, states.INSPECTWAIT)))
+
+
 def issue_token(db: Database, node: models.Node, address: str, lifetime: float) -> str | None:
     """Return the token for the agent of a node; None if it is not for the client that asks.
 

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 from oslo_log import log
 
+from ingot.api.agents import discovery
 from ingot.api.nodes.node_fields import LOOKUP_TABLE
 from ingot.api.web import collection, fields, operations
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.fields import Field
 from ingot.api.web.operations import Param, operation
-from ingot.common import clock, errors, masking, states
+from ingot.common import clock, errors, masking, networks, states
 from ingot.common.json_types import Json
 from ingot.db import agents, models, node_lists
 from ingot.db import inventory as inventories
@@ -45,13 +46,16 @@ class _AgentAnswer(NamedTuple):
     """The shape of an answer to an agent.
 
     :param extra: the schemas of further keys.
+    :param only: the keys that every answer has; none: all of them.
     """
 
     extra: Json
+    only: tuple[str, ...] = ()
 
     def schema(self, named: Json) -> Json:
         """See :class:`ingot.api.web.operations.Shape`."""
-        return fields.complete_schema({"node": _LOOKED_UP.schema(named), "config": {"type": "object"}, **self.extra})
+        keys = {"node": _LOOKED_UP.schema(named), "config": {"type": "object"}, **self.extra}
+        return fields.object_schema(keys, self.only) if self.only else fields.complete_schema(keys)
 
 
 _LOOKED_UP = collection.One(LOOKUP_TABLE, node_lists.SOURCE.json_schema)
@@ -212,15 +216,23 @@ class _InspectionBody:
 @operation(
     Param("node_uuid", fields.parse_uuid),
     body=_InspectionBody(),
-    answer=operations.Answer(202, _AgentAnswer({"uuid": fields.UUID.schema})),
+    answer=operations.Answer(202, _AgentAnswer({"uuid": fields.UUID.schema}, only=("uuid",))),
 )
 def continue_inspection(call: Call) -> Reply:
-    """Store what an agent found in its machine. The conductor processes it and ends the inspection."""
+    """Store what an agent found in its machine. The conductor processes it and ends the inspection.
+
+    What comes from a machine that is not enrolled is kept in the inbox, where that is enabled; the answer has its uuid
+    there, which becomes that of its node.
+    """
     inventory = call.body["inventory"]
     node_uuid, addresses = call.query.get("node_uuid"), _list_addresses(inventory)
     node = agents.look_up(call.db, node_uuid, addresses) if node_uuid or addresses else None
+    if node is None and not node_uuid and (of_bmc := _list_bmc_addresses(inventory)):
+        node = agents.look_up_by_bmc(call.db, of_bmc)
     # A quick machine may be up before its BMC reports so and the wait begins.
     inspected = (states.INSPECTING, states.INSPECTWAIT)
+    if node is None and addresses and node_uuid is None and call.conf.auto_discovery.enabled:
+        return Reply({"uuid": discovery.receive(call, call.body, addresses)}, 202)
     if node is None or node.flow != INSPECTION or node.provision_state not in inspected:
         raise errors.NotFound("No node with this UUID or these addresses is waiting for an inspection.")
     # As with Ironic: clients of the service that stood here before cannot use it. The flow may end before the answer.
@@ -231,6 +243,15 @@ def continue_inspection(call: Call) -> Reply:
     call.client.notify(call.ctx, node, why="inspection")
     # Agents look their node up by the uuid from now on.
     return Reply({"uuid": node.uuid, **_build_answer(call, node, token)}, 202)
+
+
+def _list_bmc_addresses(inventory: Json) -> list[str]:
+    """Return the addresses that the machine's BMC has by its own account: by them nodes without ports are found."""
+    return [
+        str(address)
+        for name in ("bmc_address", "bmc_v6address")
+        if isinstance(given := inventory.get(name), str) and (address := networks.read_address(given)) is not None
+    ]
 
 
 def _list_addresses(inventory: Json) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Plain, operation
 from ingot.api.web.streams import Reading
 from ingot.common import errors
-from ingot.common.json_types import MediaConfig
+from ingot.common.json_types import Json, MediaConfig
 from ingot.common.media import boot_medium, fat, iso
 from ingot.common.media.content import Content, Source
 from ingot.db import boots, models, nodes
@@ -163,9 +163,10 @@ def _prepare_second(call: Call, node: models.Node) -> _Medium:
     if config["second"] == "configdrive":
         content = gzip.decompress(base64.b64decode(node.configdrive or ""))
     else:
-        label = settings.WITH_METADATA if node.network_data else _SECOND_LABEL
+        network_data = _read_network_data(node)
+        label = settings.WITH_METADATA if network_data else _SECOND_LABEL
         words = f"{config.get('arguments', '')} {_write_token(config)}"
-        files = settings.build(call.conf, node.network_data, words)
+        files = settings.build(call.conf, network_data, words)
         content = fat.build({**files, settings.PARAMETERS: "\n".join(words.split()).encode()}, label)
     made = _Medium(Content(content).read, len(content))
     if made.size <= _LARGEST_KEPT:
@@ -200,12 +201,18 @@ def _make(conf: cfg.ConfigOpts, node: models.Node) -> _Medium:
         return _Medium(source.read, source.measure())
     kernel, ramdisk = find("kernel", config["kernel"]), find("ramdisk", config["ramdisk"])
     files = boot_medium.list_files(kernel, ramdisk, config.get("arguments", ""))
-    own = settings.build(conf, node.network_data, _write_token(config))
+    network_data = _read_network_data(node)
+    own = settings.build(conf, network_data, _write_token(config))
     files |= {f"/{path}": Content(content) for path, content in own.items()}
     loader = config.get("bootloader")
     esp = find("bootloader", loader) if loader else signed_loader.read_esp(conf, config.get("architecture", "x86_64"))
-    laid_out = iso.lay_out(files, esp, settings.WITH_METADATA if node.network_data else _BOOT_LABEL)
+    laid_out = iso.lay_out(files, esp, settings.WITH_METADATA if network_data else _BOOT_LABEL)
     return _Medium(laid_out.read, laid_out.size)
+
+
+def _read_network_data(node: models.Node) -> Json:
+    """Return what configures the networks of what boots; nothing where it is to ask for its addresses."""
+    return {} if node.boot_config["media"].get("without_network_data") else node.network_data
 
 
 def _write_token(config: MediaConfig) -> str:

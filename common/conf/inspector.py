@@ -59,11 +59,31 @@ INSPECTOR: list[cfg.Opt] = [
         default=["default", "logs"],
         help="What the agent collects (kernel parameter ipa-inspection-collectors).",
     ),
+    cfg.StrOpt(
+        "extra_kernel_params",
+        default="",
+        regex=r"""^\s*([^\s='"\\]+=[^\s'"\\]*(\s+|$))*$""",
+        help="Further kernel parameters of the agent that inspects, where Ingot boots it: name=value, separated by "
+        "spaces.",
+    ),
+    cfg.BoolOpt(
+        "force_dhcp",
+        default=False,
+        help="Have the agent that inspects ask for addresses, and listen for LLDP, on all network cards, and leave a "
+        "node's network_data out of its boot medium.",
+    ),
+    cfg.BoolOpt(
+        "power_off",
+        default=True,
+        help="Switch a machine off when it was inspected. Otherwise its agent goes on running, which is of use with "
+        "[deploy] fast_track. A machine whose inspection failed is switched off in any case.",
+    ),
     cfg.BoolOpt(
         "require_managed_boot",
-        default=False,
-        help="With the inspect interface inspector: refuse nodes whose boot interface cannot boot the agent, instead "
-        "of leaving boot and power of their machines to the service. The interface agent always needs that.",
+        sample_default="True for the inspect interface agent, False for inspector",
+        help="Refuse nodes whose boot interface cannot boot the agent. Otherwise, with agent, Ingot has their machines "
+        "boot from the network, where a boot environment of yours starts an agent that knows "
+        "ipa-inspection-callback-url; with inspector, the service boots them.",
     ),
     cfg.IntOpt(
         "status_check_period",

@@ -44,7 +44,6 @@ _REFUSED, _NO, _IGNORED = Verdict.REFUSED, Verdict.UNSUPPORTED, Verdict.IGNORED
 _FILES = "Ingot keeps no images on its disk: agents fetch them from where they are."
 _MEDIA = "The API makes boot media while it sends them, with a boot loader for UEFI: see [deploy] bootloader."
 _PXE = "Ingot renders what loaders read at /boot and serves no TFTP: put loaders where your DHCP server names them."
-_INSPECTION = "Every inspection boots the agent through the node's boot interface, and ends with the machine off."
 _SENSORS = "Ingot sends no sensor data: operators read it by the vendor method get_sensors."
 _SWIFT = "Ingot stores nothing in Swift: images of Glance are passed on by the API, config drives and logs are in the "
 _SWIFT += "database."
@@ -207,18 +206,11 @@ _ROWS = (
          "image_server_auth_permit_unknown_hosts", _NO, "Images are fetched without login."),
     _Row("deploy", "power_off_after_deploy_failure", _NO, "A machine whose deployment failed is always switched off."),
     # Inspection
-    _Row("inspector", "power_off", _NO, _INSPECTION),
     _Row("inspector", "pre_create_ports", _IGNORED, "BMCs that speak IPMI report no MAC addresses of ports."),
-    _Row("inspector", "extra_kernel_params", _NO,
-         "Write them into [pxe] kernel_append_params; collectors has its own."),
-    _Row("inspector", "force_dhcp", _NO, _INSPECTION),
     _Row("ansible", "ansible_playbook_script", _NO, "ansible-playbook of Ingot's own environment is run."),
     _Row("ansible", "extra_memory", _IGNORED, "Ingot does not compare images with a machine's memory."),
     _Row("ansible", "post_deploy_get_power_state_retries post_deploy_get_power_state_retry_interval", _IGNORED,
          "A machine has a minute to switch itself off; then its BMC does it."),
-    _Row("inspector", "keep_ports", _NO, "Ports that an inspection does not find stay, as keep_ports = all."),
-    _Row("inspector", "cpu_capabilities disk_partitioning_spacing extra_hardware_strict known_accelerators "
-         "pci_device_alias physical_network_cidr_map", _NO, "Ingot has no inspection hook that reads it."),
     _Row("ipmi", "use_ipmitool_retries kill_on_timeout store_cred_in_env debug additional_retryable_ipmi_errors",
          _IGNORED, _IPMI),
     _Row("ipmi", "min_command_interval", _IGNORED, "A BMC gets one command at a time."),

@@ -13,22 +13,19 @@ from oslo_log import log
 
 from ingot.common import errors
 from ingot.common.waits import Wait
-from ingot.drivers.agent import booting, session
-from ingot.drivers.agent.inspect import AgentInspect
+from ingot.drivers.agent import booting
+from ingot.drivers.agent.inspect import MANAGED, AgentInspect, build_parameters, enter_network
 from ingot.drivers.agent.introspection_service import Away, Progress, Service
 from ingot.drivers.images import fetches
 from ingot.drivers.interfaces import power_control, results
-from ingot.drivers.interfaces.base import get_interface
-from ingot.drivers.interfaces.boot import BootInterface
-from ingot.drivers.interfaces.network import NetworkInterface
 from ingot.drivers.interfaces.task import Task
 
 LOG = log.getLogger(__name__)
 
 _What = TypeVar("_What")
 
-_MANAGED, _BEGAN = "managed", "began"
-"""Keys of ``task.memory``: whether the boot is Ingot's own, and when the inspection began."""
+_BEGAN = "began"
+"""Key of ``task.memory``: when the inspection began."""
 
 _PAUSE_AFTER_SILENCE = 5.0
 _PATIENCE_TO_START = 60.0
@@ -38,36 +35,23 @@ _PATIENCE_TO_START = 60.0
 class InspectorInspect(AgentInspect):
     """The inspect interface ``inspector``."""
 
+    requires_managed_boot = False
+
     def validate(self, task: Task) -> None:
         Service(self.conf)
-        if self.conf.inspector.require_managed_boot:
-            super().validate(task)
+        super().validate(task)
 
     def inspect_hardware(self, task: Task) -> results.Result:
         service, memory = Service(self.conf), task.memory
         if _BEGAN not in memory:
-            memory |= {_BEGAN: time.time(), _MANAGED: self._can_boot(task)}
-        until, managed = memory[_BEGAN] + self.conf.conductor.inspect_wait_timeout, memory[_MANAGED]
+            memory |= {_BEGAN: time.time(), MANAGED: self.can_boot(task)}
+        until, managed = memory[_BEGAN] + self.conf.conductor.inspect_wait_timeout, memory[MANAGED]
         start = partial(_start, service=service, manages_boot=not managed)
         follow = (partial(_wait, service=service, until=until), partial(_collect, service=service, until=until))
         if not managed:
             return results.run_phases(task, start, *follow)
         boot = (power_control.power_off, partial(self._boot_for, service), start, booting.boot)
-        return results.run_phases(task, *boot, *follow, power_control.power_off, self._leave)
-
-    def _can_boot(self, task: Task) -> bool:
-        """Return whether the agent is booted here.
-
-        :raises IngotError: it cannot be, and has to be.
-        """
-        try:
-            get_interface(task, BootInterface).validate(task)
-        except errors.IngotError as exc:
-            if self.conf.inspector.require_managed_boot:
-                raise
-            LOG.info("Node %s: its machine is left to the inspection service: %s", task.node.uuid, exc.message)
-            return False
-        return True
+        return results.run_phases(task, *boot, *follow, *self.end(task))
 
     def _boot_for(self, service: Service, task: Task) -> results.Answer:
         callback = fetches.ask_for_node(
@@ -75,14 +59,7 @@ class InspectorInspect(AgentInspect):
         )
         if isinstance(callback, results.PollAfter):
             return callback
-
-        def begin(task: Task) -> None:
-            session.forget(task)
-            get_interface(task, NetworkInterface).add_inspection_network(task)
-
-        collectors = ",".join(self.conf.inspector.collectors)
-        parameters = {"ipa-inspection-callback-url": callback, "ipa-inspection-collectors": collectors}
-        return booting.prepare(task, begin, parameters)
+        return booting.prepare(task, enter_network, build_parameters(self.conf, callback))
 
     def clean_up(self, task: Task) -> None:
         """Have the service forget the node, too, without waiting for that."""

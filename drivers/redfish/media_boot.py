@@ -113,6 +113,8 @@ class MediaBoot(RedfishInterface, ramdisks.RamdiskBoot):
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         task.memory.pop(_TRIAL, None)
         own = self._describe_ramdisk(task, kernel_parameters)
+        if task.node.flow == "inspect" and self.conf.inspector.force_dhcp:
+            own["without_network_data"] = True
         if self.brings_token(task) and (token := task.node.agent_token):
             if self.agent_sees_medium or "second" in own:
                 own["token"] = token

@@ -5,7 +5,7 @@ from typing import Any
 
 from ingot.api.resources import inspection_rules
 from ingot.common import clock, states
-from ingot.db import inventory, nodes
+from ingot.db import agents, inventory, nodes
 from tests import api_case, database
 
 MAC = "52:54:00:00:00:01"
@@ -239,6 +239,19 @@ class Inspected(api_case.ApiCase):
         }
         nodes.set_always(self.db, self.known.uuid, locked)
         self.good("POST", "/v1/continue_inspection", self.found)
+
+    def test_a_machine_without_ports_is_known_by_its_bmc(self) -> None:
+        """As long as it is inspected by an agent that Ingot did not boot."""
+        bare = database.make_node(self.db, name="bare", provision_state=states.INSPECTWAIT, flow="inspect")
+        sent = {"inventory": {"interfaces": [{"mac_address": "52:54:00:00:00:99"}], "bmc_v6address": "2001:db8:0::7"}}
+        self.refused(404, "POST", "/v1/continue_inspection", sent)
+        nodes.set_always(self.db, bare.uuid, {"driver_internal_info": {agents.BMC_ADDRESSES: ["2001:db8::7"]}})
+        for address in ("192.0.2.7", "bmc.example.org", "", 7, None):
+            other = {"inventory": {"interfaces": [], "bmc_address": address}}
+            self.refused(404, "POST", "/v1/continue_inspection", other)
+        self.assertEqual(bare.uuid, self.good("POST", "/v1/continue_inspection", sent)["uuid"])
+        nodes.set_always(self.db, self.known.uuid, {"driver_internal_info": {agents.BMC_ADDRESSES: ["2001:db8::7"]}})
+        self.refused(404, "POST", "/v1/continue_inspection", sent)
 
     def test_any_inventory_is_an_object(self) -> None:
         for body in (None, {}, {"inventory": None}, {"inventory": []}, [], "x"):
