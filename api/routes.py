@@ -13,6 +13,7 @@ from ingot.api.resources import (
     drivers,
     events,
     health,
+    inbox,
     inspection_rules,
     ports,
     root,
@@ -291,6 +292,13 @@ ROUTES: tuple[Route, ...] = (
     ),
     serve("/ingot/v1/runs/<run>", {"GET": history.show_run}, "ingot:run:get"),
     serve("/ingot/v1/events", {"GET": events.follow}, "ingot:events:get"),
+    serve("/ingot/v1/inbox", {"GET": inbox.index}, "ingot:inbox:get"),
+    serve(
+        "/ingot/v1/inbox/<ident>",
+        {"GET": inbox.show, "DELETE": inbox.delete},
+        {"GET": "ingot:inbox:get", "DELETE": "ingot:inbox:delete"},
+    ),
+    serve("/ingot/v1/inbox/<ident>/accept", {"POST": inbox.accept}, "ingot:inbox:accept"),
     serve("/ingot/v1/bulk", {"POST": bulk.create}, "ingot:bulk:create"),
     serve(description.PATH, {"GET": description.show(lambda: ROUTES)}, "ingot:description:get"),
 )

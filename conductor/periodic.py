@@ -17,7 +17,7 @@ from ingot.conductor.dispatcher import NodeQueues
 from ingot.conductor.membership import Membership
 from ingot.conductor.task import task_manager
 from ingot.conductor.task.task_manager import Services, Task
-from ingot.db import events, maintenance, models, node_history, node_lists, nodes
+from ingot.db import events, inbox, maintenance, models, node_history, node_lists, nodes
 from ingot.drivers.interfaces.base import BaseInterface
 
 LOG = log.getLogger(__name__)
@@ -105,8 +105,9 @@ class Sweeper:
         events.collect(self._services.db, self._services.heartbeat_timeout)
 
     def prune(self) -> None:
-        """Delete old history and events."""
+        """Delete old history and events, and machines that have left the inbox to itself."""
         options = self._services.conf.conductor
+        inbox.prune(self._services.db, self._services.conf.auto_discovery.retention_days)
         node_history.prune(self._services.db, options.node_history_max_entries)
         events.prune(self._services.db, options.events_max_entries)
 

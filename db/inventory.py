@@ -95,9 +95,11 @@ def write_conclusion(
     return write
 
 
-def find_foreign_addresses(db: Database, node_id: int, addresses: Collection[str]) -> set[str]:
-    """Return those of some MAC addresses that ports of other nodes have."""
-    others = sa.select(_PORTS.c.address).where(_PORTS.c.address.in_(addresses), _PORTS.c.node_id != node_id)
+def find_foreign_addresses(db: Database, node_id: int | None, addresses: Collection[str]) -> set[str]:
+    """Return those of some MAC addresses that ports of other nodes have; without a node, those that any port has."""
+    others = sa.select(_PORTS.c.address).where(_PORTS.c.address.in_(addresses))
+    if node_id is not None:
+        others = others.where(_PORTS.c.node_id != node_id)
     return set(db.read_column(others))
 
 

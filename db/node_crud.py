@@ -53,6 +53,14 @@ _CREATE = sa.insert(_NODES)
 
 @retry_transaction
 def create(db: Database, values: Mapping[str, object], chassis_uuid: str | None = None) -> nodes.ShownNode:
+    """Add a node; see :func:`insert`."""
+    with db.single() as connection:
+        return insert(connection, values, chassis_uuid)
+
+
+def insert(
+    connection: sa.Connection, values: Mapping[str, object], chassis_uuid: str | None = None
+) -> nodes.ShownNode:
     """Add a node.
 
     :param values: its columns, with its uuid.
@@ -65,8 +73,7 @@ def create(db: Database, values: Mapping[str, object], chassis_uuid: str | None 
     outbox = nodes.outbox_columns(nodes.build_events(values, _INITIAL))
     row = {**_EMPTY, "created_at": clock.now(), **values}
     try:
-        with db.single() as connection:
-            connection.execute(_CREATE, {**row, **outbox})
+        connection.execute(_CREATE, {**row, **outbox})
     except db_exc.DBDuplicateEntry as exc:
         raise node_refusals.duplicate_error(exc, values, str(values["uuid"])) from exc
     except db_exc.DBReferenceError as exc:

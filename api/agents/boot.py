@@ -17,7 +17,7 @@ from ingot.api.web import fields
 from ingot.api.web.call import Call, Reply
 from ingot.api.web.operations import Answer, Param, Plain, operation
 from ingot.common import errors, iscsi
-from ingot.db import boots, models, nodes, ports, volumes
+from ingot.db import boots, inventory, models, nodes, ports, volumes
 
 LOG = log.getLogger(__name__)
 
@@ -64,8 +64,11 @@ def petitboot(call: Call, mac: str) -> Reply:
 
 
 def _find_node(call: Call, mac: str) -> models.Node | None:
-    node = ports.find_booting_node(call.db, mac.replace("-", ":").lower()) if _MAC.fullmatch(mac) else None
-    return node
+    return ports.find_booting_node(call.db, _write_mac(mac)) if _MAC.fullmatch(mac) else None
+
+
+def _write_mac(mac: str) -> str:
+    return mac.replace("-", ":").lower()
 
 
 def _show_file(call: Call, loader: str, mac: str) -> Reply:
@@ -99,7 +102,8 @@ def _show(call: Call, loader: str, node: models.Node | None, mac: str) -> Reply:
 def _show_unknown(call: Call, loader: str, mac: str) -> str:
     """Return what a machine is to do that is no node's."""
     found = discovery.choose(call.conf, call.query.get("arch", "")) if _MAC.fullmatch(mac) else None
-    if found is not None:
+    # A port of a node without pxe_enabled is known: its machine may have a user.
+    if found is not None and not inventory.find_foreign_addresses(call.db, None, [_write_mac(mac)]):
         LOG.info("No port has MAC address %.40r: the machine at %s is discovered", mac, call.where)
         return boot_kernel.render(call.conf, loader, found, mac)
     LOG.info("No port with pxe_enabled has MAC address %.40r: the machine at %s boots from its disk", mac, call.where)

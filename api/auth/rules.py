@@ -280,6 +280,13 @@ EVERY = (
     *_build_rules(
         "ingot",
         ("events:get", _READER, "Follow the events of all nodes"),
+        ("inbox:get", _READER, "See the inbox: machines that were discovered"),
+        (
+            "inbox:accept",
+            _ADMIN_OR_SERVICE,
+            "Accept a machine of the inbox as a node; the rule for creating nodes counts",
+        ),
+        ("inbox:delete", _ADMIN, "Delete a machine from the inbox"),
         ("description:get", "", "Read the description of this API: all users with a token"),
         (
             "bulk:create",

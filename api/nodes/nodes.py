@@ -201,7 +201,7 @@ def show(call: Call, node: str) -> Reply:
 @operation(body=TABLE.creation, answer=_NODE._replace(status=201))
 def create(call: Call) -> Reply:
     values = collection.build_row(TABLE, call.body)
-    values["owner"] = _choose_owner(call, values["owner"])
+    values["owner"] = choose_owner(call, values["owner"])
     values["uuid"] = values["uuid"] or uuidutils.generate_uuid()
     values["provision_state"] = states.ENROLL if call.minor >= 11 else states.AVAILABLE
     row = node_rules.build_row(call, values)
@@ -211,7 +211,7 @@ def create(call: Call) -> Reply:
     return calls.created_reply(call, collection.show(call, NODES, made), f"/v1/nodes/{made.uuid}", made.version)
 
 
-def _choose_owner(call: Call, requested: str | None) -> str | None:
+def choose_owner(call: Call, requested: str | None) -> str | None:
     """Return the project that owns a new node: that of the request, unless the request is the system's.
 
     :raises Forbidden: the request may not create nodes.

@@ -1,0 +1,87 @@
+"""Queries on the inbox: machines that were discovered, and what becomes of them."""
+
+import datetime
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+from oslo_utils import uuidutils
+
+from ingot.common import clock, errors
+from ingot.db import listing, models, node_crud, nodes, ports, rows
+from ingot.db.engine import Database, retry_transaction
+
+_INBOX = models.table(models.InboxEntry)
+_INVENTORY = models.table(models.NodeInventory)
+
+_DAY_S = 24 * 3600
+
+ENTRIES = rows.Rows(listing.Source("Inbox entry", models.InboxEntry))
+
+
+def name_machine(addresses: Collection[str]) -> str:
+    """Return what stands for a machine with these MAC addresses, in whichever order it names them."""
+    return hashlib.sha256(",".join(sorted(set(addresses))).encode()).hexdigest()
+
+
+def record(db: Database, addresses: Collection[str], found: Mapping[str, object], most: int) -> str:
+    """Write what was found in a machine, in place of what was found in it before.
+
+    :param found: client_address, facts, inventory and plugin_data.
+    :param most: entries that there may be.
+    :returns: the uuid of the entry.
+    :raises Conflict: there are as many already.
+    """
+    key = name_machine(addresses)
+    try:
+        return _record(db, key, found, most)
+    except db_exc.DBDuplicateEntry:  # the machine has sent it twice at once
+        return _record(db, key, found, most)
+
+
+@retry_transaction
+def _record(db: Database, key: str, found: Mapping[str, object], most: int) -> str:
+    own, now = _INBOX.c.mac_key == key, clock.now()
+    with db.transaction() as connection:
+        seen = {**found, "seen_at": now, "seen_count": _INBOX.c.seen_count + 1, "updated_at": now}
+        if connection.execute(sa.update(_INBOX).where(own).values(seen)).rowcount:
+            return str(connection.execute(sa.select(_INBOX.c.uuid).where(own)).scalar_one())
+        if connection.execute(sa.select(sa.func.count(_INBOX.c.id))).scalar_one() >= most:
+            raise errors.Conflict(reason=f"The inbox is full: it has {most} machines ([auto_discovery] max_entries).")
+        uuid = uuidutils.generate_uuid()
+        new = {**found, "uuid": uuid, "mac_key": key, "seen_at": now, "seen_count": 1, "created_at": now}
+        connection.execute(sa.insert(_INBOX).values(new))
+        return uuid
+
+
+@retry_transaction
+def accept(
+    db: Database,
+    entry: models.InboxEntry,
+    values: Mapping[str, object],
+    new_ports: Iterable[Mapping[str, object]],
+    chassis_uuid: str | None,
+) -> nodes.ShownNode:
+    """Make a node of an entry, with ports and inventory; all of it, or nothing.
+
+    :param values: the node's columns; its uuid is the entry's, by which the machine's agent knows it.
+    :raises ChangedMeanwhile: the machine has called again, or another request has accepted or deleted the entry.
+    :raises Duplicate: another node has the name, or a port of one a MAC address.
+    """
+    with db.transaction() as connection:
+        if not ENTRIES.remove(connection, entry):
+            raise errors.NotFound(noun="Inbox entry", ident=entry.uuid)
+        node = node_crud.insert(connection, values, chassis_uuid)
+        node_id = connection.execute(sa.select(nodes.NODES.c.id).where(nodes.NODES.c.uuid == entry.uuid)).scalar_one()
+        for port in new_ports:
+            ports.PORTS.insert(connection, {**port, "node_id": node_id})
+        kept = {"inventory": entry.inventory, "plugin_data": entry.plugin_data, "inspected_at": entry.seen_at}
+        connection.execute(sa.insert(_INVENTORY).values(node_id=node_id, **kept))
+        return node
+
+
+def prune(db: Database, days: int) -> int:
+    """Delete the machines that have not called for some days; return how many there were."""
+    oldest = clock.now() - datetime.timedelta(seconds=days * _DAY_S)
+    return db.write(sa.delete(_INBOX).where(_INBOX.c.seen_at < oldest))
