@@ -35,7 +35,7 @@ Text.
 
    $ false
 
-.. console: hardware: It needs a switch.
+.. console: elsewhere: It needs a switch.
 
 .. code-block:: console
 
@@ -45,9 +45,9 @@ Text.
 
 class ReadTest(testtools.TestCase):
     def test_commands_come_in_order_with_what_is_shown(self) -> None:
-        site, hardware = typed.read(PAGE)
+        site, elsewhere = typed.read(PAGE)
         self.assertEqual(("site", None), (site.environment, site.reason))
-        self.assertEqual(("hardware", "It needs a switch."), (hardware.environment, hardware.reason))
+        self.assertEqual(("elsewhere", "It needs a switch."), (elsewhere.environment, elsewhere.reason))
         self.assertEqual(
             [
                 ("pretend NODE", [], 0),

@@ -10,7 +10,7 @@ import requests
 
 from tests import patience
 from tests.functional.deployment import lab
-from tests.gate import client, environments
+from tests.gate import client, environments, test_metalsmith
 from tests.gate.pages.shell import Shell
 
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -52,7 +52,10 @@ class Site(Environment):
         options = {group: {k: v for k, v in values.items() if v != ""} for group, values in _OPTIONS.items()}
         rack = {"redfish_base_port": 0, "redfish_port": 0}
         self._lab = self.useFixture(lab.Lab(machines=_MACHINES, rack=rack, options=options))
-        self._client = environments.cached("client", *client.REQUIREMENTS)
+        self._clients = [
+            environments.cached("client", *client.REQUIREMENTS),
+            environments.cached("metalsmith", *test_metalsmith.REQUIREMENTS),
+        ]
 
     def open(self, directory: pathlib.Path) -> Shell:
         home = directory / "home"
@@ -83,7 +86,7 @@ class Site(Environment):
             "NO_PROXY": "*",
             "OS_AUTH_TYPE": "none",
             "OS_ENDPOINT": self._lab.url,
-            "PATH": f"{self._client}:{pathlib.Path(sys.executable).parent}:{_PATH}",
+            "PATH": ":".join(map(str, (*self._clients, pathlib.Path(sys.executable).parent, _PATH))),
             "RACK": self._lab.rack.description["control_url"],
             "REDFISH_CA": self._lab.rack.description["redfish_ca_file"],
         }
@@ -136,9 +139,9 @@ class Laptop(Environment):
 
 
 ENVIRONMENTS: dict[str, type[Environment]] = {"site": Site, "laptop": Laptop}
-"""By the names that pages use. Those of ``hardware`` are not typed: the comment says why."""
+"""By the names that pages use. Commands of ``elsewhere`` are not typed: the comment says why."""
 
-MOST_HARDWARE_BLOCKS = 6
-"""How many sections of all pages may say that they need real hardware."""
+MOST_UNTYPED = 6
+"""How many sections of all pages may say that they cannot be typed here."""
 
 PAGE_LIMIT_S = patience.seconds(180)

@@ -9,6 +9,8 @@ _ANY = (
         r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?",
         r"\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-][\d:]+)?",
     ),
+    (r"\b\d+\.[0-9a-f]{8,}-[0-9a-f]{8,}\b", r"[0-9.a-f-]+"),
+    (r"(?:(?<=^id: )|(?<=\"id\":))\d+\b", r"\d+"),
     (r"\d+(?:\.\d+)?(?= (?:ms|s|min|MB|GB|MiB|GiB|%)\b)", r"\d+(?:\.\d+)?"),
 )
 """What stands for another of its type: how it is found in a page, and what it may be in the output."""

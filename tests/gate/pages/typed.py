@@ -34,7 +34,7 @@ class Command:
 class Section:
     """Commands that are typed in one environment.
 
-    :ivar reason: why they are not typed, where the environment is real hardware.
+    :ivar reason: why they are not typed, where the environment is ``elsewhere``.
     """
 
     environment: str
