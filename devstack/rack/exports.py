@@ -1,4 +1,4 @@
-"""Disks of simulated machines as iSCSI targets, as ``devstack/agent-extensions`` exports those of real ones.
+"""Disks of simulated machines as iSCSI targets, as ``image/agent-extensions`` exports those of real ones.
 
 What speaks iSCSI is tgtd (Debian's package tgt), so that others test what is written there. It needs no privileges.
 """

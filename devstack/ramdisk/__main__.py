@@ -5,8 +5,11 @@ import signal
 import sys
 from pathlib import Path
 
-from ramdisk import deploy, image, netboot
-from ramdisk.builds import BuildError, forget_unused
+from ingot.image import ramdisk as builder
+from ingot.image.builds import BuildError, forget_unused
+from ingot.image.order import ARCHITECTURES, Order
+from ingot.image.profiles import load_all
+from ramdisk import image, netboot
 
 
 def _link(name: Path, result: Path) -> None:
@@ -29,11 +32,12 @@ def main() -> int:
     cache = (options.cache or directory).absolute()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # or the scratch directory would stay behind
     try:
-        ramdisk = deploy.build(cache)
+        order = Order(load_all()["small"], ARCHITECTURES["amd64"], "", media=False)
+        ramdisk = builder.build(cache, order, sys.orig_argv)
         _link(directory / "deploy", ramdisk)
         _link(directory / "image", image.build(cache, ramdisk))
         _link(directory / "netboot", netboot.build(cache))
-        forget_unused(cache, "deploy-*", "image-*", "netboot-*")
+        forget_unused(cache, "small-*", "image-*", "netboot-*")
     except (BuildError, OSError) as error:
         print(f"ramdisk: {error}", file=sys.stderr)
         return 1

@@ -1,7 +1,7 @@
 """The test image: a disk for BIOS and UEFI with the smallest system that can say from where it runs.
 
 Its directory has ``image.raw``, ``image.qcow2`` and ``manifest.json`` (marker and SHA-256 sums). The system is the
-kernel of the deploy ramdisk with an init script; its root, a partition of its own, holds the marker. On an array it
+kernel of the agent's ramdisk with an init script; its root, a partition of its own, holds the marker. On an array it
 finds that root only by putting the array together. The loader for UEFI is signed, as the kernel is, for secure boot.
 """
 
@@ -10,9 +10,11 @@ import shutil
 import uuid
 from pathlib import Path
 
-from ramdisk import deploy
-from ramdisk.builds import EPOCH, HERE, BuildError, build_once, fingerprint, pack, run, sha256, sources
+from ingot.common.media.loaders import LOADERS
+from ingot.image import ramdisk as builder
+from ingot.image.builds import EPOCH, BuildError, build_once, fingerprint, pack, run, sha256, sources
 
+HERE = Path(__file__).parent
 RAW, QCOW2, MANIFEST = "image.raw", "image.qcow2", "manifest.json"
 
 _MEBIBYTE = 2**20
@@ -24,6 +26,8 @@ _SIZE = 84 * _MEBIBYTE
 
 _COMMAND_LINE = "console=ttyS0,115200 quiet no_timer_check"
 """Without the check a kernel does not panic where the ticks of an emulated clock come late."""
+_TOOLS = ("usr/bin/busybox", "usr/sbin/mdadm")
+_LOADER = LOADERS["x86_64"]
 _BIOS_LOADER = Path("/usr/lib/syslinux/mbr/gptmbr.bin")
 _FOLDERS = ("EFI", "EFI/BOOT", "EFI/debian", "syslinux")
 _TEXTS = {
@@ -35,11 +39,11 @@ _TEXTS = {
 
 
 def build(directory: Path, ramdisk: Path) -> Path:
-    """Return the directory of the image for a deploy ramdisk, built below ``directory`` if it is not there.
+    """Return the directory of the image for a ramdisk, built below ``directory`` if it is not there.
 
     :raises BuildError: a tool failed.
     """
-    key = fingerprint(sources("builds.py", "image.py", "files/image/*"), ramdisk.name)
+    key = fingerprint(sources(HERE, "image.py", "files/image/*"), ramdisk.name)
     return build_once(
         directory / f"image-{key}", lambda scratch, result: _build(scratch, result, ramdisk, f"ingot-{key}")
     )
@@ -83,10 +87,10 @@ def _boot_partition(scratch: Path, ramdisk: Path) -> Path:
     initrd = scratch / "initrd.img"
     pack(_system(scratch / "system", ramdisk), initrd)
     files = {
-        "vmlinuz": ramdisk / deploy.KERNEL,
+        "vmlinuz": ramdisk / builder.KERNEL,
         "initrd.img": initrd,
-        "EFI/BOOT/BOOTX64.EFI": ramdisk / deploy.SHIM,
-        "EFI/BOOT/grubx64.efi": ramdisk / deploy.GRUB,
+        "EFI/BOOT/BOOTX64.EFI": ramdisk / builder.LOADERS / _LOADER.shim,
+        "EFI/BOOT/grubx64.efi": ramdisk / builder.LOADERS / _LOADER.grub,
     }
     for name, source in files.items():
         run("mcopy", "-i", volume, source, f"::{name}")
@@ -98,12 +102,31 @@ def _boot_partition(scratch: Path, ramdisk: Path) -> Path:
 def _system(tree: Path, ramdisk: Path) -> Path:
     for folder in ("dev", "etc/acpi/PWRF", "mnt", "proc", "sys", "usr/lib64", "usr/sbin"):
         (tree / folder).mkdir(parents=True)
-    run("tar", "-C", tree, "-xf", ramdisk / deploy.SYSTEM)
+    _copy_tools(tree, ramdisk)
     for link in ("bin", "lib", "lib64", "sbin"):
         (tree / link).symlink_to(f"usr/{link}")
     shutil.copy(HERE / "files/image/init", tree / "init")
     shutil.copy(HERE / "files/image/power-button", tree / "etc/acpi/PWRF/00000080")
     return tree
+
+
+def _copy_tools(tree: Path, ramdisk: Path) -> None:
+    """Copy modules and a few tools with their libraries: an image needs them to find its root on an array."""
+    root = tree.parent / "ramdisk"
+    root.mkdir()
+    unpack = 'zstd -q -d -c "$1" | cpio --quiet --extract --make-directories --directory "$2"'
+    run("bash", "-c", f"set -o pipefail; {unpack}", "unpack", ramdisk / builder.RAMDISK, root)
+    libraries = run("chroot", root, "ldd", *(f"/{tool}" for tool in _TOOLS)).split()
+    paths = {_real(root, word) for word in libraries if word.startswith("/") and not word.endswith(":")}
+    for path in sorted({*paths, *_TOOLS}):
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / path, tree / path)
+    shutil.copytree(root / "usr/lib/modules", tree / "usr/lib/modules")
+
+
+def _real(root: Path, path: str) -> str:
+    """Return where a library really is: ``/lib`` is a link."""
+    return str(root.joinpath(path.lstrip("/")).parent.resolve().relative_to(root.resolve()) / Path(path).name)
 
 
 def _root_partition(scratch: Path, marker: str) -> Path:

@@ -7,7 +7,7 @@ of the first release of Debian whose signed GRUB speaks HTTP, whatever release t
 import shutil
 from pathlib import Path
 
-from ramdisk.builds import build_once, fingerprint, run, sources
+from ingot.image.builds import build_once, fingerprint, run
 
 SUITE = "trixie"
 
@@ -33,7 +33,7 @@ def build(directory: Path) -> Path:
 
     :raises BuildError: packages cannot be reached, or are not signed by Debian.
     """
-    return build_once(directory / f"netboot-{fingerprint(sources('netboot.py'))}", _build)
+    return build_once(directory / f"netboot-{fingerprint([Path(__file__)])}", _build)
 
 
 def _build(scratch: Path, result: Path) -> None:

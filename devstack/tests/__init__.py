@@ -1,4 +1,4 @@
-"""Tests of what stands beside them: rack, quickstart, ramdisk. ``stestr run`` has them among the unit tests.
+"""Tests of what stands beside them: rack, quickstart. ``stestr run`` has them among the unit tests.
 
 Quickstart and ramdisk are scripts beside the product, found through devstack/.
 """

@@ -1,7 +1,7 @@
 """Deploys whole-disk images: the agent exports its disk by iSCSI, and the conductor writes to it.
 
 It is for machines that cannot reach where images are. All else is as in deploy interface ``direct``. The agent's
-ramdisk needs the extension of ``devstack/agent-extensions``, as the agent has none for this any more.
+ramdisk needs the extension of ``image/agent-extensions``, as the agent has none for this any more.
 """
 
 import secrets

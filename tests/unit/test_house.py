@@ -4,6 +4,7 @@ import ast
 import configparser
 import functools
 import importlib.metadata
+import itertools
 import pathlib
 import re
 import sys
@@ -29,9 +30,11 @@ NOT_VERBS = set(
 # Other forms of verbs: writes, writing, noted.
 NOT_BASE_FORM = re.compile(r"[a-z]+[^s]s|(?!bring)[a-z]+ing|[a-z]+[^e]ed")
 MAX_SENTENCE_WORDS = 30
-DESCRIBED = ("api", "benchmarks", "common", "conductor", "db", "devstack", "drivers", "rpcapi", "tests")
+DESCRIBED = ("api", "benchmarks", "common", "conductor", "db", "devstack", "drivers", "image", "rpcapi", "tests")
 """Folders whose docstrings are checked."""
 NOT_PACKAGED = {".pyc"}
+CARRIED = {"agent-extensions"}
+"""Projects of their own that a package carries as data: they run elsewhere, with what is there."""
 # Dependencies that nothing imports by name: they are loaded by an entry point or by a URL.
 LOADED_BY_NAME: set[str] = set()
 
@@ -61,11 +64,17 @@ def files() -> Iterator[tuple[str, pathlib.Path]]:
     for name, folder in folders().items():
         for path in sorted(folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and path.suffix not in NOT_PACKAGED:
-                yield ".".join((name, *path.parent.relative_to(folder).parts)), path
+                parts = path.parent.relative_to(folder).parts
+                yield ".".join((name, *itertools.takewhile(lambda part: part not in CARRIED, parts))), path
+
+
+def is_data(path: pathlib.Path) -> bool:
+    """Return whether a file of a package is none of its modules."""
+    return path.suffix != ".py" or not CARRIED.isdisjoint(path.parts)
 
 
 def modules() -> list[pathlib.Path]:
-    return [path for _, path in files() if path.suffix == ".py"]
+    return [path for _, path in files() if not is_data(path)]
 
 
 def readable() -> list[pathlib.Path]:
@@ -136,7 +145,7 @@ def folder_of(name: str) -> str:
 def folder_arrows() -> Iterator[tuple[str, str]]:
     """Yield which folder of a top-level package imports which other folder of the same package."""
     for package, path in files():
-        for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+        for node in () if is_data(path) else ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("ingot."):
                 for alias in node.names:
                     folder = folder_of(f"{node.module}.{alias.name}")
@@ -172,7 +181,7 @@ def providers(module: str) -> set[str]:
 
 class PackagingTest(testtools.TestCase):
     def test_every_package_of_the_tree_is_listed(self) -> None:
-        found = {package for package, path in files() if path.suffix == ".py"}
+        found = {package for package, path in files() if not is_data(path)}
         self.assertEqual(sorted(found), listed("options", "packages"), "[options] packages in setup.cfg")
 
     def test_every_package_has_an_init_file(self) -> None:
@@ -185,12 +194,12 @@ class PackagingTest(testtools.TestCase):
         forgotten = [
             str(path.relative_to(ROOT))
             for package, path in files()
-            if path.suffix != ".py" and not (package in packages and any(path.match(pattern) for pattern in patterns))
+            if is_data(path) and not (package in packages and any(path.match(pattern) for pattern in patterns))
         ]
         self.assertEqual([], forgotten, "no pattern of [options.package_data] matches, or no package holds it")
 
     def test_every_package_data_pattern_matches_something(self) -> None:
-        data = [path for _, path in files() if path.suffix != ".py"]
+        data = [path for _, path in files() if is_data(path)]
         idle = [p for p in listed("options.package_data", "*") if not any(path.match(p) for path in data)]
         self.assertEqual([], idle)
 

@@ -111,7 +111,7 @@ class RecordingsTest(testtools.TestCase):
 
     def test_what_is_stored_is_of_the_agent_in_the_ramdisk(self) -> None:
         """A new release of it is recorded before the simulated one is said to be like it."""
-        requirements = (ROOT / "devstack" / "ramdisk" / "agent-requirements.txt").read_text()
+        requirements = (ROOT / "image" / "agent-requirements.txt").read_text()
         (version,) = re.findall(r"^ironic-python-agent==(\S+)", requirements, re.MULTILINE)
         self.assertEqual(version, RackConfig().agent_version)
         shapes = [shape for act in ACTS for shape in recordings.stored(act).kinds.values()]

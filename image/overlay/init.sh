@@ -1,12 +1,25 @@
 #!/bin/busybox sh
-# The deploy ramdisk's first process: devices, network, agent; a login for the user of a machine that is rescued.
+# The ramdisk's first process: devices, network, agent; a login for the user of a machine that is rescued.
 # The kernel's argument ramdisk.shell opens a shell on the serial console beside the agent.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
 
 say() { echo "ramdisk: $* ($(cut -d' ' -f1 /proc/uptime) s)"; }
 
-offer_login() { # [OPTION...] of agetty: on the serial console, again after each logout
-    while true; do setsid agetty "$@" --noclear --local-line ttyS0 115200 vt100; done
+offer_login() { # [OPTION...] of agetty: on the kernel's console, again after each logout
+    read -r console < /sys/class/tty/console/active
+    while true; do setsid agetty "$@" --noclear --local-line "${console##* }" 115200 vt100; done
+}
+
+ask_for_address() { # CARD, which goes on asking, and renews its address, when this has ended
+    ip link set "$1" up
+    tries=20
+    while [ "$(cat "/sys/class/net/$1/carrier" 2>/dev/null)" != 1 ]; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || { say "$1: no cable" && return; }
+        sleep 0.5
+    done
+    busybox udhcpc -i "$1" -s /etc/dhcp-event -b -S -t 10 -T 2
+    [ -n "$(ip -4 address show dev "$1")" ] || say "$1: no address yet"
 }
 
 mount -t proc proc /proc
@@ -43,10 +56,11 @@ if [ -e /mnt/config/openstack/latest/network_data.json ]; then
     ifup -a
     say "network is up as the node's network_data says"
 else
+    # All at once: most cards of a server lead nowhere.
     for card in /sys/class/net/*; do
-        card=${card##*/}
-        [ "$card" = lo ] || busybox udhcpc -i "$card" -s /etc/dhcp-event -n -q -t 10 -T 2 || say "$card: no address"
+        [ ! -e "$card/device" ] || ask_for_address "${card##*/}" &
     done
+    wait
     say "network is up"
 fi
 ! mountpoint -q /mnt/config || umount /mnt/config
@@ -54,6 +68,14 @@ fi
 case " $(cat /proc/cmdline) " in
 *" ramdisk.shell "*) offer_login --autologin root & ;;
 esac
+
+if [ -s /root/.ssh/authorized_keys ]; then
+    mkdir -p /run/sshd
+    ssh-keygen -q -A
+    # Modes are not asked for: the root directory of a ramdisk is often open to all users, of whom it has none.
+    /usr/sbin/sshd -o StrictModes=no
+    say "root may log in by SSH"
+fi
 
 mkdir -p /etc/ipa-rescue-config
 while [ ! -e /etc/.rescued ]; do

@@ -1,5 +1,6 @@
 """Builds that are kept: a result is found again by the hash of everything that it was made from."""
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -8,8 +9,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-
-HERE = Path(__file__).parent
 
 EPOCH = 1_700_000_000
 """The time of every file that was made later, so that the same inputs give the same bytes."""
@@ -23,9 +22,9 @@ class BuildError(Exception):
     """Something cannot be built; the message says what failed and how."""
 
 
-def sources(*patterns: str) -> list[Path]:
-    """Return this package's files that match, in a fixed order."""
-    return sorted(path for pattern in patterns for path in HERE.glob(pattern) if path.is_file())
+def sources(directory: Path, *patterns: str) -> list[Path]:
+    """Return a directory's files that match, in a fixed order."""
+    return sorted(path for pattern in patterns for path in directory.glob(pattern) if path.is_file())
 
 
 def fingerprint(files: Iterable[Path], *words: str) -> str:
@@ -41,14 +40,15 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def build_once(result: Path, build: Callable[[Path, Path], None]) -> Path:
+def build_once(result: Path, build: Callable[[Path, Path], None], again: bool = False) -> Path:
     """Return the directory ``result``, made by ``build(scratch, fresh)`` unless it is there already.
 
     A build that fails, or is killed, leaves no result.
 
     :param build: gets a scratch directory that is gone afterwards, and the empty directory for the result.
+    :param again: whether it replaces what is there.
     """
-    if result.exists():
+    if result.exists() and not again:
         os.utime(result)
         return result
     result.parent.mkdir(parents=True, exist_ok=True)
@@ -56,6 +56,8 @@ def build_once(result: Path, build: Callable[[Path, Path], None]) -> Path:
         fresh = Path(scratch, "result")
         fresh.mkdir(mode=0o755)
         build(Path(scratch), fresh)
+        if again and result.exists():
+            result.rename(Path(scratch, "earlier"))
         if not result.exists():
             fresh.rename(result)
     return result
@@ -68,27 +70,30 @@ def forget_unused(directory: Path, *patterns: str) -> None:
             shutil.rmtree(result)
 
 
-def run(*command: str | Path, content: bytes = b"", env: Mapping[str, str] | None = None) -> str:
+def run(
+    *command: str | Path, content: bytes = b"", env: Mapping[str, str] | None = None, output: Path | None = None
+) -> str:
     """Return the standard output of a command.
 
     :param content: its standard input. :param env: variables besides ours.
+    :param output: the file that its standard output goes to instead.
     :raises BuildError: it failed, with the end of what it said; or it is not installed.
     """
     words = [str(word) for word in command]
-    environment = {**os.environ, "LC_ALL": "C", "SOURCE_DATE_EPOCH": str(EPOCH), **(env or {})}
+    # Users without privileges have no /usr/sbin in their path, and build all the same.
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    environment = {**os.environ, "LC_ALL": "C", "SOURCE_DATE_EPOCH": str(EPOCH), "PATH": path, **(env or {})}
     try:
-        done = subprocess.run(words, input=content, capture_output=True, env=environment, check=False)
+        with output.open("wb") if output else contextlib.nullcontext(subprocess.PIPE) as stream:
+            done = subprocess.run(
+                words, input=content, stdout=stream, stderr=subprocess.PIPE, env=environment, check=False
+            )
     except FileNotFoundError as error:
         raise BuildError(f"{words[0]} is not installed") from error
     if done.returncode:
-        said = (done.stderr or done.stdout).decode(errors="replace").strip()[-2000:]
+        said = (done.stderr or done.stdout or b"").decode(errors="replace").strip()[-2000:]
         raise BuildError(f"{' '.join(words)[:300]} failed with status {done.returncode}:\n{said}")
-    return done.stdout.decode(errors="replace")
-
-
-def read_list(path: Path) -> list[str]:
-    """Return the lines of a file that are neither empty nor comments."""
-    return [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+    return (done.stdout or b"").decode(errors="replace")
 
 
 def settle_times(tree: Path) -> None:

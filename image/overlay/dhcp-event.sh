@@ -6,9 +6,10 @@ deconfig)
     ip address flush dev "$interface"
     ip link set "$interface" up
     ;;
-bound | renew)
+bound)
     ip address replace "$ip/$mask" dev "$interface"
     for gateway in $router; do ip route append default via "$gateway" dev "$interface"; done
-    for server in $dns; do echo "nameserver $server"; done > /etc/resolv.conf
+    for server in $dns; do echo "nameserver $server"; done >> /etc/resolv.conf
     ;;
+renew) ip address replace "$ip/$mask" dev "$interface" ;;
 esac

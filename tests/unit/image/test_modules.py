@@ -4,8 +4,9 @@ import tempfile
 from pathlib import Path
 
 import testtools
-from ramdisk.builds import BuildError
-from ramdisk.modules import keep_only
+
+from ingot.image.builds import BuildError
+from ingot.image.modules import keep_only
 
 DEPENDENCIES = """\
 kernel/drivers/md/raid1.ko: kernel/drivers/md/md-mod.ko

@@ -1,1 +1,0 @@
-"""Tests of the builders of ramdisk and test image."""

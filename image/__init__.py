@@ -1,0 +1,1 @@
+"""Builds agent ramdisks: Debian packages, a kernel, ironic-python-agent, and media from which firmware boots them."""

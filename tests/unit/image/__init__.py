@@ -1,0 +1,1 @@
+"""Tests of the builder of agent ramdisks."""
