@@ -124,7 +124,8 @@ _GENERAL: list[cfg.Opt] = [
         default=["ramdisk", "direct"],
         help="What the deploy interface autodetect chooses from: the first one that can deploy what instance_info "
         "names, else the last. ramdisk fits instances with boot_iso, or kernel and ramdisk, that say "
-        "ironic_ramdisk_deploy or have no image_source; all others fit any. All must be enabled.",
+        "ironic_ramdisk_deploy or have no image_source; bootc those with an oci:// image_source and bootc for "
+        "image_type or image_disk_format; all others fit any. All must be enabled.",
     ),
     cfg.ListOpt(
         "enabled_drivers",

@@ -36,8 +36,6 @@ class AutodetectDeploy(DeployInterface):
         if listed and not missing:
             return
         allowed = f"Names that are in enabled_deploy_interfaces, too: {', '.join(usable) or 'none is'}."
-        if "bootc" in missing:
-            allowed += " Ingot has no deploy interface bootc: it deploys no bootable containers."
         raise errors.ConfigurationError(option=_OPTION, value=listed, allowed=allowed)
 
     def choose(self, node: models.Node, enabled: Mapping[str, BaseInterface]) -> BaseInterface:

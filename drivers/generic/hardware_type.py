@@ -1,7 +1,7 @@
 """The base of hardware types for machines that boot from the network and run the agent."""
 
 from ingot.common import iscsi
-from ingot.drivers.agent import autodetect, custom, deploy, direct, inspect, inspector, raid, rescue
+from ingot.drivers.agent import autodetect, bootc, custom, deploy, direct, inspect, inspector, raid, rescue
 from ingot.drivers.agent.iscsi import IscsiDeploy
 from ingot.drivers.ansible.deploy import AnsibleDeploy
 from ingot.drivers.interfaces import noop
@@ -43,6 +43,7 @@ class GenericHardwareType(AbstractHardwareType):
         AnsibleDeploy,
         deploy.RamdiskDeploy,
         custom.CustomAgentDeploy,
+        bootc.BootcDeploy,
     )
     supported_inspect_interfaces: Supported = (inspect.AgentInspect, inspector.InspectorInspect, noop.NoInspect)
     # Not every ramdisk can do these: where no default is configured, they are chosen by node.

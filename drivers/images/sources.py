@@ -4,6 +4,7 @@ A file of the conductor's host (``file://``) is linked where a web server serves
 directories such files may be in.
 """
 
+import base64
 import contextlib
 import os
 import shutil
@@ -233,6 +234,22 @@ def _look_registry(task: Task, source: str, requested: str | None) -> tuple[Look
             return Looked(_identify(contents.open_web(blob.url, seconds, networks, verify, blob.authorization)), blob)
 
     return look, seconds
+
+
+def read_container(task: Task, source: str) -> str | None:
+    """Return the secret with which an agent pulls a container, None if none is known.
+
+    It is what stands in a file of secrets (base64 of user:password), once more in base64.
+
+    :raises Invalid: the address, or the node's secret, cannot be used.
+    :raises ImageError: the operator's secrets cannot be read.
+    """
+    reference, options = _parse_reference(task, source), task.conf.oci
+    secret = _read_pull_secret(task) or oci.find_shared_secret(options.authentication_config, reference.host)
+    if secret is None:
+        return None
+    auth = base64.b64encode(":".join(secret).encode())
+    return base64.b64encode(auth).decode()
 
 
 def _refuse_offer(_task: Task, _source: str) -> str:

@@ -147,7 +147,7 @@ class AutodetectTest(fakes.DriverTestCase):
 
     def test_what_it_cannot_choose_from_stops_the_conductor(self) -> None:
         for names, said in (
-            (["ramdisk", "bootc", "direct"], "Ingot has no deploy interface bootc"),
+            (["ramdisk", "bootc", "direct"], "Names that are in enabled_deploy_interfaces, too: "),
             (["iscsi"], "Names that are in enabled_deploy_interfaces, too: "),
             (["autodetect"], "Names that are in enabled_deploy_interfaces, too: "),
             ([], "Names that are in enabled_deploy_interfaces, too: "),
