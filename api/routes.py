@@ -5,7 +5,7 @@ from typing import Protocol
 
 from ingot.api.agents import agents, boot, boot_entry, boot_media
 from ingot.api.auth.rules import RULES
-from ingot.api.nodes import bulk, history, inventory, maintenance, management, node_states, nodes, provision
+from ingot.api.nodes import bulk, history, inventory, maintenance, management, node_states, nodes, overdue, provision
 from ingot.api.resources import (
     allocations,
     chassis,
@@ -299,6 +299,7 @@ ROUTES: tuple[Route, ...] = (
         {"GET": "ingot:inbox:get", "DELETE": "ingot:inbox:delete"},
     ),
     serve("/ingot/v1/inbox/<ident>/accept", {"POST": inbox.accept}, "ingot:inbox:accept"),
+    serve("/ingot/v1/overdue", {"GET": overdue.index}, "ingot:overdue:get"),
     serve("/ingot/v1/bulk", {"POST": bulk.create}, "ingot:bulk:create"),
     serve(description.PATH, {"GET": description.show(lambda: ROUTES)}, "ingot:description:get"),
 )

@@ -6,6 +6,7 @@ have nothing else to do, so that a busy process can be seen to be busy.
 
 import contextlib
 import http.server
+import importlib.metadata
 import json
 import os
 import socket
@@ -58,8 +59,12 @@ def read_health() -> Mapping[str, str | None]:
     return health
 
 
-def _collect_health() -> list[metrics.prometheus_client.Metric]:
+def _collect_health() -> list[metrics.Metric]:
     return [metrics.READY(((name,), float(why is None)) for name, why in read_health().items())]
+
+
+def _collect_build() -> list[metrics.Metric]:
+    return [metrics.BUILD([((importlib.metadata.version("ingot"),), 1)])]
 
 
 def count_api_processes(conf: cfg.ConfigOpts) -> int:
@@ -139,6 +144,7 @@ class Server:
     def _serve(self, server: "_Server") -> None:
         self._server = server
         metrics.ask("health", _collect_health)
+        metrics.ask("build", _collect_build)
         threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
         LOG.info("Metrics and health are served at %s, port %d", *server.server_address[:2])
 

@@ -38,6 +38,13 @@ class Gauges:
         of_drivers = {step["step"] for one in made for kind in base.KINDS for step in one.declared_steps(kind)}
         of_flows = {entry.name for flow in FLOWS.values() for entry in (*flow.first, *flow.last)}
         metrics.STEP_NAMES.add({*_OF_AGENTS, *reserved.STEPS, *of_drivers, *of_flows})
+        # What has not happened yet is counted as zero, so that the first time can be seen.
+        for name in FLOWS:
+            for outcome in ("done", "failed", "aborted"):
+                metrics.FLOWS.labels(name, outcome)
+        for driver in self._services.hardware.drivers:
+            for outcome in ("answered", "refused", "unanswered"):
+                metrics.BMC_CALLS.labels(driver, outcome)
         metrics.ask("conductor", self._collect)
 
     def _collect(self) -> Iterable[metrics.Metric]:

@@ -203,6 +203,8 @@ class TimerPool:
                 LOG.warning("Periodic work did not end in time: %s", self.names)
 
     def _guard(self, timer: Timer) -> Callable[[], None]:
+        failures = metrics.TIMER_FAILURES.labels(timer.name)
+
         @periodics.periodic(spacing=timer.spacing, run_immediately=timer.immediately)
         def call() -> None:
             with self._changed:
@@ -215,10 +217,10 @@ class TimerPool:
                     timer.work()
                 metrics.TIMER_ENDED.labels(timer.name).set_to_current_time()
             except errors.ServiceUnavailable as exc:
-                metrics.TIMER_FAILURES.labels(timer.name).inc()
+                failures.inc()
                 LOG.warning("%s was put off: %s", timer.name, exc.message)
             except BaseException:  # the edge of a timer, and perhaps code of a plug-in's
-                metrics.TIMER_FAILURES.labels(timer.name).inc()
+                failures.inc()
                 LOG.exception("%s failed unexpectedly", timer.name)
             finally:
                 self._turned_at = time.monotonic()

@@ -11,11 +11,13 @@ from oslo_config import cfg
 from oslo_log import log
 
 from ingot.common import clock, errors, metrics
-from ingot.db import conductors
+from ingot.db import conductors, models
 from ingot.db.engine import Database
 from ingot.db.nodes import NODES
 
 LOG = log.getLogger(__name__)
+
+SHOWN = ("uuid", "name", "provision_state", "provision_updated_at")
 
 _PATIENCE_S = 2.0
 """Seconds that Prometheus waits for a new count; then it gets the last one."""
@@ -58,6 +60,16 @@ def count_nodes(db: Database, limits: Mapping[str, int]) -> list[Group]:
     with db.single() as connection:
         found = connection.execute(sa.select(*groups, *counts).group_by(*groups))
         return [Group(state, bool(held), fault, *map(int, counted)) for state, held, fault, *counted in found]
+
+
+def list_overdue(db: Database, limits: Mapping[str, int], most: int) -> list[models.Node]:
+    """Return what :data:`SHOWN` names of nodes that are overdue, those first that have been in their state for longest.
+
+    :param limits: as :func:`is_overdue` has them.
+    """
+    columns = models.columns(NODES, SHOWN)
+    late = sa.select(*columns).where(is_overdue(limits)).order_by(NODES.c.provision_updated_at, NODES.c.id).limit(most)
+    return db.read_all(models.Node, late)
 
 
 class Census:

@@ -218,6 +218,8 @@ class ConductorClient:
             conf.hash_partition_exponent,
         )
         self._patience = Patience(max(1, conf.api.api_threads // 4))
+        for method in versions.METHODS.keys() - versions.WAKEUPS.keys():
+            metrics.RPC_CALLS.labels(method, "unanswered")  # so that the first one can be seen
         self.lost_wakeups = 0
 
     def bus_trouble(self) -> str | None:

@@ -280,6 +280,7 @@ EVERY = (
     *_build_rules(
         "ingot",
         ("events:get", _READER, "Follow the events of all nodes"),
+        ("overdue:get", _READER, "List the nodes that are in their state for too long"),
         ("inbox:get", _READER, "See the inbox: machines that were discovered"),
         (
             "inbox:accept",
