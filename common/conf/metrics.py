@@ -93,8 +93,7 @@ METRICS: list[cfg.Opt] = [
     cfg.Opt(
         "state_time_limits",
         type=StateLimits(),
-        default="",
-        sample_default=_describe(_LIMITS),
+        default=_describe(_LIMITS),
         help="Seconds after which a node counts as overdue in a provision state, as state:seconds, separated by "
         "commas. States that are not named keep their default; 0 is no limit. Nothing is done to such a node: it shows "
         "in the metric ingot_nodes_overdue and in GET /ingot/v1/overdue.",
