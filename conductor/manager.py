@@ -14,6 +14,7 @@ from oslo_log import log
 
 from ingot.common import systemd, telemetry
 from ingot.conductor.allocations import Allocator
+from ingot.conductor.boot_retries import BootRetrier
 from ingot.conductor.dispatcher import Dispatcher
 from ingot.conductor.endpoint import Endpoint
 from ingot.conductor.gauges import Gauges
@@ -88,6 +89,9 @@ class Conductor:
         self._keepalive = TimerPool([Timer("keepalive", self.membership.keepalive, options.heartbeat_interval)])
         self._sweeps = self._every(self.sweeper.sweep, options.sweep_interval, immediately=True)
         self._watch.start()
+        if self.conf.pxe.boot_retry_timeout:
+            retrier = BootRetrier(services, self.queues, self.membership.owns)
+            self._every(retrier.retry_boots, self.conf.pxe.boot_retry_check_interval)
         self._every(self.synchronizer.sync_power, options.sync_power_state_interval)
         self._every(self.sweeper.collect_events, options.sweep_interval)
         self._every(self.sweeper.prune, _RETENTION_INTERVAL)

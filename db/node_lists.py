@@ -86,6 +86,23 @@ def list_to_check(
     return _read(db, _select(*columns).where(*waiting).order_by(_NODES.c.due_at).limit(limit))
 
 
+def list_silent(db: Database, group: str, drivers: Collection[str], before: datetime.datetime) -> list[models.Node]:
+    """Return nodes of a group with these drivers whose flow has waited since before a moment for an agent that has
+    never called: uuid, driver, conductor_group, boot_config, driver_internal_info, step_started_at.
+    """
+    silent = (
+        _NODES.c.provision_state.in_(states.WAITING),
+        _NODES.c.agent_url.is_(None),
+        _NODES.c.step_started_at < before,
+        _NODES.c.reservation.is_(None),
+        _NODES.c.conductor_group == group,
+        _NODES.c.driver.in_(list(drivers)),
+        _NODES.c.maintenance.is_(False),
+    )
+    names = ("uuid", "driver", "conductor_group", "boot_config", "driver_internal_info", "step_started_at")
+    return _read(db, _select(*names).where(*silent))
+
+
 def list_locked(db: Database) -> list[models.Node]:
     """Return all nodes that are locked now: uuid, driver, conductor_group, reservation, due_at."""
     # As "is not null", for which SQLite would read the whole table.

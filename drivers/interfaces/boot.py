@@ -53,6 +53,13 @@ class BootInterface(BaseInterface):
         """
         return False
 
+    def repeat_network_boot(self, task: Task) -> None:
+        """Set the boot device once more for a machine that did not boot what :meth:`prepare_ramdisk` prepared.
+
+        :raises NotSupported: it does not boot from the network.
+        """
+        raise self.not_supported("repeat_network_boot")
+
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         """Let the next boot start the agent; set the boot device to network, once.
 

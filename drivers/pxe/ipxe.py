@@ -3,7 +3,7 @@
 from ingot.common import errors, iscsi
 from ingot.drivers.images import media
 from ingot.drivers.interfaces.task import Task
-from ingot.drivers.pxe import network
+from ingot.drivers.pxe import dhcp, network
 
 
 class IPXEBoot(network.NetworkBoot):
@@ -35,4 +35,5 @@ class IPXEBoot(network.NetworkBoot):
             return
         url = media.offer(task, network.IMAGE, {"image": str(image), "of_user": ["image"]})
         task.set(boot_config={**task.node.boot_config, "image": self.check_text("instance_info.boot_iso", url)})
+        dhcp.admit(task, dhcp.choose_chain(self.name))
         self.set_boot_device(task, "pxe", persistent=True)

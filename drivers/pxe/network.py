@@ -12,6 +12,7 @@ from ingot.drivers.images.ramdisks import RamdiskBoot
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.storage import StorageInterface
 from ingot.drivers.interfaces.task import Task
+from ingot.drivers.pxe import dhcp
 
 ARGUMENTS = "kernel_args"
 """What arguments are called where they are checked."""
@@ -45,6 +46,7 @@ class NetworkBoot(RamdiskBoot):
 
     def validate(self, task: Task) -> None:
         self.validate_files(task)
+        dhcp.check(task)
         if not any(port.pxe_enabled for port in task.ports):
             raise errors.Invalid(
                 field="ports",
@@ -58,12 +60,18 @@ class NetworkBoot(RamdiskBoot):
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         agent = {"ipa-api-url": opts.agent_api_url(self.conf), **kernel_parameters}
         self._boot(task, "ramdisk", self.choose_ramdisk(task), agent)
+        dhcp.admit(task, dhcp.choose_chain(self.name))
+        self.set_boot_device(task, "pxe", persistent=False)
+
+    def repeat_network_boot(self, task: Task) -> None:
+        dhcp.admit(task, dhcp.choose_chain(self.name))
         self.set_boot_device(task, "pxe", persistent=False)
 
     def clean_up_ramdisk(self, task: Task) -> None:
         self.note_doubts(task, [])
         if task.node.boot_config.get("target") == "ramdisk":
             task.set(boot_config={})
+        dhcp.bar(task)
 
     def prepare_instance(self, task: Task) -> None:
         """Boot a deployed image from disk; a user's ramdisk, in ``instance_info``, and a volume from the network."""
@@ -75,11 +83,14 @@ class NetworkBoot(RamdiskBoot):
             task.set(boot_config={"target": "disk"})
         else:
             task.set(boot_config={"target": "volume"}, boot_address=None)
+        if device == "pxe":
+            dhcp.admit(task, dhcp.choose_chain(self.name))
         self.set_boot_device(task, device, persistent=True)
 
     def clean_up_instance(self, task: Task) -> None:
         if task.node.boot_config.get("target") in ("instance", IMAGE, "volume", "disk"):
             task.set(boot_config={})
+        dhcp.bar(task)
 
     def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
         task.set(boot_config={"target": target})  # links to what was fetched for the last boot end
