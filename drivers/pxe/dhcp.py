@@ -1,7 +1,7 @@
 """What a DHCP server learns of a node that is about to boot from the network ([dhcp] dhcp_provider).
 
 ``dnsmasq`` reads two directories while it runs: of ``dhcp-hostsdir`` which machines it answers, of ``dhcp-optsdir``
-what they boot. It forgets nothing of a file that is removed, so a machine that is not to be answered any more is barred.
+what they boot. It forgets nothing of a file that is removed, so a machine that is to get no answers is barred.
 """
 
 import os
