@@ -133,6 +133,14 @@ CONDUCTOR: list[cfg.Opt] = [
         help="Priorities of deploy steps, as interface.step:priority pairs separated by commas. A core step can only "
         "be given 0; any other priority stops the conductor from starting.",
     ),
+    cfg.Opt(
+        "verify_step_priority_override",
+        type=types.Dict(types.Integer(min=0)),
+        default={},
+        help="Priorities of the steps by which a node is verified before it is manageable, as interface.step:priority "
+        "pairs separated by commas; 0 disables a step. management.clear_job_queue:90 empties the job queue of a BMC "
+        "that has one.",
+    ),
     cfg.ListOpt(
         "permitted_image_formats",
         default=["raw", "gpt", "qcow2", "iso"],

@@ -108,6 +108,28 @@ DEPLOY: list[cfg.Opt] = [
         help="The same for nodes of one architecture, which goes before deploy_ramdisk.",
     ),
     cfg.StrOpt(
+        "rescue_kernel",
+        deprecated_group="conductor",
+        help="Kernel that rescues boot, for nodes without driver_info.rescue_kernel. Unset: as deployments.",
+    ),
+    cfg.StrOpt(
+        "rescue_ramdisk",
+        deprecated_group="conductor",
+        help="Initial ramdisk that rescues boot, for nodes without driver_info.rescue_ramdisk. Unset: as deployments.",
+    ),
+    cfg.DictOpt(
+        "rescue_kernel_by_arch",
+        default={},
+        deprecated_group="conductor",
+        help="The same for nodes of one architecture, which goes before rescue_kernel.",
+    ),
+    cfg.DictOpt(
+        "rescue_ramdisk_by_arch",
+        default={},
+        deprecated_group="conductor",
+        help="The same for nodes of one architecture, which goes before rescue_ramdisk.",
+    ),
+    cfg.StrOpt(
         "bootloader",
         deprecated_group="conductor",
         help="URL (http, https, file), or id in Glance, of a file system image from which UEFI starts a boot loader; "

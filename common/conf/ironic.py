@@ -149,11 +149,8 @@ _ROWS = (
     _Row("api", "disallow_clean_steps disallow_deploy_steps disallow_service_steps disallowed_enrollment_boot_modes",
          _NO, "No step and no boot mode is refused by name: what users may do is the policy's."),
     # Conductors
-    _Row("conductor", "rescue_kernel rescue_ramdisk rescue_kernel_by_arch rescue_ramdisk_by_arch", _NO,
-         "Rescue boots what deployments boot, unless driver_info of the node has rescue_kernel and rescue_ramdisk."),
     _Row("conductor", "rescue_password_hash_algorithm require_rescue_password_hashed", _NO,
          "Rescue passwords are always sent to the agent hashed, with SHA-512."),
-    _Row("conductor", "verify_step_priority_override", _NO, "Verify steps have the priority that their driver gives."),
     _Row("conductor", "node_history node_history_cleanup_batch_count node_history_cleanup_interval", _IGNORED,
          "The history is always kept: node_history_max_entries of it."),
     _Row("conductor", "node_history_minimum_days", _NO,

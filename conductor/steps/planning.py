@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ingot.common import errors, interfaces
-from ingot.common.json_types import Json, StepRequest
+from ingot.common.json_types import StepRequest
 from ingot.common.steps import Key, PlannedStep, Runner, StepJson, get_key, get_label, name_source
 from ingot.conductor.steps import children, reserved
 from ingot.conductor.steps.flow import Entry, Flow, Report
 from ingot.conductor.task.task_manager import Task
 from ingot.db import nodes, step_lists
-from ingot.drivers.interfaces import base
+from ingot.drivers.interfaces import arguments, base
 
 _NO_AGENT = (
     "No agent runs in this flow, so there are no steps that need one: the node boots from a volume, its deploy "
@@ -25,7 +25,7 @@ _NO_AGENT = (
 
 _STILL_IN_AGENT = "A run that failed has left the machine in the agent: end that first (abort), or leave this out."
 
-_OVERRIDES = {"clean": "clean_step_priority_override", "deploy": "deploy_step_priority_override"}
+_OVERRIDES = {kind: f"{kind}_step_priority_override" for kind in ("clean", "deploy", "verify")}
 """Options of [conductor] with the operator's priorities; steps of other kinds run only when they are requested."""
 
 
@@ -227,7 +227,7 @@ class StepOffer(NamedTuple):
     """A step that driver or agent offer for a node, as it is planned unless a request says otherwise."""
 
     step: PlannedStep
-    argsinfo: base.ArgsInfo | None
+    argsinfo: arguments.ArgsInfo | None
     priority_of_agent: bool
 
 
@@ -336,11 +336,11 @@ def _plan_requested(offers: Offers, requested: StepRequest, origin: str) -> Plan
     if get_key(requested) in offers.steps:
         offered, argsinfo, _open = offers.steps[get_key(requested)]
         if argsinfo is not None or offered.runner is not Runner.AGENT:
-            _check_args(name, args, argsinfo or {})  # agents need not describe arguments: they check them
+            arguments.check(name, args, argsinfo or {})  # agents need not describe arguments: they check them
         return dataclasses.replace(offered, args=args, priority=priority, origin=origin)
     if requested["step"] in reserved.STEPS:
         rule = reserved.STEPS[requested["step"]]
-        _check_args(name, args, rule.argsinfo)
+        arguments.check(name, args, rule.argsinfo)
         rule.check(name, args)
         return _plan_step(requested, origin, Runner.RESERVED)
     interface = requested["interface"]
@@ -351,19 +351,6 @@ def _plan_requested(offers: Offers, requested: StepRequest, origin: str) -> Plan
         allowed=f"Interface {interface} of this node offers: {known or 'no such steps'}. Everywhere there "
         f"are: {', '.join(sorted(reserved.STEPS))}.",
     )
-
-
-def _check_args(step: str, args: Json, argsinfo: base.ArgsInfo) -> None:
-    for name in args:
-        if name not in argsinfo:
-            raise errors.Invalid(
-                field=f"argument of step {step}",
-                value=name,
-                allowed=f"It takes: {', '.join(sorted(argsinfo)) or 'no arguments'}.",
-            )
-    missing = sorted(name for name, about in argsinfo.items() if about.get("required") and name not in args)
-    if missing:
-        raise errors.MissingParameter(where=f"arguments of step {step}", names=", ".join(missing))
 
 
 def _is_core(key: Key) -> bool:

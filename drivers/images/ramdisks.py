@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from oslo_log import log
 
 from ingot.common import boot_files, errors, fetching, masking
-from ingot.drivers.images import fetches, glance_images
+from ingot.drivers.images import fetches, glance_images, published
 from ingot.drivers.interfaces import results
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.boot import BootInterface
@@ -45,7 +45,11 @@ class RamdiskBoot(BootInterface):
             "is set.",
             "deploy_ramdisk": "URL, or id in Glance, of the agent's initial ramdisk. Required unless [deploy] "
             "deploy_ramdisk is set.",
-            **dict.fromkeys(RESCUE_KEYS, "The same for rescues. Default: those of deployments. Optional."),
+            **dict.fromkeys(
+                RESCUE_KEYS,
+                "The same for rescues. Default: the option of that name in [deploy], else what deployments boot. "
+                "Optional.",
+            ),
             _PERSISTENCY: "Which changes of the boot device last: Always, all; Never, none; Default, the last one of a "
             "deployment. Optional.",
             "kernel_append_params": f"Kernel parameters; %default% stands for [{group}] {name}. Optional.",
@@ -56,11 +60,29 @@ class RamdiskBoot(BootInterface):
         :raises IngotError: the node lacks a file, may not have it, or a value cannot be used.
         """
         info = task.node.driver_info
-        own = {key: self.check_text(key, info[key]) for key in RESCUE_KEYS if info.get(key)}
+        own = {key: self._check_name(key, info[key]) for key in RESCUE_KEYS if info.get(key)}
         for key, value in {**dict(zip(RAMDISK_KEYS, self._read_ramdisk(task), strict=True)), **own}.items():
+            if value.startswith(published.FILE):
+                self.check_local_file(task, key, value)
+                continue
             read = glance_images.read_permitted_image if info.get(key) else glance_images.read_image
             read(task, key, value)
         self.is_persistent(task, default=True)
+
+    def check_local_file(self, task: Task, name: str, url: str) -> None:
+        """Check where a file of a host of Ingot's is (``file://``).
+
+        :raises Invalid: the machine cannot get it from there.
+        """
+
+    def _check_name(self, name: str, value: object) -> str:
+        """Return the name of a file; of one of this host the machine's loader reads another, when it is published.
+
+        :raises Invalid: as :meth:`check_text`.
+        """
+        if isinstance(value, str) and value.startswith(published.FILE) and value.isprintable():
+            return value
+        return self.check_text(name, value)
 
     def check_text(self, name: str, value: object) -> str:
         """Return a value that may stand in what the machine's loader reads.
@@ -119,23 +141,24 @@ class RamdiskBoot(BootInterface):
         kernel, ramdisk = files = self._read_ramdisk(task)
         if task.node.flow != "rescue":
             return files
-        info = task.node.driver_info
-        return info.get("rescue_kernel") or kernel, info.get("rescue_ramdisk") or ramdisk
+        own_kernel, own_ramdisk = (self._find_file(task, key) for key in RESCUE_KEYS)
+        return own_kernel or kernel, own_ramdisk or ramdisk
 
     def _read_ramdisk(self, task: Task) -> tuple[str, str]:
-        files = {key: task.node.driver_info.get(key) or self._default_file(task, key) for key in RAMDISK_KEYS}
+        files = {key: self._find_file(task, key) for key in RAMDISK_KEYS}
         missing = [key for key, value in files.items() if not value]
         if missing:
             raise errors.MissingParameter(
                 where="driver_info", names=f"{' and '.join(missing)} (or the options of that name in [deploy])"
             )
-        kernel, ramdisk = (self.check_text(key, files[key]) for key in RAMDISK_KEYS)
+        kernel, ramdisk = (self._check_name(key, files[key]) for key in RAMDISK_KEYS)
         return kernel, ramdisk
 
-    def _default_file(self, task: Task, key: str) -> str | None:
+    def _find_file(self, task: Task, key: str) -> str | None:
+        """Return what the node has for a key, else the operator: for its architecture, or for all."""
         of_architecture = self.conf.deploy[f"{key}_by_arch"].get(task.node.properties.get("cpu_arch"))
-        default: str | None = of_architecture or self.conf.deploy[key]
-        return default
+        found: str | None = task.node.driver_info.get(key) or of_architecture or self.conf.deploy[key]
+        return found
 
     def build_arguments(self, task: Task, target: str, parameters: Mapping[str, str]) -> list[str]:
         """Return the arguments of a kernel.

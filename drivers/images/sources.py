@@ -1,14 +1,10 @@
 """Where images of deployments come from: what is known of one there, how it is looked into, and how a machine gets it.
 
-A file of the conductor's host (``file://``) is linked where a web server serves it to machines. The operator says which
-directories such files may be in.
+A file of the conductor's host (``file://``) is linked where a web server serves it to machines.
 """
 
 import base64
 import contextlib
-import os
-import shutil
-import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -17,12 +13,12 @@ from oslo_config import cfg
 
 from ingot.common import errors, fetching, glance
 from ingot.common.json_types import Json
-from ingot.drivers.images import contents, fetches, formats, glance_images, oci
+from ingot.drivers.images import contents, fetches, formats, glance_images, oci, published
 from ingot.drivers.interfaces.task import Task
 
-FILE = "file://"
+FILE = published.FILE
 PULL_SECRET = "image_pull_secret"  # noqa: S105 - its name
-_FOLDER = "ingot-images"
+_FIELD = "instance_info.image_source"
 
 _SHORT = 10.0
 """Seconds at most that looking into an image of a web server takes, which the conductor may not reach at all."""
@@ -108,22 +104,11 @@ def _check_file(task: Task, source: str) -> Json:
 
 
 def find_file(task: Task, source: str) -> Path:
-    """Return the file of a ``file://`` URL, links resolved, so that none leads out of where files may be.
+    """Return the file of an image.
 
-    :raises Invalid: it is elsewhere.
+    :raises Invalid: as :func:`published.find`.
     """
-    options, allowed = task.conf.deploy, None
-    given = urllib.parse.unquote(source.removeprefix(FILE))
-    path = Path(os.path.realpath(given.replace("\0", "")))
-    if "\0" in given:
-        allowed = "No name of a file holds a NUL (%00)."
-    elif not (options.http_root and options.http_url):
-        allowed = "An http or https URL; file:// needs the options [deploy] http_root and http_url."
-    elif not any(path.is_relative_to(os.path.realpath(place)) for place in options.file_url_allowed_paths):
-        allowed = f"A file in {', '.join(options.file_url_allowed_paths)} ([deploy] file_url_allowed_paths)."
-    if allowed is not None:
-        raise errors.Invalid(field="instance_info.image_source", value=source, allowed=allowed)
-    return path
+    return published.find(task, _FIELD, source)
 
 
 def _look_file(task: Task, source: str, _requested: str | None) -> tuple[Look, float]:
@@ -132,32 +117,7 @@ def _look_file(task: Task, source: str, _requested: str | None) -> tuple[Look, f
 
 
 def _publish_file(task: Task, source: str) -> str:
-    """Link a file where a web server serves it, and return its address there.
-
-    :raises ImageError: there is no such file on this host, or it cannot be linked.
-    """
-    path = find_file(task, source)
-    link = _node_folder(task) / path.name
-    try:
-        if not path.is_file():
-            raise errors.ImageError(f"image_source: there is no file {path} on this conductor's host")
-        for folder in (link.parent.parent, link.parent):
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o755)  # a web server of another user reads them
-        link.unlink(missing_ok=True)
-        try:
-            os.link(path, link)
-        except OSError:  # another file system, or one without hard links
-            link.symlink_to(path)
-    except OSError as exc:
-        raise errors.ImageError(
-            f"image_source: {path} cannot be published at {link} ([deploy] http_root): {exc}"
-        ) from exc
-    return f"{task.conf.deploy.http_url.rstrip('/')}/{_FOLDER}/{task.node.uuid}/{urllib.parse.quote(path.name)}"
-
-
-def _node_folder(task: Task) -> Path:
-    return Path(task.conf.deploy.http_root, _FOLDER, task.node.uuid)
+    return published.publish(task, _FIELD, source, published.IMAGE)
 
 
 # Glance
@@ -270,11 +230,5 @@ def withdraw(task: Task) -> None:
 
     :raises ImageError: a link cannot be removed.
     """
-    if task.conf.deploy.http_root:
-        folder = _node_folder(task)
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                shutil.rmtree(folder)
-        except OSError as exc:
-            raise errors.ImageError(f"{folder} cannot be removed ([deploy] http_root): {exc.strerror}") from exc
+    published.withdraw(task, published.IMAGE)
     glance_images.withdraw_image(task)

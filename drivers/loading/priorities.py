@@ -8,7 +8,7 @@ from oslo_config import cfg
 from ingot.common import errors, interfaces
 from ingot.drivers.interfaces import base
 
-_OPTIONS = ("clean_step_priority_override", "deploy_step_priority_override")
+_OPTIONS = ("clean_step_priority_override", "deploy_step_priority_override", "verify_step_priority_override")
 
 _ERASING = ("erase_devices", "erase_devices_metadata")
 """Clean steps of the agent's deploy interface with an option of their own in [deploy]: ``<step>_priority``."""

@@ -7,7 +7,7 @@ and ``kernel_args``. What a volume needs, the API looks up. Kernels and ramdisks
 
 from ingot.common import boot_files, errors
 from ingot.common.conf import opts
-from ingot.drivers.images import glance_images
+from ingot.drivers.images import glance_images, published
 from ingot.drivers.images.ramdisks import RamdiskBoot
 from ingot.drivers.interfaces.base import get_interface
 from ingot.drivers.interfaces.storage import StorageInterface
@@ -29,11 +29,8 @@ _BOOTIF = f"BOOTIF=01-{boot_files.OWN_MAC}"
 def check_line(name: str, value: object) -> str:
     """Return a value that may stand in a line for a loader.
 
-    :raises Invalid: it is no text, has more than one line, or is a file of this host.
+    :raises Invalid: it is no text, or has more than one line.
     """
-    if isinstance(value, str) and value.startswith("file:"):
-        allowed = "An http or https URL, or the id of an image of Glance: machines fetch it themselves."
-        raise errors.Invalid(field=name, value=value, allowed=allowed)
     if not isinstance(value, str) or not value.isprintable():
         raise errors.Invalid(field=name, value=value, allowed="It must be one line of text.")
     return value
@@ -57,6 +54,9 @@ class NetworkBoot(RamdiskBoot):
     def check_text(self, name: str, value: object) -> str:
         return check_line(name, value)
 
+    def check_local_file(self, task: Task, name: str, url: str) -> None:
+        published.find(task, name, url)
+
     def prepare_ramdisk(self, task: Task, kernel_parameters: dict[str, str]) -> None:
         agent = {"ipa-api-url": opts.agent_api_url(self.conf), **kernel_parameters}
         self._boot(task, "ramdisk", self.choose_ramdisk(task), agent)
@@ -71,6 +71,7 @@ class NetworkBoot(RamdiskBoot):
         self.note_doubts(task, [])
         if task.node.boot_config.get("target") == "ramdisk":
             task.set(boot_config={})
+            published.withdraw(task, published.BOOT)
         dhcp.bar(task)
 
     def prepare_instance(self, task: Task) -> None:
@@ -90,11 +91,20 @@ class NetworkBoot(RamdiskBoot):
     def clean_up_instance(self, task: Task) -> None:
         if task.node.boot_config.get("target") in ("instance", IMAGE, "volume", "disk"):
             task.set(boot_config={})
+            published.withdraw(task, published.BOOT)
         dhcp.bar(task)
 
     def _boot(self, task: Task, target: str, files: tuple[str, str], parameters: dict[str, str]) -> None:
         task.set(boot_config={"target": target})  # links to what was fetched for the last boot end
-        config = {name: glance_images.link_file(task, name, given) for name, given in zip(_FILES, files, strict=True)}
+        published.withdraw(task, published.BOOT)
+        config = {name: self._offer(task, name, given) for name, given in zip(_FILES, files, strict=True)}
         config[ARGUMENTS] = " ".join([*self.build_arguments(task, target, parameters), _BOOTIF])
         checked = {name: self.check_text(name, value) for name, value in config.items()}
         task.set(boot_config={**task.node.boot_config, **checked})
+
+    @staticmethod
+    def _offer(task: Task, name: str, given: str) -> str:
+        """Return the address from which the machine fetches a file, which this host or Glance may have."""
+        if given.startswith(published.FILE):
+            return published.publish(task, name, given, published.BOOT, prefix=f"{name}-")
+        return glance_images.link_file(task, name, given)

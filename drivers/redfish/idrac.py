@@ -54,18 +54,21 @@ class IDRACManagement(RedfishManagement):
 
     @base.service_step(requires_ramdisk=False)
     @base.clean_step(priority=0, requires_ramdisk=False)
+    @base.verify_step(priority=0)
     def clear_job_queue(self, task: Task) -> None:
         """Delete all jobs, those that run too."""
         connection.call(task, _clear_jobs)
 
     @base.service_step(requires_ramdisk=False)
     @base.clean_step(priority=0, requires_ramdisk=False)
+    @base.verify_step(priority=0)
     def reset_idrac(self, task: Task) -> results.Result:
         """Restart the BMC, and wait until it does jobs again."""
         return self._restart_bmc(task, _reset, _is_ready)
 
     @base.service_step(requires_ramdisk=False)
     @base.clean_step(priority=0, requires_ramdisk=False)
+    @base.verify_step(priority=0)
     def known_good_state(self, task: Task) -> results.Result:
         """Restart the BMC and delete all jobs, so that nothing from before keeps it."""
         return results.run_phases(task, self.reset_idrac, self.clear_job_queue)

@@ -45,6 +45,18 @@ class Plan(PlanCase):
         off = database.make_node(self.db, automated_clean=False)
         self.assertEqual(([], []), (self.plan(off, "clean")["steps"], self.plan(off, "clean")["errors"]))
 
+    def test_verifying_has_an_order_of_the_operators(self) -> None:
+        node = database.make_node(self.db, provision_state=states.ENROLL)
+        for given, expected in (
+            ({}, ["firmware.cache_firmware_components", "bios.cache_bios_settings"]),
+            ({"bios.cache_bios_settings": 0, "management.clear_job_queue": 90}, ["firmware.cache_firmware_components"]),
+            ({"bios.cache_bios_settings": 90}, ["bios.cache_bios_settings", "firmware.cache_firmware_components"]),
+        ):
+            self.conf.set_override("verify_step_priority_override", given, group="conductor")
+            nodes.set_always(self.db, node.uuid, {"provision_state": states.ENROLL})
+            ran = self.step_runs(self.run_flow(node, "verify", states.VERIFYING))
+            self.assertEqual(expected, [f"{row.interface}.{row.step}" for row in ran][-len(expected) :], given)
+
     def test_of_a_cleaning_or_servicing_keeps_the_order_of_the_request(self) -> None:
         node = database.make_node(self.db)
         requested = [

@@ -1,7 +1,10 @@
 """Kernel and ramdisk that are not there are found before the machine boots; what cannot be judged is only noted."""
 
 import collections
+import pathlib
 from typing import Any, ClassVar
+
+import fixtures
 
 from ingot.common import errors, states
 from ingot.drivers.images import fetches
@@ -71,11 +74,70 @@ class BootFiles(fakes.DriverTestCase):
                 self.assertEqual([], self.doubts(task))
         self.assertIn("driver_info.rescue_kernel", self.refused(task))
 
-    def test_files_of_the_conductors_host_are_refused_at_once(self) -> None:
+    def test_a_rescue_has_files_of_the_operators(self) -> None:
+        task = self.boots("kernel", flow="rescue", properties={"cpu_arch": "aarch64"})
+        for name, value, expected in (
+            ("rescue_kernel", "http://a/k", ("http://a/k", f"{self.server.url}/initrd")),
+            ("rescue_kernel_by_arch", {"aarch64": "http://b/k"}, ("http://b/k", f"{self.server.url}/initrd")),
+            ("rescue_ramdisk_by_arch", {"aarch64": "http://b/r"}, ("http://b/k", "http://b/r")),
+            ("rescue_ramdisk_by_arch", {"x86_64": "http://b/r"}, ("http://b/k", f"{self.server.url}/initrd")),
+        ):
+            task.conf.set_override(name, value, group="deploy")
+            self.assertEqual(expected, task.driver.boot.choose_ramdisk(task))
+        task.set(flow="deploy")
+        self.assertEqual(f"{self.server.url}/kernel", task.driver.boot.choose_ramdisk(task)[0])
+
+    def test_files_of_the_conductors_host_need_a_web_server(self) -> None:
         task = self.boots("file:///srv/kernel")
         task.ports = [fakes.port()]
         error = self.assertRaises(errors.Invalid, task.driver.boot.validate, task)
-        self.assertIn("machines fetch it themselves", error.message)
+        self.assertIn("[deploy] http_root and http_url", error.message)
+
+    def published(self, **files: str) -> tuple[fakes.MemoryTask, pathlib.Path]:
+        """Return a task on a node with files of this host, and the directory that a web server serves."""
+        root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        for name in ("images", "images/old", "html"):
+            (root / name).mkdir()
+        for name in ("images/ipa", "images/old/ipa", "secret"):
+            (root / name).write_text(name)
+        task = self.boots(*(f"file://{root}/{name}" for name in files.values()), power_state=states.POWER_OFF)
+        task.ports = [fakes.port()]
+        own = {"http_root": str(root / "html"), "http_url": "http://192.0.2.5:6180/"}
+        for name, value in {**own, "file_url_allowed_paths": [str(root / "images")]}.items():
+            task.conf.set_override(name, value, group="deploy")
+        return task, root / "html"
+
+    def test_files_of_the_conductors_host_are_published_while_the_agent_boots(self) -> None:
+        task, html = self.published(kernel="images/ipa", ramdisk="images/old/ipa")
+        task.driver.boot.validate(task)
+        self.assertEqual([], self.doubts(task))
+        task.driver.boot.prepare_ramdisk(task, {})
+        place = f"ingot-boot/{task.node.uuid}"
+        self.assertEqual(
+            (f"http://192.0.2.5:6180/{place}/kernel-ipa", f"http://192.0.2.5:6180/{place}/initrd-ipa"),
+            (task.node.boot_config["kernel"], task.node.boot_config["initrd"]),
+        )
+        for link, content in (("kernel-ipa", "images/ipa"), ("initrd-ipa", "images/old/ipa")):
+            self.assertEqual(content, (html / place / link).read_text())
+        task.driver.boot.clean_up_ramdisk(task)
+        self.assertFalse((html / place).exists())
+
+    def test_files_elsewhere_are_not_published(self) -> None:
+        for name in ("secret", "images/../secret"):
+            task, html = self.published(kernel=name, ramdisk="images/ipa")
+            for call in (task.driver.boot.validate, lambda task: task.driver.boot.prepare_ramdisk(task, {})):
+                error = self.assertRaises(errors.Invalid, call, task)
+                self.assertIn("file_url_allowed_paths", error.message)
+            self.assertEqual([], list(html.rglob("*secret*")))
+        (html.parent / "images" / "link").symlink_to(html.parent / "secret")
+        task.set(driver_info={**task.node.driver_info, "deploy_kernel": f"file://{html.parent}/images/link"})
+        self.assertRaises(errors.Invalid, task.driver.boot.validate, task)
+
+    def test_a_file_that_is_not_there_is_named(self) -> None:
+        task, _html = self.published(kernel="images/none", ramdisk="images/ipa")
+        task.driver.boot.validate(task)
+        error = self.assertRaises(errors.ImageError, task.driver.boot.prepare_ramdisk, task, {})
+        self.assertIn("images/none on this conductor's host", error.message)
 
     def test_what_the_conductor_cannot_judge_is_noted_until_the_agent_has_ended(self) -> None:
         for name, reason in (

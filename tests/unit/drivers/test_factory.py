@@ -165,7 +165,8 @@ class FactoryTest(testtools.TestCase):
         self._machine(enabled_vendor_interfaces=["clash"], conductor__clean_step_priority_override={"vendor.one": 6})
 
     def test_an_override_for_what_cannot_be_a_step_is_refused(self) -> None:
-        for name in ("clean_step_priority_override", "deploy_step_priority_override"):
+        for kind in ("clean", "deploy", "verify"):
+            name = f"{kind}_step_priority_override"
             for key in ("erase_devices", "disk.erase", "deploy."):
                 message = self._refused(**{f"conductor__{name}": {key: 5}})
                 self.assertIn(f"[conductor] {name}: '{key}:5'", message)

@@ -50,7 +50,7 @@ class PXETest(_LoaderCase):
             message = self.refuse(driver_info={**RAMDISK, "deploy_kernel": url})
             self.assertIn("deploy_kernel", message)
             self.assertIn("http or tftp", message)
-        self.assertIn("machines fetch it", self.refuse(driver_info={**RAMDISK, "deploy_kernel": "file:///k"}))
+        self.assertIn("http_root", self.refuse(driver_info={**RAMDISK, "deploy_kernel": "file:///k"}))
 
     def test_glance_needs_an_api_that_grub_reaches(self) -> None:
         image = "6f6fd6a5-4f6a-4b5c-9d3a-2a9d0a1b2c3d"
