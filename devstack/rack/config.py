@@ -34,6 +34,7 @@ from ingot.rack.vendors import VENDORS
 MAX_MACHINES = 4000
 LOADERS = ("ipxe", "grub", "pxelinux", "petitboot")
 MACHINE_KINDS = ("simulated", "qemu")
+FIRMWARES = ("bmc", "uefi", "uefi-http", "uefi-secure")
 STEP_KINDS = ("clean", "deploy", "service")
 DISK_KINDS = ("ata", "nvme")
 DISK_STATES = ("normal", "unsupported", "frozen", "failing", "read-only")
@@ -104,7 +105,11 @@ class StepConfig:
 
 @dataclass(frozen=True)
 class MachineOverride:
-    """What one machine has that differs from the rack's defaults; None means: the default."""
+    """What one machine has that differs from the rack's defaults; None means: the default.
+
+    :param firmware: of a QEMU machine: ``bmc``, UEFI or BIOS as its BMC was ordered, and BIOS without an order; or
+        always ``uefi``, ``uefi-http``, which boots from the network by HTTP only, or ``uefi-secure``, with secure boot.
+    """
 
     name: str | None = None
     uuid: str | None = None
@@ -114,10 +119,13 @@ class MachineOverride:
     disk_kinds: tuple[str, ...] | None = None
     boot_delay: float | None = None
     redfish_vendor: str | None = None
+    firmware: str | None = None
 
     def __post_init__(self) -> None:
         if self.redfish_vendor is not None:
             _check_choice("redfish_vendor", self.redfish_vendor, VENDORS)
+        if self.firmware is not None:
+            _check_choice("firmware", self.firmware, FIRMWARES)
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,8 @@ class RackConfig:
     :param boot_loader: the loader of a simulated machine, one of ``LOADERS``; those of QEMU are real.
     :param tftp_root: directory that the networks of QEMU machines serve by TFTP; ``boot_url`` is a file in it then,
         which UEFI starts without iPXE.
+    :param taps: network devices of this computer that are the other ends of the cards of QEMU machines, whose networks
+        are what they lead to: ``{machine}`` and ``{nic}`` are numbers. None: each card has a private network.
     :param cpus: processors of a QEMU machine.
     :param record_traffic: whether the beginning of each packet of a QEMU machine is kept: by boot and network card, in
         files ``traffic-1-0.pcap``, ... in its directory.
@@ -165,6 +175,7 @@ class RackConfig:
     boot_url: str = "http://{host}:6385/boot/ipxe/{mac}"
     boot_loader: str = "ipxe"
     tftp_root: Path | None = None
+    taps: str | None = None
     state_dir: Path = Path("rack-state")
     control_port: int = 6229
     name_prefix: str = "machine-"
@@ -243,6 +254,7 @@ class MachineSpec:
     disks: tuple[DiskSpec, ...]
     boot_delay: float
     redfish_vendor: str
+    firmware: str = "bmc"
 
 
 def script_url(template: str, spec: MachineSpec, mac: str, host: str) -> str:
@@ -283,6 +295,7 @@ def _machine_spec(config: RackConfig, index: int, override: MachineOverride) -> 
         ),
         boot_delay=config.boot_delay if override.boot_delay is None else override.boot_delay,
         redfish_vendor=override.redfish_vendor or config.redfish_vendor,
+        firmware=override.firmware or FIRMWARES[0],
     )
 
 

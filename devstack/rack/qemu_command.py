@@ -34,6 +34,10 @@ _LAST = 20
 _DEVICES = {"ata": "scsi-hd,bus=scsi.0", "nvme": "nvme"}
 _IDENTITY = {"ata": "serial={0.serial},wwn={0.wwn}", "nvme": "serial={0.serial}"}
 _FROM_MEDIA = ("cdrom", "http")
+# What makes OVMF one of the firmwares that know no PXE.
+_BY_HTTP_ONLY = [
+    word for version in (4, 6) for word in ("-fw_cfg", f"name=opt/org.tianocore/IPv{version}PXESupport,string=n")
+]
 _READ_ONLY = {"normal": "", "read-only": ",readonly=on"}
 
 
@@ -61,6 +65,7 @@ class Wiring:
     :param agent: address and port at which others reach the agent.
     :param forwarded: further ports that are reached at that address, too.
     :param tftp_root: directory that the networks serve by TFTP; None: they serve none, and iPXE boots.
+    :param taps: the other end of each network card; none: they have private networks.
     :param records: a file for each network card that keeps what passes through it; none: nothing is kept.
     """
 
@@ -71,6 +76,7 @@ class Wiring:
     records: Sequence[Path] = ()
     forwarded: Sequence[int] = ()
     tftp_root: Path | None = None
+    taps: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,14 @@ class Firmware:
         return ["-drive", code, "-drive", flash.format(1, _value(self.variables)), *guard]
 
 
+def has_uefi(spec: MachineSpec, setting: BootSetting | None) -> bool:
+    """Return whether a machine boots by UEFI, and not by BIOS.
+
+    :param setting: what its BMC was ordered for this boot.
+    """
+    return spec.firmware != "bmc" or (setting is not None and setting.efi)
+
+
 def check(disks: Sequence[Disk]) -> None:
     """Check that QEMU can have the disks.
 
@@ -127,7 +141,7 @@ def build(
     :param medium: the image in its virtual drive.
     """
     kind, processor = accelerator()
-    efi = setting is not None and setting.efi
+    efi = has_uefi(spec, setting)
     network_first = setting is not None and setting.device == "pxe"
     options = {
         "-name": spec.name,
@@ -157,9 +171,10 @@ def build(
         "-device",
         "virtio-rng-pci",
         *(firmware.words() if efi else ()),
+        *(_BY_HTTP_ONLY if spec.firmware == "uefi-http" else ()),
         *_disks(disks, first=_LAST // 2 if network_first else 1),
         *_media(medium, first=setting is not None and setting.device in _FROM_MEDIA),
-        *_network(spec, wiring, 1 if network_first else _LAST, efi),
+        *(_wire if wiring.taps else _network)(spec, wiring, 1 if network_first else _LAST, efi),
     ]
 
 
@@ -190,6 +205,16 @@ def _disks(disks: Sequence[Disk], first: int) -> list[str]:
             "-device",
             f"{_DEVICES[disk.spec.kind]},drive=disk{number},{identity},bootindex={first + order.index(disk)}",
         ]
+    return words
+
+
+def _wire(spec: MachineSpec, wiring: Wiring, first: int, efi: bool) -> list[str]:
+    """Return arguments for network cards that this computer has the other ends of; UEFI boots by its own means."""
+    rom = ",romfile=" if efi else ""
+    words = []
+    for nic, (mac, tap) in enumerate(zip(spec.macs, wiring.taps, strict=True)):
+        words += ["-netdev", f"tap,id=net{nic},ifname={_value(tap)},script=no,downscript=no"]
+        words += ["-device", f"virtio-net-pci,netdev=net{nic},mac={mac},bootindex={first + nic}{rom}"]
     return words
 
 

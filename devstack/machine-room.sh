@@ -1,0 +1,48 @@
+#!/bin/bash
+# A machine room: machines without any setting in their firmware boot on a network that nobody but Ingot serves.
+#
+#   devstack/machine-room.sh              all of it
+#   devstack/machine-room.sh --prepare    only install and build what it needs
+#
+# One UEFI machine goes from its first boot to a system on its disk: discovered, accepted, inspected, cleaned, deployed.
+# Others boot the agent by BIOS, by UEFI HTTP boot, and with secure boot by the signed shim and GRUB. ingot-boot answers
+# DHCP and TFTP with loaders of Debian. Network, bridge and cards are in a namespace that ends with the run.
+#
+# Needs Debian or Ubuntu, and root or sudo. Takes ramdisk and image from devstack/real-machine.sh, which keeps them.
+# .gate/real-machine/runs/room has the logs.
+
+set -euo pipefail
+# shellcheck source=devstack/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+cd "$CHECKOUT"
+
+PACKAGES=(dnsmasq-base ipxe iproute2 util-linux)
+BRIDGE=machines
+MACHINES=4
+
+# inside COMMAND...: run it where there is a bridge with a card of each machine, and no other network.
+inside() {
+    ip link set lo up
+    ip link add "$BRIDGE" type bridge
+    ip addr add 10.77.0.1/24 dev "$BRIDGE"
+    ip link set "$BRIDGE" up
+    for ((number = 0; number < MACHINES; number++)); do
+        ip tuntap add "machine$number-0" mode tap
+        ip link set "machine$number-0" master "$BRIDGE" up
+    done
+    exec "$@"
+}
+
+case ${1:-} in
+    --inside) shift; inside "$@" ;;
+    "" | --prepare) ;;
+    -h | --help) sed -n '2,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit ;;
+    *) fail "unknown: $1; see --help" ;;
+esac
+devstack/real-machine.sh --prepare
+install_packages "${PACKAGES[@]}"
+if [ "${1:-}" = --prepare ]; then exit; fi
+as_root env PATH="$CHECKOUT/.gate/venv/bin:$PATH" INGOT_TEST_PATIENCE="${INGOT_TEST_PATIENCE:-1}" \
+    unshare --net "$CHECKOUT/devstack/machine-room.sh" --inside \
+    stestr --test-path ./tests/gate/machine_room run --serial
+say "the machine room took $SECONDS s; logs are in $CHECKOUT/.gate/real-machine/runs/room"

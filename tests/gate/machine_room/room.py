@@ -1,0 +1,175 @@
+"""A machine room: a network that nobody but Ingot serves, QEMU machines on it, and an operator of Ingot."""
+
+import functools
+import http.server
+import json
+import pathlib
+import shutil
+import threading
+import time
+from typing import Any
+
+from ingot.rack.process import RackProcess
+from tests.functional.deployment import lab
+from tests.gate.real_machine.bench import PLACE, Bench
+
+ADDRESS = "10.77.0.1"
+"""This computer's, on the bridge that devstack/machine-room.sh has made."""
+
+BRIDGE, TAPS = "machines", "machine{machine}-{nic}"
+
+DIRECTORY = pathlib.Path("/var/lib/ingot-machine-room")
+"""Of ingot-boot: the user of its dnsmasq cannot read every checkout."""
+
+MACHINES = DIRECTORY / "machines"
+"""The file by which dnsmasq knows machines."""
+
+PASSWORD = "a password"
+STORY, BIOS, HTTP, SECURE = range(4)
+"""The machines, by number."""
+
+_FIRMWARE = ("uefi", "bmc", "uefi-http", "uefi-secure")
+_LOADERS = {
+    "bootx64.efi": "shim/shimx64.efi.signed",
+    "grubx64.efi": "grub/x86_64-efi-signed/grubnetx64.efi.signed",
+}
+"""By their names in the directory that devstack/ramdisk makes, where Debian has them below /usr/lib."""
+
+_PORT, _FILES_PORT = 6385, 8000
+
+
+class _Files(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Drop the log of requests, to keep the test's output readable."""
+
+
+class Room(Bench):
+    """Everything in the room; of the bench's one machine it makes that of the whole story."""
+
+    def __init__(self) -> None:
+        super().__init__("room")
+
+    def _setUp(self) -> None:
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        self._began = time.monotonic()
+        self.image = json.loads((PLACE / "image" / "manifest.json").read_text())
+        self.addCleanup(shutil.rmtree, DIRECTORY, ignore_errors=True)
+        self._serve_files()
+        self._lay_out_loaders()
+        self.rack = RackProcess(
+            self.directory / "rack",
+            machine_kind="qemu",
+            machines=len(_FIRMWARE),
+            machine=[{"firmware": firmware} for firmware in _FIRMWARE],
+            disks=1,
+            disk_size="5G",
+            memory=1024,
+            bmc_base_port=0,
+            password=PASSWORD,
+            taps=TAPS,
+        )
+        self.addCleanup(self.rack.stop)
+        self.rack.start()
+        self.machine = self.rack.machines[STORY]
+        self.name = self.machine["name"]
+        self.user = lab.User(f"http://{ADDRESS}:{_PORT}")
+        self._start_ingot()
+        self._boot = lab.Process(
+            ["ingot-boot", "--config-file", str(self.directory / "ingot.conf")], self.directory / "boot.log"
+        )
+        self.addCleanup(self._boot.stop)
+        self._boot.start()
+        self.eventually(lambda: "started" in self.boot_log(), "dnsmasq runs")
+
+    def _serve_files(self) -> None:
+        handler = functools.partial(_Files, directory=str(PLACE))
+        server = http.server.ThreadingHTTPServer((ADDRESS, _FILES_PORT), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+
+    def _lay_out_loaders(self) -> None:
+        self._loaders = self.directory / "loaders"
+        for name, path in _LOADERS.items():
+            place = self._loaders / path
+            place.parent.mkdir(parents=True)
+            shutil.copyfile(PLACE / "netboot" / name, place)
+
+    def _configuration(self) -> str:
+        return f"""[DEFAULT]
+host = room
+auth_strategy = noauth
+state_path = {self.directory}
+my_ip = {ADDRESS}
+debug = true
+[api]
+host_ip = {ADDRESS}
+port = {_PORT}
+ramdisk_heartbeat_timeout = 40
+machine_networks = 10.77.0.0/24
+[conductor]
+force_power_state_during_sync = false
+[deploy]
+deploy_kernel = {self.url("deploy/vmlinuz")}
+deploy_ramdisk = {self.url("deploy/initrd.img")}
+erase_devices_priority = 0
+erase_devices_metadata_priority = 10
+fast_track = true
+signed_loader_path = {self._loaders}
+[pxe]
+kernel_append_params = console=ttyS0,115200 no_timer_check
+[auto_discovery]
+enabled = true
+driver = ipmi
+[boot_services]
+interfaces = {BRIDGE}
+dhcp_ranges = room=10.77.0.50-10.77.0.99/24
+refresh_interval = 1
+directory = {DIRECTORY}
+"""
+
+    def url(self, path: str) -> str:
+        return f"http://{ADDRESS}:{_FILES_PORT}/{path}"
+
+    def boot_log(self) -> str:
+        """Return what ingot-boot has logged, with all that its dnsmasq says."""
+        return (self.directory / "boot.log").read_text(errors="replace")
+
+    def switch_on(self, number: int) -> str:
+        """Push the button of a machine; return its MAC address."""
+        machine = self.rack.machines[number]
+        self.say(f"{machine['name']}: on")
+        self.rack.control.power(machine["name"], "on")
+        mac: str = machine["macs"][0]
+        return mac
+
+    def switch_off(self, number: int) -> None:
+        """Push the button of a machine for a long time."""
+        self.rack.control.power(self.rack.machines[number]["name"], "off")
+
+    def console_of(self, number: int) -> str:
+        """Return all that a machine has said on its serial console."""
+        console = pathlib.Path(self.rack.control.machine(self.rack.machines[number]["name"])["console"])
+        return console.read_text(errors="replace") if console.exists() else ""
+
+    def wait_for_entry(self, mac: str) -> dict[str, Any]:
+        """Wait until the inbox has a machine, and return the entry."""
+
+        def find() -> dict[str, Any] | None:
+            entries = self.user.get("/ingot/v1/inbox")["inbox"]
+            return next((entry for entry in entries if mac in entry["addresses"]), None)
+
+        entry: dict[str, Any] = self.eventually(find, f"the inbox has {mac}")
+        self.say(f"in the inbox: {entry['boot_mode']} {mac}, from {entry['client_address']}")
+        return entry
+
+    def bmc_of(self, number: int) -> dict[str, Any]:
+        """Return driver_info with the way to a machine's BMC."""
+        machine = self.rack.machines[number]
+        return {
+            "ipmi_address": machine["bmc_address"],
+            "ipmi_port": machine["bmc_port"],
+            "ipmi_username": "admin",
+            "ipmi_password": PASSWORD,
+        }
