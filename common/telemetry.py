@@ -141,6 +141,11 @@ class Server:
                 self._serve(_Server(self._conf, self._part, port))
                 return
 
+    @property
+    def port(self) -> int:
+        """The port that it listens at; 0 if it does not."""
+        return self._server.server_address[1] if self._server else 0
+
     def _serve(self, server: "_Server") -> None:
         self._server = server
         metrics.ask("health", _collect_health)

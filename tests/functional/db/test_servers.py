@@ -3,6 +3,7 @@
 from tests.unit.db import (
     test_agents,
     test_allocations,
+    test_census,
     test_conductors,
     test_engine,
     test_events,
@@ -36,6 +37,14 @@ class AllocationsOnMySQLByMysqlclient(test_allocations.AllocationsOnSQLite):
 
 
 class AllocationsOnPostgreSQL(test_allocations.AllocationsOnSQLite):
+    backend = "postgresql"
+
+
+class CensusOnMySQL(test_census.CensusOnSQLite):
+    backend = "mysql"
+
+
+class CensusOnPostgreSQL(test_census.CensusOnSQLite):
     backend = "postgresql"
 
 
