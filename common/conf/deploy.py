@@ -258,7 +258,18 @@ AGENT: list[cfg.Opt] = [
         "largest packet of MariaDB and MySQL (max_allowed_packet) must be more than twice as large, because archives "
         "travel as hexadecimal digits.",
     ),
-    cfg.IntOpt("deploy_logs_max_per_node", default=3, min=1, help="How many archives of logs a node keeps."),
+    cfg.IntOpt(
+        "deploy_logs_max_per_node",
+        default=3,
+        min=1,
+        help="How many archives of logs a node keeps, in the database and in deploy_logs_local_path.",
+    ),
+    cfg.StrOpt(
+        "deploy_logs_local_path",
+        help="Directory into which each conductor writes the logs of agents, too, as files of tar.gz: the names begin "
+        "with the node's UUID and end with flow and time. Files of nodes that were deleted stay. Unset: they are in "
+        "the database only.",
+    ),
 ]
 
 PXE: list[cfg.Opt] = [

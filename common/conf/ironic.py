@@ -127,9 +127,9 @@ _ROWS = (
     _Row("agent", "certificates_path", _IGNORED, "Certificates of agents are in the database."),
     _Row("agent", "verify_ca", _NO, _TLS_AGENT),
     _Row("agent", "tls_ciphers tls_minimum_version", _NO, "Ingot takes what this host's OpenSSL is configured for."),
-    _Row("agent", "deploy_logs_local_path", _NO,
-         "Logs of agents are in the database: GET /ingot/v1/nodes/<node>/logs."),
-    _Row("agent", "deploy_logs_storage_backend", _IGNORED, "Logs of agents are in the database."),
+    _Row("agent", "deploy_logs_storage_backend", _IGNORED,
+         "Logs of agents are in the database (GET /ingot/v1/nodes/<node>/logs), and in files in "
+         "deploy_logs_local_path."),
     _Row("agent", "deploy_logs_swift_container deploy_logs_swift_days_to_expire", _NO, _SWIFT),
     _Row("agent", "image_download_source", _IGNORED, "As http: agents fetch the image from where it is."),
     _Row("agent", "manage_agent_boot", _NO, "The agent is always booted by Ingot."),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from oslo_log import log
 
 from ingot.common import errors
+from ingot.conductor.task import log_files
 from ingot.conductor.task.task_manager import Task
 from ingot.db import node_history
 from ingot.drivers.agent import session
@@ -56,6 +57,7 @@ def _keep(task: Task, flow_name: str, run_id: str, get: Callable[[], bytes | Non
             LOG.warning("Node %s: %s", task.node.uuid, event)
             node_history.add_entry(task.db, task.node.id, task.build_history_entry("logs", "INFO", event))
             return
+        log_files.write(task, flow_name, content)
         new: node_history.NewLog = {"run_id": run_id, "flow": flow_name, "content": content}
         uuid = node_history.add_log(task.db, task.node.id, new, options.deploy_logs_max_per_node)
         LOG.info("Node %s: %d bytes of its agent's logs are kept as %s", task.node.uuid, len(content), uuid)

@@ -1,11 +1,14 @@
 """The logs of a run's agent: collected when configured, kept when small enough, and never in the way of the flow."""
 
+import datetime
+import pathlib
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
+import fixtures
 import sqlalchemy as sa
 
 from ingot.common import clock, context, errors, states
@@ -49,6 +52,65 @@ class LogsCase(conductor_case.ConductorCase):
         with self.db.single() as connection:
             found = connection.execute(sa.select(LOGS).where(LOGS.c.node_id == node.id).order_by(LOGS.c.id))
             return models.AgentLog.all_of(found)
+
+
+class Files(LogsCase):
+    starts = False
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path, "ironic", "deploy")
+        self.option("deploy_logs_local_path", str(self.folder))
+
+    def names(self) -> list[str]:
+        return sorted(path.name for path in self.folder.iterdir())
+
+    def test_names_are_those_that_tools_know(self) -> None:
+        instance = "22222222-2222-2222-2222-222222222222"
+        node = self.heard(name="metal3~host-1", instance_uuid=instance)
+        self.collect(node)
+        (name,) = self.names()
+        expected = rf"{node.uuid}_metal3~host-1_{instance}_deploy_\d{{4}}-\d\d-\d\d-\d\d-\d\d-\d\d\.tar\.gz"
+        self.assertRegex(name, expected)
+        self.assertEqual(ARCHIVE, (self.folder / name).read_bytes())
+        self.assertEqual(1, len(self.kept(node)), "and in the database")
+
+    def test_no_name_leads_elsewhere(self) -> None:
+        node = self.heard(name="../../x; $(reboot)\n")
+        self.collect(node)
+        (name,) = self.names()
+        self.assertIn(f"{node.uuid}_..-..-x----reboot--_deploy_", name)
+
+    def test_only_the_newest_of_a_node_stay(self) -> None:
+        self.option("deploy_logs_max_per_node", 2)
+        node, other = self.heard(), self.heard()
+        self.collect(other)
+        for number in range(4):
+            self.says(lambda number=number: b"%d" % number)
+            self.collect(node)
+        kept: dict[str, list[bytes]] = {node.uuid: [], other.uuid: []}
+        for path in self.folder.iterdir():
+            kept[path.name.partition("_")[0]].append(path.read_bytes())
+        self.assertEqual([b"2", b"3"], sorted(kept[node.uuid]))
+        self.assertEqual([ARCHIVE], kept[other.uuid])
+
+    def test_a_directory_that_cannot_be_written_changes_nothing(self) -> None:
+        self.folder.parent.write_text("a file")
+        node = self.heard()
+        self.collect(node)
+        self.assertEqual(1, len(self.kept(node)))
+
+    def test_a_file_of_another_is_not_written_to(self) -> None:
+        self.folder.mkdir(parents=True)
+        target = self.folder.parent / "target"
+        node = self.heard()
+        now = clock.now()
+        for second in range(-1, 60):
+            moment = (now + datetime.timedelta(seconds=second)).strftime("%Y-%m-%d-%H-%M-%S")
+            (self.folder / f"{node.uuid}_deploy_{moment}.tar.gz").symlink_to(target)
+        self.collect(node)
+        self.assertFalse(target.exists())
+        self.assertEqual(1, sum(not path.is_symlink() for path in self.folder.iterdir()))
 
 
 class Collecting(LogsCase):
